@@ -258,7 +258,9 @@ export interface Schemas {
     readonly entry: string;
     /** The source event as it is stored; absent where it is no longer there. */
     readonly source?: string;
-    /** Whether time, day of expiry, mark and source event are stored now as the entry says; with `source`. */
+    /** Base64 of the SHA-256 of what pages show and filters look at, which the entry needs beside the source event; with `source`. */
+    readonly shown?: string;
+    /** Whether the event is stored now as the entry says; with `source`. */
     readonly as_recorded?: boolean;
     /** When the checkpoint was signed. */
     readonly signed_at: string;

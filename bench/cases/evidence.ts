@@ -137,18 +137,16 @@ async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseR
   const session = {
     storage,
     isShared: false,
-    config: { serviceName, appName: '', dataDir: lab.directory, clickhouse: { url: undefined } },
+    config: { serviceName, dataDir: lab.directory, clickhouse: { url: undefined } },
     deps: { io },
   };
-  // Without rendering: the engine has made these events of a few, with times that their source events do not have.
   const engine = await sideBySide(lab, {
     id: 'evidence.verify',
     title: `verify --org: ${events} events in the engine against their tree`,
     unit: 'events',
     rounds,
     pid: process.pid,
-    service: () =>
-      timed(events, async () => holdTo(events, await verifyEngine(session, id, { skipRendering: true }))),
+    service: () => timed(events, async () => holdTo(events, await verifyEngine(session, id, {}))),
     reference: {
       name: 'bare SELECT SHA256(source), two threads',
       run: () => timed(events, () => bareHashes(lab, '1', 2)),

@@ -29,6 +29,10 @@ CREATE TABLE IF NOT EXISTS {{sharded events}} {{on_cluster}} (
   ocsf String CODEC(ZSTD(1)),
   -- The event as its producer sent it.
   source String CODEC(ZSTD(1)),
+  -- What the leaf commits to of all other columns (src/storage/event-hash.ts). The engine makes it while it has the texts in
+  -- memory, so that trees are built of 32 bytes an event. Random bytes do not compress.
+  event_hash FixedString(32) MATERIALIZED SHA256(concat(SHA256(source), SHA256(formatRow('RowBinary', org, activity_id,
+    activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, flow_id, ocsf)))) CODEC(NONE),
   -- They know the rows of each name and hash, which no projection can, as an event has several. The engine answers
   -- `has()` from them and leaves the column unread.
   INDEX names_rows names TYPE text(tokenizer = 'array'),

@@ -14,13 +14,13 @@ import {
   listErasures,
   overtakenEvents,
   planEvents,
-  type PlannedEvent,
   type StoredErasure,
 } from '../control/erasure.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
 import { readPolicy } from '../control/retention.ts';
 import { eraseUser, listUsers, type User } from '../control/users.ts';
 import type { Person } from '../ocsf/pseudonymize.ts';
+import type { ReplacedEvent } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
 import { HeldClaim } from '../storage/claim.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
@@ -110,18 +110,20 @@ async function plan(
   const planner = new Planner(scope.organization, config.appName);
   const digest = new ErasureDigest();
   let events = 0;
-  let waiting: PlannedEvent[] = [];
+  let waiting: ReplacedEvent[] = [];
   let bytes = 0;
   const flush = async () => {
-    if (waiting.length > 0) await planEvents(storage, { id, organizationId: scope.organization }, waiting);
+    if (waiting.length === 0) return;
+    const of = { id, organizationId: scope.organization };
+    const planned = await planEvents(storage, of, waiting);
+    for (const { seq, before, after } of planned)
+      digest.add(encodeErased(BigInt(seq), Buffer.from(before, 'hex'), Buffer.from(after, 'hex')));
+    events += planned.length;
     [waiting, bytes] = [[], 0];
   };
   for await (const found of eventsOf(storage, scope, person)) {
-    const planned = planner.plan(found);
-    waiting.push(planned);
-    const { event, after } = planned;
-    digest.add(encodeErased(event.seq, Buffer.from(event.before, 'hex'), Buffer.from(after, 'hex')));
-    events += 1;
+    const event = planner.plan(found);
+    waiting.push(event);
     bytes += event.source.length + event.ocsf.length;
     if (waiting.length >= limits.eraseEventsAtOnce || bytes > limits.eraseBytesAtOnce) await flush();
   }

@@ -11,16 +11,18 @@ import { CheckpointTable, type StoredCheckpoint } from '../evidence/checkpoint-t
 import { TileTable } from '../evidence/tile-table.ts';
 import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
 import { feedPage } from '../read/plans.ts';
+import { shownHash } from '../storage/event-hash.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
 import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
+import { hashBytes } from '../tlog/hash.ts';
 import { PolicyHistory } from '../tlog/policy.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import { compressionOfName, createFileCompressor } from './compress.ts';
 import { limits } from './limits.ts';
 import { createProgress, type ProgressIo } from './progress.ts';
 import { erasuresOf } from './verify/erasures.ts';
-import { erasureLine, eventLine, headLine } from './verify/evidence-file.ts';
+import { erasureLine, eventLine, headLine, type StoredContent } from './verify/evidence-file.ts';
 import { type PlacedEvent, policiesOf, statementOf } from './verify/policies.ts';
 
 interface EvidenceExport {
@@ -68,8 +70,8 @@ export async function exportEvidence(session: Exporting, options: EvidenceExport
   async function* text(): AsyncGenerator<Buffer> {
     yield Buffer.from(headLine(head));
     for (const [n, { list }] of erasures.entries()) yield* erasureLines(n, list);
-    yield* eventLines(session, options, checkpoint?.size ?? 0, (entry, source) => {
-      if (source !== undefined) count.rows += 1;
+    yield* eventLines(session, options, checkpoint?.size ?? 0, (entry, isThere) => {
+      if (isThere) count.rows += 1;
       else if (!isFiltered && !history.mayHaveGone(entry)) vanished += 1;
     });
   }
@@ -120,7 +122,12 @@ async function headOf(
   return { head, erasures, history: new PolicyHistory(statements, systemClock()) };
 }
 
-const lineOf = ({ position, seq, source }: PlacedEvent) => ({ n: position, seq: String(seq), source });
+const lineOf = ({ position, seq, source, shown }: PlacedEvent) => ({
+  n: position,
+  seq: String(seq),
+  shown: shown.toString('base64'),
+  source,
+});
 
 function* erasureLines(erasure: number, list: Buffer): Generator<Buffer> {
   const bytes = limits.erasedOfLineMax * erasedBytes;
@@ -128,12 +135,12 @@ function* erasureLines(erasure: number, list: Buffer): Generator<Buffer> {
     yield Buffer.from(erasureLine(erasure, list.subarray(at, at + bytes)));
 }
 
-/** The lines of all events of the tree, some thousand together; `each` hears of each, with its source event where that is there. */
+/** The lines of all events of the tree, some thousand together; `each` hears of each, and whether the event is there. */
 async function* eventLines(
   { storage, deps }: Exporting,
   { organization, filter }: EvidenceExport,
   size: number,
-  each: (entry: Entry, source: Buffer | undefined) => void,
+  each: (entry: Entry, isThere: boolean) => void,
 ): AsyncGenerator<Buffer> {
   const tiles = new TileTable(storage);
   const where = whereClause(organization.id, filter);
@@ -144,19 +151,14 @@ async function* eventLines(
     const count = entries.length / entryBytes;
     if (count === 0)
       throw new Error(`the tree has ${position} events, and its checkpoint ${size}: run verify`);
-    const sources = await sourcesOf({ storage, where }, entries);
+    const events = await contentsOf({ storage, where }, entries);
     const lines: Buffer[] = [];
     for (let place = 0; place < count; place++) {
       const entry = entryAt(entries, place);
-      const source = sources.get(entry.seq);
-      each(entry, source);
-      lines.push(
-        ...eventLine(
-          position + place,
-          entries.subarray(place * entryBytes, (place + 1) * entryBytes),
-          source,
-        ),
-      );
+      const event = events.get(entry.seq);
+      each(entry, event !== undefined);
+      const bytes = entries.subarray(place * entryBytes, (place + 1) * entryBytes);
+      lines.push(...eventLine(position + place, bytes, event));
     }
     yield Buffer.concat(lines);
     position += count;
@@ -170,14 +172,14 @@ interface Matching {
   readonly where: Where;
 }
 
-/** Source events that match of these entries, by their order number: in halves, where all are too large to be held. */
-async function sourcesOf(matching: Matching, entries: Buffer): Promise<Map<bigint, Buffer>> {
+/** Events that match of these entries, by their order number: in halves, where all are too large to be held. */
+async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigint, StoredContent>> {
   const count = entries.length / entryBytes;
   const { storage, where } = matching;
   const stretch = { from: entryAt(entries, 0).seq, to: entryAt(entries, count - 1).seq };
   const bytesMax = limits.evidenceSourceBytesMax;
   const held = await storage.bytes(
-    `SELECT seq, source FROM events WHERE ${where.sql} AND seq >= {from:UInt64} AND seq <= {to:UInt64}
+    `SELECT seq, ${shownHash}, source FROM events WHERE ${where.sql} AND seq >= {from:UInt64} AND seq <= {to:UInt64}
      FORMAT RowBinary`,
     { ...where.parameters, ...stretch },
     { settings: feedPage, headroom: 0, tailroom: 0, bytesMax },
@@ -190,22 +192,23 @@ async function sourcesOf(matching: Matching, entries: Buffer): Promise<Map<bigin
   held.destroy();
   if (count === 1) throw new Error(`an event has more than ${bytesMax} bytes`);
   const middle = Math.floor(count / 2) * entryBytes;
-  const first = await sourcesOf(matching, entries.subarray(0, middle));
-  return new Map([...first, ...(await sourcesOf(matching, entries.subarray(middle)))]);
+  const first = await contentsOf(matching, entries.subarray(0, middle));
+  return new Map([...first, ...(await contentsOf(matching, entries.subarray(middle)))]);
 }
 
-/** Rows of the engine's RowBinary: a UInt64, and a text after its length in groups of seven bits. */
-function* rowsIn(rows: Buffer): Generator<[bigint, Buffer]> {
+/** Rows of the engine's RowBinary: a UInt64, a hash, and a text after its length in groups of seven bits. */
+function* rowsIn(rows: Buffer): Generator<[bigint, StoredContent]> {
   for (let at = 0; at < rows.length; ) {
     const seq = rows.readBigUInt64LE(at);
+    const shown = rows.subarray(at + 8, at + 8 + hashBytes);
     let length = 0;
     let factor = 1;
-    for (at += 8; ; factor *= 128) {
+    for (at += 8 + hashBytes; ; factor *= 128) {
       const group = rows.readUInt8(at++);
       length += (group & 127) * factor;
       if (group < 128) break;
     }
-    yield [seq, rows.subarray(at, at + length)];
+    yield [seq, { shown, source: rows.subarray(at, at + length) }];
     at += length;
   }
 }

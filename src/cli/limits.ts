@@ -59,11 +59,11 @@ export const limits = {
   forwardAnswerBytesMax: 64 * 1024 * 1024,
   /**
    * What a command reads a second at least beside running servers, for each core of the engine, uncompressed: some 2 % of
-   * it, as an event, of a kilobyte or so, costs a backup 12 us and `verify` 29 (bench/notes.md, Upkeep). Both read each
-   * event twice.
+   * it, as an event, of a kilobyte or so, costs a backup 12 us and `verify` 4 (bench/notes.md, Upkeep and Evidence). A
+   * backup reads each event twice.
    */
   throttleBackupBytes: 3_000_000,
-  throttleVerifyBytes: 1_200_000,
+  throttleVerifyBytes: 8_000_000,
   /** So many times that where the engine is on a machine that they do not see. */
   throttleElsewhereTimes: 3,
   /** So many times that while a larger share of the processors than `High` is idle; slower again below `Low`. */
@@ -85,17 +85,13 @@ export const limits = {
   verifyTilesAtOnce: 512,
   /** A stretch at the slowest throttle, of large events or of such as are spread over a large part. */
   verifyStretchMsMax: 6 * 3_600_000,
-  /** Of events that are rendered once more: read at once, the longest row, and how long the engine may say nothing. */
-  verifyRenderingBytes: 64 * 1024,
-  verifyRowBytesMax: 64 * 1024 * 1024,
-  verifyRenderingSilenceMsMax: 120_000,
   /** How far ahead of all that is known of the order a writer may be: an hour, of which a second has 100 ticks of 64 writers. */
   orderSlackSegments: 3_600 * 100 * 64,
   /** Erased events that are read at once, and that a line of a file has. */
   verifyErasedAtOnce: 20_000,
   erasedOfLineMax: 4_096,
   /** Names of the application in events that were recorded under another configuration; each has a mapper or two. */
-  verifyAppNamesMax: 32,
+  eraseAppNamesMax: 32,
   /** Tiles whose events an export with evidence reads at once: 2,048 events. */
   evidenceTilesAtOnce: 8,
   evidenceSourceBytesMax: 32 * 1024 * 1024,

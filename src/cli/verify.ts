@@ -35,8 +35,6 @@ async function examine(deps: CliDeps, file: string | undefined, options: VerifyO
   if ((file === undefined) === (org === undefined))
     throw new Problem('malformed', 'name either an organization of the engine (--org) or a file');
   if (org !== undefined) return withStorage(setUp(deps), (session) => verifyEngine(session, org, options));
-  if (options.skipRendering)
-    throw new Problem('malformed', '--skip-rendering: only with --org, as a file has source events alone');
   if (options.fullSpeed)
     throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
   const path = file ?? '';
@@ -101,10 +99,6 @@ export function registerVerify(program: Command, deps: CliDeps): void {
     .option(
       '--copy <directory>',
       'copy of the tree (EVIDENCE_DIR, or what is in it of the organization), to hold each event against',
-    )
-    .option(
-      '--skip-rendering',
-      'with --org: do not render each event once more to compare what readers are shown, which takes most of the time',
     )
     .option(...fullSpeedRow)
     .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)

@@ -1,6 +1,7 @@
 import { eventsOfAll } from '../storage/attempts.ts';
+import { eventHashNow } from '../storage/event-hash.ts';
 import type { Storage } from '../storage/storage.ts';
-import { replaceEvents, type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
+import { hashesAfter, replaceEvents, type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
 import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
 import { limits } from './limits.ts';
 import { readPolicy } from './retention.ts';
@@ -32,37 +33,39 @@ export function listErasures(storage: Storage, organization?: string): Promise<S
     : erasureTable.select(storage, `org = {org:UUID} ${order}`, { org: organization });
 }
 
-/** What is to become of one event. */
-export interface PlannedEvent {
-  readonly event: ReplacedEvent;
-  /** SHA-256 of the source event that it becomes, in hex. */
+/** An event of the list of an erasure: its place, and its hashes before and after, in hex. */
+interface PlannedEvent {
+  readonly seq: string;
+  readonly before: string;
   readonly after: string;
 }
 
-/** Writes down what is to become of some events. Nothing changes by that before `beginErasure`. */
+/**
+ * Writes down what is to become of some events; nothing changes by that before `beginErasure`. Resolves with those that are
+ * still stored. Rejects with EngineError.
+ */
 export async function planEvents(
   storage: Storage,
   { id, organizationId }: Pick<StoredErasure, 'id' | 'organizationId'>,
-  planned: readonly PlannedEvent[],
-): Promise<void> {
-  const key = ({ seq }: ReplacedEvent) => ({ org: organizationId, erasure: id, seq: String(seq) });
-  await storage.insertRows(
-    'erasure_rows',
-    planned.map(({ event }) => ({
-      ...key(event),
-      activity_name: event.activityName,
-      actor_email: event.actorEmail,
-      actor_id: event.actorId,
-      names: event.names,
-      file_hash: event.fileHash,
-      ocsf: event.ocsf,
-      source: event.source,
-    })),
-  );
+  events: readonly ReplacedEvent[],
+): Promise<PlannedEvent[]> {
+  const hashes = await hashesAfter(storage, organizationId, events);
+  const planned: PlannedEvent[] = [];
+  const rows: object[] = [];
+  for (const { seq: place, before, activityName, actorEmail, actorId, names, fileHash, ...texts } of events) {
+    const seq = String(place);
+    const after = hashes.get(seq);
+    if (after === undefined) continue;
+    planned.push({ seq, before, after });
+    const columns = { activity_name: activityName, actor_email: actorEmail, actor_id: actorId, names };
+    rows.push({ org: organizationId, erasure: id, seq, ...columns, file_hash: fileHash, ...texts });
+  }
+  await storage.insertRows('erasure_rows', rows);
   await storage.insertRows(
     'erased_events',
-    planned.map(({ event, after }) => ({ ...key(event), before: event.before, after })),
+    planned.map((one) => ({ org: organizationId, erasure: id, ...one })),
   );
+  return planned;
 }
 
 /** From here on a server carries it out, whatever becomes of the command. */
@@ -197,7 +200,7 @@ async function statesOf(
   );
   const events = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
   const stored = await storage.rows<{ place: string; now: string }>(
-    `SELECT DISTINCT toString(seq) AS place, lower(hex(SHA256(source))) AS now FROM ${events}
+    `SELECT DISTINCT toString(seq) AS place, lower(hex(${eventHashNow})) AS now FROM ${events}
      WHERE org = {org:UUID} AND seq IN (${list})`,
     ofErasure,
   );
@@ -216,7 +219,7 @@ interface ListedEvent extends Record<'place' | 'before' | 'after', string> {
   readonly erasure: string;
 }
 
-/** Whether a source event is what an erasure has made of it, or what others have made of that since. */
+/** Whether an event is what an erasure has made of it, or what others have made of that since. */
 function mayBe(now: string, after: string | undefined, lists: readonly ListedEvent[]): boolean {
   const found = new Set([after]);
   for (const hash of found) for (const one of lists) if (one.before === hash) found.add(one.after);
@@ -244,10 +247,11 @@ export async function overtakenEvents(storage: Storage, erasure: StoredErasure):
   }
 }
 
-/** The texts of an event. */
+/** The texts of an event, and its hash in hex. */
 interface EventTexts {
   readonly source: string;
   readonly ocsf: string;
+  readonly hash: string;
 }
 
 /**
@@ -262,7 +266,9 @@ export async function textsToBe(
   const found = new Map<string, EventTexts>();
   for (const { id, organizationId: org } of underWay) {
     const rows = await storage.rows<EventTexts & { readonly place: string }>(
-      `SELECT toString(seq) AS place, source, ocsf FROM erasure_rows FINAL
+      `SELECT toString(seq) AS place, source, ocsf, after AS hash FROM erasure_rows FINAL
+       INNER JOIN (SELECT seq, after FROM erased_events FINAL
+         WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})) AS list USING seq
        WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})`,
       { org, id },
     );

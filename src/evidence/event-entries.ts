@@ -1,3 +1,4 @@
+import { eventHashNow } from '../storage/event-hash.ts';
 import type { QueryOptions, Settings, Storage } from '../storage/storage.ts';
 import { entryBytes } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
@@ -9,17 +10,21 @@ import { uuidBytes } from './tile-table.ts';
  * pays nothing, and no event comes to this process. A test holds the two to each other.
  */
 const bigEndian = (value: string): string => `reinterpretAsFixedString(byteSwap(${value}))`;
-const entryOfRow = `toFixedString(concat(${bigEndian('seq')},
+const entryWith = (hash: string): string => `toFixedString(concat(${bigEndian('seq')},
   ${bigEndian('toUInt64(toUnixTimestamp64Micro(time))')},
-  ${bigEndian('toUInt32(toUInt16(expires))')}, ${bigEndian('toUInt8(own)')}, SHA256(source)), ${entryBytes})`;
-const columns = `org, ${entryOfRow} AS entry, SHA256(concat(unhex('00'), entry)) AS leaf`;
+  ${bigEndian('toUInt32(toUInt16(expires))')}, ${bigEndian('toUInt8(own)')}, ${hash}), ${entryBytes})`;
+const columnsWith = (hash: string): string =>
+  `org, ${entryWith(hash)} AS entry, SHA256(concat(unhex('00'), entry)) AS leaf`;
+/** Trees are built of the hash that an event was recorded with, and verified with that of what is stored now. */
+const recordedColumns = columnsWith('event_hash');
+const presentColumns = columnsWith(eventHashNow);
 
 const orgBytes = 16;
 /** Of the columns, as the engine's Native format writes them. */
 const columnBytes = [orgBytes, entryBytes, hashBytes] as const;
 
 /**
- * One thread, as nobody waits. The engine would sort source events rather than their hashes, which takes all the
+ * One thread, as nobody waits. The engine would sort the texts of events rather than their hashes, which takes all the
  * memory that a read may have.
  */
 const settings: Settings = {
@@ -32,7 +37,7 @@ const settings: Settings = {
  * Where a stretch has a small part of an organization's events: found by the projection of the order of ingest. By the
  * primary key the engine looks at each event that the organization has in a part, and a pace counts these, too.
  */
-export const bySequence: Settings = {
+const bySequence: Settings = {
   optimize_use_projection_filtering: 1,
   min_table_rows_to_use_projection_index: 0,
   // A stretch has as many events; granules of the projection are counted whole.
@@ -94,7 +99,7 @@ export async function endOfSlice(
   return isFull ? BigInt(row?.last ?? 0) + 1n : before;
 }
 
-/** The entries of an organization's events in a stretch with their leaves. Rejects with EngineError. */
+/** The entries of an organization's events in a stretch, as they are stored now, with their leaves. Rejects with EngineError. */
 export async function entriesOf(
   storage: Storage,
   organization: string,
@@ -102,7 +107,7 @@ export async function entriesOf(
   { settings: more, timeoutMs = limits.sliceMsMax }: HowFast = {},
 ): Promise<Run> {
   const how = { settings: { ...bySequence, ...more }, timeoutMs };
-  const runs = await runsOf(storage, [organization], stretch, how);
+  const runs = await readRuns(storage, [organization], stretch, { ...how, columns: presentColumns });
   const [first] = runs;
   if (runs.length === 1 && first !== undefined) return first;
   const entries = Buffer.concat(runs.map((run) => run.entries));
@@ -110,14 +115,19 @@ export async function entriesOf(
 }
 
 /**
- * The entries of a stretch, organization by organization and of each in the order of ingest; one may have several runs.
- * Columns come as columns, so that nothing is done here for each event. Rejects with EngineError.
+ * The entries of a stretch as they were recorded, organization by organization and of each in the order of ingest; one may
+ * have several runs. Rejects with EngineError.
  */
-export async function runsOf(
+export function runsOf(storage: Storage, organizations: readonly string[], stretch: Stretch): Promise<Run[]> {
+  return readRuns(storage, organizations, stretch, { columns: recordedColumns });
+}
+
+/** Columns come as columns, so that nothing is done here for each event. */
+async function readRuns(
   storage: Storage,
   organizations: readonly string[],
   stretch: Stretch,
-  { settings: more, timeoutMs = limits.sliceMsMax }: HowFast = {},
+  { columns, settings: more, timeoutMs = limits.sliceMsMax }: HowFast & { readonly columns: string },
 ): Promise<Run[]> {
   const order = organizations.length > 1 ? 'org, seq' : 'seq';
   const held = await storage.bytes(

@@ -1,8 +1,8 @@
 import { EngineError } from '../base/engine-error.ts';
 import { Problem } from '../base/problem.ts';
+import { shownHash } from '../storage/event-hash.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { encodeEntry, toBundle } from '../tlog/entry.ts';
-import { sha256 } from '../tlog/hash.ts';
+import { encodeEntry, eventHash, toBundle } from '../tlog/entry.ts';
 import { parseTilePath } from '../tlog/tile.ts';
 import { consistencyRanges, inclusionRanges } from '../tlog/tree.ts';
 import { proofText } from '../tlog/proof-text.ts';
@@ -23,6 +23,8 @@ export interface Inclusion {
   readonly entry: PlacedEntry;
   /** As it is stored; undefined where the event is no longer there. */
   readonly source: string | undefined;
+  /** SHA-256 of what is shown of it; undefined where the event is no longer there. */
+  readonly shown: Buffer | undefined;
   /** Whether what is stored is what the entry was made of; undefined where the event is no longer there. */
   readonly asRecorded: boolean | undefined;
   readonly checkpoint: StoredCheckpoint;
@@ -132,6 +134,7 @@ export class EvidenceReader {
     return {
       entry,
       source: stored?.source,
+      shown: stored?.shown,
       asRecorded: stored?.entry.equals(entry.bytes),
       checkpoint,
       proof,
@@ -182,22 +185,25 @@ export class EvidenceReader {
 
   async #stored(organization: string, seq: bigint): Promise<StoredEvent | undefined> {
     const [row] = await this.#options.storage.readRows<
-      Record<'source' | 'time', string> & { expires: number; own: boolean }
+      Record<'source' | 'time' | 'hex', string> & { expires: number; own: boolean }
     >(
-      `SELECT source, toUnixTimestamp64Micro(time) AS time, toUInt16(expires) AS expires, own FROM events
+      `SELECT source, hex(${shownHash}) AS hex, toUnixTimestamp64Micro(time) AS time, toUInt16(expires) AS expires, own
+       FROM events
        WHERE org = {organization:UUID} AND seq = {seq:UInt64}`,
       { organization, seq },
       { settings: byPlace },
     );
     if (row === undefined) return undefined;
     const { source, time, expires, own } = row;
-    const sourceHash = sha256(Buffer.from(source));
-    return { source, entry: encodeEntry({ seq, time: Number(time), expires, own, sourceHash }) };
+    const shown = Buffer.from(row.hex, 'hex');
+    const hash = eventHash({ source: Buffer.from(source), shown });
+    return { source, shown, entry: encodeEntry({ seq, time: Number(time), expires, own, eventHash: hash }) };
   }
 }
 
 interface StoredEvent {
   readonly source: string;
+  readonly shown: Buffer;
   /** As it would be in the tree. */
   readonly entry: Buffer;
 }

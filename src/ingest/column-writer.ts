@@ -92,12 +92,6 @@ export class ColumnWriter {
     return this.#length;
   }
 
-  /** Whether [start, end) of other bytes is what has been written. */
-  isSame(bytes: Uint8Array, start: number, end: number): boolean {
-    if (end - start !== this.#length) return false;
-    return this.#bytes.compare(bytes, start, end, 0, this.#length) === 0;
-  }
-
   /** Returns the offset after what it copied. */
   copyTo(target: Uint8Array, offset: number): number {
     target.set(this.#bytes.subarray(0, this.#length), offset);

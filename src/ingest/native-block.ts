@@ -15,7 +15,7 @@ interface Column {
   readonly elements: ColumnWriter | undefined;
 }
 
-export type Columns = Readonly<Record<keyof typeof written, Column>>;
+type Columns = Readonly<Record<keyof typeof written, Column>>;
 
 const columnCount = Object.keys(eventColumns).length;
 const seqHead = headOf('seq', seq);
@@ -98,7 +98,7 @@ export class BlockBuilder {
 }
 
 /** Empty columns, in their order. */
-export function createColumns(): Columns {
+function createColumns(): Columns {
   const columns = Object.entries(written).map(([name, type]) => {
     const elements = type.startsWith('Array') ? new ColumnWriter() : undefined;
     return [name, { head: headOf(name, type), values: new ColumnWriter(), elements }];
@@ -107,7 +107,7 @@ export function createColumns(): Columns {
 }
 
 /** Adds a row: what each column has of an event, but for `own`. */
-export function fillColumns(of: Columns, row: MappedEvent): void {
+function fillColumns(of: Columns, row: MappedEvent): void {
   of.org.values.uuid(row.org);
   of.time.values.int64(row.timeMicros);
   of.activity_id.values.int64(row.activityId);

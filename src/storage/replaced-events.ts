@@ -1,3 +1,4 @@
+import { eventHashNow } from './event-hash.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import { mutationSettings } from './removal.ts';
@@ -7,7 +8,7 @@ import type { Storage } from './storage.ts';
 /** What takes the place of an event's texts; its time, order number and organization stay. */
 export interface ReplacedEvent {
   readonly seq: bigint;
-  /** SHA-256 of the source event that it was made of, in hex: of any other one the texts stay. */
+  /** Hash of the event that it was made of (event-hash.ts), in hex: of any other one the texts stay. */
   readonly before: string;
   readonly activityName: string;
   readonly actorEmail: string;
@@ -22,6 +23,46 @@ const textArray = (texts: readonly string[]): string => `[${texts.map(quoteStrin
 
 /** Numbers of the order as the engine takes them; their digits can be nothing but that. */
 export const seqList = (seqs: readonly bigint[]): string => seqs.map(String).join(',');
+
+/** What each column that is replaced has of these events, by their order number. */
+function replacements(events: readonly ReplacedEvent[]): (readonly [column: string, value: string])[] {
+  const place = `indexOf([${seqList(events.map(({ seq }) => seq))}], seq)`;
+  const texts = (of: (event: ReplacedEvent) => string) =>
+    `[${events.map((event) => quoteString(of(event))).join(',')}][${place}]`;
+  const lists = (of: (event: ReplacedEvent) => readonly string[]) =>
+    `CAST([${events.map((event) => textArray(of(event))).join(',')}], 'Array(Array(String))')[${place}]`;
+  return [
+    ['activity_name', texts((event) => event.activityName)],
+    ['actor_email', texts((event) => event.actorEmail)],
+    ['actor_id', texts((event) => event.actorId)],
+    ['names', lists((event) => event.names)],
+    ['file_hash', lists((event) => event.fileHash)],
+    ['ocsf', texts((event) => event.ocsf)],
+    ['source', texts((event) => event.source)],
+  ];
+}
+
+/**
+ * The hashes that events will have when they are replaced, in hex, by order number; an event that is not stored has none.
+ * Made by what replaces them. Rejects with EngineError.
+ */
+export async function hashesAfter(
+  storage: Storage,
+  organization: string,
+  events: readonly ReplacedEvent[],
+): Promise<ReadonlyMap<string, string>> {
+  const replaced = replacements(events);
+  const names = replaced.map(([column]) => column).join(', ');
+  const values = replaced.map(([column, value]) => `${value} AS ${column}`).join(', ');
+  const rows = await storage.readRows<{ place: string; hash: string }>(
+    `SELECT place, lower(hex(${eventHashNow})) AS hash FROM
+       (SELECT toString(seq) AS place, * EXCEPT (${names}), ${values} FROM events
+        WHERE org = {organization:UUID} AND seq IN (${seqList(events.map(({ seq }) => seq))}))`,
+    { organization },
+    { settings: { max_query_size: limits.replaceQueryBytesMax } },
+  );
+  return new Map(rows.map(({ place, hash }) => [place, hash]));
+}
 
 /**
  * Puts other texts into events that are stored, by a mutation of the engine: a reader sees each event as it was or as it
@@ -38,22 +79,10 @@ export async function replaceEvents(
 ): Promise<void> {
   const seqs = seqList(events.map(({ seq }) => seq));
   const place = `indexOf([${seqs}], seq)`;
-  const texts = (name: string, of: (event: ReplacedEvent) => string) =>
-    `${name} = [${events.map((event) => quoteString(of(event))).join(',')}][${place}]`;
-  const lists = (name: string, of: (event: ReplacedEvent) => readonly string[]) =>
-    `${name} = CAST([${events.map((event) => textArray(of(event))).join(',')}], 'Array(Array(String))')[${place}]`;
-  const columns = [
-    texts('activity_name', (event) => event.activityName),
-    texts('actor_email', (event) => event.actorEmail),
-    texts('actor_id', (event) => event.actorId),
-    lists('names', (event) => event.names),
-    lists('file_hash', (event) => event.fileHash),
-    texts('ocsf', (event) => event.ocsf),
-    texts('source', (event) => event.source),
-  ];
+  const columns = replacements(events).map(([column, value]) => `${column} = ${value}`);
   const befores = `[${events.map(({ before }) => quoteString(before)).join(',')}]`;
-  // Source events of others in the part are not hashed.
-  const isAsPlanned = `if(seq IN (${seqs}), lower(hex(SHA256(source))) = ${befores}[${place}], false)`;
+  // Others in the part are not hashed for that.
+  const isAsPlanned = `if(seq IN (${seqs}), lower(hex(${eventHashNow})) = ${befores}[${place}], false)`;
   const { database, cluster } = storage;
   const statement = renderPlaceholders('ALTER TABLE {{sharded events}} {{on_cluster}} UPDATE ', {
     database,

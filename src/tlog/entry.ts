@@ -1,16 +1,16 @@
-import { sha256Text } from './hash.ts';
+import { hashBytes, sha256Text } from './hash.ts';
 
 /**
  * What a leaf of the tree says of an event, 53 bytes, big-endian:
  *
- *     0        8        16        20      21                    53
- *     | seq    | time   | expires | own   | SHA-256 of `source` |
- *     | UInt64 | Int64  | UInt32  | UInt8 |                     |
+ *     0        8        16        20      21                  53
+ *     | seq    | time   | expires | own   | hash of the event |
+ *     | UInt64 | Int64  | UInt32  | UInt8 |                   |
  *
  * `seq` is the order number, `time` Unix microseconds, `expires` the day since 1970 from which retention removes the
- * event (65535: never), `own` 1 where the service itself says it, which no producer can, and else 0, and `source` the
- * source event as it is stored, byte by byte. The hash stands for the text so
- * that an entry can be kept, and shown, when retention has removed the event: then it still says when that was due.
+ * event (65535: never), `own` 1 where the service itself says it, which no producer can, and else 0. The hash stands for
+ * all else that is stored of the event (`eventHash`), so that an entry can be kept, and shown, when retention has removed
+ * the event: then it still says when that was due.
  */
 export const entryBytes = 53;
 const ownAt = 20;
@@ -27,16 +27,16 @@ export interface Entry {
   readonly expires: number;
   /** Whether the service itself says it: only then does it state anything. */
   readonly own: boolean;
-  readonly sourceHash: Uint8Array;
+  readonly eventHash: Uint8Array;
 }
 
-export function encodeEntry({ seq, time, expires, own, sourceHash }: Entry): Buffer {
+export function encodeEntry({ seq, time, expires, own, eventHash }: Entry): Buffer {
   const bytes = Buffer.alloc(entryBytes);
   bytes.writeBigUInt64BE(seq, 0);
   bytes.writeBigInt64BE(BigInt(time), 8);
   bytes.writeUInt32BE(expires, 16);
   bytes.writeUInt8(own ? 1 : 0, ownAt);
-  bytes.set(sourceHash, hashAt);
+  bytes.set(eventHash, hashAt);
   return bytes;
 }
 
@@ -48,7 +48,7 @@ export function entryAt(bytes: Buffer, place: number): Entry {
     time: Number(bytes.readBigInt64BE(at + 8)),
     expires: bytes.readUInt32BE(at + 16),
     own: isOwnEntry(bytes, place),
-    sourceHash: bytes.subarray(at + hashAt, at + entryBytes),
+    eventHash: bytes.subarray(at + hashAt, at + entryBytes),
   };
 }
 
@@ -82,10 +82,35 @@ export function isOwnEntry(entries: Buffer, place: number): boolean {
   return entries[place * entryBytes + ownAt] === 1;
 }
 
-/** Whether the entry at a place is of this text. */
-export function isEntryOf(entries: Buffer, place: number, source: Uint8Array): boolean {
+/** What is stored of an event, as far as its hash needs it. */
+export interface EventContent {
+  /** The source event, byte by byte. */
+  readonly source: Uint8Array;
+  /** SHA-256 of what pages show and filters look at, in the engine's RowBinary (storage/event-hash.ts). */
+  readonly shown: Uint8Array;
+}
+
+const parts = Buffer.alloc(2 * hashBytes);
+
+/**
+ * The hash of an event is one of two hashes: of its source event, and of what is shown of it. So each can be checked
+ * without the other. One character a byte, as `sha256Text` has it.
+ */
+function eventHashText({ source, shown }: EventContent): string {
+  if (shown.length !== hashBytes) throw new RangeError(`a hash has ${hashBytes} bytes, not ${shown.length}`);
+  parts.write(sha256Text(source), 'latin1');
+  parts.set(shown, hashBytes);
+  return sha256Text(parts);
+}
+
+export function eventHash(content: EventContent): Buffer {
+  return Buffer.from(eventHashText(content), 'latin1');
+}
+
+/** Whether the entry at a place is of this event. */
+export function isEntryOf(entries: Buffer, place: number, content: EventContent): boolean {
   const at = place * entryBytes;
-  return sha256Text(source) === entries.toString('latin1', at + hashAt, at + entryBytes);
+  return eventHashText(content) === entries.toString('latin1', at + hashAt, at + entryBytes);
 }
 
 /** Whether retention may have removed an event by a moment (Unix microseconds). */

@@ -3,11 +3,11 @@ import type { Entry } from './entry.ts';
 import { hashBytes } from './hash.ts';
 
 /**
- * An event out of which a person was taken: its place in the order, 8 bytes, and the hashes of its source event before
- * and after. A list of them, in the order of ingest, is bound to the tree by its hash, which an event of the tree says.
+ * An event out of which a person was taken: its place in the order, 8 bytes, and its hashes (entry.ts) before and
+ * after. A list of them, in the order of ingest, is bound to the tree by its hash, which an event of the tree says.
  *
- *     | seq | SHA-256 before | SHA-256 after |
- *      0     8                40            72
+ *     | seq | hash before | hash after |
+ *      0     8             40           72
  */
 export const erasedBytes = 8 + 2 * hashBytes;
 const beforeAt = 8;
@@ -77,7 +77,7 @@ export interface Erasure {
   readonly isPending: boolean;
 }
 
-/** What the source events of an organization are now, where persons were taken out of them. */
+/** What the events of an organization are now, where persons were taken out of them. */
 export class ErasureHistory {
   readonly #erasures: readonly Erasure[];
   readonly #counts = new Map<Erasure, number>();
@@ -98,10 +98,10 @@ export class ErasureHistory {
     });
   }
 
-  /** The hashes that the source event of an entry may have now, other than that of the entry; the last is what it should. */
-  #hashesOf(entry: Pick<Entry, 'seq' | 'sourceHash'>): { readonly hash: Buffer; readonly by: Erasure }[] {
+  /** The hashes that the event of an entry may have now, other than that of the entry; the last is what it should. */
+  #hashesOf(entry: Pick<Entry, 'seq' | 'eventHash'>): { readonly hash: Buffer; readonly by: Erasure }[] {
     const found: { hash: Buffer; by: Erasure }[] = [];
-    let hash: Buffer = Buffer.from(entry.sourceHash);
+    let hash: Buffer = Buffer.from(entry.eventHash);
     for (const erasure of this.#erasures) {
       const { list } = erasure;
       const place = placeOf(list, entry.seq);
@@ -114,17 +114,17 @@ export class ErasureHistory {
   }
 
   /**
-   * Whether a source event with this hash is what the erasures have left of the event of an entry: also the event as it was
+   * Whether an event with this hash is what the erasures have left of the event of an entry: also the event as it was
    * recorded, where there was none, or only such as are under way.
    */
-  allows(entry: Pick<Entry, 'seq' | 'sourceHash'>, now: Uint8Array): boolean {
+  allows(entry: Pick<Entry, 'seq' | 'eventHash'>, now: Uint8Array): boolean {
     const found = this.#hashesOf(entry);
     for (let at = found.length - 1; at >= 0; at--) {
       const one = found[at];
       if (one === undefined || one.hash.equals(now)) return true;
       if (!one.by.isPending) return false;
     }
-    return Buffer.compare(entry.sourceHash, now) === 0;
+    return Buffer.compare(entry.eventHash, now) === 0;
   }
 
   /** The same for an event that differs from its entry; counts by what, so it is asked once of each. */

@@ -33,7 +33,7 @@ export class EventAudit {
   readonly #mayHaveGone: (entry: Entry) => boolean;
   readonly #erasures: ErasureHistory;
   readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
-  /** Source hashes that the tree has and that no longer stand in their place, with this place. */
+  /** Hashes of events that the tree has and that no longer stand in their place, with this place. */
   readonly #displaced = new Map<string, number>();
   readonly #strange = new Map<string, Difference>();
   #first: Difference | undefined;
@@ -80,10 +80,10 @@ export class EventAudit {
   #hold(entry: Entry, bytes: Buffer, event: Buffer): void {
     const now = entryAt(event, 0);
     const isSame = bytes.equals(event);
-    // All but the hash of the source, which stands last.
+    // All but the hash of the event, which stands last.
     const isErased = !isSame && bytes.subarray(0, -hashBytes).equals(event.subarray(0, -hashBytes));
-    if (isSame && this.#erasures.allows(entry, now.sourceHash)) this.#same += 1;
-    else if (isErased && this.#erasures.explains(entry, now.sourceHash)) this.#erased += 1;
+    if (isSame && this.#erasures.allows(entry, now.eventHash)) this.#same += 1;
+    else if (isErased && this.#erasures.explains(entry, now.eventHash)) this.#erased += 1;
     else this.#alter(entry, now);
   }
 
@@ -98,8 +98,8 @@ export class EventAudit {
   }
 
   #add(events: Buffer, at: number): number {
-    const { seq, time, sourceHash } = entryAt(events.subarray(at, at + entryBytes), 0);
-    this.#tell({ kind: 'added', position: this.#position, seq, time }, sourceHash);
+    const { seq, time, eventHash } = entryAt(events.subarray(at, at + entryBytes), 0);
+    this.#tell({ kind: 'added', position: this.#position, seq, time }, eventHash);
     return at + entryBytes;
   }
 
@@ -109,7 +109,7 @@ export class EventAudit {
   }
 
   #alter(entry: Entry, now: Entry): void {
-    const isOther = Buffer.compare(entry.sourceHash, now.sourceHash) !== 0;
+    const isOther = Buffer.compare(entry.eventHash, now.eventHash) !== 0;
     if (isOther) this.#displace(entry);
     const difference = {
       kind: 'altered',
@@ -117,10 +117,10 @@ export class EventAudit {
       seq: entry.seq,
       time: entry.time,
     } as const;
-    this.#tell(difference, isOther ? now.sourceHash : undefined);
+    this.#tell(difference, isOther ? now.eventHash : undefined);
   }
 
-  /** `strange`: the hash of a text that the tree does not have here, and may have elsewhere. */
+  /** `strange`: the hash of an event that the tree does not have here, and may have elsewhere. */
   #tell(difference: Difference, strange?: Uint8Array): void {
     const key = strange === undefined ? undefined : Buffer.from(strange).toString('latin1');
     const movedFrom = key === undefined ? undefined : this.#displaced.get(key);
@@ -131,9 +131,9 @@ export class EventAudit {
       this.#strange.set(key, difference);
   }
 
-  /** The text of this entry stands elsewhere now, if it has been met: then that was a move. */
-  #displace({ sourceHash }: Entry): void {
-    const key = Buffer.from(sourceHash).toString('latin1');
+  /** The event of this entry stands elsewhere now, if it has been met: then that was a move. */
+  #displace({ eventHash }: Entry): void {
+    const key = Buffer.from(eventHash).toString('latin1');
     const elsewhere = this.#strange.get(key);
     if (this.#displaced.size < rememberedMax) this.#displaced.set(key, this.#position);
     if (elsewhere === undefined) return;

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { formatMicros } from '../../src/base/timestamp.ts';
@@ -15,6 +15,7 @@ import { leftTables, eventsTable, otherTables } from '../../src/cli/migrate-data
 import { eraseUser } from '../../src/control/users.ts';
 import { beginErasure, carryOutErasure, planEvents, type StoredErasure } from '../../src/control/erasure.ts';
 import { beginDeletion, carryOutDeletion, previewDeletion } from '../../src/control/deletion.ts';
+import { eventHashNow } from '../../src/storage/event-hash.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -107,12 +108,11 @@ async function keptOf(org: string): Promise<string[]> {
 async function erasing(org: string, seq: bigint): Promise<StoredErasure> {
   const { storage } = source;
   const [row] = await storage.rows<{ before: string }>(
-    `SELECT lower(hex(SHA256(source))) AS before FROM events WHERE org = {org:UUID} AND seq = toUInt64({seq:String})`,
+    `SELECT lower(hex(${eventHashNow})) AS before FROM events WHERE org = {org:UUID} AND seq = toUInt64({seq:String})`,
     { org, seq: String(seq) },
   );
   const erased = '{"erased":true}';
   const texts = { activityName: 'a', actorEmail: 'e', actorId: '', names: ['n'], fileHash: [], ocsf: '' };
-  const after = createHash('sha256').update(erased).digest('hex');
   const erasure = {
     id: randomUUID(),
     organizationId: org,
@@ -126,7 +126,7 @@ async function erasing(org: string, seq: bigint): Promise<StoredErasure> {
     version: 1,
   };
   const event = { seq, before: row?.before ?? '', ...texts, source: erased };
-  await planEvents(storage, erasure, [{ event, after }]);
+  await planEvents(storage, erasure, [event]);
   await beginErasure(storage, erasure);
   return erasure;
 }
@@ -173,7 +173,8 @@ const all = months.length * (perMonth + perMonthOfGlobex) + 3;
 
 test('every table of the schema is moved with all its columns, or named with the reason why it is not', async () => {
   const rows = await source.storage.rows<{ table: string; names: string[] }>(
-    `SELECT table, groupArray(name) AS names FROM system.columns WHERE database = currentDatabase()
+    `SELECT table, groupArray(name) AS names FROM system.columns
+     WHERE database = currentDatabase() AND default_kind != 'MATERIALIZED'
        AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')
      GROUP BY table ORDER BY table`,
   );

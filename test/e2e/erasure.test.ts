@@ -245,7 +245,7 @@ async function findsOtherChanges(
     );
   for (const source of [erased.source.replace('acme', 'evil').replace('erased-', 'erased-0'), was]) {
     await put(source);
-    const { findings } = await verify(['--org', slug, '--skip-rendering']);
+    const { findings } = await verify(['--org', slug]);
     assert.match(
       findings.map(({ detail }) => detail).join('\n'),
       /is not what was recorded; in all 1 altered/,
@@ -258,15 +258,12 @@ async function findsOtherChanges(
     { org, seq: erased.seq },
   );
   const shownOtherwise = await verify(['--org', slug]);
-  assert.match(
-    shownOtherwise.findings[0]?.detail ?? '',
-    /is shown otherwise than it was recorded: column actor_email/,
-  );
+  assert.match(shownOtherwise.findings[0]?.detail ?? '', /is not what was recorded; in all 1 altered/);
   await change(
     'ALTER TABLE erased_events UPDATE after = before WHERE org = {org:UUID} AND seq = toUInt64({seq:String})',
     { org, seq: erased.seq },
   );
-  const { findings } = await verify(['--org', slug, '--skip-rendering']);
+  const { findings } = await verify(['--org', slug]);
   assert.match(findings[0]?.detail ?? '', /the list of erased events is not the one/);
 }
 

@@ -77,7 +77,7 @@ async function org(args: readonly string[]) {
 }
 
 async function verify(args: readonly string[]): Promise<Verification> {
-  const answer = await service.server.cliHere(['verify', ...args, '--skip-rendering', '--json']);
+  const answer = await service.server.cliHere(['verify', ...args, '--json']);
   assert.ok(answer.stdout !== '', answer.stderr);
   return { ...(JSON.parse(answer.stdout) as Verification), code: answer.code };
 }

@@ -96,7 +96,7 @@ async function keepsLess(server: TestServer, tenant: Tenant, other: Tenant): Pro
   });
   const held = await org('hold', slug, '--reason', 'a case');
   assert.equal(held.code, 0, held.stderr);
-  const verified = await server.cliHere(['verify', '--org', slug, '--skip-rendering']);
+  const verified = await server.cliHere(['verify', '--org', slug]);
   assert.deepEqual(
     [verified.code, /1200 events are gone by the retention of 30 days/.test(verified.stdout)],
     [3, true],

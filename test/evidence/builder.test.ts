@@ -12,7 +12,7 @@ import { limits } from '../../src/evidence/limits.ts';
 import { ForeignKeyError, LogKey, readKeys } from '../../src/evidence/log-key.ts';
 import { readProgress, watermarkOf } from '../../src/evidence/progress-table.ts';
 import { slicesOf } from '../../src/evidence/slices.ts';
-import { TileTable } from '../../src/evidence/tile-table.ts';
+import { TileTable, uuidBytes } from '../../src/evidence/tile-table.ts';
 import { TreeReader } from '../../src/evidence/tree-reader.ts';
 import { Turns } from '../../src/evidence/turns.ts';
 import { Mirror } from '../../src/evidence/mirror.ts';
@@ -47,13 +47,38 @@ interface Stored {
 const neverDay = 65_535;
 const startMicros = 1_700_000_000_000_000;
 
+const hashOf = (...bytes: Buffer[]): Buffer => createHash('sha256').update(Buffer.concat(bytes)).digest();
+
+/** A text after its length, in groups of seven bits. */
+function text(value: string): Buffer {
+  const bytes = Buffer.from(value);
+  const length = bytes.length < 128 ? [bytes.length] : [(bytes.length % 128) + 128, bytes.length >> 7];
+  return Buffer.concat([Buffer.from(length), bytes]);
+}
+
+/** What is shown of the n-th event, as docs/evidence.md has it. */
+function shownOf(organization: string, n: number): Buffer {
+  const int = (value: bigint) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(value);
+    return bytes;
+  };
+  const uuid = uuidBytes(organization);
+  const outcome = ['né', 'High', 'Failure', ''].map(text);
+  const actor = ['m'.repeat(n % 300), 'id'].map(text);
+  const names = [Buffer.from([2]), text('a'), text(''), Buffer.from([0])];
+  return Buffer.concat([uuid, int(-1n), ...outcome, int(404n), ...actor, ...names, uuid, text('"time":1')]);
+}
+
 /** Stores events whose times are in another order than they came. */
 async function record(organization: string, count: number): Promise<Stored[]> {
   const first = nextSeq;
   await engine.storage.command(
-    `INSERT INTO events (org, time, seq, activity_id, expires, own, ocsf, source)
+    `INSERT INTO events (org, time, seq, activity_id, activity_name, severity, status, level, result_code, actor_email,
+       actor_id, names, file_hash, flow_id, expires, own, ocsf, source)
      SELECT {organization:UUID}, fromUnixTimestamp64Micro(toInt64({start:Int64} + (number * 7919) % 1000), 'UTC'),
-       {first:UInt64} + number * 3, 1, if(number % 2 = 0, toDate('2149-06-06'), toDate('2090-01-02')), number % 3 = 0, '',
+       {first:UInt64} + number * 3, -1, 'né', 'High', 'Failure', '', 404, repeat('m', number % 300), 'id', ['a', ''], [],
+       {organization:UUID}, if(number % 2 = 0, toDate('2149-06-06'), toDate('2090-01-02')), number % 3 = 0, '"time":1',
        concat('{"n":', toString(number), ',"é":"', repeat('x', number % 90), '"}') FROM numbers({count:UInt64})`,
     { organization, start: startMicros, first, count },
   );
@@ -67,7 +92,7 @@ async function record(organization: string, count: number): Promise<Stored[]> {
       time: startMicros + ((n * 7919) % 1000),
       expires: n % 2 === 0 ? neverDay : Date.UTC(2090, 0, 2) / 86_400_000,
       own: n % 3 === 0,
-      sourceHash: createHash('sha256').update(source).digest(),
+      eventHash: hashOf(hashOf(Buffer.from(source)), hashOf(shownOf(organization, n))),
     });
     return { seq, entry };
   });

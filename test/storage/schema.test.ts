@@ -61,6 +61,7 @@ test('events has the promised columns in their order', async () => {
       'own Bool',
       'ocsf String',
       'source String',
+      'event_hash FixedString(32)',
     ],
   );
 });

@@ -24,7 +24,7 @@ const entryOf = (n: number, text = `event ${n}`, expires = never) =>
     time: n,
     expires,
     own: false,
-    sourceHash: sha256(Buffer.from(text)),
+    eventHash: sha256(Buffer.from(text)),
   });
 const entriesOf = (count: number) => Array.from({ length: count }, (_, n) => entryOf(n));
 
@@ -66,7 +66,7 @@ test('the first difference is named by its place, whatever was done and however 
           time: n,
           expires: never,
           own: false,
-          sourceHash: sha256(Buffer.from('new')),
+          eventHash: sha256(Buffer.from('new')),
         }),
       );
     if (kind === 'moved')
@@ -192,16 +192,16 @@ test('checkpoints are found as they were kept or copied, and what is none is nam
 });
 
 test('lines and proofs are read as they were written', () => {
-  const sources = fc.option(
-    fc.json().map((text) => Buffer.from(text)),
+  const events = fc.option(
+    fc.json().map((text) => ({ source: Buffer.from(text), shown: sha256(Buffer.from(`shown ${text}`)) })),
     { nil: undefined },
   );
   fc.assert(
-    fc.property(fc.nat(), sources, (position, source) => {
+    fc.property(fc.nat(), events, (position, event) => {
       const entry = entryOf(position);
-      const line = Buffer.concat(eventLine(position, entry, source));
+      const line = Buffer.concat(eventLine(position, entry, event));
       const entries = Buffer.alloc(106);
-      assert.deepEqual(readLine(line.subarray(0, -1), entries, 1), { position, source });
+      assert.deepEqual(readLine(line.subarray(0, -1), entries, 1), { position, event });
       assert.deepEqual(entries.subarray(53), entry);
     }),
   );

@@ -13,8 +13,8 @@ import {
 import { EventAudit } from '../../src/tlog/event-audit.ts';
 
 const hashOf = (n: number): Buffer => Buffer.alloc(32, n);
-const entryOf = (seq: bigint, sourceHash: Buffer) =>
-  entryAt(encodeEntry({ seq, time: 1, expires: 65_535, own: false, sourceHash }), 0);
+const entryOf = (seq: bigint, eventHash: Buffer) =>
+  entryAt(encodeEntry({ seq, time: 1, expires: 65_535, own: false, eventHash }), 0);
 
 /** Erasures one after the other, each of some events; of these the next version takes the place of the one before. */
 const chains = fc.array(fc.uniqueArray(fc.nat({ max: 30 }), { maxLength: 20 }), { maxLength: 4 });
@@ -62,7 +62,7 @@ test('while one is under way an event may be as it was before that, too', () => 
 test('an audit counts what was erased, and tells what was changed otherwise or put back', () => {
   const { history } = made([[1, 2, 3]]);
   const row = (seq: number, hash: Buffer) =>
-    encodeEntry({ seq: BigInt(seq), time: 1, expires: 65_535, own: false, sourceHash: hash });
+    encodeEntry({ seq: BigInt(seq), time: 1, expires: 65_535, own: false, eventHash: hash });
   const tree = Buffer.concat([0, 1, 2, 3].map((seq) => row(seq, hashOf(0))));
   const audited = (hashes: readonly Buffer[]) => {
     const audit = new EventAudit(() => false, history);
@@ -76,7 +76,7 @@ test('an audit counts what was erased, and tells what was changed otherwise or p
   assert.deepEqual(audited([hashOf(1), hashOf(1), hashOf(1), hashOf(1)]), [0, 3, 1]);
   // Another time is never an erasure's.
   const audit = new EventAudit(() => false, history);
-  const moved = encodeEntry({ seq: 1n, time: 2, expires: 65_535, own: false, sourceHash: hashOf(1) });
+  const moved = encodeEntry({ seq: 1n, time: 2, expires: 65_535, own: false, eventHash: hashOf(1) });
   audit.compare(row(1, hashOf(0)), moved);
   assert.deepEqual([audit.findings().erased, audit.findings().counts.altered], [0, 1]);
 });

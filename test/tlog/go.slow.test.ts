@@ -63,7 +63,7 @@ function exampleLog(size: number, older: number, index: number) {
       time: n,
       expires: 65_535,
       own: false,
-      sourceHash: sha256(Buffer.from(String(n))),
+      eventHash: sha256(Buffer.from(String(n))),
     });
   const edge = new RightEdge();
   const tiles = new Map<string, TileHashes>();

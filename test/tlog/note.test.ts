@@ -97,20 +97,20 @@ describe('signed notes', () => {
 
 describe('entries', () => {
   test('are as documented, one by one and in bundles', () => {
-    const sourceHash = Buffer.alloc(32, 0xab);
+    const eventHash = Buffer.alloc(32, 0xab);
     const bytes = encodeEntry({
       seq: 0x0102030405060708n,
       time: -2,
       expires: 65_535,
       own: false,
-      sourceHash,
+      eventHash,
     });
     assert.equal(bytes.toString('hex'), `0102030405060708fffffffffffffffe0000ffff00${'ab'.repeat(32)}`);
     const two = Buffer.concat([
       bytes,
-      encodeEntry({ seq: 9n, time: 1, expires: 20_000, own: true, sourceHash }),
+      encodeEntry({ seq: 9n, time: 1, expires: 20_000, own: true, eventHash }),
     ]);
-    assert.deepEqual(entryAt(two, 1), { seq: 9n, time: 1, expires: 20_000, own: true, sourceHash });
+    assert.deepEqual(entryAt(two, 1), { seq: 9n, time: 1, expires: 20_000, own: true, eventHash });
     const bundle = toBundle(two);
     assert.equal(bundle.length, 2 * (entryBytes + 2));
     assert.equal(bundle.readUInt16BE(55), 53);

@@ -10,7 +10,7 @@ const entry = (time: number, recorded: number, expires = never) => ({
   time: time * day,
   expires,
   own: false,
-  sourceHash: new Uint8Array(32),
+  eventHash: new Uint8Array(32),
 });
 const said = (at: number, days: number | undefined, held = false): PolicyStatement => ({
   seq: BigInt(at * 1000),

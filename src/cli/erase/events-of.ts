@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto';
-import { erasuresUnderWay, type PlannedEvent, type StoredErasure, textsToBe } from '../../control/erasure.ts';
+import { erasuresUnderWay, type StoredErasure, textsToBe } from '../../control/erasure.ts';
 import { Mapper, type MappedEvent } from '../../ocsf/audit-event.ts';
 import type { Piece } from '../../ocsf/byte-sink.ts';
 import { windowOf } from '../../ocsf/byte-text.ts';
 import { type Person, Pseudonymizer } from '../../ocsf/pseudonymize.ts';
-import { seqList } from '../../storage/replaced-events.ts';
+import { eventHashNow } from '../../storage/event-hash.ts';
+import { type ReplacedEvent, seqList } from '../../storage/replaced-events.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
-import { appNameIn } from '../verify/rendering.ts';
 
 /** Where a person is looked for. */
 export interface EraseScope {
@@ -22,6 +21,7 @@ export interface EraseScope {
 /** An event with the person in it. */
 interface Found {
   readonly seq: bigint;
+  /** Hash of the event with the person, in hex. */
   readonly before: string;
   /** The source event without the person. */
   readonly source: string;
@@ -33,7 +33,6 @@ interface Candidate {
   readonly bytes: number;
 }
 
-const hexHash = (text: string): string => createHash('sha256').update(text).digest('hex');
 const scan = { settings: { max_threads: 2 }, timeoutMs: limits.eraseScanMsMax } as const;
 
 /** All that an organization has now. Rejects with EngineError. */
@@ -56,10 +55,9 @@ export async function* eventsOf(
   for (let after = 0n; ; ) {
     const candidates = await candidatesOf(storage, scope, person, after);
     for (const batch of batchesOf(candidates)) {
-      for (const { place, source, ocsf } of await readEvents(storage, scope, batch)) {
+      for (const { place, source, ocsf, hash } of await readEvents(storage, scope, batch)) {
         const rewritten = pseudonymizer.rewrite(source);
-        if (rewritten !== undefined)
-          yield { seq: BigInt(place), before: hexHash(source), source: rewritten, ocsf };
+        if (rewritten !== undefined) yield { seq: BigInt(place), before: hash, source: rewritten, ocsf };
       }
     }
     const last = candidates.at(-1);
@@ -113,8 +111,8 @@ function* batchesOf(candidates: readonly Candidate[]): Generator<bigint[]> {
 
 async function readEvents(storage: Storage, { organization, underWay }: EraseScope, seqs: readonly bigint[]) {
   const toBe = await textsToBe(storage, underWay, seqs);
-  const rows = await storage.readRows<Record<'place' | 'source' | 'ocsf', string>>(
-    `SELECT toString(seq) AS place, source, ocsf FROM events
+  const rows = await storage.readRows<Record<'place' | 'source' | 'ocsf' | 'hash', string>>(
+    `SELECT toString(seq) AS place, source, ocsf, lower(hex(${eventHashNow})) AS hash FROM events
      WHERE org = {org:UUID} AND seq IN (${seqList(seqs)}) ORDER BY seq`,
     { org: organization },
     scan,
@@ -122,7 +120,7 @@ async function readEvents(storage: Storage, { organization, underWay }: EraseSco
   return rows.map((row) => ({ ...row, ...toBe.get(row.place) }));
 }
 
-/** Renders events anew, as ingest did, under the name that the application had then. */
+/** Makes rows of rewritten source events, as ingest would, under the name that the application had then. */
 export class Planner {
   readonly #organization: string;
   readonly #appName: string;
@@ -134,7 +132,7 @@ export class Planner {
   }
 
   /** Throws an Error where the event cannot be shown any more. */
-  plan({ seq, before, source, ocsf }: Found): PlannedEvent {
+  plan({ seq, before, source, ocsf }: Found): ReplacedEvent {
     const window = windowOf(Buffer.from(source));
     const mapped = this.#mapperOf(appNameIn(ocsf) ?? this.#appName).mapStored(
       window,
@@ -146,13 +144,13 @@ export class Planner {
       },
     );
     if (typeof mapped === 'string') throw new Error(`the event with order number ${seq}${mapped}`);
-    return { event: { seq, before, ...textsOf(mapped), source }, after: hexHash(source) };
+    return { seq, before, ...textsOf(mapped), source };
   }
 
   #mapperOf(appName: string): Mapper {
     const found = this.#mappers.get(appName);
     if (found !== undefined) return found;
-    if (this.#mappers.size >= limits.verifyAppNamesMax) this.#mappers.clear();
+    if (this.#mappers.size >= limits.eraseAppNamesMax) this.#mappers.clear();
     // What had to be redacted has been, by the list of its time.
     const mapper = new Mapper({ appName });
     this.#mappers.set(appName, mapper);
@@ -172,4 +170,20 @@ function textsOf({ activityName, actorEmail, actorId, names, fileHashes, ocsf }:
     fileHash: fileHashes.map(textOf),
     ocsf: textOf(ocsf),
   };
+}
+
+/** The first of its kind is no text of a producer: in a string the quotes would have backslashes. */
+const appNamePattern = /"actor":\{"app_name":("(?:[^"\\]|\\.)*")/;
+
+/** The name of the application that a stored rendering has; undefined where it has none. */
+function appNameIn(ocsf: string): string | undefined {
+  const [, text] = appNamePattern.exec(ocsf) ?? [];
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as string;
+  } catch (error) {
+    // Somebody has written what no service writes: there is no name to take over.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }

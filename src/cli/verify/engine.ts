@@ -1,13 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { findOrganization } from '../../control/organizations.ts';
 import { CheckpointTable } from '../../evidence/checkpoint-table.ts';
-import {
-  endOfSlice,
-  entriesOf,
-  type Run,
-  type Stretch,
-  TooManyEventsError,
-} from '../../evidence/event-entries.ts';
+import { endOfSlice, entriesOf, type Run, TooManyEventsError } from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
 import { readProgress, watermarkOf } from '../../evidence/progress-table.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
@@ -30,18 +24,14 @@ import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './chec
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { erasuresOf, explainedByErasures } from './erasures.ts';
 import { explainedBy, notesOf, policiesOf, statementOf } from './policies.ts';
-import { RenderingAudit } from './rendering.ts';
 import { contradictionsIn, differencesIn, type Report } from './report.ts';
 
 export interface EngineOptions extends TrustOptions {
-  /** What readers are shown is not held against the source events. */
-  readonly skipRendering?: boolean;
   readonly fullSpeed?: boolean;
 }
 
 /** Entries of the tree, and what is stored now, of one stretch of the order. */
 interface Chunk {
-  readonly stretch: Stretch;
   readonly entries: Buffer;
   readonly events: Run;
 }
@@ -50,7 +40,7 @@ interface Chunk {
 interface Verifying {
   readonly storage: Storage;
   readonly isShared: boolean;
-  readonly config: Pick<Config, 'serviceName' | 'appName' | 'dataDir'> & ThrottledSession['config'];
+  readonly config: Pick<Config, 'serviceName' | 'dataDir'> & ThrottledSession['config'];
   readonly deps: { readonly io: ProgressIo };
 }
 
@@ -76,24 +66,25 @@ export async function verifyEngine(
   const events = new EventAudit((entry) => history.mayHaveGone(entry), erasures);
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);
-  const { appName } = config;
   const throttle = await throttleOf({ storage, isShared, config }, options);
-  const rendering = options.skipRendering
-    ? undefined
-    : new RenderingAudit({ storage, organization: id, appName, erasures, throttle });
   const { covered } = checkpoints;
   const watermark = watermarkOf(await readProgress(storage), id);
   const stored = { storage, organization: id, source, throttle, covered, watermark };
-  const flood = await compareAll(stored, { tree, events, rendering, progress });
+  const flood = await compareAll(stored, { tree, events, progress });
   progress.end();
   const place = { organization: id, watermark, end: await endOfOrder(storage, config), position: tree.size };
   const beyond = await beyondTrees(storage, place);
-  notes.push(...(rendering?.notes ?? [unrendered]));
   notes.push(...notesOf(history), ...beyond.notes);
   const uncovered = tree.size - covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
-  const shown = [...badLists, ...differencesIn(events.findings()), ...(rendering?.findings ?? [])];
-  const findings = [...checkpoints.findings, ...shown, ...source.findings, ...flood, ...beyond.findings];
+  const differences = [...badLists, ...differencesIn(events.findings())];
+  const findings = [
+    ...checkpoints.findings,
+    ...differences,
+    ...source.findings,
+    ...flood,
+    ...beyond.findings,
+  ];
   if (flood.length === 0) findings.push(...contradictionsIn(tree.findings()));
   if (checkpoints.covered === 0)
     findings.push({ kind: 'unproven', detail: 'there is no checkpoint that a trusted key has signed' });
@@ -155,9 +146,6 @@ async function trustIn(
   return trust;
 }
 
-const unrendered =
-  'what pages and filters show of the events was not held against their source events (--skip-rendering)';
-
 /** What is looked at, and how fast. */
 interface Stored {
   readonly storage: Storage;
@@ -173,23 +161,17 @@ interface Stored {
 interface Audits {
   readonly tree: TreeAudit;
   readonly events: EventAudit;
-  readonly rendering: RenderingAudit | undefined;
   readonly progress: Progress;
 }
 
 /** Compares tree and table from end to end; what could not be compared, as the table has too much there, is a finding. */
-async function compareAll(
-  stored: Stored,
-  { tree, events, rendering, progress }: Audits,
-): Promise<Report['findings']> {
+async function compareAll(stored: Stored, { tree, events, progress }: Audits): Promise<Report['findings']> {
   try {
-    for await (const { stretch, entries, events: now } of chunksOf(stored)) {
-      const position = tree.size;
+    for await (const { entries, events: now } of chunksOf(stored)) {
       // The engine has hashed what is stored now: where that is what the tree says, its leaves are those of the tree.
       const isSame = entries.equals(now.entries);
       tree.add(entries, isSame ? now.leaves : undefined);
       events.compare(entries, now.entries);
-      if (entries.length > 0) await rendering?.compare({ entries, position }, stretch);
       progress.at(tree.size, tree.size);
     }
     return [];
@@ -280,14 +262,13 @@ async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
     const [now, next] = await Promise.all([events ?? eventsOf(from, end), behind]);
     if (next.length > 0)
       events = handled(eventsOf(end, entryAt(next, next.length / entryBytes - 1).seq + 1n));
-    yield { stretch: { from, before: end }, entries, events: now };
+    yield { entries, events: now };
     from = end;
     entries = next;
   }
   while (from < watermark) {
     const end = await endOfSlice(storage, organization, { from, before: watermark });
-    const stretch = { from, before: end };
-    yield { stretch, entries: Buffer.alloc(0), events: await eventsOf(from, end) };
+    yield { entries: Buffer.alloc(0), events: await eventsOf(from, end) };
     from = end;
   }
 }

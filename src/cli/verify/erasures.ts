@@ -9,9 +9,8 @@ import {
   erasureCode,
   erasureIn,
 } from '../../tlog/erasure.ts';
-import { sha256 } from '../../tlog/hash.ts';
 import { limits } from '../limits.ts';
-import { eventsInTree, type PlacedEvent, type Statements } from './policies.ts';
+import { eventsInTree, hashOf, type PlacedEvent, type Statements } from './policies.ts';
 import type { Report } from './report.ts';
 
 /** Lists of erased events that the tree speaks for, the events that say so, and what is wrong with others. */
@@ -38,7 +37,7 @@ export async function erasuresOf(
   const findings: Report['findings'][number][] = [];
   for (let isMore = true; isMore; ) {
     const history = new ErasureHistory(erasures);
-    const good = waiting.filter(({ entry, source }) => history.allows(entry, sha256(Buffer.from(source))));
+    const good = waiting.filter((one) => history.allows(one.entry, hashOf(one)));
     waiting = waiting.filter((event) => !good.includes(event));
     for (const event of good) {
       const id = erasureIn(event.source)?.id;

@@ -1,18 +1,20 @@
-import { entryBytes } from '../../tlog/entry.ts';
+import { entryBytes, type EventContent } from '../../tlog/entry.ts';
+import { hashBytes } from '../../tlog/hash.ts';
 
 /**
  * A file of `export --evidence`, in lines of JSON. First what it is, then a line for each event of the tree, in the order
- * of ingest; the entry is that of the leaf, in base64, and the source event follows as it is stored, byte by byte:
+ * of ingest; the entry is that of the leaf, in base64, and so is the hash of what is shown of the event; the source event
+ * follows as it is stored, byte by byte:
  *
  *     {"auditlog_evidence":1,"origin":"service/…","organization":{"id":"…","slug":"…"},"checkpoint":"…","filtered":false,"policies":[…]}
- *     {"n":0,"entry":"…","source":{…}}
+ *     {"n":0,"entry":"…","shown":"…","source":{…}}
  *     {"n":1,"entry":"…"}
  *
  * Before these, where persons were erased, are the lists of events that were changed by that (src/tlog/erasure.ts), in
  * pieces: `{"erasure":0,"list":"…"}` is of the first one in `erasures`, the events that speak of them.
  *
  * The second has none: retention has removed it, or, where the first line says so, a filter has left it out. `policies`
- * are the events that say what was kept since when: their places, order numbers and texts. They have lines as all others.
+ * are the events that say what was kept since when: their places, order numbers, hashes and texts. They have lines as all others.
  */
 export interface EvidenceHead {
   readonly origin: string;
@@ -29,13 +31,15 @@ export interface EvidenceHead {
 interface FileEvent {
   readonly n: number;
   readonly seq: string;
+  readonly shown?: string;
   readonly source: string;
 }
 
 const version = 1;
-const base64Length = Math.ceil(entryBytes / 3) * 4;
+const base64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4;
 const beforeNumber = Buffer.from('{"n":');
 const afterNumber = Buffer.from(',"entry":"');
+const beforeShown = Buffer.from('","shown":"');
 const beforeSource = Buffer.from('","source":');
 const withoutSource = Buffer.from('"}');
 const closing = 0x7d;
@@ -78,21 +82,27 @@ export function readErasureLine(
 }
 
 /** The line of an event, without its end. */
-export function eventLine(position: number, entry: Buffer, source: Buffer | undefined): Buffer[] {
+export function eventLine(position: number, entry: Buffer, event: StoredContent | undefined): Buffer[] {
   const start = [
     beforeNumber,
     Buffer.from(String(position)),
     afterNumber,
     Buffer.from(entry.toString('base64')),
   ];
-  return source === undefined
-    ? [...start, withoutSource, lineEnd]
-    : [...start, beforeSource, source, Buffer.from('}'), lineEnd];
+  if (event === undefined) return [...start, withoutSource, lineEnd];
+  const shown = Buffer.from(event.shown.toString('base64'));
+  return [...start, beforeShown, shown, beforeSource, event.source, Buffer.from('}'), lineEnd];
+}
+
+/** What a file has of an event that is stored, beside its entry. */
+export interface StoredContent extends EventContent {
+  readonly source: Buffer;
+  readonly shown: Buffer;
 }
 
 interface EventLine {
   readonly position: number;
-  readonly source: Buffer | undefined;
+  readonly event: StoredContent | undefined;
 }
 
 function hasAt(line: Buffer, expected: Buffer, at: number): boolean {
@@ -119,13 +129,24 @@ export function readLine(line: Buffer, entries: Buffer, place: number): EventLin
   const comma = line.indexOf(0x2c);
   const position = numberIn(line, beforeNumber.length, comma);
   const from = comma + afterNumber.length;
-  const to = from + base64Length;
+  const to = from + base64Length(entryBytes);
   if (Number.isNaN(position) || !hasAt(line, beforeNumber, 0) || !hasAt(line, afterNumber, comma))
     return undefined;
   const base64 = line.toString('latin1', from, to);
   if (entries.write(base64, place * entryBytes, entryBytes, 'base64') !== entryBytes) return undefined;
-  if (hasAt(line, beforeSource, to) && line.at(-1) === closing)
-    return { position, source: line.subarray(to + beforeSource.length, -1) };
   const isWhole = line.length === to + withoutSource.length && hasAt(line, withoutSource, to);
-  return isWhole ? { position, source: undefined } : undefined;
+  if (isWhole) return { position, event: undefined };
+  const event = contentIn(line, to);
+  return event && { position, event };
+}
+
+/** What stands behind the entry of an event that is stored. */
+function contentIn(line: Buffer, at: number): StoredContent | undefined {
+  const from = at + beforeShown.length;
+  const to = from + base64Length(hashBytes);
+  if (!hasAt(line, beforeShown, at) || !hasAt(line, beforeSource, to) || line.at(-1) !== closing)
+    return undefined;
+  const shown = Buffer.from(line.toString('latin1', from, to), 'base64');
+  if (shown.length !== hashBytes) return undefined;
+  return { shown, source: line.subarray(to + beforeSource.length, -1) };
 }

@@ -1,9 +1,17 @@
 import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
-import { type Entry, entryAt, entryBytes, isEntryOf, isOwnEntry } from '../../tlog/entry.ts';
+import {
+  type Entry,
+  entryAt,
+  entryBytes,
+  type EventContent,
+  eventHash,
+  isEntryOf,
+  isOwnEntry,
+} from '../../tlog/entry.ts';
 import { type Erasure, ErasureHistory } from '../../tlog/erasure.ts';
-import { sha256 } from '../../tlog/hash.ts';
+import { hashBytes } from '../../tlog/hash.ts';
 import { NoteError } from '../../tlog/note.ts';
 import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
@@ -14,7 +22,7 @@ import { CopyAudit, TreeCopy } from './copy.ts';
 import { believed, disbelieved, explainedByErasures } from './erasures.ts';
 import { type EvidenceHead, evidenceHead, readErasureLine, readLine } from './evidence-file.ts';
 import { linesOf } from '../lines.ts';
-import { explainedBy, notesOf, type PlacedEvent, statementOf } from './policies.ts';
+import { explainedBy, hashOf, notesOf, type PlacedEvent, statementOf } from './policies.ts';
 import { NamedOrganization } from './named-organization.ts';
 import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
 
@@ -144,16 +152,16 @@ class FileAudit {
       });
       return;
     }
-    const { position, source } = found;
+    const { position, event } = found;
     const entry = (): Entry => entryAt(this.#entries, this.#waiting);
     if (position !== expected) this.#tell(misplaced(position, expected, entry()));
     this.#confirm(position, entry());
-    if (source === undefined) this.#miss(position, entry());
+    if (event === undefined) this.#miss(position, entry());
     else {
       this.#sources += 1;
-      if (!this.#isAsSaid(entry, source))
+      if (!this.#isAsSaid(entry, event))
         this.#tell(atPlace('altered', position, entry(), 'is not what was recorded'));
-      else if (isOwnEntry(this.#entries, this.#waiting)) this.#organization.look(position, source);
+      else if (isOwnEntry(this.#entries, this.#waiting)) this.#organization.look(position, event.source);
     }
     this.#waiting += 1;
     if (this.#waiting === entriesAtOnce) this.flush();
@@ -174,19 +182,18 @@ class FileAudit {
     });
   }
 
-  /** Whether a source event is what was recorded, or what an erasure has left of it. */
-  #isAsSaid(entry: () => Entry, source: Buffer): boolean {
+  /** Whether an event is what was recorded, or what an erasure has left of it. */
+  #isAsSaid(entry: () => Entry, event: EventContent): boolean {
     const erasures = this.#erasures.history();
-    if (!isEntryOf(this.#entries, this.#waiting, source)) return erasures.explains(entry(), sha256(source));
-    return erasures.isEmpty || erasures.allows(entry(), sha256(source));
+    if (!isEntryOf(this.#entries, this.#waiting, event)) return erasures.explains(entry(), eventHash(event));
+    return erasures.isEmpty || erasures.allows(entry(), eventHash(event));
   }
 
   #confirm(position: number, entry: Entry): void {
     const claimed = this.#claimed.get(position);
     // Whatever a producer's event says, it states nothing.
     if (claimed === undefined || claimed.seq !== entry.seq || !entry.own) return;
-    if (this.#erasures.history().allows(entry, sha256(Buffer.from(claimed.source))))
-      this.#claimed.delete(position);
+    if (this.#erasures.history().allows(entry, hashOf(claimed))) this.#claimed.delete(position);
   }
 
   #miss(position: number, entry: Entry): void {
@@ -195,7 +202,7 @@ class FileAudit {
       return;
     }
     this.#leftOut += 1;
-    this.#firstLeftOut ??= { position, entry: { ...entry, sourceHash: Buffer.from(entry.sourceHash) } };
+    this.#firstLeftOut ??= { position, entry: { ...entry, eventHash: Buffer.from(entry.eventHash) } };
   }
 
   /** The first one only: the others follow from it. */
@@ -253,7 +260,13 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
 
 /** The first line is whoever's who made the file: what it names is looked up in the tree. */
 function placedIn(events: EvidenceHead['policies'] = []): PlacedEvent[] {
-  return events.map(({ n, seq, source }) => ({ position: n, seq: BigInt(seq), source }));
+  return events.map(({ n, seq, shown, source }) => ({
+    position: n,
+    seq: BigInt(seq),
+    // Whatever somebody has written there: a hash has 32 bytes.
+    shown: Buffer.concat([Buffer.from(shown ?? '', 'base64')], hashBytes),
+    source,
+  }));
 }
 
 /** Lines that are none of an export are told of already; they hold the place of an event. */

@@ -2,10 +2,10 @@ import { seqTimeMs } from '../../base/sequence.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import type { TileTable } from '../../evidence/tile-table.ts';
 import { TreeReader } from '../../evidence/tree-reader.ts';
+import { shownHash } from '../../storage/event-hash.ts';
 import type { Storage } from '../../storage/storage.ts';
-import type { Entry } from '../../tlog/entry.ts';
+import { type Entry, eventHash } from '../../tlog/entry.ts';
 import type { ErasureHistory } from '../../tlog/erasure.ts';
-import { sha256 } from '../../tlog/hash.ts';
 import { type PolicyHistory, policyCodes, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
 import type { Report } from './report.ts';
 
@@ -14,6 +14,13 @@ export interface PlacedEvent {
   readonly position: number;
   readonly seq: bigint;
   readonly source: string;
+  /** SHA-256 of what is shown of it. */
+  readonly shown: Buffer;
+}
+
+/** The hash that the entry of such an event has, unless it was altered. */
+export function hashOf({ source, shown }: Pick<PlacedEvent, 'source' | 'shown'>): Buffer {
+  return eventHash({ source: Buffer.from(source), shown });
 }
 
 /** The statement of an event; undefined where it says nothing. */
@@ -43,7 +50,7 @@ export async function policiesOf(
   erasures: ErasureHistory,
 ): Promise<PlacedEvent[]> {
   const found = await eventsInTree(storage, tiles, { ...of, codes: policyCodes });
-  return found.filter(({ entry, source }) => erasures.allows(entry, sha256(Buffer.from(source))));
+  return found.filter((one) => erasures.allows(one.entry, hashOf(one)));
 }
 
 /**
@@ -55,17 +62,17 @@ export async function eventsInTree(
   tiles: TileTable,
   { organization, codes, covered }: Statements,
 ): Promise<(PlacedEvent & { readonly entry: Entry })[]> {
-  const rows = await storage.rows<{ seq: string; source: string }>(
-    `SELECT seq, source FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
+  const rows = await storage.rows<Record<'seq' | 'source' | 'hex', string>>(
+    `SELECT seq, source, hex(${shownHash}) AS hex FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
     { org: organization, codes: [...codes] },
   );
   const tree = new TreeReader(tiles);
   const found: (PlacedEvent & { readonly entry: Entry })[] = [];
-  for (const { seq: text, source } of rows) {
+  for (const { seq: text, source, hex } of rows) {
     const seq = BigInt(text);
     const entry = await tree.entryOf(organization, seq);
     if (entry?.own === true && entry.position < covered)
-      found.push({ position: entry.position, seq, source, entry });
+      found.push({ position: entry.position, seq, source, shown: Buffer.from(hex, 'hex'), entry });
   }
   return found;
 }

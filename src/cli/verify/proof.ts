@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
-import { entryAt, entryBytes, hasExpired, isEntryOf } from '../../tlog/entry.ts';
-import { leafHash } from '../../tlog/hash.ts';
+import { entryAt, entryBytes, type EventContent, hasExpired, isEntryOf } from '../../tlog/entry.ts';
+import { hashBytes, leafHash } from '../../tlog/hash.ts';
 import { parseProofText } from '../../tlog/proof-text.ts';
 import { isIncluded } from '../../tlog/tree.ts';
 import { Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
@@ -11,6 +11,8 @@ interface ProofFile {
   readonly entry: string;
   readonly proof: string;
   readonly source?: string;
+  /** Base64 of the hash of what is shown of it. */
+  readonly shown?: string;
 }
 
 /** Whether the text of a file is a proof as the service answers it. */
@@ -22,14 +24,21 @@ export function asProof(text: string): ProofFile | undefined {
     // Many lines of JSON: an export.
     return undefined;
   }
-  const { entry, proof, source } = (value ?? {}) as Partial<Record<keyof ProofFile, unknown>>;
+  const { entry, proof, source, shown } = (value ?? {}) as Partial<Record<keyof ProofFile, unknown>>;
   if (typeof entry !== 'string' || typeof proof !== 'string') return undefined;
-  return { entry, proof, ...(typeof source === 'string' && { source }) };
+  const isStored = typeof source === 'string' && typeof shown === 'string';
+  return { entry, proof, ...(isStored && { source, shown }) };
+}
+
+function contentOf(source: string, base64: string): EventContent {
+  const shown = Buffer.from(base64, 'base64');
+  if (shown.length !== hashBytes) throw new Problem('malformed', `"shown" is a hash of ${hashBytes} bytes`);
+  return { source: Buffer.from(source), shown };
 }
 
 /** One event by its proof, with nothing but the key. Throws a NoteError where nobody trusted has signed it. */
 export async function verifyProof(
-  { entry: base64, proof: text, source }: ProofFile,
+  { entry: base64, proof: text, source, shown = '' }: ProofFile,
   options: TrustOptions,
 ): Promise<Report> {
   const trust = await trustOf(options);
@@ -45,7 +54,8 @@ export async function verifyProof(
   const findings: Report['findings'][number][] = [];
   if (tree === undefined || !isIncluded(leafHash(bytes), index, tree, hashes))
     findings.push(atPlace('contradicted', index, entry, 'is not in the tree that was signed for'));
-  if (source !== undefined && !isEntryOf(bytes, 0, Buffer.from(source)))
+  const content = source === undefined ? undefined : contentOf(source, shown);
+  if (content !== undefined && !isEntryOf(bytes, 0, content))
     findings.push(atPlace('altered', index, entry, 'is not what was recorded'));
   if (source === undefined && !hasExpired(entry, systemClock()))
     findings.push(atPlace('missing', index, entry, vanished));

@@ -28,14 +28,18 @@ export function evidenceProofHandler({ evidence }: Pick<EndpointDeps, 'evidence'
   };
 }
 
-function view({ entry, source, asRecorded, checkpoint, proof }: Inclusion) {
+function view({ entry, source, shown, asRecorded, checkpoint, proof }: Inclusion) {
   return {
     position: entry.position,
     seq: String(entry.seq),
     time: entry.time,
     ...(entry.expiryDay !== undefined && { expires: entry.expiryDay }),
     entry: entry.bytes.toString('base64'),
-    ...(source !== undefined && { source, as_recorded: asRecorded === true }),
+    ...(source !== undefined && {
+      source,
+      shown: shown?.toString('base64'),
+      as_recorded: asRecorded === true,
+    }),
     signed_at: formatMicros(checkpoint.signedMicros),
     proof,
   };
