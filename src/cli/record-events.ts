@@ -68,16 +68,15 @@ async function withSegmentNumber(
   const claim = await CommandClaim.begin(storage, low, log);
   try {
     if (hasOwnEngine) await announceCommand(dataDir);
-  } catch (error) {
-    // Nothing has been written: readers need not wait for this one.
-    await claim.end();
-    throw error;
+    const last = Math.max(low, await newest());
+    // In the same tick as the server's last, whose writer number is lower: its next one is then above this one.
+    const number = nextSegmentNumber(Date.now(), writersMax - 1, last - writersMax);
+    await claim.take(number);
+    const isStored = await write(number, claim);
+    await claim.end(number);
+    return isStored;
+  } finally {
+    // Else the feed would wait for as long as this process lives.
+    claim.abandon();
   }
-  const last = Math.max(low, await newest());
-  // In the same tick as the server's last, whose writer number is lower: its next one is then above this one.
-  const number = nextSegmentNumber(Date.now(), writersMax - 1, last - writersMax);
-  await claim.take(number);
-  const isStored = await write(number, claim);
-  await claim.end(number);
-  return isStored;
 }

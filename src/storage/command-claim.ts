@@ -63,9 +63,14 @@ export class CommandClaim {
     return row?.alive === 1;
   }
 
+  /** It gives no sign of life any more: what it has written nobody knows, and it lapses, or ends with its process. */
+  abandon(): void {
+    clearInterval(this.#renewing);
+  }
+
   /** It writes no more, and has written nothing above `last`. */
   async end(last = 0): Promise<void> {
-    clearInterval(this.#renewing);
+    this.abandon();
     await withdrawWatermark(this.#storage, this.writer, last);
   }
 }

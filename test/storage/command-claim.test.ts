@@ -2,8 +2,10 @@ import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { before, test } from 'node:test';
+import { EngineError } from '../../src/base/engine-error.ts';
 import { hasEnded, ownIdentity, type ProcessIdentity } from '../../src/base/process-identity.ts';
 import { CommandClaim, endLostClaims, openClaims } from '../../src/storage/command-claim.ts';
+import { limits } from '../../src/storage/limits.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { commandClaims } from '../../src/storage/watermarks.ts';
 import { recordEvents } from '../../src/cli/record-events.ts';
@@ -104,5 +106,38 @@ test('the engine stores nothing of a command whose claim has lapsed, and that ta
   assert.equal(lapses, -1);
   await endLostClaims(storage);
   assert.equal((await commandClaims(storage)).lowest, Number.POSITIVE_INFINITY);
+  await removeDirectory(dataDir);
+});
+
+test('a command that could not store gives no sign of life any more, so the feed does not wait for its process', async (t) => {
+  const organization = await createOrganization(storage, { slug: 'failed-command', name: 'Failed' });
+  let signs = 0;
+  let writer = '';
+  const failing: Storage = {
+    ...storage,
+    command: (statement, parameters, ...rest) => {
+      if (statement.includes('INSERT INTO watermarks')) {
+        signs += 1;
+        writer = String(parameters?.['writer']);
+      }
+      return storage.command(statement, parameters, ...rest);
+    },
+    insertNative: () => Promise.reject(new EngineError('unreachable', 'the engine was killed')),
+  };
+  const dataDir = await temporaryDirectory();
+  const change = changeOfOrganization(organization, 'organizationCreated');
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  await assert.rejects(
+    recordEvents({ storage: failing, config: loadConfig({ DATA_DIR: dataDir }), log: silentLog }, [
+      sourceEventOfChange(change, 'op', 1),
+    ]),
+    /the engine was killed/,
+  );
+  const before = signs;
+  assert.ok(before > 0);
+  t.mock.timers.tick(limits.watermarkRenewMs * 3);
+  assert.equal(signs, before);
+  await lapse({ writer });
+  await endLostClaims(storage);
   await removeDirectory(dataDir);
 });

@@ -30,7 +30,7 @@ const present = (...texts: readonly (string | undefined)[]): string[] =>
 
 /** Of records of other programs nothing is known, and no value that is drawn here is in them. */
 function factsOf(organization: ModelOrganization, event: ModelEvent): Facts {
-  const { source } = organization.shown(event);
+  const source = event.isOpaque ? '' : organization.shown(event).source;
   const before = known.get(event);
   if (before?.source === source) return before.facts;
   const { message } = (event.isOpaque ? { message: {} } : JSON.parse(source)) as { message: unknown };
