@@ -10,7 +10,6 @@ import { Builder } from '../../src/evidence/builder.ts';
 import { CheckpointTable } from '../../src/evidence/checkpoint-table.ts';
 import { LogKey, readKeys } from '../../src/evidence/log-key.ts';
 import { TileTable } from '../../src/evidence/tile-table.ts';
-import { Turns } from '../../src/evidence/turns.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -95,7 +94,7 @@ async function benchBuild(lab: Lab, copied: Copied, key: LogKey): Promise<CaseRe
     tiles: new TileTable(storage),
     checkpoints: new CheckpointTable(storage),
     key,
-    turns: new Turns(storage, undefined, log),
+    lease: undefined,
     watermark: async () => endOf(round),
     intervalMs: 600_000,
     shareOfMachine: Infinity,

@@ -1,14 +1,22 @@
 -- The writer registry: processes that share an engine, and how far each has come.
 
--- Each has a small number, which makes the order of its events (seq) its own.
-CREATE TABLE IF NOT EXISTS writers {{on_cluster}}
+-- What one process at a time has for itself: a small number, which makes the order of its events (seq) its own
+-- (`writer 3`); building trees, retention, erasures. Of an owner's rows the highest `version` counts.
+CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
 (
-    id UInt8,
-    instance UUID,
-    seen DateTime64(3, 'UTC') DEFAULT now64(3)
+    name String,
+    owner UUID,
+    held Bool COMMENT 'false: it only asks, or has ended',
+    number UInt64 COMMENT 'fences: of a name only the highest holds',
+    until DateTime64(3, 'UTC'),
+    version UInt64,
+    place String COMMENT 'of the boot of a machine and its processes; empty: the lease outlives its process',
+    pid UInt32,
+    begun String COMMENT 'when the process began, as the system counts it'
 )
-ENGINE = {{ReplacingMergeTree(seen)}}
-ORDER BY (id, instance);
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY (name, owner)
+TTL toDateTime(until) + INTERVAL 30 DAY;
 
 -- Servers as they are seen: each run of one has a row, renewed every few seconds. Two runs of one instance at the same
 -- time are a data directory and its copy.

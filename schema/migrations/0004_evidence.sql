@@ -65,13 +65,3 @@ CREATE TABLE IF NOT EXISTS evidence_keys {{on_cluster}}
 ENGINE = {{ReplacingMergeTree(added)}}
 ORDER BY key
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
-
--- Which of the processes that share an engine does what one does at a time: adds to the trees, removes, erases.
-CREATE TABLE IF NOT EXISTS evidence_claims {{on_cluster}}
-(
-    task String,
-    instance UUID,
-    seen DateTime64(3, 'UTC') DEFAULT now64(3)
-)
-ENGINE = {{ReplacingMergeTree(seen)}}
-ORDER BY (task, instance);

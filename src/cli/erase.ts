@@ -22,7 +22,7 @@ import { eraseUser, listUsers, type User } from '../control/users.ts';
 import type { Person } from '../ocsf/pseudonymize.ts';
 import type { ReplacedEvent } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
-import { HeldClaim } from '../storage/claim.ts';
+import { Lease } from '../storage/lease.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import { areOthersWriting } from '../storage/watermarks.ts';
 import { encodeErased, ErasureDigest } from '../tlog/erasure.ts';
@@ -150,17 +150,16 @@ function requireCount(events: number, confirmed: number | undefined): void {
  * One erasure of an organization is planned at a time, and its event recorded: so each is made of what those before it
  * leave, and comes behind them in the order. Rejects with a Problem where another command is at it for too long.
  */
-async function planAlone<T>({ session, organization }: Erasing, work: (claim: HeldClaim) => Promise<T>) {
+async function planAlone<T>({ session, organization }: Erasing, work: (lease: Lease) => Promise<T>) {
   const { storage, log } = session;
-  const instance = randomUUID();
+  const lease = new Lease({ storage, name: `erase ${organization.id}`, owner: randomUUID(), log });
   const deadline = performance.now() + limits.eraseWaitMsMax;
   for (;;) {
-    const claim = await HeldClaim.take(storage, `erase ${organization.id}`, instance, log);
-    if (claim !== undefined)
+    if (await lease.take())
       try {
-        return await work(claim);
+        return await work(lease);
       } finally {
-        await claim.release();
+        await lease.end();
       }
     if (performance.now() > deadline)
       throw new Problem('conflict', 'another command is planning an erasure of the organization: try again');
@@ -169,7 +168,7 @@ async function planAlone<T>({ session, organization }: Erasing, work: (claim: He
 }
 
 /** Puts the erasure down; from there on a server carries it out, also where this process is killed. */
-async function begin(run: Erasing, confirmed: number | undefined, claim: HeldClaim): Promise<StoredErasure> {
+async function begin(run: Erasing, confirmed: number | undefined, lease: Lease): Promise<StoredErasure> {
   const { session, organization, person, erased } = run;
   const { storage } = session;
   const id = randomUUID();
@@ -179,7 +178,7 @@ async function begin(run: Erasing, confirmed: number | undefined, claim: HeldCla
   try {
     const planned = await plan(run, scope, id);
     requireCount(planned.events, confirmed);
-    if (!claim.isOurs) throw new Problem('conflict', 'the engine was away for too long: nothing was changed');
+    await lease.check();
     erasure = {
       id,
       organizationId: organization.id,
@@ -305,7 +304,7 @@ async function carryOut(
   isServed: boolean,
 ): Promise<StoredErasure> {
   const { storage } = run.session;
-  let begun = await planAlone(run, (claim) => begin(run, confirmed, claim));
+  let begun = await planAlone(run, (lease) => begin(run, confirmed, lease));
   if (!isServed) return begun;
   for (let again = 0; ; again++) {
     const done = await untilDone(run, begun);
@@ -316,7 +315,7 @@ async function carryOut(
         'conflict',
         `${left} events were changed while the person was erased from them: run this again`,
       );
-    begun = await planAlone(run, (claim) => begin(run, undefined, claim));
+    begun = await planAlone(run, (lease) => begin(run, undefined, lease));
   }
 }
 

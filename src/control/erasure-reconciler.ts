@@ -11,30 +11,30 @@ import { eraseUser } from './users.ts';
  */
 export class ErasureReconciler {
   readonly #options: ReconcilerOptions;
-  readonly #turns: ReconcilerLoop;
+  readonly #loop: ReconcilerLoop;
   /** Erasures that wait for the end of a hold, and of which that was told. */
   readonly #told = new Set<string>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     const failed = 'an erasure could not be carried out yet';
-    this.#turns = new ReconcilerLoop(options, 'erasure', (signal) => this.reconcile(signal), failed);
+    this.#loop = new ReconcilerLoop(options, 'erasure', (signal) => this.reconcile(signal), failed);
   }
 
   stop(): Promise<void> {
-    return this.#turns.stop();
+    return this.#loop.stop();
   }
 
   /** Rejects with EngineError; whatever is left then is for the next turn. */
   async reconcile(signal?: AbortSignal): Promise<void> {
     const { storage } = this.#options;
     if ((await erasuresUnderWay(storage)).length === 0) return;
-    await this.#turns.alone(async () => {
+    await this.#loop.alone(async () => {
       // Another process may have been at it until now.
       const begun = await erasuresUnderWay(storage);
       for (const organization of new Set(begun.map(({ organizationId }) => organizationId))) {
         const erasures = begun.filter(({ organizationId }) => organizationId === organization);
-        await this.#turns.job({ organization }, signal, () => this.#ofOne(erasures, signal));
+        await this.#loop.job({ organization }, signal, () => this.#ofOne(erasures, signal));
       }
     });
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { counter } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
-import { HeldClaim } from '../storage/claim.ts';
+import { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** What whoever takes events away or alters them needs. */
@@ -27,6 +27,7 @@ export class ReconcilerLoop {
   readonly #options: ReconcilerOptions;
   readonly #task: 'erasure' | 'retention';
   readonly #failed: string;
+  readonly #lease: Lease | undefined;
   readonly #failures = counter(
     'auditlog_jobs_failed_total',
     'Work on one organization that failed and is taken up again, by task.',
@@ -44,7 +45,9 @@ export class ReconcilerLoop {
     this.#options = options;
     this.#task = task;
     this.#failed = failed;
-    const { intervalMs, log } = options;
+    const { storage, instance, intervalMs, log } = options;
+    this.#lease =
+      instance === undefined ? undefined : new Lease({ storage, name: task, owner: instance, log });
     this.#turning = new Repeated(intervalMs, turn, (error) => log.warn(errorFacts(error), failed));
   }
 
@@ -55,26 +58,26 @@ export class ReconcilerLoop {
 
   /** Does the work unless another process is at it. Rejects with what it rejects with, or EngineError. */
   async alone(work: () => Promise<void>): Promise<void> {
-    const { storage, instance, log } = this.#options;
-    if (instance === undefined) return work();
-    const claim = await HeldClaim.take(storage, this.#task, instance, log);
-    if (claim === undefined) return;
+    const lease = this.#lease;
+    if (lease === undefined) return work();
+    if (!(await lease.take())) return;
     try {
       await work();
     } finally {
-      await claim.release();
+      await lease.end();
     }
   }
 
   /**
-   * Does one job of a turn, of one organization. What it rejects with is told, and kept from the jobs behind it: so one
-   * organization holds up no other.
+   * Does one job of a turn, of one organization, unless another process has taken over. What it rejects with is told, and
+   * kept from the jobs behind it: so one organization holds up no other.
    */
   async job(
     facts: Readonly<Record<string, string>>,
     signal: AbortSignal | undefined,
     work: () => Promise<void>,
   ): Promise<void> {
+    await this.#lease?.check();
     try {
       await work();
     } catch (error) {

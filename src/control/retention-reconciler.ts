@@ -48,7 +48,7 @@ const ourselves = 'auditlog';
  */
 export class RetentionReconciler {
   readonly #options: Options;
-  readonly #turns: ReconcilerLoop;
+  readonly #loop: ReconcilerLoop;
   /** Organizations whose retention is not what their setting says, and of which that was told. */
   readonly #told = new Map<string, number>();
   /** What was found the last time that there was nothing to remove: events of policies, which stay. */
@@ -62,16 +62,16 @@ export class RetentionReconciler {
   constructor(options: Options) {
     this.#options = options;
     const failed = 'what has expired could not be removed yet';
-    this.#turns = new ReconcilerLoop(options, 'retention', (signal) => this.reconcile(signal), failed);
+    this.#loop = new ReconcilerLoop(options, 'retention', (signal) => this.reconcile(signal), failed);
   }
 
   stop(): Promise<void> {
-    return this.#turns.stop();
+    return this.#loop.stop();
   }
 
   /** Rejects with EngineError; whatever is left then is for the next turn. */
   reconcile(signal?: AbortSignal): Promise<void> {
-    return this.#turns.alone(async () => {
+    return this.#loop.alone(async () => {
       const { storage, removal } = this.#options;
       await forgetLeftPlans(storage, this.#options.trust.expiryMicros());
       // Policies first: a change writes the setting and then the policy, and a new policy beside an old setting would be undone.
@@ -98,7 +98,7 @@ export class RetentionReconciler {
     for (const deletion of deletions) {
       const { id, slug, events, finishedMicros } = deletion;
       if (finishedMicros !== undefined && !found.has(id) && !left.has(id)) continue;
-      await this.#turns.job({ organization: id }, signal, async () => {
+      await this.#loop.job({ organization: id }, signal, async () => {
         if ((await removal.underWay(id)) > 0) return;
         const done = await carryOutDeletion(storage, removal, deletion, clock(), signal);
         log.info(
@@ -123,7 +123,7 @@ export class RetentionReconciler {
       const days = effectiveRetentionDays(organization, this.#options.retentionDays);
       const policy = policies.get(id) ?? keepsAll(id);
       if (policy.days === days || policy.heldMicros !== undefined) continue;
-      await this.#turns.job({ organization: id }, signal, async () => {
+      await this.#loop.job({ organization: id }, signal, async () => {
         const now = await this.#follow(organization, policy, days);
         if (now !== undefined) followed.set(id, now);
       });
@@ -201,7 +201,7 @@ export class RetentionReconciler {
       const organization = organizations.find((one) => one.id === id);
       const policy = policies.get(id);
       if (organization === undefined || policy === undefined) continue;
-      await this.#turns.job({ organization: id }, signal, async () => {
+      await this.#loop.job({ organization: id }, signal, async () => {
         if (!(await this.#isTold(organization, policy, watermarkOf(id)))) return;
         const plan = await removal.plan(expired, watermarkOf(id));
         if (plan !== undefined) plans.push(plan);
@@ -257,7 +257,7 @@ export class RetentionReconciler {
     // What the engine is at goes on by itself, and is looked at in a later turn.
     const idle: RemovalPlan[] = [];
     for (const plan of plans) if ((await removal.underWay(plan.organization)) === 0) idle.push(plan);
-    const failed = (error: unknown): void => this.#turns.tell(error);
+    const failed = (error: unknown): void => this.#loop.tell(error);
     const done = await removal.carryOut(idle, { signal, still, failed });
     for (const { organization, beforeMicros, counts } of done) {
       const events = counts.reduce((sum, { rows }) => sum + rows, 0);

@@ -6,6 +6,7 @@ import { EngineError } from '../base/engine-error.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
 import { firstSeqOf, segmentAtTime, seqTimeMs } from '../base/sequence.ts';
+import type { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
 import { checkpointText } from '../tlog/checkpoint.ts';
 import { entryBytes, risingRows } from '../tlog/entry.ts';
@@ -20,7 +21,6 @@ import { type Progress, readProgress, writeProgress } from './progress-table.ts'
 import { type Slice, slicesOf } from './slices.ts';
 import { StoppedTrees } from './stopped-trees.ts';
 import type { TileTable } from './tile-table.ts';
-import type { Turns } from './turns.ts';
 import type { Witnesses } from './witnesses.ts';
 
 export interface BuilderOptions {
@@ -28,7 +28,8 @@ export interface BuilderOptions {
   readonly tiles: TileTable;
   readonly checkpoints: CheckpointTable;
   readonly key: LogKey;
-  readonly turns: Turns;
+  /** Of the processes that share an engine one builds; undefined where this one has it for itself. */
+  readonly lease: Lease | undefined;
   /** No event below this place of the order of ingest can come any more. */
   watermark(): Promise<bigint>;
   /** Milliseconds between turns, and so between the checkpoints of an organization. */
@@ -56,6 +57,8 @@ export class Builder {
   readonly #turning: Repeated;
   readonly #stopped: StoppedTrees;
   #hasForeignKey = false;
+  /** Of the lease under which the last turn was. */
+  #leaseNumber = 0n;
   readonly #events = counter('auditlog_evidence_events_total', 'Events added to the trees of evidence.', []);
   #progress: Progress | undefined;
   #savedMs = 0;
@@ -99,7 +102,7 @@ export class Builder {
     } catch (error) {
       if (!ended.aborted) this.#tell(error);
     }
-    await this.#options.turns.end();
+    await this.#options.lease?.end();
   }
 
   /**
@@ -118,17 +121,8 @@ export class Builder {
 
   /** Adds and signs for what is below the watermark. Rejects with EngineError, or where the signal fires. */
   async turn(signal: AbortSignal): Promise<void> {
-    const { storage, turns, key } = this.#options;
-    const { ours, isNew } = await turns.isOurs();
-    if (!ours) {
-      this.#progress = undefined;
-      return;
-    }
-    if (isNew) {
-      this.#uncopied = undefined;
-      this.#trees.forget();
-      this.#progress = undefined;
-    }
+    const { storage, lease, key } = this.#options;
+    if (!(await this.#takeLease())) return;
     await key.publish(storage);
     this.#hasForeignKey = false;
     const before = await this.#options.watermark();
@@ -137,11 +131,25 @@ export class Builder {
     if (before <= progress.watermark) return this.#copy(signal);
     const counts = await countEvents(storage, { from: progress.watermark, before });
     for (const slice of slicesOf(counts)) {
+      await lease?.check();
       await this.#addEach(slice, { from: progress.watermark, before }, signal);
       signal.throwIfAborted();
     }
     await this.#advance({ ...progress, watermark: before }, counts.size > 0);
     await this.#copy(signal);
+  }
+
+  /** False where another process builds. What this one knew counts no more once another may have built. */
+  async #takeLease(): Promise<boolean> {
+    const { lease } = this.#options;
+    if (lease === undefined) return true;
+    const isHeld = await lease.take();
+    if (isHeld && lease.number === this.#leaseNumber) return true;
+    this.#leaseNumber = lease.number;
+    this.#uncopied = undefined;
+    this.#trees.forget();
+    this.#progress = undefined;
+    return isHeld;
   }
 
   /** Where trees have come to. */

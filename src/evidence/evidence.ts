@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DamageRegister } from '../base/damage.ts';
 import type { Logger } from '../base/log.ts';
+import { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
 import { seedOf, signerKey } from '../tlog/note.ts';
 import { Builder } from './builder.ts';
@@ -11,7 +12,6 @@ import { LogKey } from './log-key.ts';
 import { Mirror } from './mirror.ts';
 import { TileTable } from './tile-table.ts';
 import { TreeReader } from './tree-reader.ts';
-import { Turns } from './turns.ts';
 import { Witness, type WitnessAddress } from './witness.ts';
 import { Witnesses } from './witnesses.ts';
 
@@ -64,8 +64,10 @@ export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader
   const asked = options.witnesses.map((one) => new Witness(one));
   const witnesses =
     asked.length === 0 ? undefined : new Witnesses({ witnesses: asked, tree, checkpoints, log });
-  const turns = new Turns(storage, instance, log);
-  const builder = new Builder({ ...shared, ...limits, intervalMs, mirror, witnesses, turns });
+  // What two builders would add is the same; but one that stood still must not write what another has gone beyond.
+  const lease =
+    instance === undefined ? undefined : new Lease({ storage, name: 'trees', owner: instance, log });
+  const builder = new Builder({ ...shared, ...limits, intervalMs, mirror, witnesses, lease });
   const signsWithinMs = (organization: string): number | undefined =>
     builder.signs(organization) ? intervalMs : undefined;
   return {

@@ -4,7 +4,7 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { hasEnded, ownIdentity, type ProcessIdentity } from '../base/process-identity.ts';
 import { segmentTimeMs } from '../base/sequence.ts';
 import { Attempts } from './attempts.ts';
-import { everyReplicaOf } from './claim.ts';
+import { everyReplicaOf } from './replicas.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 import { claimWatermark, closeWatermark, isOpen, renewWatermark, withdrawWatermark } from './watermarks.ts';

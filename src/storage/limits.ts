@@ -78,11 +78,11 @@ export const limits = {
   writerSignMsMax: 30_000,
   /** How often it is looked whether claims of commands have ended. */
   claimPollMs: 500,
-  /** A claim that is held counts for so long after its last sign of life. */
-  claimMsMax: 30_000,
-  claimRenewMs: 5_000,
-  /** Longer than an insert takes to become visible, so that of two claims made at once each sees the other. */
-  claimSettleMs: 400,
+  /** A lease ends so long after the last sign of life. */
+  leaseMsMax: 30_000,
+  leaseRenewMs: 5_000,
+  /** Longer than an insert takes to become visible, so that of two that ask for a lease at once each sees the other. */
+  leaseAskMs: 400,
   /** A command takes a few seconds; several may have come before. */
   cliEngineWaitMsMax: 30_000,
   cliEngineWaitDelayMs: 200,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { limits as baseLimits } from '../base/limits.ts';
 import { seqTimeMs } from '../base/sequence.ts';
-import { everyReplicaOf } from './claim.ts';
+import { everyReplicaOf } from './replicas.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import { renderPlaceholders } from './render-migration.ts';

@@ -9,6 +9,7 @@ import type { SegmentSink } from '../base/segment-insert.ts';
 import { segmentAtTime, segmentTimeMs, writersMax } from '../base/sequence.ts';
 import type { StopStack } from '../base/stop-stack.ts';
 import { FeedWatch } from './feed-watch.ts';
+import type { Lease } from './lease.ts';
 import { limits } from './limits.ts';
 import { type OtherWriters, otherServers } from './other-writers.ts';
 import type { Storage } from './storage.ts';
@@ -20,7 +21,7 @@ import {
   withdrawWatermark,
 } from './watermarks.ts';
 import { CopiedDataDirError, WriterRun } from './writer-runs.ts';
-import { claimWriter, renewWriter } from './writers.ts';
+import { takeWriter } from './writers.ts';
 
 /** In the data directory: the UUID of this server, and of the one that it becomes once it was fenced. */
 export const instanceFile = 'instance-id';
@@ -56,14 +57,19 @@ interface OwnPlace {
   readonly low: number;
 }
 
-/** What a process has claimed among those that share a ClickHouse server. */
-interface Claim {
+/** What a process has among those that share a ClickHouse server. */
+interface Place {
   readonly run: WriterRun;
+  /** On its number. */
+  readonly lease: Lease;
   readonly renumberAfter: number | undefined;
 }
 
 const fencedWords =
   'this server was fenced while it was away (auditlog writers fence): start it again, and what is in its log takes new places in the order';
+
+const lostNumberWords =
+  'this server was away for so long that its writer number is free for another: start it again, and it takes a new one';
 
 /**
  * This process among those that share an engine: they agree on their numbers through it. On a ClickHouse server it may be
@@ -81,17 +87,19 @@ export class WriterRegistry {
   readonly #options: WriterRegistryOptions;
   /** Undefined beside the engine of this machine. */
   readonly #run: WriterRun | undefined;
+  readonly #lease: Lease | undefined;
   #feedWatch: FeedWatch | undefined;
   #failure: Error | undefined;
   /** When this process last began to say that it is alive, and was not fenced then. */
   #confirmedMs = performance.now();
 
-  private constructor(options: WriterRegistryOptions, writer: number, claim?: Claim) {
+  private constructor(options: WriterRegistryOptions, writer: number, place?: Place) {
     this.#options = options;
-    this.#run = claim?.run;
+    this.#run = place?.run;
+    this.#lease = place?.lease;
     this.others = otherServers(options.storage, options.instance);
     this.writer = writer;
-    this.renumberAfter = claim?.renumberAfter;
+    this.renumberAfter = place?.renumberAfter;
   }
 
   /**
@@ -104,17 +112,17 @@ export class WriterRegistry {
     const wasFenced = await isFenced(storage, options.instance);
     const instance = wasFenced ? await successorOf(dataDir) : options.instance;
     // The last number is left to commands that record beside a server.
-    const writer = await claimWriter(storage, instance, writersMax - 1);
+    const { id: writer, lease } = await takeWriter(storage, instance, writersMax - 1);
     // Before any place is taken above it, and once: a second start after a crash takes the same ones.
     const low = segmentAtTime(Date.now());
     const renumberAfter = wasFenced ? await publishFirstWatermark(storage, instance, low) : undefined;
     const renewal = new Repeated(
       limits.writerRenewMs,
-      () => renewWriter(storage, instance, writer),
-      (error) => log.warn(errorFacts(error), 'the claim of this writer number could not be renewed yet'),
+      async () => void (await lease.take()),
+      (error) => log.warn(errorFacts(error), 'the lease of this writer number could not be renewed yet'),
     );
     stops.add(() => renewal.stop());
-    const member = new WriterRegistry({ ...options, instance }, writer, { run, renumberAfter });
+    const member = new WriterRegistry({ ...options, instance }, writer, { run, lease, renumberAfter });
     if (!wasFenced) await member.#live(run);
     return member;
   }
@@ -214,6 +222,7 @@ export class WriterRegistry {
     if (await isFenced(storage, instance)) return this.#fail(new Error(fencedWords));
     const rival = await run.rival();
     if (rival !== undefined) return this.#fail(new CopiedDataDirError(dataDir, rival));
+    if ((await this.#lease?.holds()) === false) return this.#fail(new Error(lostNumberWords));
     this.#confirmedMs = begunMs;
   }
 

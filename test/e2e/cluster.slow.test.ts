@@ -10,7 +10,7 @@ import { nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';
-import { claimWriter } from '../../src/storage/writers.ts';
+import { takeWriter } from '../../src/storage/writers.ts';
 import { bodyOf, row } from '../ingest/segment-body.ts';
 import { silentLog } from '../support/engine.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
@@ -269,14 +269,16 @@ describe('writer numbers on a cluster', () => {
       return openStorage({ url, user, password, database: 'claims', headers: {}, cluster }, silentLog);
     };
     const nodes = [through(two.a.url), through(two.doorOfB.url)];
-    const claims = [0, 1, 0, 1].map((n) => claimWriter(nodes[n] as Storage, randomUUID(), 63));
+    const numberOf = async (node: Storage, instance: string, writersMax: number) =>
+      (await takeWriter(node, instance, writersMax)).id;
+    const claims = [0, 1, 0, 1].map((n) => numberOf(nodes[n] as Storage, randomUUID(), 63));
     const own = randomUUID();
-    const number = await claimWriter(nodes[0] as Storage, own, 63);
+    const number = await numberOf(nodes[0] as Storage, own, 63);
     assert.equal(new Set([number, ...(await Promise.all(claims))]).size, 5);
     await two.b.kill();
     try {
-      await assert.rejects(claimWriter(nodes[0] as Storage, randomUUID(), 63), /1 of the 2 nodes/);
-      assert.equal(await claimWriter(nodes[0] as Storage, own, 63), number, 'its own it keeps');
+      await assert.rejects(numberOf(nodes[0] as Storage, randomUUID(), 63), /1 of the 2 nodes/);
+      assert.equal(await numberOf(nodes[0] as Storage, own, 63), number, 'its own it keeps');
     } finally {
       await two.b.start();
       await Promise.all(nodes.map((node) => node.close()));

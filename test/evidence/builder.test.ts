@@ -14,7 +14,7 @@ import { readProgress, watermarkOf } from '../../src/evidence/progress-table.ts'
 import { slicesOf } from '../../src/evidence/slices.ts';
 import { TileTable, uuidBytes } from '../../src/evidence/tile-table.ts';
 import { TreeReader } from '../../src/evidence/tree-reader.ts';
-import { Turns } from '../../src/evidence/turns.ts';
+import { Lease } from '../../src/storage/lease.ts';
 import { Mirror } from '../../src/evidence/mirror.ts';
 import { checkpointText, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { encodeEntry, fromBundle } from '../../src/tlog/entry.ts';
@@ -108,13 +108,14 @@ function builder(instance?: string, intervalMs = 60_000, mirror?: Mirror, waterm
   const { storage } = engine;
   const damage = new DamageRegister();
   const log = silentLog;
-  const turns = new Turns(storage, instance, log);
+  const lease =
+    instance === undefined ? undefined : new Lease({ storage, name: 'trees', owner: instance, log });
   const own = new Builder({
     storage,
     tiles,
     checkpoints,
     key,
-    turns,
+    lease,
     watermark,
     intervalMs,
     shareOfMachine: limits.shareOfMachine,

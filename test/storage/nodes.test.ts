@@ -65,7 +65,7 @@ describe('several addresses of an engine', () => {
     assert.deepEqual(await storage.readRows('SELECT 2 AS two'), [{ two: 2 }]);
     assert.equal(await heldBytes(numbers(1000)), 8000);
     assert.equal(await flowBytes(numbers(100_000)), 800_000);
-    await storage.insertRows('writers', [{ id: 3, instance: '11111111-1111-1111-1111-111111111111' }]);
+    await storage.insertRows('leases', [{ name: 'n', owner: '11111111-1111-1111-1111-111111111111' }]);
   };
 
   it('takes the next one where the first refuses, and the first again when it answers', async () => {

@@ -147,10 +147,9 @@ export const backupTables: readonly MovedTable[] = [
 export const leftTables: Readonly<Record<string, string>> = {
   schema_migrations: 'the target makes its tables itself',
   data_moves: 'of this engine',
-  writers: 'of processes: they take a number where they work, and all numbers of the order are by the clock',
+  leases: 'of processes: they take a number where they work, and all numbers of the order are by the clock',
   watermarks: 'of processes',
   watermark_owners: 'of processes',
   writer_runs: 'of processes: who is alive says so every few seconds',
-  evidence_claims: 'of processes',
   erasure_rows: 'of erasures that are under way: a move is finished when there are none',
 };

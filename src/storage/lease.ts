@@ -1,0 +1,179 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorFacts, type Logger } from '../base/log.ts';
+import { hasEnded, ownIdentity, type ProcessIdentity } from '../base/process-identity.ts';
+import { Problem } from '../base/problem.ts';
+import { limits } from './limits.ts';
+import { everyReplicaOf, everywhere, requireMajority } from './replicas.ts';
+import type { Storage } from './storage.ts';
+
+export interface LeaseOptions {
+  readonly storage: Storage;
+  /** What is held, such as `trees`. */
+  readonly name: string;
+  /** UUID of who holds it. */
+  readonly owner: string;
+  /** It ends so long after the last sign of life. */
+  readonly lastsMs?: number;
+  /** It ends with this process, and lasts by signs of life; else it is renewed by `take` alone. Default: true. */
+  readonly endsWithProcess?: boolean;
+  readonly log?: Logger;
+}
+
+/** The newest row of one owner. */
+interface Row extends ProcessIdentity {
+  readonly owner: string;
+  /** False while it only asks. */
+  readonly held: boolean;
+  /** Of the time that it held, or the highest that it knew when it asked. */
+  readonly number: string;
+  readonly newest: string;
+  /** For how many milliseconds it lasts still; below 0: it has lapsed, or was ended. */
+  readonly leftMs: string;
+}
+
+/** Of a process that keeps its leases though it has ended. */
+const nobody: ProcessIdentity = { place: '', pid: 0, begun: '' };
+
+/**
+ * Holds a name among the processes that share an engine, until this one ends it, is seen dead, or has given no sign of
+ * life for too long.
+ *
+ *     ask ─▶ wait ─▶ look ─┬─ another holds it, or asked clearly before, or at once and is lower ─▶ end
+ *                          └─▶ hold, with a number above all that were ever given ─▶ signs of life ─▶ end
+ *
+ * The number fences: of a name only the highest holds. So who writes under a lease calls `check` before, and one that
+ * stood still while another took the name writes no more. On a machine where the owner's process is known to have ended the
+ * next one takes the name at once.
+ */
+export class Lease {
+  readonly #options: LeaseOptions;
+  readonly #lastsMs: number;
+  #version = 0n;
+  #number = 0n;
+  /** The highest number of the name that this one knows. */
+  #highest = 0n;
+  #process = nobody;
+  /** Of `performance.now()`: the last sign of life that the engine took. */
+  #renewedMs = Number.NEGATIVE_INFINITY;
+  #renewing: NodeJS.Timeout | undefined;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+    this.#lastsMs = options.lastsMs ?? limits.leaseMsMax;
+  }
+
+  /** Of the time that it is held; each time has a higher one. 0: it has never been held. */
+  get number(): bigint {
+    return this.#number;
+  }
+
+  /** False where another process has it. Rejects with EngineError. */
+  async take(): Promise<boolean> {
+    const begunMs = performance.now();
+    if (this.#renewing !== undefined && this.#isYoung()) return true;
+    this.#stopRenewing();
+    const { endsWithProcess = true } = this.#options;
+    if (endsWithProcess) this.#process = await ownIdentity();
+    const { own: before, rivals } = await this.#look();
+    if (rivals.length > 0) return false;
+    if (!endsWithProcess && before?.held === true) this.#number = BigInt(before.number);
+    else if (await this.#ask()) this.#number = this.#highest + 1n;
+    else return false;
+    await this.#put(true, this.#number, this.#lastsMs);
+    this.#renewedMs = begunMs;
+    if (endsWithProcess) this.#renewing = setInterval(() => void this.#renew(), limits.leaseRenewMs);
+    return true;
+  }
+
+  /** Whether nobody has taken it since, as the engine knows it. Rejects with EngineError. */
+  async holds(): Promise<boolean> {
+    const { own } = await this.#look();
+    return own?.held === true && this.#number === this.#highest;
+  }
+
+  /** To be called before what only its holder may write. Rejects with a Problem `conflict`, and with EngineError. */
+  async check(): Promise<void> {
+    if (await this.holds()) return;
+    this.#stopRenewing();
+    const { name } = this.#options;
+    throw new Problem('conflict', `another process has taken over "${name}": nothing more was changed`);
+  }
+
+  /** Leaves the name to whoever asks next. */
+  async end(): Promise<void> {
+    this.#stopRenewing();
+    if (this.#number > 0n) await this.#put(false, this.#number, 0);
+  }
+
+  /** Whether this one is the first of those that ask now. */
+  async #ask(): Promise<boolean> {
+    await this.#put(false, this.#highest, this.#lastsMs);
+    // What is put down is seen by others after a moment: so of two that ask at once each sees the other.
+    await sleep(limits.leaseAskMs);
+    await requireMajority(this.#options.storage);
+    const { rivals } = await this.#look();
+    const isLost = rivals.some(({ owner, held, leftMs }) => {
+      const isEarlier = this.#lastsMs - Number(leftMs) > limits.leaseAskMs * 2;
+      return held || isEarlier || owner < this.#options.owner;
+    });
+    if (isLost) await this.#put(false, this.#highest, 0);
+    return !isLost;
+  }
+
+  /** The row of its own, and those of others, while they last. */
+  async #look(): Promise<{ readonly own: Row | undefined; readonly rivals: readonly Row[] }> {
+    const { storage, name, owner } = this.#options;
+    const rows = await storage.rows<Row>(
+      `SELECT toString(l.owner) AS owner, toString(max(version)) AS newest, toString(argMax(l.number, version)) AS number,
+         argMax(l.held, version) AS held, toString(dateDiff('millisecond', now64(3), argMax(until, version))) AS leftMs,
+         argMax(l.place, version) AS place, argMax(l.pid, version) AS pid, argMax(l.begun, version) AS begun
+       FROM ${everyReplicaOf(storage, 'leases')} AS l WHERE l.name = {name:String} GROUP BY l.owner`,
+      { name },
+      { settings: everywhere },
+    );
+    const lasting = rows.filter(({ leftMs }) => Number(leftMs) > 0);
+    const ofOthers = lasting.filter((row) => row.owner !== owner);
+    const dead = await Promise.all(ofOthers.map((row) => hasEnded(row)));
+    for (const { newest, number } of rows) {
+      if (BigInt(newest) > this.#version) this.#version = BigInt(newest);
+      if (BigInt(number) > this.#highest) this.#highest = BigInt(number);
+    }
+    return {
+      own: lasting.find((row) => row.owner === owner),
+      rivals: ofOthers.filter((_, index) => dead[index] === false),
+    };
+  }
+
+  /** The engine's clock says until when, and versions rise without any. */
+  async #put(held: boolean, number: bigint, lastsMs: number): Promise<void> {
+    const { storage, name, owner } = this.#options;
+    this.#version += 1n;
+    await storage.command(
+      `INSERT INTO leases (name, owner, held, number, until, version, place, pid, begun)
+       SELECT {name:String}, {owner:UUID}, {held:Bool}, {number:UInt64}, now64(3) + toIntervalMillisecond({lastsMs:Int64}),
+         {version:UInt64}, {place:String}, {pid:UInt32}, {begun:String}`,
+      { name, owner, held, number, lastsMs, version: this.#version, ...this.#process },
+    );
+  }
+
+  #isYoung(): boolean {
+    return performance.now() - this.#renewedMs < this.#lastsMs;
+  }
+
+  #stopRenewing(): void {
+    clearInterval(this.#renewing);
+    this.#renewing = undefined;
+  }
+
+  /** What comes too late stays lost: another may have been told that it may begin. */
+  async #renew(): Promise<void> {
+    if (!this.#isYoung()) return this.#stopRenewing();
+    const begunMs = performance.now();
+    try {
+      await this.#put(true, this.#number, this.#lastsMs);
+      this.#renewedMs = begunMs;
+    } catch (error) {
+      this.#options.log?.debug(errorFacts(error), 'a lease could not be renewed yet');
+    }
+  }
+}
