@@ -35,15 +35,15 @@ TTL toDateTime(seen) + INTERVAL 30 DAY;
 
 -- Instances that an operator has given up: nobody waits for what their logs still hold. Kept for ever, as a data
 -- directory may come back at any time.
-CREATE TABLE IF NOT EXISTS retired_writers {{on_cluster}}
+CREATE TABLE IF NOT EXISTS fenced_writers {{on_cluster}}
 (
     instance UUID,
     id UInt8,
     low UInt64,
     operator String,
-    retired DateTime64(3, 'UTC') DEFAULT now64(3)
+    fenced DateTime64(3, 'UTC') DEFAULT now64(3)
 )
-ENGINE = {{ReplacingMergeTree(retired)}}
+ENGINE = {{ReplacingMergeTree(fenced)}}
 ORDER BY instance;
 
 -- The watermarks of the order of ingest, for the feed. A row says of its writer: everything of mine in segments

@@ -29,25 +29,25 @@ ENGINE = {{ReplacingMergeTree(signed)}}
 ORDER BY (org, size)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- One row: all events below `settled` are in their trees; those below `begun_before` were in the table before the
+-- One row: all events below `watermark` are in their trees; those below `begun_before` were in the table before the
 -- first tree was begun, at `begun`.
 CREATE TABLE IF NOT EXISTS evidence_progress {{on_cluster}}
 (
     id UInt8,
-    settled UInt64,
+    watermark UInt64,
     begun_before UInt64,
     begun DateTime64(6, 'UTC')
 )
-ENGINE = {{ReplacingMergeTree(settled)}}
+ENGINE = {{ReplacingMergeTree(watermark)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
 -- Trees that stand still while those of all others go on: an organization whose stored events contradict a checkpoint, or
--- cannot be read. What is below `settled` is in its tree; the newest row counts.
+-- cannot be read. What is below `watermark` is in its tree; the newest row counts.
 CREATE TABLE IF NOT EXISTS evidence_stopped {{on_cluster}}
 (
     org UUID,
-    settled UInt64,
+    watermark UInt64,
     stopped Bool COMMENT 'false: it has gone on since',
     version UInt64
 )

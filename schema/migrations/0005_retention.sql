@@ -36,7 +36,7 @@ SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 -- Rows of the table of events that are known to be lost, with the day that they would have expired on: what an operator
 -- has taken out as damaged (`part`), or has recorded as missing (`part` is empty). The ledger beside the table counts
 -- them as known.
-CREATE TABLE IF NOT EXISTS holes {{on_cluster}}
+CREATE TABLE IF NOT EXISTS acknowledged_losses {{on_cluster}}
 (
     id UUID,
     part String,

@@ -26,13 +26,13 @@ export function watermarkOf(progress: Progress | undefined, organization: string
 /** Undefined where no tree has been begun. Rejects with EngineError. */
 export async function readProgress(storage: Storage): Promise<Progress | undefined> {
   const [row] = await storage.readRows<Row>(
-    `SELECT settled AS watermark, begun_before, toUnixTimestamp64Micro(begun) AS begun_micros FROM evidence_progress
-     ORDER BY settled DESC LIMIT 1`,
+    `SELECT watermark, begun_before, toUnixTimestamp64Micro(begun) AS begun_micros FROM evidence_progress
+     ORDER BY watermark DESC LIMIT 1`,
   );
   if (row === undefined) return undefined;
   // Behind the progress: a tree is stopped before that goes on, and has caught up with it before it is not stopped.
   const stopped = await storage.readRows<{ org: string; place: string }>(
-    'SELECT toString(org) AS org, toString(settled) AS place FROM evidence_stopped FINAL WHERE stopped',
+    'SELECT toString(org) AS org, toString(watermark) AS place FROM evidence_stopped FINAL WHERE stopped',
   );
   return {
     watermark: BigInt(row.watermark),

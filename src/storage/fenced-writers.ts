@@ -41,7 +41,7 @@ interface Row {
 }
 
 /** For the condition of a query: nobody waits for what these have not stored. */
-export const notFenced = 'writer NOT IN (SELECT instance FROM retired_writers)';
+export const notFenced = 'writer NOT IN (SELECT instance FROM fenced_writers)';
 
 /** Every server that has a number or had one in the last 30 days, by number. Rejects with EngineError. */
 export async function listWriters(storage: Storage): Promise<Writer[]> {
@@ -58,8 +58,8 @@ export async function listWriters(storage: Storage): Promise<Writer[]> {
        FROM writer_runs GROUP BY instance) AS r ON r.instance = w.instance
      LEFT JOIN (SELECT writer, argMax(low, version) AS lowest, argMax(until, version) AS ends
        FROM watermarks GROUP BY writer) AS m ON m.writer = w.instance
-     LEFT JOIN (SELECT instance, max(retired) AS at, argMax(operator, retired) AS who
-       FROM retired_writers GROUP BY instance) AS t ON t.instance = w.instance
+     LEFT JOIN (SELECT instance, max(fenced) AS at, argMax(operator, fenced) AS who
+       FROM fenced_writers GROUP BY instance) AS t ON t.instance = w.instance
      ORDER BY number, seen`,
   );
   return rows.map(writerOf);
@@ -91,7 +91,7 @@ function writerOf(row: Row): Writer {
 
 export async function isFenced(storage: Storage, instance: string): Promise<boolean> {
   const rows = await storage.rows(
-    'SELECT instance FROM retired_writers WHERE instance = {instance:UUID} LIMIT 1',
+    'SELECT instance FROM fenced_writers WHERE instance = {instance:UUID} LIMIT 1',
     {
       instance,
     },
@@ -119,11 +119,11 @@ export function findWriter(writers: readonly Writer[], name: string): Writer {
 export async function fenceWriter(storage: Storage, writer: Writer, operator: string): Promise<void> {
   requireFenceable(writer);
   const { instance, number, low } = writer;
-  await storage.insertRows('retired_writers', [{ instance, id: number, low, operator }]);
+  await storage.insertRows('fenced_writers', [{ instance, id: number, low, operator }]);
   await sleep(limits.leaseAskMs);
   const now = (await listWriters(storage)).find((one) => one.instance === instance);
   if (now === undefined || now.unseenMs >= limits.writerFenceAfterMs) return;
-  await storage.command('DELETE FROM retired_writers WHERE instance = {instance:UUID}', { instance });
+  await storage.command('DELETE FROM fenced_writers WHERE instance = {instance:UUID}', { instance });
   throw new Problem('conflict', `writer ${number} has come back: it was not fenced`);
 }
 

@@ -16,7 +16,7 @@ export interface KeyRow {
 
 const columns = 'id, claim, instance, state, sent, answer';
 /** Who was fenced with a claim is not waited for (see `renumberLog` on what becomes of it in its log). */
-const counts = 'state != 1 OR instance NOT IN (SELECT instance FROM retired_writers)';
+const counts = 'state != 1 OR instance NOT IN (SELECT instance FROM fenced_writers)';
 const inWindow = `at > now64(3) - toIntervalMillisecond(${limits.keyWindowMs})`;
 
 /** The table of claims. All reject with EngineError. */

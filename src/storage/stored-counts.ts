@@ -43,7 +43,7 @@ export function countStored(
 function countAcknowledgedLosses(storage: Storage, signal: AbortSignal | undefined): Promise<StoredCount[]> {
   return countsOf(
     storage,
-    'SELECT partition, toString(expires) AS day, sum(rows) AS n FROM holes FINAL GROUP BY partition, expires',
+    'SELECT partition, toString(expires) AS day, sum(rows) AS n FROM acknowledged_losses FINAL GROUP BY partition, expires',
     {},
     signal,
   );
@@ -91,7 +91,7 @@ export async function acknowledgeLoss(
 ): Promise<void> {
   const counts = missing.flatMap((one) => one.counts);
   await storage.insertRows(
-    'holes',
+    'acknowledged_losses',
     counts.map(({ partition, expires, rows }) => ({ id, part, partition, expires, rows })),
   );
 }
@@ -110,7 +110,7 @@ export async function listAcknowledgedLosses(storage: Storage): Promise<Acknowle
   const rows = await storage.rows<Omit<AcknowledgedLoss, 'rows'> & { readonly n: string }>(
     `SELECT toString(id) AS id, any(part) AS part, partition, sum(rows) AS n,
        toString(toStartOfSecond(max(recorded))) AS recorded
-     FROM holes FINAL WHERE expires > today() GROUP BY id, partition ORDER BY max(holes.recorded) DESC, partition`,
+     FROM acknowledged_losses FINAL WHERE expires > today() GROUP BY id, partition ORDER BY max(acknowledged_losses.recorded) DESC, partition`,
   );
   return rows.map(({ n, ...loss }) => ({ ...loss, rows: Number(n) }));
 }

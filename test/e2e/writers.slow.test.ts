@@ -204,7 +204,7 @@ describe('a writer that does not come back', () => {
     const live = (await writers()).find(({ pid, state }) => pid === dying.pid && state === 'running');
     assert.ok(live);
     // As the command would, had the server been cut off for minutes.
-    const columns = 'retired_writers (instance, id, low, operator)';
+    const columns = 'fenced_writers (instance, id, low, operator)';
     await sql(`INSERT INTO ${columns} VALUES ('${live.instance}', ${live.number}, 0, 'test')`);
     assert.equal(await dying.exited(), 1);
     assert.match(dying.stderrLines().join('\n'), /this server was fenced while it was away/);

@@ -140,7 +140,7 @@ describe('claims on Idempotency-Keys', () => {
     assert.equal(await request(dead, kept, 'dies after'), undefined);
     const { storage } = await sharedEngine();
     const fenced = { instance: dead.instance, id: 7, low: 0, operator: 'test' };
-    await storage.insertRows('retired_writers', [fenced]);
+    await storage.insertRows('fenced_writers', [fenced]);
     assert.ok(await request(other, lost, 'answers'));
     await eventually('the answer to be told', async () => {
       const answered = await table.answeredByOthers([lost, kept], dead.instance);

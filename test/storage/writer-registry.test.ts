@@ -39,7 +39,7 @@ describe('a member of an engine', () => {
     });
   const segment = { number: 1, rows: 1, body: [], doubtful: false, isDamaged: false };
   const fence = (instance: string) =>
-    engine.storage.insertRows('retired_writers', [{ instance, id: 0, low: 0, operator: 'test' }]);
+    engine.storage.insertRows('fenced_writers', [{ instance, id: 0, low: 0, operator: 'test' }]);
 
   test('that was cut off and fenced sends nothing more, and must end', async () => {
     const instance = randomUUID();

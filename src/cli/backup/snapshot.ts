@@ -93,7 +93,7 @@ export async function takeSnapshot(
 }
 
 /**
- * A snapshot, and what an earlier one has: that stays settled, but where its newest rows were removed since, the table does not
+ * A snapshot, and what an earlier one has: that stays below the watermark, but where its newest rows were removed since, the table does not
  * tell so any more.
  */
 function withAllOf(base: Snapshot, snapshot: Snapshot): Snapshot {
@@ -182,14 +182,13 @@ async function snapshotOfShared(storage: Storage): Promise<Taken> {
   const begun = await engineMs(storage);
   for (;;) {
     const now = await engineMs(storage);
-    const watermark = await othersWatermark(storage, randomUUID());
+    const elsewhere = await othersWatermark(storage, randomUUID());
     // Who begins now begins there.
-    const settled = Math.min(watermark, segmentAtTime(now - storageLimits.clockSkewMsMax));
-    const isSettled = settled >= segmentAtTime(begun);
-    const snapshot = { writers: [], others: settled - 1, without: [] };
-    if (isSettled) return { snapshot, momentMs: begun, logs: [], notes: [] };
+    const watermark = Math.min(elsewhere, segmentAtTime(now - storageLimits.clockSkewMsMax));
+    const snapshot = { writers: [], others: watermark - 1, without: [] };
+    if (watermark >= segmentAtTime(begun)) return { snapshot, momentMs: begun, logs: [], notes: [] };
     if (performance.now() > deadline) {
-      const momentMs = segmentTimeMs(settled);
+      const momentMs = segmentTimeMs(watermark);
       const notes = [
         `a server has events in its log that the engine does not have, and tells nothing more: what was recorded since ${new Date(momentMs).toISOString()} is not in it. Start that server, or see "writers list"`,
       ];

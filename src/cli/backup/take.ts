@@ -176,7 +176,7 @@ export class BackupRun {
         snapshot: taken.snapshot,
         erasures: this.#finished,
         removed,
-        evidence: evidence.settled,
+        evidence: evidence.watermark,
         events: added + (this.#base?.events ?? 0),
         organizations: (await listOrganizations(this.#session.storage)).length,
         columns: eventsTable.columns,
@@ -230,12 +230,12 @@ export class BackupRun {
    * Before the snapshot, so that every event that a tree has is in the backup; and in this order, as they are written in the
    * other one: what a crash could have left is what a restored server begins with.
    */
-  async #evidence(): Promise<{ tables: StoredTable[]; settled: string }> {
+  async #evidence(): Promise<{ tables: StoredTable[]; watermark: string }> {
     const base = this.#base;
     const tables: StoredTable[] = [];
-    const [{ settled } = { settled: '0' }] = await this.#rows<{ settled: string }>(
-      `SELECT toString(min(place)) AS settled FROM (SELECT max(settled) AS place FROM evidence_progress
-         UNION ALL SELECT settled FROM evidence_stopped FINAL WHERE stopped)`,
+    const [{ watermark } = { watermark: '0' }] = await this.#rows<{ watermark: string }>(
+      `SELECT toString(min(place)) AS watermark FROM (SELECT max(watermark) AS place FROM evidence_progress
+         UNION ALL SELECT watermark FROM evidence_stopped FINAL WHERE stopped)`,
     );
     const scopes: Record<string, Scope> = {
       evidence_progress: all,
@@ -254,7 +254,7 @@ export class BackupRun {
     for (const [name, scope] of Object.entries(scopes)) {
       tables.push(await this.#table(tableNamed(name), scope));
     }
-    return { tables, settled };
+    return { tables, watermark };
   }
 
   /** Before the events: one that is as it was there has its plan here, however the erasure goes on meanwhile. */

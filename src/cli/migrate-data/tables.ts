@@ -88,7 +88,7 @@ export const otherTables: readonly MovedTable[] = [
     'id slug name operator events users api_keys checkpoint started_at finished_at version',
   ),
   replacing(
-    'holes',
+    'acknowledged_losses',
     [idOfUuid, { name: 'partition', type: 'String' }, { name: 'expires', type: 'Date' }],
     'id part partition expires rows recorded',
     { alive: 'expires > {day:Date}' },
@@ -110,7 +110,7 @@ export const otherTables: readonly MovedTable[] = [
     [org, { name: 'erasure', type: 'UUID' }, { name: 'seq', type: 'UInt64' }],
     'org erasure seq before after recorded',
   ),
-  replacing('retired_writers', [{ name: 'instance', type: 'UUID' }], 'instance id low operator retired'),
+  replacing('fenced_writers', [{ name: 'instance', type: 'UUID' }], 'instance id low operator fenced'),
   replacing('evidence_keys', [{ name: 'key', type: 'String' }], 'key statement added'),
   // A tile has up to 13 KB.
   replacing(
@@ -122,8 +122,8 @@ export const otherTables: readonly MovedTable[] = [
   replacing('evidence_checkpoints', [org, { name: 'size', type: 'UInt64' }], 'org size note signed', {
     rowsPerSlice: 16_384,
   }),
-  replacing('evidence_stopped', [org], 'org settled stopped version'),
-  replacing('evidence_progress', [{ name: 'id', type: 'UInt8' }], 'id settled begun_before begun'),
+  replacing('evidence_stopped', [org], 'org watermark stopped version'),
+  replacing('evidence_progress', [{ name: 'id', type: 'UInt8' }], 'id watermark begun_before begun'),
 ];
 
 /** Of a backup: also the plans of erasures that are under way, which a restored server goes on with. */
