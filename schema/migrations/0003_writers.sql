@@ -8,7 +8,8 @@ CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
     owner UUID,
     held Bool COMMENT 'false: it only asks, or has ended',
     number UInt64 COMMENT 'fences: of a name only the highest holds',
-    until DateTime64(3, 'UTC'),
+    lasts UInt64 COMMENT 'so many milliseconds after it was seen',
+    seen DateTime64(3, 'UTC') DEFAULT now64(3),
     version UInt64,
     place String COMMENT 'of the boot of a machine and its processes; empty: the lease outlives its process',
     pid UInt32,
@@ -16,7 +17,7 @@ CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
 )
 ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY (name, owner)
-TTL toDateTime(until) + INTERVAL 30 DAY;
+TTL toDateTime(seen) + INTERVAL 30 DAY;
 
 -- Servers as they are seen: each run of one has a row, renewed every few seconds. Two runs of one instance at the same
 -- time are a data directory and its copy.

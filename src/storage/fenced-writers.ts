@@ -3,7 +3,7 @@ import { segmentTimeMs } from '../base/sequence.ts';
 import { Problem } from '../base/problem.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
-import { writerLeaseDays, writerLeases } from './writers.ts';
+import { writerLeases } from './writers.ts';
 
 /** A server on the engine, now or earlier. Times in Unix milliseconds. */
 export interface Writer {
@@ -51,8 +51,8 @@ export async function listWriters(storage: Storage): Promise<Writer[]> {
        toString(toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(greatest(w.renewed, r.last))) AS unseen,
        toString(m.lowest) AS low, m.ends > now64(3) AS waits, toString(toUnixTimestamp64Milli(now64(3))) AS now,
        if(toUnixTimestamp64Milli(t.at) = 0, '', toString(toUnixTimestamp64Milli(t.at))) AS fenced, t.who AS operator
-     FROM (SELECT toUInt8(substring(argMax(name, until), ${writerLeases.length + 1})) AS number, owner AS instance,
-         max(until) - INTERVAL ${writerLeaseDays} DAY AS renewed
+     FROM (SELECT toUInt8(substring(argMax(name, seen), ${writerLeases.length + 1})) AS number, owner AS instance,
+         max(seen) AS renewed
        FROM leases WHERE held AND startsWith(name, '${writerLeases}') GROUP BY owner) AS w
      LEFT JOIN (SELECT instance, argMax(host, seen) AS host, argMax(pid, seen) AS pid, max(seen) AS last
        FROM writer_runs GROUP BY instance) AS r ON r.instance = w.instance

@@ -27,8 +27,9 @@ interface Row extends ProcessIdentity {
   /** Of the time that it held, or the highest that it knew when it asked. */
   readonly number: string;
   readonly newest: string;
-  /** For how many milliseconds it lasts still; below 0: it has lapsed, or was ended. */
-  readonly leftMs: string;
+  /** How many milliseconds ago it was seen, and how long it lasts from then on. */
+  readonly ageMs: string;
+  readonly lastsMs: string;
 }
 
 /** Of a process that keeps its leases though it has ended. */
@@ -107,15 +108,15 @@ export class Lease {
 
   /** Whether this one is the first of those that ask now. */
   async #ask(): Promise<boolean> {
-    await this.#put(false, this.#highest, this.#lastsMs);
+    await this.#put(false, this.#highest, limits.leaseMsMax);
     // What is put down is seen by others after a moment: so of two that ask at once each sees the other.
     await sleep(limits.leaseAskMs);
     await requireMajority(this.#options.storage);
     const { rivals } = await this.#look();
-    const isLost = rivals.some(({ owner, held, leftMs }) => {
-      const isEarlier = this.#lastsMs - Number(leftMs) > limits.leaseAskMs * 2;
-      return held || isEarlier || owner < this.#options.owner;
-    });
+    const isLost = rivals.some(
+      ({ owner, held, ageMs }) =>
+        held || Number(ageMs) > limits.leaseAskMs * 2 || owner < this.#options.owner,
+    );
     if (isLost) await this.#put(false, this.#highest, 0);
     return !isLost;
   }
@@ -125,13 +126,14 @@ export class Lease {
     const { storage, name, owner } = this.#options;
     const rows = await storage.rows<Row>(
       `SELECT toString(l.owner) AS owner, toString(max(version)) AS newest, toString(argMax(l.number, version)) AS number,
-         argMax(l.held, version) AS held, toString(dateDiff('millisecond', now64(3), argMax(until, version))) AS leftMs,
+         argMax(l.held, version) AS held, toString(argMax(lasts, version)) AS lastsMs,
+         toString(dateDiff('millisecond', argMax(seen, version), now64(3))) AS ageMs,
          argMax(l.place, version) AS place, argMax(l.pid, version) AS pid, argMax(l.begun, version) AS begun
        FROM ${everyReplicaOf(storage, 'leases')} AS l WHERE l.name = {name:String} GROUP BY l.owner`,
       { name },
       { settings: everywhere },
     );
-    const lasting = rows.filter(({ leftMs }) => Number(leftMs) > 0);
+    const lasting = rows.filter(({ ageMs, lastsMs }) => Number(ageMs) < Number(lastsMs));
     const ofOthers = lasting.filter((row) => row.owner !== owner);
     const dead = await Promise.all(ofOthers.map((row) => hasEnded(row)));
     for (const { newest, number } of rows) {
@@ -144,16 +146,14 @@ export class Lease {
     };
   }
 
-  /** The engine's clock says until when, and versions rise without any. */
+  /** The engine's clock says when it was seen, and versions rise without any. */
   async #put(held: boolean, number: bigint, lastsMs: number): Promise<void> {
     const { storage, name, owner } = this.#options;
     this.#version += 1n;
-    await storage.command(
-      `INSERT INTO leases (name, owner, held, number, until, version, place, pid, begun)
-       SELECT {name:String}, {owner:UUID}, {held:Bool}, {number:UInt64}, now64(3) + toIntervalMillisecond({lastsMs:Int64}),
-         {version:UInt64}, {place:String}, {pid:UInt32}, {begun:String}`,
-      { name, owner, held, number, lastsMs, version: this.#version, ...this.#process },
-    );
+    const [fence, version] = [String(number), String(this.#version)];
+    await storage.insertRows('leases', [
+      { name, owner, held, number: fence, lasts: lastsMs, version, ...this.#process },
+    ]);
   }
 
   #isYoung(): boolean {

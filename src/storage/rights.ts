@@ -11,9 +11,9 @@ interface Right {
 const tableEngines = ['MergeTree', 'ReplacingMergeTree'];
 const clusterTableEngines = ['ReplicatedMergeTree', 'ReplicatedReplacingMergeTree', 'Distributed'];
 /**
- * To make tables, write and read them, remove events that have expired, take persons out of others, give a writer number back
- * that another process was quicker to take, and replace the view for operators. Migrations to come add columns and projections
- * and alter settings: to ask for that at an upgrade would stop it until somebody grants it.
+ * To make tables, write and read them, remove events that have expired, take persons out of others, and
+ * replace the view for operators. Migrations to come add columns and projections and alter settings: to ask for that at
+ * an upgrade would stop it until somebody grants it.
  */
 const onTables = [
   'SELECT',

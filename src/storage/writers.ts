@@ -3,7 +3,7 @@ import { everyReplicaOf, everywhere } from './replicas.ts';
 import type { Storage } from './storage.ts';
 
 /** A number that no process is known by for this long is given to another. */
-export const writerLeaseDays = 7;
+const writerLeaseDays = 7;
 
 export const writerLeases = 'writer ';
 
@@ -27,15 +27,18 @@ export async function takeWriter(
   writersMax: number,
 ): Promise<{ readonly id: number; readonly lease: Lease }> {
   for (;;) {
-    const taken = await storage.rows<{ id: number; owner: string }>(
-      `SELECT DISTINCT toUInt8(substring(name, {from:UInt8})) AS id, toString(owner) AS owner
-       FROM ${everyReplicaOf(storage, 'leases')}
-       WHERE startsWith(name, {prefix:String}) AND held AND until > now64(3) ORDER BY id`,
+    const taken = await storage.rows<{ id: number; owner: string; held: boolean }>(
+      `SELECT toUInt8(substring(l.name, {from:UInt8})) AS id, toString(l.owner) AS owner, argMax(l.held, version) AS held
+       FROM ${everyReplicaOf(storage, 'leases')} AS l
+       WHERE startsWith(l.name, {prefix:String}) GROUP BY l.name, l.owner
+       HAVING argMax(addMilliseconds(seen, lasts), version) > now64(3) ORDER BY id`,
       { prefix: writerLeases, from: writerLeases.length + 1 },
       { settings: everywhere },
     );
-    const own = taken.find(({ owner }) => owner === instance);
-    const free = [...Array(writersMax).keys()].find((id) => !taken.some((one) => one.id === id));
+    const own = taken.find(({ owner, held }) => held && owner === instance);
+    const free = [...Array(writersMax).keys()].find(
+      (id) => !taken.some((one) => one.id === id && one.owner !== instance),
+    );
     const id = own?.id ?? free;
     if (id === undefined)
       throw new Error(`all ${writersMax} writer numbers are in use by processes on this engine`);

@@ -75,13 +75,13 @@ describe('a writer that does not come back', () => {
   };
   /** As if a writer had been seen last ten minutes ago: the time that an operator has to wait for. */
   const age = async (instance: string) => {
-    for (const [table, owner, moment] of [
-      ['writer_runs', 'instance', 'seen'],
-      ['leases', 'owner', 'until'],
+    for (const [table, owner] of [
+      ['writer_runs', 'instance'],
+      ['leases', 'owner'],
     ] as const) {
       const condition = `WHERE ${owner} = '${instance}'`;
       await sql(`CREATE TABLE aged AS ${table} ENGINE = Memory`);
-      const older = `* REPLACE (${moment} - INTERVAL 10 MINUTE AS ${moment})`;
+      const older = '* REPLACE (seen - INTERVAL 10 MINUTE AS seen)';
       await sql(`INSERT INTO aged SELECT ${older} FROM ${table} FINAL ${condition}`);
       await sql(`DELETE FROM ${table} ${condition}`);
       await sql(`INSERT INTO ${table} SELECT * FROM aged`);

@@ -56,7 +56,8 @@ describe('a lease', () => {
     const text = await readFile(`/proc/${child.pid}/stat`, 'latin1');
     const begun = text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
     await engine.storage.command(
-      `INSERT INTO leases SELECT {name:String}, generateUUIDv4(), true, 7, now64(3) + INTERVAL 1 HOUR, 1, {place:String}, {pid:UInt32}, {begun:String}`,
+      `INSERT INTO leases (name, owner, held, number, lasts, version, place, pid, begun)
+       SELECT {name:String}, generateUUIDv4(), true, 7, 3600000, 1, {place:String}, {pid:UInt32}, {begun:String}`,
       { name, place, pid: child.pid, begun },
     );
     const next = leaseOn(name);

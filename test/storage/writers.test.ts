@@ -24,7 +24,7 @@ describe('writer numbers', () => {
     const { id, lease } = await takeWriter(engine.storage, gone, 63);
     assert.notEqual(await numberOf(randomUUID()), id, 'a new one is enough');
     await engine.storage.command(
-      `INSERT INTO leases SELECT * REPLACE (now64(3) - INTERVAL 1 SECOND AS until, version + 1 AS version)
+      `INSERT INTO leases SELECT * REPLACE (now64(3) - INTERVAL 8 DAY AS seen, version + 1 AS version)
        FROM leases FINAL WHERE owner = {gone:UUID} AND held`,
       { gone },
     );
