@@ -8,7 +8,7 @@ const writerLeaseDays = 7;
 export const writerLeases = 'writer ';
 
 /** A lease on a number in the order of ingest. It outlives its process: the events of a log have the number. */
-export const writerLease = (storage: Storage, instance: string, id: number): Lease =>
+const writerLease = (storage: Storage, instance: string, id: number): Lease =>
   new Lease({
     storage,
     name: `${writerLeases}${id}`,
