@@ -349,6 +349,20 @@ describe('trees of evidence', () => {
       assert.equal(Buffer.from(root).toString('hex'), rootOf(events.slice(0, size)));
   });
 
+  test('are left alone by a process that stood still while another took over', async () => {
+    const organization = randomUUID();
+    await record(organization, 20);
+    const still = builder(randomUUID(), 60_000, undefined, async () => {
+      // Between taking the lease and its first slice: the engine knows another holder by then.
+      await engine.storage.insertRows('leases', [
+        { name: 'trees', owner: randomUUID(), held: true, number: 1_000_000, lasts: 0, version: 1 },
+      ]);
+      return nextSeq;
+    });
+    await still.stop();
+    assert.deepEqual(await checkpoints.newest([organization]), []);
+  });
+
   test('at a stop cover what is stored and passed by the watermark a moment later', async () => {
     const organization = randomUUID();
     const before = nextSeq;
