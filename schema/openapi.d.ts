@@ -375,6 +375,32 @@ export interface Schemas {
     readonly limit: number;
     /** Offset in effect. */
     readonly offset: number;
+    readonly searched_back_to?: Schemas['SearchedBackTo'];
+  };
+  /** With `q`, where not all could be looked through: the newest instant that was not looked at. With it as `endTime` the search goes on. */
+  readonly SearchedBackTo: string;
+  /** Filters with several values. */
+  readonly FilterLists: {
+    readonly 'actor.in'?: string;
+    readonly 'actor.not'?: string;
+    readonly 'userId.in'?: string;
+    readonly 'userId.not'?: string;
+    readonly 'fileName.in'?: string;
+    readonly 'fileName.not'?: string;
+    readonly 'fileHash.in'?: string;
+    readonly 'fileHash.not'?: string;
+    readonly 'flowId.in'?: string;
+    readonly 'flowId.not'?: string;
+    readonly 'ip.in'?: string;
+    readonly 'ip.not'?: string;
+    readonly 'activity.in'?: string;
+    readonly 'activity.not'?: string;
+    readonly 'severity.in'?: string;
+    readonly 'severity.not'?: string;
+    readonly 'status.in'?: string;
+    readonly 'status.not'?: string;
+    readonly 'orgId.in'?: string;
+    readonly 'orgId.not'?: string;
   };
   readonly ReceiptsPage: {
     readonly data: readonly (Schemas['Receipt'])[];
@@ -1258,4 +1284,54 @@ export interface Schemas {
     /** What was wrong with the copy, which is made anew; null where nothing was. */
     readonly copy: string | null;
   };
+}
+
+/** What events are asked for. */
+export interface EventParameters {
+  /** Events at or after this instant: RFC 3339 with an offset, up to 9 fraction digits (cut to microseconds). A space in place of the offset's `+` is understood. Anything else is ignored. */
+  readonly startTime?: string | undefined;
+  /** Events at or before this instant; written as `startTime`. */
+  readonly endTime?: string | undefined;
+  /** Events whose actor has exactly this e-mail address, in any case. */
+  readonly actor?: string | undefined;
+  /** Events whose sender file or target has exactly this name, in any case. */
+  readonly fileName?: string | undefined;
+  /** Events of this flow, a UUID in any case. Anything else is ignored. */
+  readonly flowId?: string | undefined;
+  /** Events whose actor has exactly this id, in any case. */
+  readonly userId?: string | undefined;
+  /** Events whose sender hash or `fileHash` in `extra` is exactly this, in any case. */
+  readonly fileHash?: string | undefined;
+  /** The caller's own organization, by id or slug, changes nothing; any other gives no events. */
+  readonly orgId?: string | undefined;
+  /** Events that came from this address, however it is written, or from the addresses of a range (CIDR). An IPv4 address is the same as the IPv6 one that maps it. Anything else is ignored. */
+  readonly ip?: string | undefined;
+  /** Events of this activity, by its code. Anything but a whole number is ignored. */
+  readonly activity?: number | string | undefined;
+  /** Events of this severity, `Informational`, `Medium` or `High` in any case. Anything else is ignored. */
+  readonly severity?: string | undefined;
+  /** Events of this outcome, `Success` or `Failure` in any case. Anything else is ignored. */
+  readonly status?: string | undefined;
+  readonly 'actor.in'?: string | undefined;
+  readonly 'actor.not'?: string | undefined;
+  readonly 'userId.in'?: string | undefined;
+  readonly 'userId.not'?: string | undefined;
+  readonly 'fileName.in'?: string | undefined;
+  readonly 'fileName.not'?: string | undefined;
+  readonly 'fileHash.in'?: string | undefined;
+  readonly 'fileHash.not'?: string | undefined;
+  readonly 'flowId.in'?: string | undefined;
+  readonly 'flowId.not'?: string | undefined;
+  readonly 'ip.in'?: string | undefined;
+  readonly 'ip.not'?: string | undefined;
+  readonly 'activity.in'?: string | undefined;
+  readonly 'activity.not'?: string | undefined;
+  readonly 'severity.in'?: string | undefined;
+  readonly 'severity.not'?: string | undefined;
+  readonly 'status.in'?: string | undefined;
+  readonly 'status.not'?: string | undefined;
+  readonly 'orgId.in'?: string | undefined;
+  readonly 'orgId.not'?: string | undefined;
+  /** Up to 10 words, each of which stands in the event as it is shown, in any case: in its JSON text without what is the same in all events. A page looks from the newest event on for a second or two: `meta.searched_back_to` says how far it came where that was not all, and `meta.total` counts the matches down to there. With that instant as `endTime` the search goes on. */
+  readonly q?: string | undefined;
 }

@@ -25,6 +25,12 @@ CREATE TABLE IF NOT EXISTS {{sharded events}} {{on_cluster}} (
   -- The service itself says it: a mark that no body can set, as a producer can send an event with any code. It is part
   -- of the leaf, too (src/tlog/entry.ts).
   own Bool CODEC(ZSTD(1)),
+  -- Where it came from: an IPv4 address as the IPv6 one that maps it, `::` where there is none. The engine takes it out of
+  -- the rendering, so it is what readers are shown, whatever writes or changes an event. What stands in quotation marks
+  -- is found outside of strings only; `extra` may have such a member, and stands behind `enrichments`.
+  src_ip IPv6 MATERIALIZED toIPv6OrDefault(if(
+    position(ocsf, ',"enrichments":[') BETWEEN 1 AND position(ocsf, ',"src_endpoint":{"ip":"'), '',
+    extract(ocsf, ',"src_endpoint":{"ip":"([^"]*)"'))) CODEC(ZSTD(1)),
   -- The varying part of the event as JSON, from `"time":` to the opening of `metadata`; constants are added on reading.
   ocsf String CODEC(ZSTD(1)),
   -- The event as its producer sent it.

@@ -10,7 +10,7 @@ import type { Organization } from '../control/organizations.ts';
 import { CheckpointTable, type StoredCheckpoint } from '../evidence/checkpoint-table.ts';
 import { TileTable } from '../evidence/tile-table.ts';
 import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
-import { feedPage } from '../read/plans.ts';
+import { byProjection } from '../read/plans.ts';
 import { shownHash } from '../storage/event-hash.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
@@ -182,7 +182,7 @@ async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigi
     `SELECT seq, ${shownHash}, source FROM events WHERE ${where.sql} AND seq >= {from:UInt64} AND seq <= {to:UInt64}
      FORMAT RowBinary`,
     { ...where.parameters, ...stretch },
-    { settings: feedPage, headroom: 0, tailroom: 0, bytesMax },
+    { settings: byProjection, headroom: 0, tailroom: 0, bytesMax },
   );
   if ('release' in held) {
     const rows = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));

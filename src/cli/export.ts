@@ -11,6 +11,7 @@ import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
 import { cutOffOf, readPolicy } from '../control/retention.ts';
 import { type AuditFilter, readFilter } from '../read/filter.ts';
+import { ReadParameters } from '../read/parameters.ts';
 import { Ocsf110Pool } from '../read/ocsf110/pool.ts';
 import type { Storage } from '../storage/storage.ts';
 import { compressionOfName } from './compress.ts';
@@ -31,14 +32,14 @@ import {
   untilTheEnd,
 } from './export-read.ts';
 import { limits } from './limits.ts';
-import { filterOptions, type Filters, filtersOf, oneOf, option, type OptionRow, wrong } from './option.ts';
+import { addFilters, type Filters, filtersOf, oneOf, option, wrong } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 import { linesOf } from './lines.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
-interface ExportOptions extends Filters {
+interface ExportOptions {
   readonly org: string;
   readonly format?: string;
   readonly schema?: 'default' | 'ocsf';
@@ -264,7 +265,7 @@ async function keptFilter(
 ): Promise<AuditFilter> {
   const cutOffMicros = cutOffOf(await readPolicy(storage, organization.id), systemClock());
   return {
-    ...readFilter((name) => filtersGiven[name as keyof Filters], organization),
+    ...readFilter(new ReadParameters(filtersGiven), organization),
     ...(cutOffMicros !== undefined && { cutOffMicros }),
   };
 }
@@ -284,7 +285,7 @@ async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void>
   await withStorage(setUp(deps), async (session) => {
     const organization = await findOrganization(session.storage, options.org);
     // What is stored is what is verified, also where it has expired and is not removed yet.
-    const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
+    const filter = readFilter(new ReadParameters(filtersGiven), organization);
     const record = (events: number) =>
       recordExport(
         { ...session, organization, format: 'evidence', pool: undefined, filter, filtersGiven },
@@ -358,12 +359,6 @@ export function registerExport(program: Command, deps: CliDeps): void {
     )
     .option('--restart', 'throw away what an interrupted export to the file has left')
     .option('--json', 'print JSON about the file');
-  for (const [name, row] of Object.entries(filterOptions) as [string, OptionRow][]) {
-    command.addOption(option(...row));
-    // The names of request parameters work as options, too.
-    const [flags, meaning, read] = row;
-    const inRequests = `--${name} <value>`;
-    if (!flags.startsWith(`--${name} `)) command.addOption(option(inRequests, meaning, read).hideHelp());
-  }
+  addFilters(command);
   command.action((options: ExportOptions) => run(deps, options));
 }

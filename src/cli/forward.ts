@@ -12,8 +12,8 @@ import {
 import { forward } from './forward/run.ts';
 import { limits } from './limits.ts';
 import {
+  addFilters,
   durationMs,
-  filterOptions,
   integer,
   oneOf,
   option,
@@ -82,7 +82,7 @@ export function registerForward(program: Command, deps: CliDeps): void {
     .addOption(option('--url <url>', 'address of the audit service', serviceAddress).makeOptionMandatory())
     .addHelpText('after', notes)
     .action((options: ForwardOptions) => run(deps, options));
+  for (const row of optionTable) command.addOption(option(...row));
   // Events that end at a time cannot be followed.
-  const { endTime: _, ...filters } = filterOptions;
-  for (const row of [...optionTable, ...Object.values(filters)]) command.addOption(option(...row));
+  addFilters(command, { except: ['endTime'] });
 }

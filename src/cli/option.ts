@@ -1,5 +1,15 @@
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { parseDurationMs } from '../base/durations.ts';
+import {
+  filterNames,
+  type FilterName,
+  filterOf,
+  listValues,
+  listValuesMax,
+  listWays,
+  searchWords,
+  searchWordsMax,
+} from '../base/event-filters.ts';
 import { Problem } from '../base/problem.ts';
 import { errorCode, fileErrorWords } from '../base/system-error.ts';
 import { parseRfc3339Micros } from '../base/timestamp.ts';
@@ -82,35 +92,76 @@ export function serviceAddress(text: string, name: string): string {
   return baseUrl(httpAddress(text, name).href).href;
 }
 
-/** A time as it was given; empty: none. Endpoints ignore what is no time, and would then hand out everything. */
-function instant(text: string, name: string): string {
-  if (text !== '' && parseRfc3339Micros(text) === undefined)
-    throw wrong(name, 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
-  return text;
+/** What `read` takes is kept as it was given; empty: none. Endpoints ignore the rest, and would then hand out everything. */
+function taken(read: (text: string) => unknown, allowed: string): ReadOption<string> {
+  return (text, name) => {
+    if (text !== '' && read(text) === undefined) throw wrong(name, allowed);
+    return text;
+  };
 }
 
-/** A UUID as it was given; empty: none. */
-function uuid(text: string, name: string): string {
-  if (text !== '' && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) throw wrong(name, 'a UUID');
-  return text;
+const instant = taken(parseRfc3339Micros, 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
+
+/** Of a filter: its name, and its name with a way. */
+function rowsOf(name: FilterName): [string, OptionRow][] {
+  const { match, option: of } = filterOf(name);
+  const meanings = { in: 'one of these', not: 'none of these' };
+  return [
+    [name, [`--${of.flag} <${of.value}>`, of.meaning, taken(match.read, match.allowed)]],
+    ...listWays.map((way): [string, OptionRow] => [
+      `${name}.${way}`,
+      [
+        `--${of.flag}-${way} <list>`,
+        `${of.meaning}: ${meanings[way]}`,
+        taken(
+          (list) => listValues(list, match.read),
+          `at most ${listValuesMax} values separated by commas, each ${match.allowed}`,
+        ),
+      ],
+    ]),
+  ];
 }
 
 /** Filters of the read endpoints (contract: Read), by the names that requests have for them. */
-export const filterOptions = {
-  startTime: ['--start-time <time>', 'events at or after this instant, RFC 3339 with an offset', instant],
-  endTime: ['--end-time <time>', 'events at or before this instant', instant],
-  actor: ['--actor <email>', "the actor's e-mail address"],
-  userId: ['--user-id <id>', "the actor's id"],
-  fileName: ['--file-name <name>', "the sender's file or the target's name"],
-  fileHash: ['--file-hash <hash>', "the sender's hash or extra.fileHash"],
-  flowId: ['--flow-id <uuid>', 'the events of one workflow', uuid],
-} satisfies Readonly<Record<string, OptionRow>>;
+const filterOptions: ReadonlyMap<string, OptionRow> = new Map([
+  ['startTime', ['--start-time <time>', 'events at or after this instant, RFC 3339 with an offset', instant]],
+  ['endTime', ['--end-time <time>', 'events at or before this instant', instant]],
+  ...filterNames.flatMap(rowsOf),
+  [
+    'q',
+    ['--q <words>', 'words that stand in the event', taken(searchWords, `at most ${searchWordsMax} words`)],
+  ],
+]);
 
-export type Filters = Readonly<Partial<Record<keyof typeof filterOptions, string>>>;
+const listNote = `
+Each filter on a value has two more: --NAME-in and --NAME-not with up to ${listValuesMax} values, separated by
+commas, for events that have one of them, or none. In a value a comma is %2C and a percent sign %25.`;
 
-/** Those of the options that are filters, without empty ones. */
-export function filtersOf(options: Filters): Filters {
-  const names = Object.keys(filterOptions) as (keyof Filters)[];
-  const given = names.filter((name) => options[name] !== undefined && options[name] !== '');
-  return Object.fromEntries(given.map((name) => [name, options[name]]));
+/** The options of `filtersOf`. The names of request parameters work as well. */
+export function addFilters(
+  command: Command,
+  { except = [] }: { readonly except?: readonly string[] } = {},
+): void {
+  for (const [name, row] of filterOptions) {
+    if (except.includes(name)) continue;
+    const isList = listWays.some((way) => name.endsWith(`.${way}`));
+    command.addOption(option(...row).hideHelp(isList));
+    const [flags, meaning, read] = row;
+    if (!flags.startsWith(`--${name} `))
+      command.addOption(option(`--${name} <value>`, meaning, read).hideHelp());
+  }
+  command.addHelpText('after', listNote);
+}
+
+/** Parameters of requests by their names. */
+export type Filters = Readonly<Record<string, string>>;
+
+/** The filters among the options of a command, without empty ones. */
+export function filtersOf(options: object): Filters {
+  const values = options as Readonly<Record<string, string | undefined>>;
+  const given = Array.from(filterOptions.keys(), (name): [string, string] => {
+    const dashed = name.replace(/\.(\w)/, (_, first: string) => first.toUpperCase());
+    return [name, values[name] ?? values[dashed] ?? ''];
+  });
+  return Object.fromEntries(given.filter(([, value]) => value !== ''));
 }

@@ -51,6 +51,7 @@ export class Reader {
       total: numberOf(meta, 'total'),
       limit: numberOf(meta, 'limit'),
       offset: numberOf(meta, 'offset'),
+      searchedBackTo: typeof meta['searched_back_to'] === 'string' ? meta['searched_back_to'] : undefined,
     }));
   }
 
@@ -79,11 +80,14 @@ export class Reader {
     query: PageQuery<S> = {},
     call: CallOptions = {},
   ): AsyncGenerator<EventPage<EventOf<S>>> {
-    for (let { offset = 0 } = query; ; ) {
-      const page = await halved(query, (limit) => this.page<S>({ ...query, limit, offset }, call));
+    for (let { offset = 0, endTime } = query; ; ) {
+      const page = await halved(query, (limit) => this.page<S>({ ...query, endTime, limit, offset }, call));
       yield page;
       offset = page.offset + page.events.length;
-      if (page.events.length === 0 || offset >= page.total) return;
+      if (page.events.length > 0 && offset < page.total) continue;
+      if (page.searchedBackTo === undefined) return;
+      endTime = page.searchedBackTo;
+      offset = 0;
     }
   }
 

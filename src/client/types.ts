@@ -1,4 +1,4 @@
-import type { Schemas } from '../../schema/openapi.d.ts';
+import type { EventParameters, Schemas } from '../../schema/openapi.d.ts';
 
 /** Events as producers send them and as readers get them (contract: Ingest, Audit event), and the client's options. */
 
@@ -19,18 +19,8 @@ export type OcsfEvent = Schemas['OcsfEvent'];
 export type EventSchema = 'default' | 'ocsf';
 export type EventOf<S extends EventSchema> = S extends 'ocsf' ? OcsfEvent : AuditEvent;
 
-/** What to read (contract: Read, GET audit); everything that is given must hold. */
-export interface EventFilter {
-  /** At or after; RFC 3339 with an offset. */
-  readonly startTime?: string | undefined;
-  /** At or before; RFC 3339 with an offset. */
-  readonly endTime?: string | undefined;
-  readonly actor?: string | undefined;
-  readonly userId?: string | undefined;
-  readonly fileName?: string | undefined;
-  readonly fileHash?: string | undefined;
-  readonly flowId?: string | undefined;
-}
+/** What to read (contract: Read parameters); everything that is given must hold. */
+export type EventFilter = EventParameters;
 
 /** Of one call that reads. */
 export interface CallOptions {
@@ -47,6 +37,8 @@ export interface EventPage<E = AuditEvent> extends EventsRead<E> {
   readonly total: number;
   readonly limit: number;
   readonly offset: number;
+  /** With `q`, where not all could be looked through: with it as `endTime` the search goes on. */
+  readonly searchedBackTo: string | undefined;
 }
 
 export interface FeedPage<E = AuditEvent> extends EventsRead<E> {

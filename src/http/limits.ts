@@ -1,5 +1,9 @@
 /** Bounds of requests, answers and connections; units last. */
 export const limits = {
+  /** Headers of reads: names of parameters that had no effect, each and all; and links. Node's clients take 16 KiB of all. */
+  ignoredNameBytesMax: 100,
+  ignoredNamesBytesMax: 1_000,
+  linksBytesMax: 6_000,
   compressBytesMin: 1024,
   scimPageDefault: 100,
   scimPageMax: 200,

@@ -37,12 +37,14 @@ export class RequestContext {
     return this.#exchange.signal();
   }
 
-  /** First value of a query parameter; a broken percent encoding stays as text. */
+  /** The parameters of the query; a broken percent encoding stays as text. */
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams(this.head.rawQuery));
+  }
+
+  /** First value of a query parameter. */
   first(name: string): string | undefined {
-    const { rawQuery } = this.head;
-    if (rawQuery === '') return undefined;
-    this.#query ??= new URLSearchParams(rawQuery);
-    return this.#query.get(name) ?? undefined;
+    return this.query.get(name) ?? undefined;
   }
 
   /** Text of a parameter of the route's path, decoded and never empty. Throws where the route has no such parameter. */

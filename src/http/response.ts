@@ -34,9 +34,10 @@ export type Reply = FixedReply | StreamReply;
 /** The answer that a read has made, whole or as it comes. */
 export function replyOf(
   body: { readonly bytes: Uint8Array; readonly release: () => void } | { readonly flow: ByteFlow },
+  headers: ReplyHeaders = {},
 ): Reply {
-  if ('flow' in body) return { status: 200, stream: body.flow };
-  return { status: 200, body: body.bytes, release: body.release };
+  if ('flow' in body) return { status: 200, headers, stream: body.flow };
+  return { status: 200, headers, body: body.bytes, release: body.release };
 }
 
 /** An answer in JSON, of a schema in the OpenAPI document; members that are undefined are left out. */

@@ -1,4 +1,3 @@
-import { readPortalFilter } from '../read/filter.ts';
 import type { Role } from '../control/users.ts';
 import type { EndpointDeps } from './deps.ts';
 import type {
@@ -100,14 +99,8 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
     session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(config.retentionDays)),
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
-    session(
-      'GET',
-      '/api/v1/portal/events',
-      'portal-events',
-      readers,
-      auditHandler(read.page, readPortalFilter),
-    ),
-    session('GET', '/api/v1/portal/feed', 'portal-feed', readers, feedHandler(read.feed, readPortalFilter)),
+    session('GET', '/api/v1/portal/events', 'portal-events', readers, auditHandler(read.page)),
+    session('GET', '/api/v1/portal/feed', 'portal-feed', readers, feedHandler(read.feed)),
     session(
       'GET',
       '/api/v1/portal/source-events',
@@ -115,7 +108,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       readers,
       sourceEventsHandler(read.sourceEvents),
     ),
-    session('GET', '/api/v1/portal/export', 'portal-export', readers, exportHandler(deps, readPortalFilter)),
+    session('GET', '/api/v1/portal/export', 'portal-export', readers, exportHandler(deps)),
     session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
     session('GET', '/api/v1/portal/top-values', 'top-values', readers, topValuesHandler(read.topValues)),
     session(

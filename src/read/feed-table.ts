@@ -6,7 +6,7 @@ import { type Chunk, dividePages, type PlacesFound } from './feed-ahead.ts';
 import { type AuditFilter, type EventSchema, hasColumnFilter, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { textSlice, type Turn, whole } from './page-slices.ts';
-import { feedChunk, feedOrder, feedPage, sliceOfPage } from './plans.ts';
+import { byProjection, feedChunk, feedOrder, sliceOfPage } from './plans.ts';
 import { type ReadBody, readEnveloped, readWhole } from './read-body.ts';
 import { type SliceBytes, SlicedFlow } from './sliced-flow.ts';
 import { readOcsf110, ocsf110Slice, type Ocsf110Reads } from './ocsf110/body.ts';
@@ -108,7 +108,7 @@ export class FeedTable {
     const query = `SELECT min(seq) AS first, count() AS events FROM events WHERE ${sql}`;
     const [row] = await this.#storage.readRows<{ first: string; events: string }>(query, parameters, {
       signal,
-      settings: feedPage,
+      settings: byProjection,
     });
     const first = row === undefined || row.events === '0' ? watermark : BigInt(row.first);
     return (first < watermark ? first : watermark) - 1n;
@@ -155,7 +155,7 @@ export class FeedTable {
       const inWindow = { ...range, before: end + 1n, rows: limit + 1 };
       const { found, full } =
         window.found > 0
-          ? await this.#rangeStart(matching, inWindow, feedPage, signal)
+          ? await this.#rangeStart(matching, inWindow, byProjection, signal)
           : { found: 0, full: 0n };
       const isFull = found > limit;
       if (found > 0 || isLast || windows >= limits.feedWindowsMax) {
@@ -209,7 +209,7 @@ export class FeedTable {
       `SELECT seq, length(${schema === 'ocsf' ? 'source' : 'ocsf'}) AS bytes FROM events ` +
         `WHERE ${where.sql} AND ${inRange} ORDER BY org, seq`,
       { ...where.parameters, after, before: last + 1n },
-      { signal, settings: feedPage },
+      { signal, settings: byProjection },
     );
     const aroundEvent = this.#envelope.head.length + this.#envelope.tail.length + limits.loggedTimeBytesMax;
     const places: FeedPlace[] = [];
@@ -250,7 +250,7 @@ export class FeedTable {
     const { query, parameters } = ocsf110Query(where, found);
     const text = `]${meta}`;
     const tail = { of: () => text, ofNone: () => text };
-    const read = [query, parameters, { settings: feedPage, signal }] as const;
+    const read = [query, parameters, { settings: byProjection, signal }] as const;
     return readOcsf110(this.#ocsf110, organization, read, beforeData, tail);
   }
 
@@ -303,7 +303,7 @@ export class FeedTable {
     return {
       query: `SELECT ocsf FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT CustomSeparated`,
       parameters: { ...where.parameters, after, before: last + 1n },
-      settings: { ...delimiters, ...feedPage },
+      settings: { ...delimiters, ...byProjection },
     };
   }
 }
@@ -313,7 +313,7 @@ function ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last
   return {
     query: `SELECT ${rowColumns('0')} FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT RowBinary`,
     parameters: { ...where.parameters, after, before: last + 1n },
-    settings: feedPage,
+    settings: byProjection,
   };
 }
 

@@ -11,12 +11,12 @@ import {
   type AuditFilter,
   type EventSchema,
   type OrganizationNames,
-  type QueryParameter,
   readFilter,
   readLimit,
   readSchema,
 } from './filter.ts';
 import { limits } from './limits.ts';
+import type { ReadParameters } from './parameters.ts';
 import { Pauses } from './pauses.ts';
 import type { ReadBody } from './read-body.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
@@ -63,19 +63,18 @@ export interface FeedOptions {
 }
 
 /** The request that query parameters describe (contract: Read, feed); all but the cursor are read leniently. */
-export function readFeedRequest(
-  parameter: QueryParameter,
-  organization: OrganizationNames,
-  filterOf = readFilter,
-): FeedRequest {
-  const wait = parameter('wait') ?? '';
+export function readFeedRequest(parameters: ReadParameters, organization: OrganizationNames): FeedRequest {
   return {
-    filter: filterOf(parameter, organization),
-    ...readSchema(parameter),
-    cursor: parameter('cursor') ?? '',
-    limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.feedLimitMax),
-    waitSeconds: /^\d+$/.test(wait) ? Math.min(Number(wait), limits.feedWaitSecondsMax) : 0,
+    filter: readFilter(parameters, organization),
+    ...readSchema(parameters),
+    cursor: parameters.text('cursor') ?? '',
+    limit: readLimit(parameters, limits.pageLimitDefault, limits.feedLimitMax),
+    waitSeconds: parameters.read('wait', waitSeconds) ?? 0,
   };
+}
+
+function waitSeconds(text: string): number | undefined {
+  return /^\d+$/.test(text) ? Math.min(Number(text), limits.feedWaitSecondsMax) : undefined;
 }
 
 /**

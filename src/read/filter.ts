@@ -1,6 +1,18 @@
+import {
+  filterNames,
+  type FilterName,
+  filterOf,
+  type FilterValue,
+  listValues,
+  type ListWay,
+  type Match,
+  searchWords,
+} from '../base/event-filters.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { parseRfc3339Micros } from '../base/timestamp.ts';
+import type { ReadParameters } from './parameters.ts';
+import { wordsCondition } from './words.ts';
 
 /** Which events of an organization are asked for; every part may be absent, all that are given must hold. */
 export interface AuditFilter {
@@ -9,23 +21,17 @@ export interface AuditFilter {
   readonly toMicros?: number;
   /** Unix microseconds: events before it have expired by the organization's retention, and nobody is shown them. */
   readonly cutOffMicros?: number | undefined;
-  /** Lower-cased, as the columns are. */
-  readonly actorEmail?: string;
-  readonly actorId?: string;
-  readonly name?: string;
-  readonly fileHash?: string;
-  readonly flowId?: string;
-  readonly activityId?: number;
-  readonly severity?: Severity;
-  readonly status?: Status;
-  /** An `orgId` that is not the caller's organization: nothing matches. */
+  /** By filter: the value, one of the values, none of the values. Texts are lower-cased, as the columns are. */
+  readonly is?: ByFilter<FilterValue>;
+  readonly in?: ByFilter<readonly FilterValue[]>;
+  readonly not?: ByFilter<readonly FilterValue[]>;
+  /** All of them stand in the shown event; in lower case. */
+  readonly words?: readonly string[];
+  /** What no event has is asked for, such as an `orgId` that is not the caller's. */
   readonly nothing?: true;
 }
 
-const severities = ['Informational', 'Medium', 'High'] as const;
-const statuses = ['Success', 'Failure'] as const;
-export type Severity = (typeof severities)[number];
-export type Status = (typeof statuses)[number];
+type ByFilter<T> = Readonly<Partial<Record<FilterName, T>>>;
 
 /** The form of events that a reader asks for; where it is absent, the default one. */
 export type EventSchema = 'ocsf';
@@ -43,125 +49,122 @@ export interface OrganizationNames {
   readonly slug: string;
 }
 
-/** The first value of a query parameter, or undefined when it is not there. */
-export type QueryParameter = (name: string) => string | undefined;
-
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const nilUuid = '00000000-0000-0000-0000-000000000000';
-
 /**
  * The request that query parameters describe (contract: Read parameters). Nothing is ever an error: what is invalid
  * is as if it had not been given.
  */
-export function readPageRequest(
-  parameter: QueryParameter,
-  organization: OrganizationNames,
-  filterOf = readFilter,
-): PageRequest {
+export function readPageRequest(parameters: ReadParameters, organization: OrganizationNames): PageRequest {
   return {
-    filter: filterOf(parameter, organization),
-    ...readSchema(parameter),
-    limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.pageLimitMax),
-    offset: readOffset(parameter('offset')),
+    filter: readFilter(parameters, organization),
+    ...readSchema(parameters),
+    limit: readLimit(parameters, limits.pageLimitDefault, limits.pageLimitMax),
+    offset: readOffset(parameters),
   };
 }
 
 /** The form of events that is asked for: `ocsf`, or the default for anything else. */
-export function readSchema(parameter: QueryParameter): { readonly schema?: EventSchema } {
-  return parameter('schema') === 'ocsf' ? { schema: 'ocsf' } : {};
+export function readSchema(parameters: ReadParameters): { readonly schema?: EventSchema } {
+  const schema = parameters.read('schema', (text) => ['default', 'ocsf'].find((one) => one === text));
+  return schema === 'ocsf' ? { schema } : {};
 }
 
 /** The filters of query parameters, without paging; `organization` is the caller's. */
-export function readFilter(parameter: QueryParameter, { id, slug }: OrganizationNames): AuditFilter {
-  const flowId = uuid(parameter('flowId'));
-  const orgId = parameter('orgId')?.toLowerCase() ?? '';
-  const isOther = orgId !== '' && orgId !== id && orgId !== slug;
+export function readFilter(parameters: ReadParameters, organization: OrganizationNames): AuditFilter {
+  const words = parameters.read('q', searchWords) ?? [];
+  return { ...readColumnFilter(parameters, organization), ...(words.length > 0 && { words }) };
+}
+
+/** The same but for words: what is counted as a whole cannot be read from texts. */
+export function readColumnFilter(parameters: ReadParameters, organization: OrganizationNames): AuditFilter {
+  const own = readOrganization(parameters, organization);
+  const { is, within, not, isPossible } = readColumns(parameters);
   return {
-    ...readTimeRange(parameter),
-    ...given('actorEmail', lower(parameter('actor'))),
-    ...given('actorId', lower(parameter('userId'))),
-    ...given('name', lower(parameter('fileName'))),
-    ...given('fileHash', lower(parameter('fileHash'))),
-    ...given('flowId', flowId),
-    // The nil UUID stands for "no flow" in the table, and no event can carry it.
-    ...(isOther || flowId === nilUuid ? { nothing: true as const } : {}),
+    ...readTimeRange(parameters),
+    ...(Object.keys(is).length > 0 && { is }),
+    ...(Object.keys(within).length > 0 && { in: within }),
+    ...(Object.keys(not).length > 0 && { not }),
+    ...(own && isPossible ? {} : { nothing: true as const }),
   };
 }
 
-/**
- * The filters of the portal: those of the audit endpoint, and a value of each list that it shows with counts. What is
- * none of these values is as if it had not been given.
- */
-export function readPortalFilter(parameter: QueryParameter, organization: OrganizationNames): AuditFilter {
-  return {
-    ...readFilter(parameter, organization),
-    ...given('activityId', integer(parameter('activityId'))),
-    ...given('severity', oneOf(severities, parameter('severity'))),
-    ...given('status', oneOf(statuses, parameter('status'))),
-  };
+/** Whether the caller's organization is among those that are asked for. */
+function readOrganization(parameters: ReadParameters, { id, slug }: OrganizationNames): boolean {
+  const isOwn = (text: string): boolean => [id, slug].includes(text.toLowerCase());
+  const one = parameters.read('orgId', isOwn) ?? true;
+  const among = parameters.read('orgId.in', (list) => listValues(list, isOwn)) ?? [];
+  const not = parameters.read('orgId.not', (list) => listValues(list, isOwn)) ?? [];
+  return one && (among.length === 0 || among.includes(true)) && !not.includes(true);
+}
+
+/** Conditions on columns. Values that no event has are left out of lists; `isPossible` tells that others were wanted. */
+function readColumns(parameters: ReadParameters) {
+  const is: { [K in FilterName]?: FilterValue } = {};
+  const within: { [K in FilterName]?: readonly FilterValue[] } = {};
+  const not: { [K in FilterName]?: readonly FilterValue[] } = {};
+  let isPossible = true;
+  for (const name of filterNames) {
+    const { match } = filterOf(name);
+    const read = (text: string): FilterValue | undefined => match.read(text);
+    const listed = (way: ListWay): readonly FilterValue[] =>
+      parameters.read(`${name}.${way}`, (list) => listValues(list, read)) ?? [];
+    const real = (values: readonly FilterValue[]) => values.filter((one) => one !== match.none);
+    const one = parameters.read(name, read);
+    const [among, others] = [listed('in'), real(listed('not'))];
+    const [first, ...more] = real(among);
+    if (one === match.none && one !== undefined) isPossible = false;
+    else if (one !== undefined) is[name] = one;
+    if (among.length > 0 && first === undefined) isPossible = false;
+    // A list of one is what has an index.
+    else if (first !== undefined && more.length === 0 && one === undefined) is[name] = first;
+    else if (first !== undefined) within[name] = [first, ...more];
+    if (others.length > 0) not[name] = others;
+  }
+  return { is, within, not, isPossible };
 }
 
 /** `startTime` and `endTime` alone. */
-export function readTimeRange(parameter: QueryParameter): Pick<AuditFilter, 'fromMicros' | 'toMicros'> {
-  return {
-    ...given('fromMicros', time(parameter('startTime'))),
-    ...given('toMicros', time(parameter('endTime'))),
-  };
-}
-
-function given<K extends string, V>(name: K, value: V | undefined): { [P in K]?: V } {
-  return value === undefined ? {} : ({ [name]: value } as { [P in K]?: V });
-}
-
-function lower(text: string | undefined): string | undefined {
-  return text === undefined || text === '' ? undefined : text.toLowerCase();
-}
-
-function uuid(text: string | undefined): string | undefined {
-  const lowered = text?.toLowerCase() ?? '';
-  return uuidPattern.test(lowered) ? lowered : undefined;
-}
-
-function integer(text: string | undefined): number | undefined {
-  const value = /^-?\d+$/.test(text ?? '') ? Number(text) : Number.NaN;
-  return Number.isSafeInteger(value) ? value : undefined;
-}
-
-function oneOf<T extends string>(values: readonly T[], text: string | undefined): T | undefined {
-  return values.find((value) => value === text);
+export function readTimeRange(parameters: ReadParameters): Pick<AuditFilter, 'fromMicros' | 'toMicros'> {
+  const fromMicros = parameters.read('startTime', time);
+  const toMicros = parameters.read('endTime', time);
+  return { ...(fromMicros !== undefined && { fromMicros }), ...(toMicros !== undefined && { toMicros }) };
 }
 
 /** Clamped to just outside of what an event can have, so that any year fits the engine's type. */
-function time(text: string | undefined): number | undefined {
+function time(text: string): number | undefined {
   // A plus sign that nobody encoded arrives as a space.
-  const micros = parseRfc3339Micros((text ?? '').replace(/ (?=\d\d:\d\d$)/, '+'));
+  const micros = parseRfc3339Micros(text.replace(/ (?=\d\d:\d\d$)/, '+'));
   if (micros === undefined) return undefined;
   return Math.max(baseLimits.eventTimeMicrosMin - 1, Math.min(baseLimits.eventTimeMicrosMax + 1, micros));
 }
 
-/** Rows wanted, at most `max` however many digits there are; `otherwise` when the text is no positive integer. */
-export function readLimit<T>(text: string | undefined, otherwise: T, max: number): number | T {
-  if (text === undefined || !/^\d+$/.test(text)) return otherwise;
-  const value = Math.min(Number(text), max);
-  return value > 0 ? value : otherwise;
+/** Rows wanted, at most `max` however many digits there are; undefined when the text is no positive integer. */
+export function parseLimit(text: string, max: number): number | undefined {
+  return /^0*[1-9]\d*$/.test(text) ? Math.min(Number(text), max) : undefined;
+}
+
+export function readLimit<T>(parameters: ReadParameters, otherwise: T, max: number): number | T {
+  return parameters.read('limit', (text) => parseLimit(text, max)) ?? otherwise;
 }
 
 /** Rows to skip; 0 when the text is no safe integer. */
-export function readOffset(text: string | undefined): number {
-  if (text === undefined || !/^\d+$/.test(text)) return 0;
-  const value = Number(text);
-  return Number.isSafeInteger(value) ? value : 0;
+export function readOffset(parameters: ReadParameters): number {
+  const offset = parameters.read('offset', (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : undefined;
+    return Number.isSafeInteger(value) ? value : undefined;
+  });
+  return offset ?? 0;
 }
 
 /** Whether anything but the time decides which of an organization's events match. */
-export function hasColumnFilter(filter: AuditFilter): boolean {
-  const { activityId, severity, status } = filter;
-  return hasIndexedFilter(filter) || [activityId, severity, status].some((one) => one !== undefined);
+export function hasColumnFilter({ is, in: within, not, words }: AuditFilter): boolean {
+  return [is, within, not, words].some((one) => one !== undefined);
 }
 
 /** Whether a column decides that has an index or a projection of its own. */
-export function hasIndexedFilter({ actorEmail, actorId, name, fileHash, flowId }: AuditFilter): boolean {
-  return [actorEmail, actorId, name, fileHash, flowId].some((one) => one !== undefined);
+export function hasIndexedFilter({ is = {}, in: within = {} }: AuditFilter): boolean {
+  return filterNames.some(
+    (name) => filterOf(name).isIndexed && (is[name] !== undefined || within[name] !== undefined),
+  );
 }
 
 /** The earliest time that can match, Unix microseconds, by the filter and by retention; undefined: any. */
@@ -179,28 +182,59 @@ export function timesOf(filter: AuditFilter): { from: number; to: number } {
 export interface Where {
   /** An SQL condition over columns of `events`. */
   readonly sql: string;
-  readonly parameters: Readonly<Record<string, string | number>>;
+  readonly parameters: Readonly<Record<string, Parameter>>;
 }
+
+type Parameter = string | number | readonly (FilterValue | bigint)[];
 
 /** The condition for one organization's events that match; values only as parameters. */
 export function whereClause(organization: string, filter: AuditFilter): Where {
   const conditions = ['org = {org:UUID}'];
-  const parameters: Record<string, string | number> = { org: organization };
-  const add = (condition: string, name: string, value: string | number | undefined): void => {
+  const parameters: Record<string, Parameter> = { org: organization };
+  const addTime = (condition: string, name: string, value: number | undefined): void => {
     if (value === undefined) return;
     conditions.push(condition);
     parameters[name] = value;
   };
   if (filter.nothing) conditions.push('0');
-  add("time >= fromUnixTimestamp64Micro({from:Int64}, 'UTC')", 'from', earliestOf(filter));
-  add("time <= fromUnixTimestamp64Micro({to:Int64}, 'UTC')", 'to', filter.toMicros);
-  add('actor_email = {actor_email:String}', 'actor_email', filter.actorEmail);
-  add('actor_id = {actor_id:String}', 'actor_id', filter.actorId);
-  add('has(names, {name:String})', 'name', filter.name);
-  add('has(file_hash, {file_hash:String})', 'file_hash', filter.fileHash);
-  add('flow_id = {flow_id:UUID}', 'flow_id', filter.flowId);
-  add('activity_id = {activity_id:Int64}', 'activity_id', filter.activityId);
-  add('severity = {severity:String}', 'severity', filter.severity);
-  add('status = {status:String}', 'status', filter.status);
-  return { sql: conditions.join(' AND '), parameters };
+  addTime("time >= fromUnixTimestamp64Micro({from:Int64}, 'UTC')", 'from', earliestOf(filter));
+  addTime("time <= fromUnixTimestamp64Micro({to:Int64}, 'UTC')", 'to', filter.toMicros);
+  for (const name of filterNames) {
+    const { column, match } = filterOf(name);
+    const { [name]: one } = filter.is ?? {};
+    if (one !== undefined) conditions.push(valuesCondition(column, match, column, [one], parameters));
+    const { [name]: among = [] } = filter.in ?? {};
+    if (among.length > 0) conditions.push(valuesCondition(column, match, `${column}_in`, among, parameters));
+    const { [name]: others = [] } = filter.not ?? {};
+    if (others.length > 0)
+      conditions.push(`NOT ${valuesCondition(column, match, `${column}_not`, others, parameters)}`);
+  }
+  const { sql, parameters: ofWords } = wordsCondition(filter.words ?? []);
+  return { sql: [...conditions, ...sql].join(' AND '), parameters: { ...parameters, ...ofWords } };
+}
+
+/** The condition that a column has one of the values, which become parameters that begin with `prefix`. */
+function valuesCondition(
+  column: string,
+  { how, type }: Pick<Match, 'how' | 'type'>,
+  prefix: string,
+  values: readonly FilterValue[],
+  parameters: Record<string, Parameter>,
+): string {
+  const single = values.length === 1;
+  const bind = (name: string, value: string): string => {
+    parameters[name] = value;
+    return `{${name}:${type}}`;
+  };
+  if (how === 'equal' && !single) {
+    parameters[prefix] = type === 'Int64' ? values.map((one) => BigInt(one as string)) : values;
+    return `(${column} IN {${prefix}:Array(${type})})`;
+  }
+  const each = values.map((value, index) => {
+    const name = single ? prefix : `${prefix}${index}`;
+    if (typeof value !== 'string')
+      return `${column} BETWEEN ${bind(`${name}_first`, value.first)} AND ${bind(`${name}_last`, value.last)}`;
+    return how === 'member' ? `has(${column}, ${bind(name, value)})` : `${column} = ${bind(name, value)}`;
+  });
+  return `(${each.join(' OR ')})`;
 }

@@ -23,6 +23,10 @@ export const limits = {
   /** Audit events with their source events: for a look at one and what is beside it. */
   sourceEventsDefault: 10,
   sourceEventsMax: 100,
+  /** A search for words ends after this time, and looks through so many events at first; the threads of the engine. */
+  searchMsMax: 1_500,
+  searchRowsMin: 20_000,
+  searchThreads: 2,
   histogramBucketsMax: 120,
   exportsPerOrganizationMax: 4,
   /** All organizations together: each has a connection to the engine, as have `sourceStreamsMax`. */

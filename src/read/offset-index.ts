@@ -1,3 +1,4 @@
+import type { FilterName } from '../base/event-filters.ts';
 import { type AuditFilter, earliestOf, type Where } from './filter.ts';
 
 /**
@@ -6,31 +7,28 @@ import { type AuditFilter, earliestOf, type Where } from './filter.ts';
  */
 interface Counts {
   /** The filter that finds them; each of its events meets just one of the conditions. Undefined: all events. */
-  readonly lead?: { readonly filter: keyof AuditFilter; readonly conditions: readonly string[] };
+  readonly lead?: { readonly filter: FilterName; readonly conditions: readonly string[] };
   /** Filters that they answer together with it. */
   readonly besides: readonly (keyof typeof equals)[];
   readonly bucketSeconds: number;
 }
 
+/** Parameters have the names that `whereClause` gives them. */
 const equals = {
-  actorEmail: 'actor_email = {actor_email:String}',
-  actorId: 'actor_id = {actor_id:String}',
+  actor: 'actor_email = {actor_email:String}',
+  userId: 'actor_id = {actor_id:String}',
 } as const;
-const ofName = ['names[1] = {name:String}', 'names[2] = {name:String}'];
+const ofName = ['names[1] = {names:String}', 'names[2] = {names:String}'];
 const ofHash = ['file_hash[1] = {file_hash:String}', 'file_hash[2] = {file_hash:String}'];
-const ofBoth = ['actorEmail', 'actorId'] as const;
+const ofBoth = ['actor', 'userId'] as const;
 
 /** Buckets short enough that a page skips few events of its first one; of single values, long enough to be few. */
 const kept: readonly Counts[] = [
   { besides: [], bucketSeconds: 600 },
-  { lead: { filter: 'name', conditions: ofName }, besides: ofBoth, bucketSeconds: 3600 },
+  { lead: { filter: 'fileName', conditions: ofName }, besides: ofBoth, bucketSeconds: 3600 },
   { lead: { filter: 'fileHash', conditions: ofHash }, besides: ofBoth, bucketSeconds: 3600 },
-  {
-    lead: { filter: 'actorId', conditions: [equals.actorId] },
-    besides: ['actorEmail'],
-    bucketSeconds: 3600,
-  },
-  { lead: { filter: 'actorEmail', conditions: [equals.actorEmail] }, besides: [], bucketSeconds: 3600 },
+  { lead: { filter: 'userId', conditions: [equals.userId] }, besides: ['actor'], bucketSeconds: 3600 },
+  { lead: { filter: 'actor', conditions: [equals.actor] }, besides: [], bucketSeconds: 3600 },
 ];
 
 /** Where a page begins and ends, as SQL of the page's own query. */
@@ -72,7 +70,7 @@ function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter:
     ...(toMicros === undefined ? [] : [`ends <= ${beginOf(toMicros, seconds)}`]),
   ];
   const held = inside.length === 0 ? 'count()' : `if(${inside.join(' AND ')}, count(), 0)`;
-  const others = besides.filter((one) => filter[one] !== undefined).map((one) => equals[one]);
+  const others = besides.filter((one) => filter.is?.[one] !== undefined).map((one) => equals[one]);
   const counted = (...conditions: readonly string[]): string =>
     `SELECT ${ends} AS ends, ${held} AS held FROM events WHERE ${['org = {org:UUID}', ...conditions].join(' AND ')} ` +
     `GROUP BY org, intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond})`;
@@ -109,14 +107,8 @@ const bucketsAround = (buckets: string, seconds: number): string =>
   `maxIf(ends, upto >= {offset:UInt64} + {limit:UInt64}) - ${seconds}, max(upto)) ` +
   `FROM (SELECT ends, sum(held) OVER (ORDER BY ends DESC) AS upto FROM (${buckets}))`;
 
-function withoutTimes(filter: AuditFilter): AuditFilter {
-  const { fromMicros: _from, toMicros: _to, cutOffMicros: _kept, ...columns } = filter;
-  return columns;
-}
-
 /** The times between which all lies that is in all of these counts: what the rarest of the filters leaves. */
-function boundsBy(counts: readonly Counts[], filter: AuditFilter) {
-  const columns = withoutTimes(filter);
+function boundsBy(counts: readonly Counts[], columns: Pick<AuditFilter, 'is'>) {
   const ranges = counts.map(
     (one) =>
       `SELECT max(ends) AS newest, min(ends) - ${one.bucketSeconds} AS oldest FROM (${wholeBuckets(one, columns)})`,
@@ -143,14 +135,17 @@ function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStar
  * its projection finds.
  */
 export function pageStart(filter: AuditFilter, where: Where): PageStart | undefined {
-  const columns = withoutTimes(filter);
-  const given = Object.keys(columns) as (keyof AuditFilter)[];
-  if (given.includes('flowId') || given.includes('nothing')) return undefined;
+  const { is = {}, in: within, not, words, nothing } = filter;
+  const given = Object.keys(is) as FilterName[];
+  if (given.includes('flowId') || nothing) return undefined;
+  // No counts are kept of lists and words.
+  const isCounted = [within, not, words].every((one) => one === undefined);
   const found = kept.filter(({ lead }) =>
-    lead === undefined ? given.length === 0 : given.includes(lead.filter),
+    lead === undefined ? given.length === 0 && isCounted : given.includes(lead.filter),
   );
-  const exact = found.find(({ lead, besides }) =>
-    given.every((one) => one === lead?.filter || besides.some((beside) => beside === one)),
+  const exact = found.find(
+    ({ lead, besides }) =>
+      isCounted && given.every((one) => one === lead?.filter || besides.some((beside) => beside === one)),
   );
   if (exact !== undefined) return exactStart(exact, filter, where);
   // What others tell apart anyway would bound nothing more.
@@ -160,7 +155,7 @@ export function pageStart(filter: AuditFilter, where: Where): PageStart | undefi
   if (leading.length === 0) return undefined;
   const condition = `time < ${instant('place.1')} AND time >= ${instant('place.2')}`;
   return {
-    scalars: `WITH (${boundsBy(leading, filter)}) AS place`,
+    scalars: `WITH (${boundsBy(leading, { is })}) AS place`,
     condition,
     skip: '{offset:UInt64}',
     total: `(SELECT count() FROM events WHERE ${where.sql} AND ${condition})`,

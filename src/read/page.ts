@@ -1,30 +1,28 @@
 import type { Clock } from '../base/clock.ts';
 import { onShard } from '../storage/on-shard.ts';
-import type { HeldBytes, Parameters, QueryOptions, Storage } from '../storage/storage.ts';
+import type { HeldBytes, Storage } from '../storage/storage.ts';
 import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
-import { type AuditFilter, hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
-import { limits } from './limits.ts';
-import { NewestSpans, sinceFloor } from './newest-span.ts';
-import { type PageStart, pageStart } from './offset-index.ts';
-import { newestFirst, planOf } from './plans.ts';
+import type { PageRequest, Where } from './filter.ts';
+import { NewestSpans } from './newest-span.ts';
+import type { PageStart } from './offset-index.ts';
+import { type PagePlace, placeOf, slicedOf } from './page-place.ts';
+import { newestFirst } from './plans.ts';
 import { atOnce, readSliced, textSlice, type Turn } from './page-slices.ts';
 import { type BodyEnvelope, type ReadBody, readEnveloped } from './read-body.ts';
 import { readOcsf110, ocsf110Slice, type Ocsf110Reads } from './ocsf110/body.ts';
 import { rowColumns } from './ocsf110/rows.ts';
 
-/** The whole body of an answer. Rejects with EngineError. `organization` is a lower-case UUID. */
+/** The whole body of an answer, and what links to other pages are made of. */
+export type PageBody = ReadBody & Pick<PageMeta, 'total' | 'searchedBackTo'>;
+
+/** Rejects with EngineError. `organization` is a lower-case UUID. */
 export type PageReader = (
   organization: string,
   request: PageRequest,
   signal: AbortSignal,
-) => Promise<ReadBody>;
+) => Promise<PageBody>;
 
 const endOfRows = ']'.charCodeAt(0);
-
-/** Of all events the table keeps counts. They are named: to look for the best projection takes a third of the time. */
-const countOf = ({ sql }: Where, filter: AuditFilter): string =>
-  `SELECT count() FROM events WHERE ${sql}` +
-  (hasColumnFilter(filter) ? '' : " SETTINGS preferred_optimize_projection_name = 'counts'");
 
 /**
  * Reads pages of one organization with their exact total (contract: GET audit). The count is a part of the page's
@@ -41,60 +39,70 @@ export function createPageReader(
 ): PageReader {
   const spans = new NewestSpans();
   return async (organization, request, signal) => {
-    const { filter, offset, limit } = request;
-    const where = whereClause(organization, filter);
-    const plan = { ...planOf(filter), ...oneSnapshot };
     const now = clock();
+    const floor = spans.floor(organization, request, now);
+    const place = await placeOf(storage, organization, request, signal, floor);
+    const { where, start, parameters, settings: plan } = place;
     const texts = { rowBefore: '', rowAfter: `"logged_time":${now}${envelope.tail}` };
     const settings = {
       ...envelopeSettings({ before: '', ...texts, after: ']' }),
       format_custom_field_delimiter: envelope.head,
       ...plan,
     };
-    const floor = spans.floor(organization, request, now);
-    const start = startOf(request, where, floor);
-    const parameters = { ...where.parameters, limit, offset, ...(floor === undefined ? {} : { floor }) };
-    const ofNone = () => totalOfNone(storage, request, start, parameters, { signal, settings: plan });
+    const meta = new PageMeta(request, place.searchedBackTo);
+    const ofNone = () => totalOfNone(storage, request, place, signal);
     const around = async (rows: Uint8Array): Promise<BodyEnvelope> => {
       // Nothing from this offset on, and so no row that could have told the total.
-      if (rows[0] === endOfRows) return { skip: 0, before, after: metaText(await ofNone(), request) };
+      if (rows[0] === endOfRows) return { skip: 0, before, after: meta.text(await ofNone()) };
       const oldest = oldestOf(rows, envelope, request);
       if (oldest !== undefined) spans.seen(organization, request, { oldest, now });
       const digits = leadingDigits(rows);
-      return { skip: digits.length, before, after: metaText(Number(digits), request) };
+      return { skip: digits.length, before, after: meta.text(Number(digits)) };
     };
     const query = `${onShard(storage, pageQuery(where, start))} FORMAT CustomSeparated`;
     const whole = await readEnveloped(storage, query, parameters, { settings, signal }, around);
-    if (whole !== undefined) return whole;
+    if (whole !== undefined) return { ...whole, ...meta.told() };
     const page = {
-      organization,
-      where: where.sql,
-      start,
-      parameters,
-      options: { settings: plan, signal },
+      ...slicedOf(organization, place, signal),
       columns: 'ocsf',
       bytes: 'length(ocsf)',
       format: 'CustomSeparated',
       settings: envelopeSettings({ before: '', ...texts, rowBefore: envelope.head, after: '' }),
-      around: async (total: number | undefined) => ({
-        before,
-        between,
-        after: `]${metaText(total ?? (await ofNone()), request)}`,
-      }),
+      around: async (total: number | undefined) => {
+        const after = `]${meta.text(total ?? (await ofNone()))}`;
+        return { before, between, after };
+      },
       render: textSlice,
     };
-    return { flow: await readSliced(storage, page, turn) };
+    const flow = await readSliced(storage, page, turn);
+    return { flow, ...meta.told() };
   };
 }
 
 const before = '{"data":[';
 
-function metaText(total: number, { limit, offset }: PageRequest): string {
-  return `,"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`;
-}
+/** What stands behind the events of a page. The total is told once the text has been made, which every page does. */
+class PageMeta {
+  readonly #request: PageRequest;
+  readonly searchedBackTo: string | undefined;
+  total = 0;
 
-/** The default of this engine; named, so that another default cannot take it away. */
-const oneSnapshot = { enable_shared_storage_snapshot_in_query: 1 };
+  constructor(request: PageRequest, searchedBackTo: string | undefined) {
+    this.#request = request;
+    this.searchedBackTo = searchedBackTo;
+  }
+
+  text(total: number): string {
+    const { limit, offset } = this.#request;
+    this.total = total;
+    const searched = this.searchedBackTo === undefined ? '' : `,"searched_back_to":"${this.searchedBackTo}"`;
+    return `,"meta":{"total":${total},"limit":${limit},"offset":${offset}${searched}}}`;
+  }
+
+  told(): Pick<PageMeta, 'total' | 'searchedBackTo'> {
+    return { total: this.total, searchedBackTo: this.searchedBackTo };
+  }
+}
 
 /**
  * The same pages as events of OCSF 1.1.0: the same rows, which are mapped from their source events here (contract:
@@ -103,14 +111,11 @@ const oneSnapshot = { enable_shared_storage_snapshot_in_query: 1 };
 export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce): PageReader {
   const { storage } = reads;
   return async (organization, request, signal) => {
-    const { filter, offset, limit } = request;
-    const where = whereClause(organization, filter);
-    const settings = { ...planOf(filter), ...oneSnapshot };
-    const start = startOf(request, where);
-    const parameters = { ...where.parameters, limit, offset };
-    const tailOf = (total: number): string => `]${metaText(total, request)}`;
-    const ofNone = async () =>
-      tailOf(await totalOfNone(storage, request, start, parameters, { signal, settings }));
+    const place = await placeOf(storage, organization, request, signal);
+    const { where, start, parameters, settings } = place;
+    const meta = new PageMeta(request, place.searchedBackTo);
+    const tailOf = (total: number): string => `]${meta.text(total)}`;
+    const ofNone = async () => tailOf(await totalOfNone(storage, request, place, signal));
     const { scalars, condition, skip, total } = start;
     const rows =
       `SELECT ${rowColumns('counted')} FROM (${scalars} SELECT ${total} AS counted, seq, time, source FROM events ` +
@@ -118,13 +123,9 @@ export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce
     const query = `${onShard(storage, rows)} FORMAT RowBinary`;
     const read = [query, parameters, { settings, signal }] as const;
     const whole = await readOcsf110(reads, organization, read, before, { of: tailOf, ofNone });
-    if (whole !== undefined) return whole;
+    if (whole !== undefined) return { ...whole, ...meta.told() };
     const page = {
-      organization,
-      where: where.sql,
-      start,
-      parameters,
-      options: { settings, signal },
+      ...slicedOf(organization, place, signal),
       columns: rowColumns('0'),
       bytes: 'length(source)',
       format: 'RowBinary',
@@ -136,7 +137,8 @@ export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce
       }),
       render: (held: HeldBytes, count: number) => ocsf110Slice(reads.pool, organization, held, count),
     };
-    return { flow: await readSliced(storage, page, turn) };
+    const flow = await readSliced(storage, page, turn);
+    return { flow, ...meta.told() };
   };
 }
 
@@ -144,29 +146,16 @@ export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce
 async function totalOfNone(
   storage: Storage,
   { offset }: PageRequest,
-  { scalars, total }: PageStart,
-  parameters: Parameters,
-  options: QueryOptions,
+  { start: { scalars, total }, parameters, settings }: PagePlace,
+  signal: AbortSignal,
 ): Promise<number> {
   if (offset === 0) return 0;
   const [row] = await storage.rows<{ total: string }>(
     onShard(storage, `${scalars} SELECT ${total} AS total`),
     parameters,
-    options,
+    { settings, signal },
   );
   return Math.min(Number(row?.total ?? 0), offset);
-}
-
-function startOf(request: PageRequest, where: Where, floor?: number): PageStart {
-  const total = `(${countOf(where, request.filter)})`;
-  if (floor !== undefined) return sinceFloor(where, total);
-  const found = isSoonFound(request) ? undefined : pageStart(request.filter, where);
-  return found ?? { scalars: '', condition: '1', skip: '{offset:UInt64}', total };
-}
-
-/** Where only the time decides, to skip the few events before the page costs less than to look for it. */
-function isSoonFound({ filter, offset }: PageRequest): boolean {
-  return offset < limits.deepOffsetMin && !hasColumnFilter(filter);
 }
 
 /** The page as rows of two columns: the total in the first row and nothing in the others, and the event's text. */

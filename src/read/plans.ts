@@ -17,7 +17,7 @@ const inKeyOrder: Settings = { max_threads: 1, optimize_use_projection_filtering
  * By a projection that knows the few rows in question. Bounded by part: where a projection names more rows than this
  * in a part, as one that is ordered by something else does, reading the part in order finds a page sooner.
  */
-const byProjection: Settings = {
+export const byProjection: Settings = {
   max_threads: 1,
   min_table_rows_to_use_projection_index: 0,
   max_projection_rows_to_use_projection_index: 20_000,
@@ -31,14 +31,11 @@ export const feedOrder: Settings = {
   optimize_use_projection_filtering: 0,
 };
 
-/** Events of a narrow range of the order of ingest. */
-export const feedPage: Settings = byProjection;
-
 /**
- * Thousands of them, which nobody waits for yet: put together by the thread that reads them, as handing them to others
+ * Thousands of events of a range of the order of ingest, which nobody waits for yet: put together by the thread that reads them, as handing them to others
  * costs a quarter more. A page of 1000 costs the same either way, and comes sooner from several threads.
  */
-export const feedChunk: Settings = { ...feedPage, output_format_parallel_formatting: 0 };
+export const feedChunk: Settings = { ...byProjection, output_format_parallel_formatting: 0 };
 
 /**
  * A few events that are known by their order numbers, however large they are: as they come, without a pipeline that holds

@@ -12,7 +12,7 @@ import type { AuditFilter, EventSchema } from './filter.ts';
 import { limits } from './limits.ts';
 import { createPageReader, createOcsf110PageReader, type PageReader } from './page.ts';
 import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
-import { createSourceEventsReader } from './source-events.ts';
+import { createSourceEventsReader, type SourceEventsReader } from './source-events.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
 import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
 
@@ -25,7 +25,7 @@ export interface Readers {
   readonly receipts: ReceiptsReader;
   readonly histogram: HistogramReader;
   readonly topValues: TopValuesReader;
-  readonly sourceEvents: PageReader;
+  readonly sourceEvents: SourceEventsReader;
 }
 
 export interface ReadersOptions {

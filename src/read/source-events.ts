@@ -1,11 +1,12 @@
 import type { Clock } from '../base/clock.ts';
+import { onShard } from '../storage/on-shard.ts';
 import type { Storage } from '../storage/storage.ts';
 import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
-import { type PageRequest, whereClause } from './filter.ts';
-import type { PageReader } from './page.ts';
+import type { PageRequest } from './filter.ts';
+import { placeOf, slicedOf } from './page-place.ts';
 import { atOnce, readSliced, textSlice, type Turn } from './page-slices.ts';
-import { newestFirst, planOf } from './plans.ts';
-import { readEnveloped } from './read-body.ts';
+import { newestFirst } from './plans.ts';
+import { type ReadBody, readEnveloped } from './read-body.ts';
 
 /**
  * Reads audit events each with the source event that it was made of and its order number, in the order of the audit endpoint: the texts of
@@ -13,39 +14,41 @@ import { readEnveloped } from './read-body.ts';
  *
  *     {"event": head ocsf logged_time tail ,"source": source ,"seq":" seq "}
  */
+export type SourceEventsReader = (
+  organization: string,
+  request: PageRequest,
+  signal: AbortSignal,
+) => Promise<ReadBody>;
+
 export function createSourceEventsReader(
   storage: Storage,
   envelope: EventEnvelope,
   clock: Clock,
   turn: Turn = atOnce,
-): PageReader {
-  return async (organization, { filter, limit, offset }: PageRequest, signal) => {
-    const where = whereClause(organization, filter);
-    const columns = `ocsf, concat(source, ',"seq":"', toString(seq), '"')`;
-    const query =
-      `SELECT ${columns} FROM events WHERE ${where.sql} ${newestFirst} ` +
-      'LIMIT {limit:UInt64} OFFSET {offset:UInt64} FORMAT CustomSeparated';
+): SourceEventsReader {
+  return async (organization, request, signal) => {
+    const { limit, offset } = request;
+    const place = await placeOf(storage, organization, request, signal);
+    const { scalars, condition, skip } = place.start;
+    const columns = `ocsf, concat(source, ',"seq":"', toString(seq), '"') AS source_and_seq`;
+    const rows =
+      `${scalars} SELECT ${columns} FROM events WHERE ${place.where.sql} AND ${condition} ${newestFirst} ` +
+      `LIMIT {limit:UInt64} OFFSET ${skip}`;
+    const query = `${onShard(storage, rows)} FORMAT CustomSeparated`;
     const texts = {
       ...envelopeSettings({ before: '', rowBefore: `{"event":${envelope.head}`, rowAfter: '}', after: '' }),
       format_custom_field_delimiter: `"logged_time":${clock()}${envelope.tail},"source":`,
     };
-    const plan = planOf(filter);
     const before = '{"data":[';
-    const after = `],"meta":{"limit":${limit},"offset":${offset}}}`;
-    const parameters = { ...where.parameters, limit, offset };
-    const options = { settings: { ...texts, ...plan }, signal };
-    const whole = await readEnveloped(storage, query, parameters, options, () => ({
-      skip: 0,
-      before,
-      after,
-    }));
+    const { searchedBackTo } = place;
+    const searched = searchedBackTo === undefined ? '' : `,"searched_back_to":"${searchedBackTo}"`;
+    const after = `],"meta":{"limit":${limit},"offset":${offset}${searched}}}`;
+    const options = { settings: { ...texts, ...place.settings }, signal };
+    const around = () => ({ skip: 0, before, after });
+    const whole = await readEnveloped(storage, query, place.parameters, options, around);
     if (whole !== undefined) return whole;
     const page = {
-      organization,
-      where: where.sql,
-      parameters,
-      options: { settings: plan, signal },
-      start: { scalars: '', condition: '1', skip: '{offset:UInt64}', total: '0' },
+      ...slicedOf(organization, place, signal),
       columns,
       bytes: 'length(ocsf) + length(source)',
       format: 'CustomSeparated',

@@ -1,3 +1,4 @@
+import type { FilterColumn } from '../base/event-filters.ts';
 import { eventHashNow } from './event-hash.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
@@ -19,6 +20,10 @@ export interface ReplacedEvent {
   readonly source: string;
 }
 
+/** Columns of filters that stay: they name nobody, or the engine takes them out of `ocsf` anew. A filter more decides here. */
+type KeptColumn = 'flow_id' | 'activity_id' | 'severity' | 'status' | 'src_ip';
+type ReplacedColumn = Exclude<FilterColumn, KeptColumn> | 'activity_name' | 'ocsf' | 'source';
+
 const textArray = (texts: readonly string[]): string => `[${texts.map(quoteString).join(',')}]`;
 
 /** Numbers of the order as the engine takes them; their digits can be nothing but that. */
@@ -31,15 +36,16 @@ function replacements(events: readonly ReplacedEvent[]): (readonly [column: stri
     `[${events.map((event) => quoteString(of(event))).join(',')}][${place}]`;
   const lists = (of: (event: ReplacedEvent) => readonly string[]) =>
     `CAST([${events.map((event) => textArray(of(event))).join(',')}], 'Array(Array(String))')[${place}]`;
-  return [
-    ['activity_name', texts((event) => event.activityName)],
-    ['actor_email', texts((event) => event.actorEmail)],
-    ['actor_id', texts((event) => event.actorId)],
-    ['names', lists((event) => event.names)],
-    ['file_hash', lists((event) => event.fileHash)],
-    ['ocsf', texts((event) => event.ocsf)],
-    ['source', texts((event) => event.source)],
-  ];
+  const replaced: Readonly<Record<ReplacedColumn, string>> = {
+    activity_name: texts((event) => event.activityName),
+    actor_email: texts((event) => event.actorEmail),
+    actor_id: texts((event) => event.actorId),
+    names: lists((event) => event.names),
+    file_hash: lists((event) => event.fileHash),
+    ocsf: texts((event) => event.ocsf),
+    source: texts((event) => event.source),
+  };
+  return Object.entries(replaced);
 }
 
 /**

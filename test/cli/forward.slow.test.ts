@@ -459,6 +459,8 @@ test('wrong usage ends with 2, names the option, and repeats no secret', async (
     [[...url, '--mode', 'push'], /--mode/],
     [[...url, '--start-time', '2024-01-01'], /--start-time/],
     [[...url, '--flow-id', 'x'], /--flow-id/],
+    [[...url, '--activity', 'abc'], /--activity/],
+    [[...url, '--status-not', 'Success,x'], /--status-not/],
     [[...url, '--key', remoteKey], /--key/],
     [[...url, '--to', 's3://b/p'], /--to: .*3 to 63 characters/],
     [[...url, '--to', destination.url, '--label', 'a=b'], /--label: only for --format loki or otlp/],

@@ -105,7 +105,7 @@ export async function readEachWay(
     topValues: top.activities.reduce((sum, { count }) => sum + count, 0),
     filtered: (
       await readers
-        .page(organization, { filter: { actorEmail: 'u1@x.test' }, offset: 0, limit: 1000 }, never)
+        .page(organization, { filter: { is: { actor: 'u1@x.test' } }, offset: 0, limit: 1000 }, never)
         .then(textOf)
         .then((text) => JSON.parse(text) as { meta: { total: number }; data: unknown[] })
     ).meta.total,

@@ -69,6 +69,43 @@ const flows = [
   '22222222-2222-4222-8222-22222222222B',
   '33333333-3333-7333-b333-33333333333c',
 ];
+/** What is sent, and the number that it is among all addresses; some are none. */
+const addresses: Readonly<Record<string, bigint | undefined>> = {
+  '10.1.2.3': 0xffff_0a01_0203n,
+  '::ffff:10.1.2.3': 0xffff_0a01_0203n,
+  '10.1.2.4': 0xffff_0a01_0204n,
+  '192.0.2.255': 0xffff_c000_02ffn,
+  '127.0.0.1': 0xffff_7f00_0001n,
+  '2001:db8::1': (0x2001_0db8n << 96n) + 1n,
+  '2001:0DB8:0:0::1': (0x2001_0db8n << 96n) + 1n,
+  'AWS Internal': undefined,
+  '10.1.2': undefined,
+};
+/** Of filters: first and last. */
+const ranges: Readonly<Record<string, readonly [bigint, bigint]>> = {
+  '10.1.2.3': [0xffff_0a01_0203n, 0xffff_0a01_0203n],
+  '10.1.2.0/30': [0xffff_0a01_0200n, 0xffff_0a01_0203n],
+  '10.0.0.0/8': [0xffff_0a00_0000n, 0xffff_0aff_ffffn],
+  '0.0.0.0/0': [0xffff_0000_0000n, 0xffff_ffff_ffffn],
+  '2001:db8::/32': [0x2001_0db8n << 96n, (0x2001_0db9n << 96n) - 1n],
+  '::/0': [1n, (1n << 128n) - 1n],
+  '203.0.113.9': [0xffff_cb00_7109n, 0xffff_cb00_7109n],
+};
+const activities = [2001, 1001, -7, 9_007_199_254_740_991];
+const words = [
+  'ana',
+  'ANA@acme',
+  'Übersicht',
+  'ОТЧЁТ',
+  '報告書',
+  'quote"quote',
+  'back\\slash',
+  '🎉',
+  '100%',
+  '10.1.2.3',
+  'none-of-them',
+];
+
 const anchors = [
   0,
   Date.UTC(2000, 1, 29, 23, 59, 59) * 1000 + 999_999,
@@ -95,6 +132,10 @@ interface Facts {
   readonly senderHash: string | undefined;
   readonly extraHash: string | undefined;
   readonly flow: string | undefined;
+  readonly ip: string | undefined;
+  readonly activity: number;
+  readonly level: string;
+  readonly code: number;
 }
 
 const facts: fc.Arbitrary<Facts> = fc.record({
@@ -108,6 +149,10 @@ const facts: fc.Arbitrary<Facts> = fc.record({
   senderHash: optional(fc.constantFrom(...hashes)),
   extraHash: optional(fc.constantFrom(...hashes)),
   flow: optional(fc.constantFrom(...flows)),
+  ip: optional(fc.constantFrom(...Object.keys(addresses))),
+  activity: fc.constantFrom(...activities),
+  level: fc.constantFrom('INFO', 'WARN', 'ERROR', 'info'),
+  code: fc.constantFrom(200, 399, 400, 500),
 });
 
 /** Integers that could be seconds or milliseconds are refused, so such a time is sent as text. */
@@ -121,9 +166,12 @@ function sentTime(micros: number): number | string {
 function sourceOf(event: Facts, number: number): object {
   const { email, id, file, target, senderHash: hash, extraHash: fileHash } = event;
   return {
+    level: event.level,
     message: {
       timestamp: sentTime(event.time),
-      action: 2001,
+      action: event.activity,
+      result: { code: event.code },
+      remote: { ip: event.ip },
       actor: event.bareActor ? email : { email, id, name: 'ana@acme.example' },
       target: event.bareTarget ? target : { name: target, id: 'Report.pdf' },
       sender: { file, hash, email: 'ana@acme.example' },
@@ -134,18 +182,6 @@ function sourceOf(event: Facts, number: number): object {
 }
 
 // --- What a query is made of.
-
-interface Query {
-  readonly startTime?: string | undefined;
-  readonly endTime?: string | undefined;
-  readonly actor?: string | undefined;
-  readonly fileName?: string | undefined;
-  readonly userId?: string | undefined;
-  readonly fileHash?: string | undefined;
-  readonly flowId?: string | undefined;
-  readonly limit?: string | undefined;
-  readonly offset?: string | undefined;
-}
 
 /** RFC 3339 text of an instant in a random offset, with a random tail beyond the microsecond. */
 const timeText = fc
@@ -172,6 +208,28 @@ const recase = (values: readonly string[]) =>
 /** Given in `yes` of `yes + no` queries. */
 const sometimes = <T>(value: fc.Arbitrary<T>, yes: number, no: number) =>
   fc.oneof({ weight: yes, arbitrary: value }, { weight: no, arbitrary: fc.constant(undefined) });
+const severities = ['Informational', 'Medium', 'High'];
+const statuses = ['Success', 'Failure'];
+const valuesOf = {
+  actor: recase(emails),
+  userId: recase(ids),
+  fileName: recase(fileNames),
+  fileHash: recase(hashes),
+  flowId: recase(flows),
+  ip: fc.constantFrom(...Object.keys(ranges)),
+  activity: fc.constantFrom(...activities).map(String),
+  severity: recase(severities),
+  status: recase(statuses),
+} as const;
+type FilterName = keyof typeof valuesOf;
+const list = fc
+  .tuple(
+    fc.constantFrom(...(Object.keys(valuesOf) as FilterName[])),
+    fc.constantFrom('in' as const, 'not' as const),
+  )
+  .chain(([name, way]) =>
+    fc.array(valuesOf[name], { minLength: 1, maxLength: 4 }).map((values) => ({ name, way, values })),
+  );
 const query = fc.record({
   start: sometimes(timeText, 1, 1),
   end: sometimes(timeText, 1, 1),
@@ -180,6 +238,12 @@ const query = fc.record({
   userId: sometimes(recase(ids), 3, 10),
   fileHash: sometimes(recase(hashes), 3, 10),
   flowId: sometimes(recase(flows), 4, 10),
+  ip: sometimes(fc.constantFrom(...Object.keys(ranges)), 2, 10),
+  activity: sometimes(fc.constantFrom(...activities, 5).map(String), 2, 10),
+  severity: sometimes(recase(severities), 2, 10),
+  status: sometimes(recase(statuses), 2, 10),
+  lists: fc.uniqueArray(list, { maxLength: 3, selector: ({ name, way }) => `${name}.${way}` }),
+  q: sometimes(fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 2 }), 2, 10),
   limit: fc.constantFrom(undefined, '1', '3', '7', '50', '1000', '5000', 'x'),
   offset: fc.constantFrom(undefined, '0', '1', '5', '60', '419', '10000', '-1'),
 });
@@ -194,17 +258,38 @@ interface Stored {
   readonly facts: Facts;
 }
 
+/** Whether an event has a value, for each filter. */
+const has: Readonly<Record<FilterName, (event: Facts, value: string) => boolean>> = {
+  actor: (event, value) => same(event.email, value),
+  userId: (event, value) => !event.bareActor && same(event.id, value),
+  fileName: (event, value) => same(event.file, value) || same(event.target, value),
+  fileHash: (event, value) => same(event.senderHash, value) || same(event.extraHash, value),
+  flowId: (event, value) => same(event.flow, value),
+  ip: (event, value) => {
+    const number = addresses[event.ip ?? ''];
+    const [first = 0n, last = 0n] = ranges[value] ?? [];
+    return number !== undefined && first <= number && number <= last;
+  },
+  activity: (event, value) => event.activity === Number(value),
+  severity: (event, value) => same({ WARN: 'Medium', ERROR: 'High' }[event.level] ?? 'Informational', value),
+  status: (event, value) => same(event.code < 400 ? 'Success' : 'Failure', value),
+};
+
+/** What events differ in, as it is shown, in lower case. */
+const shown = new Map<number, string>();
+
 function modelPage(stored: readonly Stored[], drawn: Drawn): { total: number; numbers: number[] } {
-  const matches = stored.filter(({ facts: event }) => {
+  const matches = stored.filter(({ facts: event, number }) => {
     if (drawn.start && event.time < drawn.start.micros) return false;
     if (drawn.end && event.time > drawn.end.micros) return false;
-    if (drawn.actor !== undefined && !same(event.email, drawn.actor)) return false;
-    const { fileName, userId, fileHash, flowId } = drawn;
-    if (fileName !== undefined && !same(event.file, fileName) && !same(event.target, fileName)) return false;
-    if (userId !== undefined && (event.bareActor || !same(event.id, userId))) return false;
-    if (fileHash !== undefined && !same(event.senderHash, fileHash) && !same(event.extraHash, fileHash))
-      return false;
-    return flowId === undefined || same(event.flow, flowId);
+    for (const name of Object.keys(has) as FilterName[]) {
+      const { [name]: value } = drawn;
+      if (value !== undefined && !has[name](event, value)) return false;
+    }
+    for (const { name, way, values } of drawn.lists)
+      if (values.some((value) => has[name](event, value)) !== (way === 'in')) return false;
+    const text = shown.get(number) ?? '';
+    return (drawn.q ?? []).every((word) => text.includes(JSON.stringify(word.toLowerCase()).slice(1, -1)));
   });
   matches.sort((a, b) => b.facts.time - a.facts.time || b.number - a.number);
   const limit = Math.min(Number(drawn.limit ?? 50) || 50, 1000);
@@ -215,31 +300,24 @@ function modelPage(stored: readonly Stored[], drawn: Drawn): { total: number; nu
   };
 }
 
-function queryOf(drawn: Drawn): Record<string, string> {
-  const given: Query = { ...drawn, startTime: drawn.start?.text, endTime: drawn.end?.text };
-  const names = [
-    'startTime',
-    'endTime',
-    'actor',
-    'fileName',
-    'userId',
-    'fileHash',
-    'flowId',
-    'limit',
-    'offset',
-  ] as const;
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = given[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
+function queryOf({ start, end, lists, q, ...drawn }: Drawn): Record<string, string> {
+  const given: [string, string | undefined][] = [
+    ['startTime', start?.text],
+    ['endTime', end?.text],
+    ['q', q?.join(' ')],
+    ...Object.entries(drawn),
+    ...lists.map(({ name, way, values }): [string, string] => [
+      `${name}.${way}`,
+      values.map((value) => value.replaceAll('%', '%25').replaceAll(',', '%2C')).join(','),
+    ]),
+  ];
+  return Object.fromEntries(given.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
 /** Times of the events that the organization began with, and the negative numbers they have here. */
 const begun = new Map<number, number>();
 const numberOf = (event: AuditEvent) => Number(event.extra_map?.['number'] ?? begun.get(event.time));
-const silent: Omit<Facts, 'time'> = {
+const silent: Omit<Facts, 'time' | 'activity' | 'level' | 'code' | 'ip'> = {
   email: undefined,
   bareActor: false,
   id: undefined,
@@ -251,6 +329,16 @@ const silent: Omit<Facts, 'time'> = {
   flow: undefined,
 };
 
+/** Without what is the same in all events. */
+function varying(event: AuditEvent): string {
+  const { metadata: _, actor, ...others } = event;
+  const { app_name: __, ...user } = actor;
+  const text = Object.entries({ ...others, ...user }).filter(
+    ([name]) => !/^(category|class|type)_/.test(name),
+  );
+  return JSON.stringify(Object.fromEntries(text)).toLowerCase();
+}
+
 // --- The run.
 
 const stored: Stored[] = [];
@@ -260,7 +348,11 @@ before(async () => {
   [tenant, stranger] = await Promise.all([createTenant(server, 'model'), createTenant(server, 'stranger')]);
   for (const [n, event] of (await tenant.own()).entries()) {
     begun.set(event.time, -1 - n);
-    stored.push({ number: -1 - n, facts: { ...silent, time: event.time } });
+    const { time: at, activity_id: activity, severity, status, src_endpoint: from } = event;
+    const level = { Medium: 'WARN', High: 'ERROR' }[severity] ?? 'INFO';
+    const code = status === 'Success' ? 200 : 500;
+    const told = { time: at, activity, level, code, ip: (from as { ip?: string } | undefined)?.ip };
+    stored.push({ number: -1 - n, facts: { ...silent, ...told } });
   }
   const drawn = fc.sample(facts, { numRuns: batches * eventsPerBatch, seed });
   for (let batch = 0; batch < batches; batch++) {
@@ -272,6 +364,7 @@ before(async () => {
     stored.push(...numbered);
   }
   await Promise.all([tenant.settled(drawn.length), stranger.settled(drawn.length)]);
+  for (const event of (await tenant.page({ limit: '1000' })).data) shown.set(numberOf(event), varying(event));
 });
 
 test(`random filters and pages agree with the model (FC_SEED=${seed})`, {
@@ -300,6 +393,12 @@ test('every single spelling finds what the model finds', { timeout: patience(90_
     userId: undefined,
     fileHash: undefined,
     flowId: undefined,
+    ip: undefined,
+    activity: undefined,
+    severity: undefined,
+    status: undefined,
+    lists: [],
+    q: undefined,
     limit: '1000',
     offset: undefined,
   };
@@ -309,6 +408,8 @@ test('every single spelling finds what the model finds', { timeout: patience(90_
     ...ids.map((userId) => ({ ...nothing, userId })),
     ...hashes.map((fileHash) => ({ ...nothing, fileHash })),
     ...flows.map((flowId) => ({ ...nothing, flowId })),
+    ...Object.keys(ranges).map((ip) => ({ ...nothing, ip })),
+    ...words.map((word) => ({ ...nothing, q: [word] })),
   ];
   for (const drawn of single) {
     const expected = modelPage(stored, drawn);

@@ -309,7 +309,7 @@ describe('all parameters', () => {
   });
 
   test('parameters of other names change nothing', async () => {
-    assert.deepEqual((await tenant.page('page=3&cursor=x&sort=asc&q=%27&x[]=1&=1&&')).meta, {
+    assert.deepEqual((await tenant.page('page=3&cursor=x&sort=asc&query=%27&x[]=1&=1&&')).meta, {
       total: all,
       limit: 50,
       offset: 0,
@@ -319,6 +319,12 @@ describe('all parameters', () => {
   test('no query, however odd, yields anything but a page', async () => {
     const odd = [
       'actor=%zz',
+      'q=%00',
+      'q=%5C%22%28%5B%2A%3F%7B%24',
+      'q=%ff%fe%F0%9F%8E%89%E2%80%AE',
+      'actor.in=%00,%27,%5C,%5B,%09',
+      'fileName.not=%27%2C%22&fileName.in=%5C%27',
+      'ip.in=::/0,1.2.3.4&ip.not=10.0.0.0/8,::1',
       'actor=%',
       'actor=%ff%fe',
       'actor=%00',
@@ -355,3 +361,55 @@ describe('all parameters', () => {
 function encodeSpaces(query: string): string {
   return query.replaceAll(' ', '%20');
 }
+
+describe('headers of pages', () => {
+  const headersOf = async (query: string) => {
+    const { headers } = await tenant.get(query);
+    const links = [...String(headers['link']).matchAll(/<([^>]*)>; rel="(\w+)"/g)];
+    const offsets = links.map(([, target = '', relation = '']) => {
+      const { pathname, searchParams } = new URL(target, server.url);
+      assert.equal(pathname, '/api/v1/audit');
+      const offset = Number(searchParams.get('offset'));
+      searchParams.delete('offset');
+      return [relation, { offset, rest: searchParams.toString() }] as const;
+    });
+    return { ignored: headers['ignored-parameters'], links: Object.fromEntries(offsets) };
+  };
+
+  test('`Ignored-Parameters` names what had no effect, safely and not without end', async () => {
+    const ignored = async (query: string) => (await headersOf(query)).ignored;
+    assert.equal(await ignored('?limit=3&actor=&offset=0&severity=high&severity=x'), undefined);
+    assert.equal(
+      await ignored('?flowid=1&limit=0&startTime=now&flowId=x&activity.in=1,x'),
+      'flowid, limit, startTime, flowId, activity.in',
+    );
+    assert.equal(await ignored(`?${encoded('a, b\r\nX: ü')}=1`), encoded('a, b\r\nX: ü'));
+    const many = Array.from({ length: 200 }, (_, n) => `name${n}=1`).join('&');
+    const long = `${encoded('é'.repeat(60))}=1`;
+    assert.ok(String(await ignored(`?${many}`)).length <= 1000);
+    assert.match(String(await ignored(`?${long}`)), /^(?:%C3%A9){16}(?:%C3)?$/);
+  });
+
+  test('`Link` has the other pages, with the other parameters', async () => {
+    const { links } = await headersOf(
+      `?limit=500&offset=100&startTime=${encoded(iso(0))}&actor.not=a%252Cb%26`,
+    );
+    const rest = new URLSearchParams({ limit: '500', startTime: iso(0), 'actor.not': 'a%2Cb&' }).toString();
+    assert.deepEqual(links, {
+      next: { offset: 600, rest },
+      prev: { offset: 0, rest },
+      first: { offset: 0, rest },
+      last: { offset: 600, rest },
+    });
+    const none = await headersOf('?actor=nobody');
+    assert.deepEqual(Object.keys(none.links).sort(), ['first', 'last']);
+    const walked: unknown[] = [];
+    for (let query: string | undefined = `?limit=300&startTime=${encoded(iso(0))}`; query !== undefined; ) {
+      const answer = await tenant.get(query);
+      walked.push(...numbers(JSON.parse(answer.text) as Page));
+      query = /<[^>]*(\?[^>]*)>; rel="next"/.exec(String(answer.headers['link']))?.[1];
+    }
+    assert.equal(new Set(walked).size, count);
+    assert.equal(walked.length, count);
+  });
+});

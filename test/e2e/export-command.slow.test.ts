@@ -102,6 +102,10 @@ describe('export to a file', () => {
       ['--format', 'xml'],
       ['--start-time', 'yesterday'],
       ['--flow-id', 'none'],
+      ['--activity', 'abc'],
+      ['--ip', '10.0.0.0/33'],
+      ['--severity-in', 'High,Huge'],
+      ['--activity.not', '1,,x'],
       ['-o', join(out, 'bad.parquet.gz')],
       ['--limit', '3'],
     ]) {

@@ -159,7 +159,7 @@ test('a read that a page of another site causes is refused, and recorded nowhere
   const { email } = await addUser('reads@one.example', 'admin');
   const reader = await signIn(server, email);
   const exports = async () =>
-    listOf(await reader.get(`/api/v1/portal/events?actor=${email}&activityId=2030`)).length;
+    listOf(await reader.get(`/api/v1/portal/events?actor=${email}&activity=2030`)).length;
   for (const path of paths) {
     for (const headers of refused) problemOf(await reader.get(path, headers), 403);
     for (const headers of allowed) assert.equal((await reader.get(path, headers)).status, 200, path);

@@ -2,21 +2,22 @@ import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { readFilter, readLimit, readOffset, readPageRequest, whereClause } from '../../src/read/filter.ts';
+import { ReadParameters } from '../../src/read/parameters.ts';
 
 const organization = { id: '11111111-2222-3333-4444-555555555555', slug: 'own-slug' };
 const uuid = 'ABCDEFAB-0000-4000-8000-00000000000f';
 
-const parse = (query: string) => {
-  const parameters = new URLSearchParams(query);
-  return readPageRequest((name) => parameters.get(name) ?? undefined, organization);
-};
+const parse = (query: string) =>
+  readPageRequest(new ReadParameters(new URLSearchParams(query)), organization);
+const limitOf = (limit: string) => readLimit(new ReadParameters({ limit }), 50, 1000);
+const offsetOf = (offset: string) => readOffset(new ReadParameters({ offset }));
 const filterOf = (query: string) => parse(query).filter;
 
 describe('limit and offset', () => {
   it('have defaults, also for what is no plain decimal', () => {
     const odd = ['', ' 5', '5 ', '+5', '-5', '0x5', '5e1', '5.0', '1_0', '५', 'five', '0', '-0', '00'];
-    for (const text of odd) assert.equal(readLimit(text, 50, 1000), 50, JSON.stringify(text));
-    for (const text of odd.slice(0, -3)) assert.equal(readOffset(text), 0, JSON.stringify(text));
+    for (const text of odd) assert.equal(limitOf(text), 50, JSON.stringify(text));
+    for (const text of odd.slice(0, -3)) assert.equal(offsetOf(text), 0, JSON.stringify(text));
     assert.deepEqual(parse(''), { filter: {}, limit: 50, offset: 0 });
   });
 
@@ -25,13 +26,13 @@ describe('limit and offset', () => {
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 40n }), fc.nat(3), (value, zeros) => {
         const text = '0'.repeat(zeros) + value.toString();
         const expected = value === 0n ? 50 : Number(value > 1000n ? 1000n : value);
-        assert.equal(readLimit(text, 50, 1000), expected);
-        assert.equal(readOffset(text), value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : 0);
+        assert.equal(limitOf(text), expected);
+        assert.equal(offsetOf(text), value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : 0);
       }),
     );
-    assert.equal(readLimit('9'.repeat(5000), 50, 1000), 1000);
-    assert.equal(readOffset('9007199254740991'), 9007199254740991);
-    assert.equal(readOffset('9007199254740992'), 0);
+    assert.equal(limitOf('9'.repeat(5000)), 1000);
+    assert.equal(offsetOf('9007199254740991'), 9007199254740991);
+    assert.equal(offsetOf('9007199254740992'), 0);
   });
 });
 
@@ -83,17 +84,14 @@ describe('time filters', () => {
 describe('text filters', () => {
   it('are lower-cased; empty ones are none', () => {
     assert.deepEqual(filterOf('actor=%C3%84nn@X.Org&userId=U-1&fileName=%E6%97%A5%20A.TXT&fileHash=ABC'), {
-      actorEmail: 'änn@x.org',
-      actorId: 'u-1',
-      name: '日 a.txt',
-      fileHash: 'abc',
+      is: { actor: 'änn@x.org', userId: 'u-1', fileName: '日 a.txt', fileHash: 'abc' },
     });
     assert.deepEqual(filterOf('actor=&userId=&fileName=&fileHash=&flowId=&orgId='), {});
-    assert.deepEqual(filterOf('actor=%20'), { actorEmail: ' ' });
+    assert.deepEqual(filterOf('actor=%20'), { is: { actor: ' ' } });
   });
 
   it('take a flow id in any case and ignore what is none; the nil one matches nothing', () => {
-    assert.deepEqual(filterOf(`flowId=${uuid}`), { flowId: uuid.toLowerCase() });
+    assert.deepEqual(filterOf(`flowId=${uuid}`), { is: { flowId: uuid.toLowerCase() } });
     for (const text of ['x', `{${uuid}}`, `${uuid}0`, uuid.replaceAll('-', '')]) {
       assert.deepEqual(filterOf(`flowId=${text}`), {}, text);
     }
@@ -109,7 +107,73 @@ describe('text filters', () => {
   });
 
   it('count by their first value', () => {
-    assert.deepEqual(filterOf('actor=a@x&actor=b@x'), { actorEmail: 'a@x' });
+    assert.deepEqual(filterOf('actor=a@x&actor=b@x'), { is: { actor: 'a@x' } });
+  });
+});
+
+describe('lists and words', () => {
+  it('have up to twenty values, a comma in one encoded; one that cannot be meant makes the list none', () => {
+    const values = (query: string) => {
+      const parameters = new ReadParameters(new URLSearchParams(query));
+      return [readFilter(parameters, organization), parameters.ignored()];
+    };
+    assert.deepEqual(values('fileName.in=A%2CB%252Cc%2C100%25%2C%2C'), [
+      { in: { fileName: ['a', 'b,c', '100%'] } },
+      [],
+    ]);
+    assert.deepEqual(values('activity.not=1,-2'), [{ not: { activity: ['1', '-2'] } }, []]);
+    assert.deepEqual(values('activity.in=7'), [{ is: { activity: '7' } }, []]);
+    assert.deepEqual(values('activity.in=7&activity=8'), [
+      { is: { activity: '8' }, in: { activity: ['7'] } },
+      [],
+    ]);
+    assert.deepEqual(values('activity.in=1,x'), [{}, ['activity.in']]);
+    const many = Array.from({ length: 21 }, (_, index) => index);
+    assert.deepEqual(values(`activity.in=${many.join(',')}`), [{}, ['activity.in']]);
+    assert.deepEqual(values('severity.in=HIGH,medium&status=FAILURE'), [
+      { is: { status: 'Failure' }, in: { severity: ['High', 'Medium'] } },
+      [],
+    ]);
+    const nil = '00000000-0000-0000-0000-000000000000';
+    assert.deepEqual(values(`flowId.in=${nil}`), [{ nothing: true }, []]);
+    assert.deepEqual(values(`flowId.not=${nil}`), [{}, []]);
+    assert.deepEqual(values('orgId.in=acme,own-slug'), [{}, []]);
+    assert.deepEqual(values('orgId.not=acme'), [{}, []]);
+    assert.deepEqual(values('orgId.not=own-slug'), [{ nothing: true }, []]);
+    assert.deepEqual(values('q=%20Two%09words%20'), [{ words: ['two', 'words'] }, []]);
+    assert.deepEqual(values(`q=${many.join('+')}`), [{}, ['q']]);
+  });
+
+  it('know addresses and ranges, however they are written', () => {
+    const range = (text: string) => filterOf(new URLSearchParams({ ip: text }).toString()).is?.ip;
+    const of = (first: string, last: string = first) => ({ first, last });
+    assert.deepEqual(range('192.0.2.1'), of('0:0:0:0:0:ffff:c000:201'));
+    assert.deepEqual(range('::ffff:192.0.2.1'), of('0:0:0:0:0:ffff:c000:201'));
+    assert.deepEqual(range('2001:DB8::1'), of('2001:db8:0:0:0:0:0:1'));
+    assert.deepEqual(range('192.0.2.77/24'), of('0:0:0:0:0:ffff:c000:200', '0:0:0:0:0:ffff:c000:2ff'));
+    assert.deepEqual(range('2001:db8::/126'), of('2001:db8:0:0:0:0:0:0', '2001:db8:0:0:0:0:0:3'));
+    assert.deepEqual(range('0.0.0.0/0'), of('0:0:0:0:0:ffff:0:0', '0:0:0:0:0:ffff:ffff:ffff'));
+    assert.deepEqual(range('::/0'), of('0:0:0:0:0:0:0:1', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'));
+    const none = [
+      '::',
+      '::/128',
+      '10.0.0',
+      '10.0.0.0/33',
+      '10.0.0.0/',
+      '10.0.0.0/08',
+      '10.0.0.0/8/8',
+      'fe80::1%eth0',
+      'x',
+    ];
+    for (const text of none) assert.equal(range(text), undefined, text);
+  });
+
+  it('of which had no effect are told by name', () => {
+    const parameters = new ReadParameters(
+      new URLSearchParams('actor=a&actor=b&limit=x&offset=&flowid=1&startTime=now&ip=1.2&limit=3'),
+    );
+    readPageRequest(parameters, organization);
+    assert.deepEqual(parameters.ignored(), ['limit', 'flowid', 'startTime', 'ip']);
   });
 });
 
@@ -118,18 +182,15 @@ describe('conditions', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (actor, name) => {
         const values: Record<string, string> = { actor, fileName: name, startTime: '2024-01-01T00:00:00Z' };
-        const where = whereClause(
-          organization.id,
-          readFilter((of) => values[of], organization),
-        );
+        const where = whereClause(organization.id, readFilter(new ReadParameters(values), organization));
         const plain = whereClause(
           organization.id,
-          readFilter((of) => ({ ...values, actor: 'a', fileName: 'b' })[of], organization),
+          readFilter(new ReadParameters({ ...values, actor: 'a', fileName: 'b' }), organization),
         );
         assert.equal(where.sql, plain.sql);
         assert.ok(where.sql.startsWith('org = {org:UUID} AND '));
         assert.equal(where.parameters['actor_email'], actor.toLowerCase());
-        assert.equal(where.parameters['name'], name.toLowerCase());
+        assert.equal(where.parameters['names'], name.toLowerCase());
       }),
     );
     assert.match(whereClause(organization.id, { nothing: true }).sql, / AND 0$/);

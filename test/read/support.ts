@@ -105,15 +105,17 @@ export function createCaller(
 
 export type SessionHandler = (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
 
-/** What a handler answers to a query, of which it may look at nothing but the first values of parameters. */
+/** What a handler answers to a query, of which it may look at nothing but the query. */
 export async function answerOf<T>(
   handler: SessionHandler,
   caller: SessionCaller,
   query: Readonly<Record<string, string | number>> = {},
 ): Promise<T> {
-  const parameters = new Map(Object.entries(query).map(([name, value]) => [name, String(value)]));
   const context = {
-    first: (name: string) => parameters.get(name),
+    head: { path: '/' },
+    query: new URLSearchParams(
+      Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)])),
+    ),
     signal: new AbortController().signal,
   } as unknown as RequestContext;
   const reply = await handler(context, caller);

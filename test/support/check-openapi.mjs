@@ -1,8 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createConfig, lint } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse, stringify } from 'yaml';
-import { schemaTypes } from './openapi-types.mjs';
+import { filterNames, listWays } from '../../src/base/event-filters.ts';
+import { parameterTypes, schemaTypes } from './openapi-types.mjs';
 
 /**
  * Holds schema/openapi.yaml, as the file it is, against two linters: one knows the schema of OpenAPI 3.1, the other
@@ -11,7 +12,8 @@ import { schemaTypes } from './openapi-types.mjs';
  * The schemas of events have files of their own, which the service validates with. The document has copies, since
  * most tools follow no reference to another file; `npm run openapi` makes them anew, and the check compares them.
  * It also makes schema/openapi.json, the same document in the form that the service reads, and schema/openapi.d.ts, the
- * types of its schemas.
+ * types of its schemas and of the parameters that select events. Parameters that the sources read must be in the document, and
+ * filters (src/base/event-filters.ts) also in what people read.
  */
 const file = 'schema/openapi.yaml';
 const jsonFile = 'schema/openapi.json';
@@ -61,6 +63,73 @@ async function faults(document) {
   ];
 }
 
+/** @typedef {{ $ref?: string, name: string, in: string, description?: string, schema: import('./openapi-types.mjs').Schema }} Parameter */
+
+/**
+ * @param {{ paths: Record<string, Record<string, { parameters?: Parameter[] }>>, components: { parameters: Record<string, Parameter> } }} document
+ * @returns {{ at: string, parameters: Parameter[] }[]} the query parameters of each operation
+ */
+function queryParameters({ paths, components }) {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { parameters = [] }]) => ({
+      at: `${method} ${path}`,
+      parameters: parameters
+        .map((one) => components.parameters[one.$ref?.slice(one.$ref.lastIndexOf('/') + 1) ?? ''] ?? one)
+        .filter((one) => one.in === 'query'),
+    })),
+  );
+}
+
+/** @returns {Promise<string[]>} names of query parameters that the sources read by name */
+async function namesRead() {
+  const names = new Set();
+  for (const folder of ['src/http', 'src/read'])
+    for (const path of await readdir(folder, { recursive: true })) {
+      if (!path.endsWith('.ts')) continue;
+      const source = await readFile(`${folder}/${path}`, 'utf8');
+      for (const [, name] of source.matchAll(/(?:parameters\.(?:text|read)|context\.first)\(\s*'([^']+)'/g))
+        names.add(name);
+    }
+  return [...names];
+}
+
+/** @param {Parameters<typeof queryParameters>[0] & { components: { schemas: Record<string, object> } }} document @returns {Promise<string[]>} */
+async function parameterFaults(document) {
+  const operations = queryParameters(document);
+  const known = new Set(operations.flatMap(({ parameters }) => parameters.map(({ name }) => name)));
+  const lists = [...filterNames, 'orgId'].flatMap((name) => listWays.map((way) => `${name}.${way}`));
+  const listed = Object.keys(document.components.schemas['FilterLists']?.['properties'] ?? {});
+  const found = (await namesRead())
+    .filter((name) => !known.has(name) && !listed.includes(name))
+    .map((name) => `${file} does not know the parameter ${name}`);
+  for (const name of lists.filter((one) => !listed.includes(one)))
+    found.push(`${file} does not know the parameter ${name}`);
+  for (const { at, parameters } of operations) {
+    const names = parameters.map(({ name }) => name);
+    if (!names.includes('actor')) continue;
+    for (const name of [...filterNames, 'orgId', 'lists'].filter((one) => !names.includes(one)))
+      found.push(`${file} ${at} lacks the parameter ${name}`);
+  }
+  for (const path of ['README.md', 'docs/contract.md']) {
+    const words = await readFile(path, 'utf8');
+    for (const name of filterNames.filter((one) => !words.includes(`\`${one}\``)))
+      found.push(`${path} does not name the filter ${name}`);
+  }
+  const page = await readFile('web/events/query.ts', 'utf8');
+  const ofPage = /filterNames = \[([^\]]*)\]/.exec(page)?.[1]?.match(/\w+/g) ?? [];
+  for (const name of ofPage.filter((one) => !filterNames.some((filter) => filter === one)))
+    found.push(`web/events/query.ts: the service has no filter ${name}`);
+  return found;
+}
+
+/** @param {Parameters<typeof parameterFaults>[0]} document @returns {string} the type of what selects events */
+function selectionTypes(document) {
+  const audit = queryParameters(document).find(({ at }) => at === 'get /api/v1/audit');
+  const selecting =
+    audit?.parameters.filter(({ name }) => !['limit', 'offset', 'schema'].includes(name)) ?? [];
+  return parameterTypes(selecting, document.components.schemas);
+}
+
 const text = await readFile(file, 'utf8');
 const [from, to] = [text.indexOf(begin) + begin.length, text.indexOf(end)];
 if (from < begin.length || to < from) throw new Error(`${file} has lost the marks around the copies`);
@@ -69,7 +138,7 @@ const document = parse(yaml);
 const made = {
   [file]: yaml,
   [jsonFile]: `${JSON.stringify(document, undefined, 2)}\n`,
-  [typesFile]: schemaTypes(document.components.schemas),
+  [typesFile]: `${schemaTypes(document.components.schemas)}\n${selectionTypes(document)}`,
 };
 for (const [path, current] of Object.entries(made)) {
   if (process.argv.includes('--write')) await writeFile(path, current);
@@ -78,6 +147,6 @@ for (const [path, current] of Object.entries(made)) {
     process.exitCode = 1;
   }
 }
-const found = await faults(document);
+const found = [...(await faults(document)), ...(await parameterFaults(document))];
 for (const fault of found) process.stdout.write(`${file} ${fault}\n`);
 if (found.length > 0) process.exitCode = 1;

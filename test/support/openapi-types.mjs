@@ -16,6 +16,30 @@ export function schemaTypes(schemas) {
   ].join('\n');
 }
 
+/**
+ * Query parameters as one type; a parameter that is an object stands for one of each of its members.
+ *
+ * @param {{ name: string, in: string, description?: string, schema: Schema }[]} parameters @param {Record<string, Schema>} schemas
+ * @returns {string} the text of a declaration
+ */
+export function parameterTypes(parameters, schemas) {
+  const members = parameters.flatMap(({ name, description, schema: given }) => {
+    const schema =
+      given.$ref === undefined ? given : (schemas[given.$ref.slice(given.$ref.lastIndexOf('/') + 1)] ?? {});
+    const single = { [name]: { ...schema, ...(description !== undefined && { description }) } };
+    return Object.entries(schema.properties ?? single);
+  });
+  const lines = members.map(([name, schema]) => {
+    const type = schema.type === 'integer' ? 'number | string' : typeOf(schema, '  ');
+    const comment = schema.description === undefined ? '' : commentOf(schema.description, '  ');
+    return `${comment}  readonly ${member(name)}?: ${type} | undefined;`;
+  });
+  return `/** What events are asked for. */\nexport interface EventParameters {\n${lines.join('\n')}\n}\n`;
+}
+
+/** @param {string} name @returns {string} */
+const member = (name) => (/^\w+$/.test(name) ? name : `'${name}'`);
+
 /** @param {Schema} schema @param {string} indent @returns {string} */
 function typeOf(schema, indent) {
   if (schema.$ref !== undefined) return `Schemas['${schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)}']`;
@@ -46,8 +70,8 @@ function objectType({ properties = {}, required = [] }, indent) {
     const type = typeOf(schema, `${indent}  `);
     const comment = schema.description === undefined ? '' : commentOf(schema.description, `${indent}  `);
     return required.includes(name)
-      ? `${comment}${indent}  readonly ${name}: ${type};`
-      : `${comment}${indent}  readonly ${name}?: ${type};`;
+      ? `${comment}${indent}  readonly ${member(name)}: ${type};`
+      : `${comment}${indent}  readonly ${member(name)}?: ${type};`;
   });
   return `{\n${members.join('\n')}\n${indent}}`;
 }

@@ -51,7 +51,7 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
   [
     'event',
     async (page, url) => {
-      await page.goto(`${url}/#/events?range=7d&activityId=2001`);
+      await page.goto(`${url}/#/events?range=7d&activity=2001`);
       await page.locator('.row[aria-selected]', { hasText: 'Upload completed' }).first().click();
       await page.locator('[role=tabpanel] dd').nth(8).waitFor();
       await page.locator('.evidence').getByText('covered by the checkpoint').waitFor();

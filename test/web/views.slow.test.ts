@@ -210,7 +210,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     const page = await shared.open('admin@viewed.example', memberEvents);
     const exports = () =>
       page.evaluate<number>(
-        "fetch('/api/v1/portal/events?activityId=2030').then((answer) => answer.json()).then(({ meta }) => meta.total)",
+        "fetch('/api/v1/portal/events?activity=2030').then((answer) => answer.json()).then(({ meta }) => meta.total)",
       );
     const before = await exports();
     const address = `${shared.server.url}/api/v1/portal/export?format=csv`;

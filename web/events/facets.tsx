@@ -26,7 +26,7 @@ export function Facets({ model }: { readonly model: EventsModel }) {
     >
       {data === undefined && isLoading && <Waiting />}
       <Facet model={model} name="status" title="status" values={statuses(data)} />
-      <Facet model={model} name="activityId" title="activity" values={activities(data)} />
+      <Facet model={model} name="activity" title="activity" values={activities(data)} />
       <Facet model={model} name="actor" title="actor" values={actors(data)} />
       <Facet model={model} name="severity" title="severity" values={severities(data)} />
     </aside>

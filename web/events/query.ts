@@ -25,7 +25,7 @@ export interface ExactRange {
 export const filterNames = [
   'status',
   'severity',
-  'activityId',
+  'activity',
   'actor',
   'userId',
   'fileName',

@@ -36,7 +36,7 @@ export function suggest(text: string, top: TopValues['data'] | undefined): Sugge
     .filter(({ activity_name: words }) => isIn(words))
     .slice(0, limits.suggestionsMax / 2)
     .map(({ activity_id: id, activity_name: words }) => ({
-      name: 'activityId' as const,
+      name: 'activity' as const,
       value: String(id),
       words,
     }));

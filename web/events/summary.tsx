@@ -34,7 +34,7 @@ export function Summary({ model, event, detail }: SummaryProps) {
           {event.status_detail !== undefined && <span class="muted"> {event.status_detail}</span>}
         </Fact>
         <Fact name={t('activity')}>
-          {value('activityId', String(event.activity_id), event.activity_name)}
+          {value('activity', String(event.activity_id), event.activity_name)}
           <span class="muted"> {event.activity_id}</span>
         </Fact>
         <Fact name={t('severity')}>{value('severity', event.severity, severityName(event.severity))}</Fact>

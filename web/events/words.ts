@@ -19,7 +19,7 @@ const chips = {
   fileName: 'eventsChipFileName',
   fileHash: 'eventsChipFileHash',
   flowId: 'eventsChipFlowId',
-  activityId: 'eventsChipActivityId',
+  activity: 'eventsChipActivityId',
   severity: 'eventsChipSeverity',
   status: 'eventsChipStatus',
 } as const;
@@ -35,7 +35,7 @@ export function valueWords(
   value: string,
   activityNames: ReadonlyMap<string, string>,
 ): string {
-  if (name === 'activityId') return activityNames.get(value) ?? value;
+  if (name === 'activity') return activityNames.get(value) ?? value;
   if (name === 'status' && (value === 'Success' || value === 'Failure')) return statusName(value);
   if (name === 'severity' && value in severities) return severityName(value as AuditEvent['severity']);
   return value;

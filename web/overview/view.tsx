@@ -86,7 +86,7 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
         <Names
           items={data.important.activities.map(({ activity_id: id, activity_name: words }) => ({
             words,
-            href: todayHref({ severity: 'High', activityId: String(id) }),
+            href: todayHref({ severity: 'High', activity: String(id) }),
           }))}
         />
       </Tile>
@@ -112,7 +112,7 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
             items={failed.activities.map(({ activity_id: id, activity_name: words, count }) => ({
               words,
               count,
-              href: todayHref({ status: 'Failure', activityId: String(id) }),
+              href: todayHref({ status: 'Failure', activity: String(id) }),
             }))}
           />
         </Panel>

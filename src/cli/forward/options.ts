@@ -3,14 +3,14 @@ import { parseBytes } from '../../base/sizes.ts';
 import type { EventSchema } from '../../client/client.ts';
 import type { Environment } from '../../config/env.ts';
 import { limits } from '../limits.ts';
-import { type Filters, httpAddress, wrong } from '../option.ts';
+import { httpAddress, wrong } from '../option.ts';
 import { type S3Credentials, s3Credentials, s3Location, type S3Options } from '../s3.ts';
 import { givenKey, readSecretFile } from '../secret.ts';
 import { trustedFetch, type TrustOptions } from '../trusted-fetch.ts';
 import type { FormatName } from './formats.ts';
 
 /** The options as the command line gives them, each understood by one of the functions below or of `option.ts`. */
-export interface ForwardOptions extends Filters, TrustOptions, S3Options {
+export interface ForwardOptions extends TrustOptions, S3Options {
   readonly url: string;
   readonly keyFile?: string;
   readonly to: Destination;

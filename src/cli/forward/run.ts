@@ -10,7 +10,7 @@ import { Checkpoint } from './checkpoint.ts';
 import { feedSource, type SourceOptions } from './feed-source.ts';
 import { FileSink } from './file-sink.ts';
 import { HttpSink } from './http-sink.ts';
-import { filtersOf } from '../option.ts';
+import { filtersOf, wrong } from '../option.ts';
 import { checkCombination, type ForwardOptions, type ForwardSecrets, labelsOf } from './options.ts';
 import { PageSource } from './page-source.ts';
 import { ForwardProgress } from './progress.ts';
@@ -132,6 +132,8 @@ async function openSource(
 ): Promise<AsyncGenerator<Batch>> {
   const mode = await modeOf(plan, client, position, signal);
   const { startTime, ...matching } = filtersOf(plan);
+  // A page of a search ends where its time is over, so pages would leave events out.
+  if (mode === 'pages' && matching['q'] !== undefined) throw wrong('--q', 'only with the feed of a server');
   const { batch: batchEvents, interval: intervalMs, once = false, schema } = plan;
   const options: SourceOptions = {
     client,

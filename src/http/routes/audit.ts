@@ -1,15 +1,19 @@
-import { readFilter, readPageRequest } from '../../read/filter.ts';
+import { readPageRequest } from '../../read/filter.ts';
 import type { PageReader } from '../../read/page.ts';
+import { ReadParameters } from '../../read/parameters.ts';
 import type { SharedHandler } from '../endpoint.ts';
+import { ignoredParameters, pageLinks } from '../read-headers.ts';
 import { replyOf } from '../response.ts';
 
 /**
  * GET /api/v1/audit: a page of the organization's events, newest first (contract: Read, GET audit). GET
- * /api/v1/portal/events answers the same for a session, under the filters of the portal.
+ * /api/v1/portal/events answers the same for a session.
  */
-export function auditHandler(readPage: PageReader, filterOf = readFilter): SharedHandler {
+export function auditHandler(readPage: PageReader): SharedHandler {
   return async (context, { organization }) => {
-    const request = readPageRequest((name) => context.first(name), organization, filterOf);
-    return replyOf(await readPage(organization.id, request, context.signal));
+    const parameters = new ReadParameters(context.query);
+    const request = readPageRequest(parameters, organization);
+    const body = await readPage(organization.id, request, context.signal);
+    return replyOf(body, { ...ignoredParameters(parameters), ...pageLinks(context, request, body) });
   };
 }

@@ -1,9 +1,12 @@
+import { selectingParameters } from '../../base/event-filters.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import { type ExportFormat, exportFormats } from '../../read/export.ts';
-import { type EventSchema, type QueryParameter, readFilter, readPortalFilter } from '../../read/filter.ts';
+import { type EventSchema, readFilter } from '../../read/filter.ts';
+import { ReadParameters } from '../../read/parameters.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
+import { ignoredParameters } from '../read-headers.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
 import { exported } from '../self-audit-events.ts';
 
@@ -16,24 +19,20 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
 /**
  * GET /api/v1/audit/export: every matching event as one file, streamed (contract: Read, export). The export is recorded
  * before its first byte; a failure after that breaks the connection. GET /api/v1/portal/export answers the same for a
- * session, under the filters of the portal.
+ * session.
  */
-export function exportHandler(
-  { read, selfAudit, clock }: EndpointDeps,
-  filterOf = readFilter,
-): SharedHandler {
-  const names = filterOf === readPortalFilter ? portalFilterNames : filterNames;
+export function exportHandler({ read, selfAudit, clock }: EndpointDeps): SharedHandler {
   return async (context, caller) => {
     const { organization } = caller;
-    const parameter: QueryParameter = (name) => context.first(name);
-    const format = readFormat(parameter('format'));
-    const filter = filterOf(parameter, organization);
+    const parameters = new ReadParameters(context.query);
+    const format = readFormat(parameters.text('format'));
+    const filter = readFilter(parameters, organization);
     const now = clock();
-    const schema = readSchema(parameter('schema'), format);
+    const schema = readSchema(parameters.text('schema'), format);
     const request = { format, filter, ...schema };
     const { total, stream } = await read.export(organization.id, request, now, context.signal);
     try {
-      const details = { format, ...schema, filters: filtersGiven(parameter, names), events: total };
+      const details = { format, ...schema, filters: filtersGiven(parameters), events: total };
       await selfAudit.recordBefore(exported(caller, organization.id, details), selfAuditOrigin(context));
     } catch (error) {
       stream.destroy();
@@ -43,13 +42,14 @@ export function exportHandler(
       'Content-Type': contentTypes[format],
       'Content-Disposition': `attachment; filename="audit-${organization.slug}-${fileTime(now)}.${format}"`,
       'X-Total-Count': String(total),
+      ...ignoredParameters(parameters),
     };
     return { status: 200, headers, stream };
   };
 }
 
 function readFormat(text: string | undefined): ExportFormat {
-  if (text === undefined || text === '') return 'ndjson';
+  if (text === undefined) return 'ndjson';
   const format = exportFormats.find((one) => one === text);
   if (format !== undefined) return format;
   throw new Problem('malformed', `The parameter "format" must be one of ${exportFormats.join(', ')}.`);
@@ -57,22 +57,19 @@ function readFormat(text: string | undefined): ExportFormat {
 
 /** The default schema for nothing; a name that is none is told, as an export is asked for once. */
 function readSchema(text: string | undefined, format: ExportFormat): { readonly schema?: EventSchema } {
-  if (text === undefined || text === '' || text === 'default') return {};
+  if (text === undefined || text === 'default') return {};
   if (text !== 'ocsf') throw new Problem('malformed', 'The parameter "schema" must be default or ocsf.');
   if (format === 'csv')
     throw new Problem('malformed', 'CSV has columns of its own: use schema=ocsf with format=ndjson or json.');
   return { schema: 'ocsf' };
 }
 
-const filterNames = ['startTime', 'endTime', 'actor', 'fileName', 'flowId', 'userId', 'fileHash'];
-const portalFilterNames = [...filterNames, 'activityId', 'severity', 'status'];
-
 /** As they were sent: what was asked for, not what it was taken for. */
-function filtersGiven(parameter: QueryParameter, names: readonly string[]): Record<string, string> {
+function filtersGiven(parameters: ReadParameters): Record<string, string> {
   const given: Record<string, string> = {};
-  for (const name of names) {
-    const value = parameter(name);
-    if (value !== undefined && value !== '') given[name] = value;
+  for (const name of selectingParameters) {
+    const value = parameters.text(name);
+    if (value !== undefined) given[name] = value;
   }
   return given;
 }

@@ -5,7 +5,7 @@ import { adapterNames, isAdapterName } from '../../adapters/definition.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import type { IngestRequest } from '../../ingest/request.ts';
 import type { BodyForm } from '../../ingest/task.ts';
-import { readLimit } from '../../read/filter.ts';
+import { parseLimit } from '../../read/filter.ts';
 import type { KeyCaller, WriteHandler } from '../endpoint.ts';
 import { contentEncoding, idempotency } from '../ingest-headers.ts';
 import { jsonReply } from '../response.ts';
@@ -36,11 +36,9 @@ function readHeaders(context: RequestContext, { key, organization }: KeyCaller):
     ...namedOrganization(context.first('org')),
     apiKey: key.id,
     idempotency: idempotency(context.header('idempotency-key'), key.id),
-    errorsMax: readLimit(
-      context.first('maxErrors'),
+    errorsMax:
+      parseLimit(context.first('maxErrors') ?? '', baseLimits.rejectedErrorsAskedMax) ??
       ingestLimits.rejectedErrorsReportedMax,
-      baseLimits.rejectedErrorsAskedMax,
-    ),
   };
 }
 

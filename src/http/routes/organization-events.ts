@@ -1,5 +1,7 @@
 import { type LegacyReader, readLegacyRequest } from '../../read/legacy.ts';
+import { ReadParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
+import { ignoredParameters } from '../read-headers.ts';
 
 /**
  * GET /api/v1/dashboard/organization/get-events-in-org: the organization's events as their producers sent them,
@@ -7,7 +9,9 @@ import type { SessionHandler } from '../endpoint.ts';
  */
 export function organizationEventsHandler(readLegacy: LegacyReader): SessionHandler {
   return async (context, { organization }) => {
-    const request = readLegacyRequest((name) => context.first(name));
-    return { status: 200, stream: await readLegacy(organization.id, request, context.signal) };
+    const parameters = new ReadParameters(context.query);
+    const request = readLegacyRequest(parameters);
+    const stream = await readLegacy(organization.id, request, context.signal);
+    return { status: 200, headers: ignoredParameters(parameters), stream };
   };
 }

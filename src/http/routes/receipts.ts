@@ -3,7 +3,9 @@ import { Problem } from '../../base/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
 import { stringify } from '../../contract/stringify.ts';
 import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';
+import { ReadParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
+import { ignoredParameters, pageLinks } from '../read-headers.ts';
 
 /**
  * GET /api/v1/portal/receipts: the signed-in user's own transfers, newest first, paged as the audit endpoint is
@@ -14,12 +16,19 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     if (organization.receipts === 'off') {
       throw new Problem('forbidden', 'Receipts are switched off in this organization.');
     }
-    const limit = readLimit(context.first('limit'), limits.pageLimitDefault, limits.pageLimitMax);
-    const offset = readOffset(context.first('offset'));
+    const parameters = new ReadParameters(context.query);
+    const limit = readLimit(parameters, limits.pageLimitDefault, limits.pageLimitMax);
+    const offset = readOffset(parameters);
     const owner = { id: user.id, email: user.email.toLowerCase() };
     const { receipts, total } = await readReceipts(organization.id, owner, { limit, offset }, context.signal);
     const meta = stringify('PageMeta', { total, limit, offset });
-    return { status: 200, body: `{"data":[${receipts.map(receiptText).join(',\n')}],"meta":${meta}}` };
+    const links = pageLinks(context, { limit, offset }, { total, searchedBackTo: undefined });
+    const headers = { ...ignoredParameters(parameters), ...links };
+    return {
+      status: 200,
+      headers,
+      body: `{"data":[${receipts.map(receiptText).join(',\n')}],"meta":${meta}}`,
+    };
   };
 }
 

@@ -1,7 +1,9 @@
 import { limits } from '../limits.ts';
-import { readPortalFilter, readLimit } from '../../read/filter.ts';
+import { readColumnFilter, readLimit } from '../../read/filter.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
+import { ReadParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
+import { ignoredParameters } from '../read-headers.ts';
 import { jsonReply } from '../response.ts';
 
 /**
@@ -11,9 +13,10 @@ import { jsonReply } from '../response.ts';
  */
 export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler {
   return async (context, { organization }) => {
-    const filter = readPortalFilter((name) => context.first(name), organization);
-    const limit = readLimit(context.first('limit'), limits.topValuesDefault, limits.topValuesMax);
+    const parameters = new ReadParameters(context.query);
+    const filter = readColumnFilter(parameters, organization);
+    const limit = readLimit(parameters, limits.topValuesDefault, limits.topValuesMax);
     const data = await readTopValues(organization.id, filter, limit, context.signal);
-    return jsonReply(200, 'TopValues', { data, meta: { limit } });
+    return jsonReply(200, 'TopValues', { data, meta: { limit } }, ignoredParameters(parameters));
   };
 }

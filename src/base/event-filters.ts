@@ -1,0 +1,176 @@
+import { type IpRange, parseIpRange } from './ip-range.ts';
+
+/**
+ * What events can be filtered by, in one place: the parameters of requests, the options of commands, the conditions of
+ * queries and what the self-audit of an export says follow from it, and `npm run check` holds the documents against it.
+ * src/read/README.md says what a filter more takes.
+ */
+interface EventFilter {
+  /** Of the table of events. */
+  readonly column: string;
+  /** Whether the column has an index or a projection of its own. */
+  readonly isIndexed: boolean;
+  readonly match: Match;
+  /** For the command line. */
+  readonly option: { readonly flag: string; readonly value: string; readonly meaning: string };
+}
+
+/** How a text becomes a value of the column. */
+export interface Match {
+  /** `equal`: the column is the value. `member`: the column is a list that has it. `range`: between two addresses. */
+  readonly how: 'equal' | 'member' | 'range';
+  /** Of the engine. */
+  readonly type: 'String' | 'Int64' | 'UUID' | 'IPv6';
+  /** Undefined where the text cannot be meant. */
+  read(text: string): FilterValue | undefined;
+  /** What `read` takes, in words. */
+  readonly allowed: string;
+  /** Stands in the table for events without a value, so that no event has it. */
+  readonly none?: string;
+}
+
+export type FilterValue = string | IpRange;
+
+const lower = (text: string): string => text.toLowerCase();
+const text: Match = { how: 'equal', type: 'String', allowed: 'a text', read: lower };
+const texts: Match = { ...text, how: 'member' };
+const uuid: Match = {
+  how: 'equal',
+  type: 'UUID',
+  allowed: 'a UUID',
+  none: '00000000-0000-0000-0000-000000000000',
+  read: (given) => (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(given) ? lower(given) : undefined),
+};
+const code: Match = {
+  how: 'equal',
+  type: 'Int64',
+  allowed: 'a whole number',
+  read: (given) => {
+    const value = /^-?\d{1,19}$/.test(given) ? BigInt(given) : undefined;
+    return value === undefined || value !== BigInt.asIntN(64, value) ? undefined : String(value);
+  },
+};
+const addresses: Match = {
+  how: 'range',
+  type: 'IPv6',
+  allowed: 'an address, or a range such as 10.0.0.0/8',
+  read: parseIpRange,
+};
+
+function oneOf(names: readonly string[]): Match {
+  const read = (given: string) => names.find((name) => lower(name) === lower(given));
+  return { how: 'equal', type: 'String', allowed: names.join(', '), read };
+}
+
+const option = (flag: string, value: string, meaning: string): EventFilter['option'] => ({
+  flag,
+  value,
+  meaning,
+});
+
+const eventFilters = {
+  actor: {
+    column: 'actor_email',
+    isIndexed: true,
+    match: text,
+    option: option('actor', 'email', "the actor's e-mail address"),
+  },
+  userId: {
+    column: 'actor_id',
+    isIndexed: true,
+    match: text,
+    option: option('user-id', 'id', "the actor's id"),
+  },
+  fileName: {
+    column: 'names',
+    isIndexed: true,
+    match: texts,
+    option: option('file-name', 'name', "the sender's file or the target's name"),
+  },
+  fileHash: {
+    column: 'file_hash',
+    isIndexed: true,
+    match: texts,
+    option: option('file-hash', 'hash', "the sender's hash or extra.fileHash"),
+  },
+  flowId: {
+    column: 'flow_id',
+    isIndexed: true,
+    match: uuid,
+    option: option('flow-id', 'uuid', 'the events of one workflow'),
+  },
+  ip: {
+    column: 'src_ip',
+    isIndexed: false,
+    match: addresses,
+    option: option('ip', 'address', 'where it came from: an address, or a range as CIDR'),
+  },
+  activity: {
+    column: 'activity_id',
+    isIndexed: false,
+    match: code,
+    option: option('activity', 'code', 'the code of the activity'),
+  },
+  severity: {
+    column: 'severity',
+    isIndexed: false,
+    match: oneOf(['Informational', 'Medium', 'High']),
+    option: option('severity', 'name', 'Informational, Medium or High'),
+  },
+  status: {
+    column: 'status',
+    isIndexed: false,
+    match: oneOf(['Success', 'Failure']),
+    option: option('status', 'name', 'Success or Failure'),
+  },
+} as const satisfies Readonly<Record<string, EventFilter>>;
+
+export type FilterName = keyof typeof eventFilters;
+export type FilterColumn = (typeof eventFilters)[FilterName]['column'];
+
+export const filterNames = Object.keys(eventFilters) as FilterName[];
+export const filterOf = (name: FilterName): EventFilter => eventFilters[name];
+
+/** `in`: one of the values; `not`: none of them. Each filter can be given by its name, and by name and way. */
+export const listWays = ['in', 'not'] as const;
+export type ListWay = (typeof listWays)[number];
+
+export const listValuesMax = 20;
+
+/** The texts of a list: between commas, each percent-encoded. A broken encoding stays as text; empty ones are none. */
+function listTexts(list: string): string[] {
+  return list
+    .split(',')
+    .filter((one) => one !== '')
+    .map((one) => {
+      try {
+        return decodeURIComponent(one);
+      } catch {
+        return one;
+      }
+    });
+}
+
+/** The values of a list, which `read` takes each; undefined where it does not take one, or there are too many. */
+export function listValues<T>(list: string, read: (text: string) => T | undefined): T[] | undefined {
+  const values = listTexts(list).map(read);
+  if (values.length > listValuesMax) return undefined;
+  return values.every((one) => one !== undefined) ? values : undefined;
+}
+
+/** The words of a search: as they stand in the parameter, between white space. */
+export const searchWordsMax = 10;
+
+/** The words to look for, in lower case; undefined where there are too many. */
+export function searchWords(given: string): string[] | undefined {
+  const words = [...new Set(given.toLowerCase().split(/\s+/).filter(Boolean))];
+  return words.length > searchWordsMax ? undefined : words;
+}
+
+/** Names of parameters that select events, of which the self-audit of an export tells. */
+export const selectingParameters: readonly string[] = [
+  'startTime',
+  'endTime',
+  ...[...filterNames, 'orgId'].flatMap((name) => [name, ...listWays.map((way) => `${name}.${way}`)]),
+  'q',
+];

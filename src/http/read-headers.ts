@@ -1,0 +1,60 @@
+import type { PageRequest } from '../read/filter.ts';
+import type { PageBody } from '../read/page.ts';
+import type { ReadParameters } from '../read/parameters.ts';
+import { limits } from './limits.ts';
+import type { RequestContext } from './request-context.ts';
+import type { ReplyHeaders } from './response.ts';
+
+/**
+ * Names the parameters that had no effect (contract: Read parameters). Names only, percent-encoded, and no more than
+ * clients take in a header.
+ */
+export function ignoredParameters(parameters: ReadParameters): ReplyHeaders {
+  const names = parameters.ignored();
+  if (names.length === 0) return {};
+  const shown: string[] = [];
+  let bytes = 0;
+  for (const name of names) {
+    const encoded = encodeURIComponent(name)
+      .slice(0, limits.ignoredNameBytesMax)
+      .replace(/%[0-9A-F]?$/, '');
+    bytes += encoded.length + separator.length;
+    if (bytes > limits.ignoredNamesBytesMax) break;
+    shown.push(encoded);
+  }
+  return { 'Ignored-Parameters': shown.join(separator) };
+}
+
+const separator = ', ';
+
+/**
+ * Links to the other pages (RFC 8288), each with the other parameters of the request. A search that ended before the
+ * oldest event goes on behind the last page of what it found, so there is no last one. What would make the header longer
+ * than clients take is left out; the next page comes first.
+ */
+export function pageLinks(
+  { head, query }: Pick<RequestContext, 'head' | 'query'>,
+  { limit, offset }: Pick<PageRequest, 'limit' | 'offset'>,
+  { total, searchedBackTo }: Pick<PageBody, 'total' | 'searchedBackTo'>,
+): ReplyHeaders {
+  const links: string[] = [];
+  let bytes = 0;
+  const add = (relation: string, to: number, endTime?: string): void => {
+    const parameters = new URLSearchParams(query);
+    parameters.set('offset', String(to));
+    if (endTime !== undefined) parameters.set('endTime', endTime);
+    const link = `<${head.path}?${parameters.toString()}>; rel="${relation}"`;
+    bytes += link.length + separator.length;
+    if (bytes <= limits.linksBytesMax) links.push(link);
+  };
+  const next = offset + limit;
+  if (next < total) add('next', next);
+  else if (searchedBackTo !== undefined) add('next', 0, searchedBackTo);
+  if (offset > 0) add('prev', Math.max(0, offset - limit));
+  add('first', 0);
+  // Pages are counted from where this one begins.
+  const begun = offset % limit;
+  if (searchedBackTo === undefined)
+    add('last', Math.max(0, begun + limit * Math.floor((total - 1 - begun) / limit)));
+  return { Link: links.join(separator) };
+}

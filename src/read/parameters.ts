@@ -1,0 +1,33 @@
+/**
+ * The query parameters of a request that reads, and which of them had no effect (contract: Read parameters): nobody asked for
+ * them, or their value could not be used. Of a repeated one the first counts.
+ */
+export class ReadParameters {
+  readonly #given: URLSearchParams;
+  readonly #asked = new Set<string>();
+  readonly #unusable = new Set<string>();
+
+  constructor(given: URLSearchParams | Readonly<Record<string, string>>) {
+    this.#given = given instanceof URLSearchParams ? given : new URLSearchParams(given);
+  }
+
+  /** The value; undefined where there is none, or an empty one. */
+  text(name: string): string | undefined {
+    this.#asked.add(name);
+    return this.#given.get(name) || undefined;
+  }
+
+  /** What `parse` makes of the value; undefined where there is none, or one that it can make nothing of. */
+  read<T>(name: string, parse: (text: string) => T | undefined): T | undefined {
+    const text = this.text(name);
+    const value = text === undefined ? undefined : parse(text);
+    if (text !== undefined && value === undefined) this.#unusable.add(name);
+    return value;
+  }
+
+  /** Names of what had no effect, to be asked for when all has been read. */
+  ignored(): string[] {
+    const names = new Set(this.#given.keys());
+    return [...names].filter((name) => !this.#asked.has(name) || this.#unusable.has(name));
+  }
+}

@@ -1,0 +1,99 @@
+import { formatMicros } from '../base/timestamp.ts';
+import type { QueryOptions, Storage } from '../storage/storage.ts';
+import { type AuditFilter, type PageRequest, timesOf, whereClause } from './filter.ts';
+import { limits } from './limits.ts';
+import { newestFirst, planOf } from './plans.ts';
+
+/** What a search has found in the part that it looked through, and how far back that goes. */
+export interface SearchFound {
+  readonly total: number;
+  /** Of the page that is asked for, newest first: Unix microseconds and `seq`, both as decimal text. */
+  readonly places: readonly (readonly [micros: string, seq: string])[];
+  /** The newest instant that was not looked at, RFC 3339: with it as `endTime` a search goes on. Undefined: all was. */
+  readonly searchedBackTo: string | undefined;
+}
+
+/** How long a search goes on, and how many events it looks through at first. */
+export interface SearchBudget {
+  readonly ms: number;
+  readonly firstRows: number;
+}
+
+const usual: SearchBudget = { ms: limits.searchMsMax, firstRows: limits.searchRowsMin };
+
+/**
+ * Looks for words in the texts of events, from the newest on. No index knows them, so it costs by the events that it
+ * looks through: after a time it ends, and says how far it came. What it looks at at once is as much as the engine does
+ * in the rest of that time, by what it did before.
+ *
+ *     newest ├── slice ──┼── slice ──┼────── slice ──────┤ searchedBackTo        oldest
+ *
+ * Rejects with EngineError.
+ */
+export async function search(
+  storage: Storage,
+  organization: string,
+  { filter, offset, limit }: Pick<PageRequest, 'filter' | 'offset' | 'limit'>,
+  signal: AbortSignal,
+  { ms, firstRows }: SearchBudget = usual,
+): Promise<SearchFound> {
+  const options = { signal, settings: { ...planOf(filter), max_threads: limits.searchThreads } };
+  const { from, to } = timesOf(filter);
+  const begun = performance.now();
+  const places: (readonly [string, string])[] = [];
+  let total = 0;
+  let looked = 0;
+  for (let upto = to, rows = firstRows; ; ) {
+    const past = await instantBehind(storage, organization, { ...filter, toMicros: upto }, rows, options);
+    // Events of one instant stay together, however many they are.
+    const since = past === undefined ? from : Math.min(past + 1, upto);
+    const slice = { ...filter, fromMicros: since, toMicros: upto };
+    const page = { skip: Math.max(0, offset - total), rows: limit - places.length };
+    const found = await matchesOf(storage, organization, slice, page, options);
+    places.push(...found.places);
+    total += found.total;
+    upto = since - 1;
+    if (past === undefined || upto < from) return { total, places, searchedBackTo: undefined };
+    looked += rows;
+    const spent = performance.now() - begun;
+    if (spent >= ms) return { total, places, searchedBackTo: formatMicros(upto) };
+    rows = Math.min(Math.max(firstRows, Math.round((looked / spent) * (ms - spent))), 2 * looked);
+  }
+}
+
+/** The time of the event that is so many behind the newest, whatever words stand in it; undefined: there are fewer. */
+async function instantBehind(
+  storage: Storage,
+  organization: string,
+  filter: AuditFilter,
+  rows: number,
+  options: QueryOptions,
+): Promise<number | undefined> {
+  const { words: _, ...others } = filter;
+  const where = whereClause(organization, others);
+  const query =
+    `SELECT toUnixTimestamp64Micro(time) AS micros FROM events WHERE ${where.sql} ` +
+    `${newestFirst} LIMIT 1 OFFSET {rows:UInt64}`;
+  const parameters = { ...where.parameters, rows };
+  const [found] = await storage.readRows<{ micros: string }>(query, parameters, options);
+  return found === undefined ? undefined : Number(found.micros);
+}
+
+async function matchesOf(
+  storage: Storage,
+  organization: string,
+  filter: AuditFilter,
+  page: { readonly skip: number; readonly rows: number },
+  options: QueryOptions,
+): Promise<Pick<SearchFound, 'total' | 'places'>> {
+  const where = whereClause(organization, filter);
+  const query =
+    'SELECT count() AS total, arraySlice(arrayReverseSort(groupArray((toUnixTimestamp64Micro(time), seq))), ' +
+    `{skip:UInt64} + 1, {rows:UInt64}) AS places FROM events WHERE ${where.sql}`;
+  const [found] = await storage.readRows<{ total: string; places: [string, string][] }>(
+    query,
+    { ...where.parameters, ...page },
+    options,
+  );
+  return { total: Number(found?.total ?? 0), places: found?.places ?? [] };
+}

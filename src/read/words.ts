@@ -1,0 +1,35 @@
+/**
+ * The condition that words stand in the shown text of an event, in any case. The text is JSON as its producer wrote it:
+ * any character may stand there as an escape, which only texts with a backslash are looked through for.
+ */
+export function wordsCondition(words: readonly string[]): {
+  readonly sql: readonly string[];
+  readonly parameters: Readonly<Record<string, string>>;
+} {
+  const parameters: Record<string, string> = {};
+  const sql = words.map((word, index) => {
+    parameters[`word${index}`] = JSON.stringify(word).slice(1, -1);
+    parameters[`escaped${index}`] = `(?i)${Array.from(word, patternOf).join('')}`;
+    return (
+      `(positionCaseInsensitiveUTF8(ocsf, {word${index}:String}) > 0 OR ` +
+      `(position(ocsf, '\\\\') > 0 AND match(ocsf, {escaped${index}:String})))`
+    );
+  });
+  return { sql, parameters };
+}
+
+/** RE2 for a character in JSON: itself, or its escapes. */
+function patternOf(character: string): string {
+  const cases = new Set([character, character.toLowerCase(), character.toUpperCase()]);
+  const escapes = Array.from(cases, (one) =>
+    Array.from({ length: one.length }, (_, at) => unicodeEscape(one.charCodeAt(at))).join(''),
+  );
+  const itself = /^[\p{L}\p{N}]$/u.test(character) ? character : `\\x{${codePoint(character).toString(16)}}`;
+  // A quotation mark and a backslash stand there with a backslash before them, a slash may.
+  const plain = character === '"' || character === '\\' ? `\\\\${itself}` : itself;
+  return `(?:${[plain, ...(character === '/' ? ['\\\\/'] : []), ...escapes].join('|')})`;
+}
+
+const codePoint = (character: string): number => character.codePointAt(0) ?? 0;
+
+const unicodeEscape = (unit: number): string => `\\\\u${unit.toString(16).padStart(4, '0')}`;
