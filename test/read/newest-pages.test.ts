@@ -181,7 +181,8 @@ describe('what is remembered of newest pages', () => {
     for (const filter of [
       { toMicros: noon },
       { fromMicros: 1 },
-      { actorId: 'x' },
+      { is: { userId: 'x' } },
+      { words: ['x'] },
       { nothing: true } as const,
     ])
       assert.equal(spans.floor('a', { filter, limit: 1, offset: 0 }, noon), undefined);

@@ -59,6 +59,7 @@ test('events has the promised columns in their order', async () => {
       'flow_id UUID',
       'expires Date',
       'own Bool',
+      'src_ip IPv6',
       'ocsf String',
       'source String',
       'event_hash FixedString(32)',
