@@ -16,7 +16,6 @@ const run = promisify(execFile);
 
 interface Manifest {
   readonly version: string;
-  readonly private?: boolean;
   readonly bin: Record<string, string>;
   readonly exports: Record<string, string | Record<string, string>>;
   readonly scripts: Record<string, string>;
@@ -106,6 +105,25 @@ test('the page imports no package but those that the bill of materials counts as
     [],
   );
   assert.ok(imported.has('preact'));
+});
+
+test('a release has its files with their checksums, and of the front end what a server can load', async () => {
+  // Not built here: other tests run what is in dist.
+  await run('npm', ['run', '-s', 'release', '--', '--as-built'], { cwd: root, maxBuffer: 1 << 26 });
+  const made = join(root, 'release');
+  await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: made });
+  const { version } = await manifestOf('.');
+  const summed = (await readFile(join(made, 'SHA256SUMS'), 'utf8')).trim().split('\n');
+  const names = summed.map((line) => line.split('  ')[1] ?? '');
+  assert.deepEqual((await readdir(made)).toSorted(), [...names, 'SHA256SUMS'].toSorted());
+  const server = `auditlog-${version}.tgz`;
+  for (const name of [server, `auditlog-client-${version}.tgz`, 'sbom.cdx.json', 'images.txt'])
+    assert.ok(names.includes(name), name);
+  assert.match(await readFile(join(made, 'notes.md'), 'utf8'), new RegExp(`^# ${version}\n`));
+  const { stdout } = await run('tar', ['--list', '--file', join(made, server)], { maxBuffer: 1 << 26 });
+  const binaries = stdout.split('\n').filter((name) => name.endsWith('.node'));
+  assert.equal(binaries.length, 8);
+  assert.ok(binaries.every((name) => /node_modules\/\S+_linux_(x64|arm64)_(115|127|137)\.node$/.test(name)));
 });
 
 test('the package is the same file wherever and whenever it is built', async () => {
