@@ -884,51 +884,6 @@ export interface Schemas {
   readonly CliStop: {
     readonly pid: number;
   };
-  /** `top`: one interval. What cannot be told is null, and so are times where nothing was asked. */
-  readonly CliTop: {
-    readonly at: Schemas['CliMoment'];
-    /** How long the interval was. */
-    readonly seconds: number;
-    /** Events. */
-    readonly accepted: number;
-    readonly accepted_per_second: number;
-    readonly rejected: number;
-    readonly rejected_per_second: number;
-    readonly acknowledgement: Schemas['CliLatencies'];
-    readonly query: Schemas['CliLatencies'];
-    /** What waits in the write-ahead log for the engine. */
-    readonly log: {
-      readonly bytes: number | null;
-      readonly segments: number | null;
-      /** Age of the oldest event that cannot be read yet. */
-      readonly lag_seconds: number | null;
-    };
-    readonly reads: {
-      readonly running: number | null;
-      readonly waiting: number | null;
-    };
-    readonly engine: {
-      readonly memory_bytes: number | null;
-      /** Of the partition that has the most. */
-      readonly parts: number | null;
-    };
-    /** At work for more than a second; the slowest five. */
-    readonly slow_queries: readonly ({
-      readonly id: string;
-      readonly seconds: number;
-      readonly memory_bytes: number;
-      readonly query: string;
-    })[] | null;
-    /** The five that had the most events stored in the last 30 seconds. */
-    readonly organizations: readonly ({
-      readonly slug: string;
-      readonly events_per_second: number;
-    })[] | null;
-  };
-  readonly CliLatencies: {
-    readonly p50_seconds: number | null;
-    readonly p99_seconds: number | null;
-  };
   /** `erase`: one person out of stored events; without `--confirm` nothing is changed */
   readonly CliErasure: {
     /** Of the erasure; null where nothing was changed. */
@@ -1135,33 +1090,6 @@ export interface Schemas {
       readonly position?: number;
     })[];
     readonly notes: readonly (string)[];
-  };
-  /** What `migrate-data` has done, and found. */
-  readonly CliDataMove: {
-    /** `copied`: the source may go on being written to; `finished`: the target has everything and takes its place; `verified`: nothing was copied. */
-    readonly state: 'copied' | 'finished' | 'verified';
-    /** Nothing was found. */
-    readonly healthy: boolean;
-    /** Events that this run has copied. */
-    readonly copied: number;
-    /** Events that came to the source meanwhile. */
-    readonly left: number;
-    /** Events at the target. */
-    readonly events: number;
-    /** Organizations that have events there. */
-    readonly organizations: number;
-    readonly findings: readonly ({
-      /** By the numbers of rows; `altered` where these are the same. */
-      readonly kind: 'missing' | 'added' | 'altered';
-      readonly table: string;
-      /** Of recording. */
-      readonly month?: string;
-      readonly organization?: string;
-      readonly detail: string;
-    })[];
-    readonly notes: readonly (string)[];
-    /** Variables for the server on the target, without the password; empty before the move is finished. */
-    readonly settings: Readonly<Record<string, unknown>>;
   };
   /** `backup` */
   readonly CliBackup: {

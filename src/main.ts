@@ -82,7 +82,7 @@ async function start(
   const lock = await takeDataDir(dataDir, log, place && processLimits.lockWaitMsMax);
   stops.add(() => lock.release());
   if (place === undefined) {
-    await requireUsable(config.dataDir, config.clickhouse.url);
+    await requireUsable(config.dataDir);
     await checkListener(config);
   }
   await startTracing(config, log, stops);

@@ -108,17 +108,15 @@ export const limits = {
   doctorLogAgeMsMax: 60_000,
   doctorPartsMax: 300,
   doctorExpiredDaysMax: 3,
-  /** Moving data: one question to an engine, or one slice; how long a copy may say nothing. */
-  moveQueryMsMax: 6 * 3_600_000,
-  moveSilenceMsMax: 600_000,
-  moveSpillBytes: 128 * 1024 * 1024,
-  /** An engine that is away is waited for so long. */
-  moveRetryMsMax: 60_000,
-  moveRetryDelayMsMin: 100,
-  moveRetryDelayMsMax: 2_000,
-  moveInsertEndMsMax: 60_000,
-  moveRemovalPollMs: 500,
-  moveErasedAtOnce: 5_000,
+  /** Backups: one question to an engine, or one slice; how long a copy may say nothing. */
+  backupQueryMsMax: 6 * 3_600_000,
+  backupSilenceMsMax: 600_000,
+  backupSpillBytes: 128 * 1024 * 1024,
+  /** A restore waits so long for an engine that is away. */
+  restoreRetryMsMax: 60_000,
+  restoreRetryDelayMsMin: 100,
+  restoreRetryDelayMsMax: 2_000,
+  restoreInsertEndMsMax: 60_000,
   /** How often a command that stood still for too long takes another place in the order for what it records. */
   recordTriesMax: 3,
   /** Erasing: events of one erasure; how many are looked for, read and written at once. */
@@ -135,20 +133,7 @@ export const limits = {
   /** How long the command waits for the server; this goes on by itself. */
   eraseWaitMsMax: 600_000,
   erasePollMs: 200,
-  /** Events that were recorded this short a time ago are left to the next round: some may still be on their way. */
-  moveSettleMs: 5_000,
-  /** Rounds beside a server that goes on, and what is few enough to be left to the last run. */
-  moveRoundsMax: 20,
-  moveLeftEventsMax: 10_000,
-  moveFindingsShownMax: 100,
   secretFileBytesMax: 64 * 1024,
-  /** `top`: how often, how long server and engine have for their answers, and what is shown. */
-  topIntervalMs: 2_000,
-  topAskMsMax: 2_000,
-  topRows: 5,
-  topSlowQuerySeconds: 1,
-  topOrganizationsSeconds: 30,
-  topLagSecondsMax: 10,
   /** A backup: a file of it, which is held in memory, and the largest that a restore takes. */
   backupFileBytes: 16 * 1024 ** 2,
   backupFileBytesMax: 256 * 1024 ** 2,

@@ -32,12 +32,6 @@ async function promptLine(io: CliIo, input: NodeJS.ReadStream, question: string)
   }
 }
 
-/** A secret that is typed once at a terminal; undefined where standard input is none. */
-export async function askSecret(io: CliIo, question: string): Promise<string | undefined> {
-  const { input } = io;
-  return 'isTTY' in input && input.isTTY ? promptLine(io, input, question) : undefined;
-}
-
 /**
  * A password from standard input (`--password-stdin`; one line end at its end is dropped), or typed twice at a
  * terminal. It is never an argument: those are seen by every user of the machine. Throws Problem `malformed`.

@@ -119,7 +119,7 @@ async function restoreRows(session: Session, { place, chain, newest, isFresh }: 
 }
 
 /** What was removed after an earlier backup of the chain had been taken. */
-async function removeAgain({ storage }: Session, { removed = [] }: Manifest): Promise<string[]> {
+async function removeAgain({ storage }: Session, { removed }: Manifest): Promise<string[]> {
   const removal = new EventRemoval(storage);
   let events = 0;
   for (const bounds of removed) events += await removal.repeat({ ...bounds, below: BigInt(bounds.below) });

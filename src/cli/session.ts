@@ -33,13 +33,12 @@ export function setUp(deps: CliDeps): Setup {
 /**
  * Runs a command's work on the storage of the configuration, migrated: a ClickHouse server, else the engine of a
  * running server, else the embedded engine for as long as the work takes. Everything is closed again, whatever
- * happens. A data directory whose data were moved away, or not restored to the end, is used by the command that does that
- * alone (`evenIf`). `asItIs`: damaged control data is not mended before.
+ * happens. A data directory that was not restored to the end is used by the command that does that alone (`evenIf`). `asItIs`: damaged control data is not mended before.
  */
 export async function withStorage<T>(
   setup: Setup,
   work: (session: Session) => Promise<T>,
-  options: { readonly evenIf?: 'moved' | 'restoring'; readonly asItIs?: true } = {},
+  options: { readonly evenIf?: 'restoring'; readonly asItIs?: true } = {},
 ): Promise<T> {
   const { config, log } = setup;
   const stops = new StopStack(log);
@@ -47,7 +46,7 @@ export async function withStorage<T>(
     if (config.clickhouse.url === undefined) {
       checkOpenFiles();
       await prepareDataDir(config.dataDir, log);
-      await requireUsable(config.dataDir, undefined, options.evenIf);
+      await requireUsable(config.dataDir, options.evenIf);
     }
     return await work({ ...setup, ...(await reachStorage({ ...config, log, stops, ...options })) });
   } finally {

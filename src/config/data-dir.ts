@@ -167,13 +167,6 @@ export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Pro
   return lock;
 }
 
-const movedFile = (dataDir: string): string => join(dataDir, 'moved-to');
-
-/** Notes that what the embedded engine has was moved to the ClickHouse server at a URL. */
-export async function markMoved(dataDir: string, url: string): Promise<void> {
-  await replaceFile(movedFile(dataDir), `${url}\n`);
-}
-
 const restoringFile = (dataDir: string): string => join(dataDir, 'restoring');
 
 /** Notes that a backup is being restored into a data directory; undefined: it is not any more. */
@@ -188,27 +181,12 @@ export async function restoringInto(dataDir: string): Promise<string | undefined
   return (await readIfThere(restoringFile(dataDir)))?.trim();
 }
 
-/**
- * Rejects with a ConfigError where a data directory must not be worked on: as the embedded engine would be used though
- * its data have been moved, so that an unset variable would divide the events between two engines without a word; or as a
- * backup was not restored to its end. `evenIf`: the command that mends just that.
- */
-export async function requireUsable(
-  dataDir: string,
-  engineUrl: string | undefined,
-  evenIf?: 'moved' | 'restoring',
-): Promise<void> {
+/** Rejects with a ConfigError where a backup was not restored to its end. `evenIf`: the command that does just that. */
+export async function requireUsable(dataDir: string, evenIf?: 'restoring'): Promise<void> {
   const restoring = evenIf === 'restoring' ? undefined : await restoringInto(dataDir);
   if (restoring !== undefined)
     throw new ConfigError([
       `DATA_DIR is ${dataDir}: the backup ${restoring} was not restored into it to the end; run "restore" again, or ` +
         'take another directory',
     ]);
-  const isAsked = engineUrl === undefined && evenIf !== 'moved';
-  const to = isAsked ? await readIfThere(movedFile(dataDir)) : undefined;
-  if (to === undefined) return;
-  throw new ConfigError([
-    `CLICKHOUSE_URL is unset: the data of ${dataDir} have been moved to ${to.trim()}; set it, or remove ` +
-      `${movedFile(dataDir)} to go back to the embedded engine as it was then`,
-  ]);
 }

@@ -60,7 +60,7 @@ async function start(options: SupervisorOptions, stops: StopStack): Promise<Runn
   collectProcessMetrics();
   const lock = await takeDataDir(config.dataDir, log);
   stops.add(() => lock.release());
-  await requireUsable(config.dataDir, config.clickhouse.url);
+  await requireUsable(config.dataDir);
   // Front ends share the address with each other, and with nobody else.
   await checkListener(config);
   const shared = { ...config, ...options, damage: new DamageRegister(), stops };

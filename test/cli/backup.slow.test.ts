@@ -12,7 +12,7 @@ import { formatMicros } from '../../src/base/timestamp.ts';
 import { type Snapshot, newIn } from '../../src/cli/backup/snapshot.ts';
 import { limits } from '../../src/cli/limits.ts';
 import { latestText, type Manifest, sha256Of } from '../../src/cli/backup/manifest.ts';
-import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
+import { eventsTable, otherTables } from '../../src/cli/backup/tables.ts';
 import { eventHashNow } from '../../src/storage/event-hash.ts';
 import { allTimeMicros, EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -97,11 +97,10 @@ async function recordIn(storage: Storage, month: number, count: number): Promise
 
 /** Every row of every table that is backed up, as text; without what a restore records. */
 async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
-  const tables = [eventsTable, ...otherTables].map(async ({ name, columns, key, isReplacing }) => {
-    const order = key.map((column) => column.name).join(', ');
+  const tables = [eventsTable, ...otherTables].map(async ({ name, columns }) => {
     const rows = await storage.rows(
-      `SELECT ${columns.join(', ')} FROM ${name} ${isReplacing ? 'FINAL' : ''}
-       ${name === 'events' ? 'WHERE activity_id != 2113' : ''} ORDER BY ${order}`,
+      `SELECT ${columns.join(', ')} FROM ${name} ${name === 'events' ? 'WHERE activity_id != 2113' : 'FINAL'}
+       ORDER BY ${columns.join(', ')}`,
     );
     return [name, rows] as const;
   });

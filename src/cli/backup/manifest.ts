@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
 import { limits } from '../limits.ts';
-import type { Slice } from '../migrate-data/slices.ts';
+import type { Slice } from './slices.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Place } from './place.ts';
 
@@ -76,8 +76,8 @@ export interface Manifest {
    * on it. Of those that were under way it has the plans.
    */
   readonly erasures: readonly string[];
-  /** Bounds within which nothing is left of an organization, where its bases may have events; backups of before name none. */
-  readonly removed?: readonly StoredBounds[];
+  /** Bounds within which nothing is left of an organization, where its bases may have events. */
+  readonly removed: readonly StoredBounds[];
   /** The first place in the order of ingest that no tree of evidence has. */
   readonly evidence: string;
   /** Of all backups up to this one together. */

@@ -12,7 +12,7 @@ import type { Parameters, Storage } from '../../storage/storage.ts';
 import { commandClaims, othersWatermark } from '../../storage/watermarks.ts';
 import { limits } from '../limits.ts';
 import { endOfOrder, type WhereLogsAre } from '../order-end.ts';
-import { reading, type Scope } from '../migrate-data/slices.ts';
+import { reading, type Scope } from './slices.ts';
 
 /**
  * Which events of the table a backup has: those of segments up to a number, one for each writer, without some segments.

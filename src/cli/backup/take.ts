@@ -6,14 +6,9 @@ import { Problem } from '../../base/problem.ts';
 import { listErasures, type StoredErasure } from '../../control/erasure.ts';
 import { listOrganizations } from '../../control/organizations.ts';
 import { readAnswers } from '../../ingest/log-copy.ts';
-import { EventRemoval, type RemovalBounds } from '../../storage/removal.ts';
+import { EventRemoval, recordingMonth, type RemovalBounds } from '../../storage/removal.ts';
 import type { Settings } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
-import { recordingMonth } from '../migrate-data/comparison.ts';
-import { sendSettings } from '../migrate-data/copy.ts';
-import { MoveRecords } from '../migrate-data/record.ts';
-import { boundsOf, fromTable, markOf, reading, type Scope, within } from '../migrate-data/slices.ts';
-import { backupTables, eventsTable, type MovedTable } from '../migrate-data/tables.ts';
 import { Throttle } from '../throttle.ts';
 import { createProgress, type Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
@@ -35,6 +30,8 @@ import {
   type StoredTable,
 } from './manifest.ts';
 import type { Place } from './place.ts';
+import { boundsOf, hashOf, reading, type Scope, sendSettings, within } from './slices.ts';
+import { eventsTable, type KeptTable, otherTables } from './tables.ts';
 
 /** Files of the data directory that a backup has by choice alone. */
 export const secretNames = [
@@ -92,7 +89,7 @@ export class BackupRun {
     const words = 'is of a run that was cut short, or is under way: remove it when no other backup runs';
     this.#notes.push(...left.map((name) => `${name} ${words}`));
     this.#erasures = await listErasures(this.#session.storage);
-    const source = await (await MoveRecords.open(this.#session.storage, this.#cluster)).idOfSource();
+    const source = await this.#idOfSource();
     const link = await this.#findBase(source);
     try {
       const manifest = await this.#write(source, link);
@@ -109,8 +106,14 @@ export class BackupRun {
     }
   }
 
-  get #cluster(): string | undefined {
-    return this.#session.config.clickhouse.cluster;
+  /** Another one for each database, also for one that this one was restored into. */
+  async #idOfSource(): Promise<string> {
+    const [row] = await this.#rows<{ id: string }>(
+      "SELECT toString(uuid) AS id FROM system.tables WHERE database = currentDatabase() AND name = 'events'",
+    );
+    if (row === undefined || /^[0-]+$/.test(row.id))
+      throw new Error('the database gives its tables no ids: its engine must be Atomic or Replicated');
+    return row.id;
   }
 
   /** The newest backup of the place, where that is of the same database. */
@@ -191,7 +194,7 @@ export class BackupRun {
   }
 
   /** What was removed, of which the backups below may have something: a longer retention since does not bring it back. */
-  async #removed(): Promise<NonNullable<Manifest['removed']>> {
+  async #removed(): Promise<Manifest['removed']> {
     if (this.#base === undefined) return [];
     const removal = new EventRemoval(this.#session.storage);
     const found: RemovalBounds[] = [];
@@ -210,7 +213,7 @@ export class BackupRun {
   }
 
   async #query(name: string, query: string, scope: Scope, settings: Settings = {}): Promise<Files> {
-    const options = { settings: { ...packed, ...settings }, timeoutMs: limits.moveSilenceMsMax };
+    const options = { settings: { ...packed, ...settings }, timeoutMs: limits.backupSilenceMsMax };
     const body = toReadable(await this.#session.storage.flow(query, scope.parameters, options));
     try {
       return await this.#writer.put(name, body);
@@ -220,9 +223,9 @@ export class BackupRun {
   }
 
   /** A table, or the rows of it that a condition names, as it is at one moment: one query. */
-  async #table(table: MovedTable, scope: Scope): Promise<StoredTable> {
+  async #table(table: KeptTable, scope: Scope): Promise<StoredTable> {
     const { name, columns } = table;
-    const query = `SELECT ${columns.join(', ')} FROM ${fromTable(table)} WHERE ${scope.where} FORMAT Native`;
+    const query = `SELECT ${columns.join(', ')} FROM ${name} FINAL WHERE ${scope.where} FORMAT Native`;
     return { name, columns, files: await this.#query(`tables/${name}`, query, scope) };
   }
 
@@ -269,7 +272,7 @@ export class BackupRun {
   /** After the events: an organization that has any is among those. */
   async #others({ momentMs }: Taken): Promise<StoredTable[]> {
     const tables: StoredTable[] = [];
-    const rest = backupTables.filter(({ name }) => !evidenceTables.has(name) && !erasureTables.has(name));
+    const rest = otherTables.filter(({ name }) => !evidenceTables.has(name) && !erasureTables.has(name));
     for (const table of rest.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b)))) {
       const isAnswers = table.name === 'idempotency_keys';
       // Only what was answered before the snapshot: an answer to what is not in the backup would refuse its repetition.
@@ -330,9 +333,9 @@ export class BackupRun {
   async #month(month: number, scope: Scope): Promise<Pick<StoredMonth, 'events' | 'counts' | 'slices'>> {
     const slices: StoredMonth['slices'][number][] = [];
     const lines: Buffer[] = [];
-    for await (const bounds of boundsOf(this.#session.storage, eventsTable, scope)) {
+    for await (const bounds of boundsOf(this.#session.storage, scope)) {
       const name = `events/${month}-${String(slices.length).padStart(6, '0')}`;
-      const { rows, files } = await this.#slice(name, within(eventsTable, scope, bounds));
+      const { rows, files } = await this.#slice(name, within(scope, bounds));
       const events = rows.reduce((sum, row) => sum + row.events, 0);
       if (events === 0) continue;
       slices.push({ ...bounds, events, files });
@@ -433,8 +436,8 @@ const erasureMeanwhile = (): Problem =>
 const all: Scope = { where: '1', parameters: {} };
 const erasureTables: ReadonlySet<string> = new Set(['erasures', 'erased_events', 'erasure_rows']);
 
-function tableNamed(name: string): MovedTable {
-  const table = backupTables.find((one) => one.name === name);
+function tableNamed(name: string): KeptTable {
+  const table = otherTables.find((one) => one.name === name);
   if (table === undefined) throw new Error(`there is no table ${name}`);
   return table;
 }
@@ -444,12 +447,12 @@ export const evidenceTables: ReadonlySet<string> = new Set([
   'evidence_checkpoints',
   'evidence_tiles',
 ]);
-const isLast = ({ name }: MovedTable): boolean => name === 'organizations';
+const isLast = ({ name }: KeptTable): boolean => name === 'organizations';
 export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;
 
 /** How many events each organization has of a scope, and a hash of all that is in them: rows as `CountRow` has them. */
 export function countsQuery({ where }: Scope, columns: readonly string[]): string {
-  const hash = markOf({ ...eventsTable, columns }, 'content');
+  const hash = hashOf(columns);
   // Within, names that no column has: an alias takes the place of a column.
   return `SELECT toString(org_id) AS organization, toFloat64(row_count) AS events, toString(row_hash) AS hash
     FROM (SELECT org AS org_id, count() AS row_count, ${hash} AS row_hash FROM events WHERE ${where} GROUP BY org)`;

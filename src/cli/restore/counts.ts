@@ -4,7 +4,7 @@ import type { CountRow, Manifest, StoredMonth } from '../backup/manifest.ts';
 import type { Place } from '../backup/place.ts';
 import { countsQuery } from '../backup/take.ts';
 import { limits } from '../limits.ts';
-import { reading } from '../migrate-data/slices.ts';
+import { reading } from '../backup/slices.ts';
 import type { Session } from '../session.ts';
 
 /** Events of an organization and month that are not in the table as the backup has them. */

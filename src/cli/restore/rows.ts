@@ -1,3 +1,4 @@
+import { eventColumns } from '../../base/event-columns.ts';
 import { Problem } from '../../base/problem.ts';
 import { segmentName, segmentOfName } from '../../ingest/segment.ts';
 import type { Settings } from '../../storage/storage.ts';
@@ -6,13 +7,26 @@ import { newIn } from '../backup/snapshot.ts';
 import type { Manifest, StoredMonth, StoredTable } from '../backup/manifest.ts';
 import type { Place } from '../backup/place.ts';
 import { limits } from '../limits.ts';
-import { insertSettings, structureOf } from '../migrate-data/copy.ts';
-import { patiently } from '../migrate-data/patience.ts';
-import { reading, type Scope, within } from '../migrate-data/slices.ts';
-import { backupTables, eventsTable } from '../migrate-data/tables.ts';
+import { reading, type Scope, within } from '../backup/slices.ts';
+import { eventsTable, otherTables } from '../backup/tables.ts';
 import type { Session } from '../session.ts';
+import { patiently } from './patience.ts';
 
-const unpacked: Settings = { ...insertSettings, decompress: 1 };
+/** A slice is one part, or a few where its events are large. */
+const unpacked: Settings = {
+  max_insert_threads: 1,
+  min_insert_block_size_rows: 131_072,
+  min_insert_block_size_bytes: 134_217_728,
+  decompress: 1,
+};
+
+/** Columns of the table of events as `input()` wants them. */
+function structureOf(columns: readonly string[]): string {
+  return Object.entries(eventColumns)
+    .filter(([name]) => columns.includes(name))
+    .map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`)
+    .join(', ');
+}
 
 /** Puts rows of backups, which are of known tables, into an engine. What is there already is seen from its table, so a run that was killed can be repeated. */
 export class RowRestore {
@@ -33,9 +47,9 @@ export class RowRestore {
   async endEarlier(): Promise<void> {
     const settings = {
       replace_running_query: 1,
-      replace_running_query_max_wait_ms: limits.moveInsertEndMsMax,
+      replace_running_query_max_wait_ms: limits.restoreInsertEndMsMax,
     };
-    const options = { queryId: this.#queryId, settings, timeoutMs: limits.moveQueryMsMax };
+    const options = { queryId: this.#queryId, settings, timeoutMs: limits.backupQueryMsMax };
     await this.#session.storage.rows('SELECT 1', {}, options);
   }
 
@@ -48,7 +62,7 @@ export class RowRestore {
     const added = newIn(manifest.snapshot, base?.snapshot);
     for (const month of manifest.months)
       for (const slice of month.slices) {
-        const scope = within(eventsTable, scopeIn(month, added), slice);
+        const scope = within(scopeIn(month, added), slice);
         await patiently((attempt) => this.#slice(manifest, scope, slice, this.#isFresh && attempt === 0));
         onRows(slice.events);
       }
@@ -87,7 +101,7 @@ export class RowRestore {
     body: AsyncIterable<Uint8Array>,
     parameters: Readonly<Record<string, unknown>>,
   ): Promise<void> {
-    const options = { queryId: this.#queryId, settings: unpacked, timeoutMs: limits.moveQueryMsMax };
+    const options = { queryId: this.#queryId, settings: unpacked, timeoutMs: limits.backupQueryMsMax };
     let failure: unknown;
     async function* pieces(): AsyncGenerator<Uint8Array, void, undefined> {
       try {
@@ -131,7 +145,7 @@ export function requireKnown({ columns, tables, log }: Manifest): void {
     if (segmentOfName(segmentName(number)) !== number)
       throw new Problem('conflict', `the backup has a segment that no log has: ${JSON.stringify(number)}`);
   for (const { name, columns: stored } of [{ ...eventsTable, columns }, ...tables]) {
-    const known = [eventsTable, ...backupTables].find((one) => one.name === name)?.columns ?? [];
+    const known = [eventsTable, ...otherTables].find((one) => one.name === name)?.columns ?? [];
     const other = stored.find((column) => !known.includes(column));
     if (other !== undefined)
       throw new Problem(

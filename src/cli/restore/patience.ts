@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineError } from '../../base/engine-error.ts';
-import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
 
 /**
@@ -17,24 +16,14 @@ function isPassing(error: unknown): boolean {
 /** Does the work again, after a growing pause, for as long as an engine that is away may take to come back. */
 export async function patiently<T>(work: (attempt: number) => Promise<T>): Promise<T> {
   const begun = performance.now();
-  let delayMs: number = limits.moveRetryDelayMsMin;
+  let delayMs: number = limits.restoreRetryDelayMsMin;
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await work(attempt);
     } catch (error) {
-      if (!isPassing(error) || performance.now() - begun > limits.moveRetryMsMax) throw error;
+      if (!isPassing(error) || performance.now() - begun > limits.restoreRetryMsMax) throw error;
     }
     await sleep(delayMs);
-    delayMs = Math.min(delayMs * 2, limits.moveRetryDelayMsMax);
+    delayMs = Math.min(delayMs * 2, limits.restoreRetryDelayMsMax);
   }
-}
-
-/** A storage whose small results are asked for again; a copy of rows that was cut short must be looked at first. */
-export function patientStorage(storage: Storage): Storage {
-  return {
-    ...storage,
-    rows: (...args) => patiently(() => storage.rows(...args)),
-    readRows: (...args) => patiently(() => storage.readRows(...args)),
-    command: (...args) => patiently(() => storage.command(...args)),
-  };
 }

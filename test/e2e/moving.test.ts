@@ -1,0 +1,105 @@
+import { strict as assert } from 'node:assert';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { neededGrants } from '../../src/storage/rights.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { call, eventually, pageOf } from '../support/http.ts';
+import { KeptService } from '../support/kept-service.ts';
+import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
+import {
+  createTenant,
+  printed,
+  runCliHere,
+  startServer,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+import { backUp, follow, Producer } from './backup-support.ts';
+
+/** From the embedded engine to a ClickHouse server whose user has the rights of docs/configure.md, as docs/moving.md says. */
+const evidence = { EVIDENCE_INTERVAL: '200ms' };
+const service = new KeptService({ ...evidence, CLICKHOUSE_URL: undefined });
+let root: string;
+let engine: PlainEngine;
+let moved: TestServer | undefined;
+before(async () => {
+  root = await temporaryDirectory();
+  const grants = neededGrants('audit', 'audit');
+  [engine] = await Promise.all([startPlainEngine({ databases: ['audit'], grants }), service.start()]);
+});
+after(async () => {
+  await moved?.stop();
+  await service.end();
+  await engine?.stop();
+  if (root !== undefined) await removeDirectory(root);
+});
+
+interface Restored {
+  readonly healthy: boolean;
+  readonly notes: readonly string[];
+}
+
+/** What readers see of the events of the producer, all pages together, but for the moment of the question. */
+async function seen({ server, key }: Tenant): Promise<{ total: number; texts: string[] }> {
+  const texts: string[] = [];
+  for (;;) {
+    const query = new URLSearchParams({
+      limit: '150',
+      offset: String(texts.length),
+      endTime: '2024-12-31T00:00:00Z',
+    });
+    const answer = await call(`${server.url}/api/v1/audit?${query.toString()}`, {
+      headers: { 'x-api-key': key },
+    });
+    const { data, meta } = pageOf(answer);
+    texts.push(...data.map((event) => JSON.stringify(event).replace(/"logged_time":\d+/, '')));
+    if (texts.length >= meta.total || data.length === 0) return { total: meta.total, texts };
+  }
+}
+
+async function checkpointOf({ server, key }: Tenant, size: number): Promise<string> {
+  return eventually('a checkpoint of all events', async () => {
+    const headers = { 'x-api-key': key };
+    const { text } = await call(`${server.url}/api/v1/audit/evidence/checkpoint`, { headers });
+    return Number(text.split('\n')[1]) >= size ? text : undefined;
+  });
+}
+
+test('a service is moved to a ClickHouse server, with order, cursors, evidence and counts', async () => {
+  const place = join(root, 'move');
+  const tenant = await createTenant(service.server, 'acme');
+  const producer = new Producer(tenant);
+  await producer.begin(200);
+  await backUp(service.dataDir, place);
+  const { cursor, numbers: first } = await follow(tenant);
+  await producer.until(producer.acknowledged + 200);
+  await producer.stop();
+  await eventually('all events', async () =>
+    (await seen(tenant)).total === producer.acknowledged ? true : undefined,
+  );
+  const [before, order] = [await seen(tenant), await follow(tenant)];
+  const checkpoint = join(root, 'checkpoint');
+  await writeFile(checkpoint, await checkpointOf(tenant, order.events.length));
+  assert.equal(await service.server.stop(), 0);
+  assert.equal((await backUp(service.dataDir, place)).log_events, 0);
+
+  const target = { dataDir: join(root, 'moved'), env: { ...engine.env, ...evidence } };
+  const restored = printed(await runCliHere(['restore', '--from', place, '--json'], target)) as Restored;
+  assert.deepEqual([restored.healthy, restored.notes], [true, []]);
+  moved = await startServer(target);
+  const there = tenant.with({ server: moved });
+
+  assert.deepEqual(await seen(there), before);
+  const later = await follow(there, cursor);
+  assert.deepEqual([...first, ...later.numbers], order.numbers);
+  // What was answered is answered again, and nothing is stored twice; what is new comes behind.
+  await producer.send(0, there);
+  assert.deepEqual(await seen(there), before);
+  const verified = await runCliHere(
+    ['verify', '--org', 'acme', '--checkpoint', checkpoint, '--json'],
+    target,
+  );
+  assert.equal(verified.code, 0, verified.stdout + verified.stderr);
+  assert.ok((printed(verified) as { covered: number }).covered >= order.events.length);
+});
