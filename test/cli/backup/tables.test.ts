@@ -8,10 +8,11 @@ before(async () => {
   engine = await sharedEngine();
 });
 
+// What the engine makes of other columns, a restored one makes anew.
 test('each table is in a backup with all its columns, or is left behind with a reason', async () => {
   const rows = await engine.storage.rows<{ table: string; columns: string[] }>(
     `SELECT table, groupArray(name) AS columns FROM system.columns
-     WHERE database = currentDatabase() AND table IN
+     WHERE database = currentDatabase() AND default_kind != 'MATERIALIZED' AND table IN
        (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')
      GROUP BY table`,
   );
