@@ -37,19 +37,27 @@ export interface Drawable {
  * What each run can do differs: some things not at all, some more often. Two that hide each other's faults are apart in
  * some runs, and two that must meet often do so in others (swarm testing).
  */
-function swarmOf<T extends Drawable>(draw: Draw, all: readonly T[]): readonly T[] {
-  return all.map((one) => ({ ...one, weight: one.weight * draw.pick([0, 0.5, 1, 1, 2, 4]) }));
+function swarmOf<T extends Drawable>(draw: Draw, all: readonly T[], areChosen: boolean): readonly T[] {
+  const factors = areChosen ? [0.5, 1, 1, 2] : [0, 0.5, 1, 1, 2, 4];
+  return all.map((one) => ({ ...one, weight: one.weight * draw.pick(factors) }));
 }
 
 const shareOfAlone = 0.2;
 const shareOfFaults = 0.35;
 
-export function planOf(seed: number, roundCount: number, all: readonly Drawable[]): Plan {
+/** `areChosen`: somebody has named the operations, so none is left out. */
+export function planOf(
+  seed: number,
+  roundCount: number,
+  all: readonly Drawable[],
+  areChosen: boolean = false,
+): Plan {
   const draw = new Draw(seed);
   const kinds = (kind: Drawable['kind']) =>
     swarmOf(
       draw,
       all.filter((one) => one.kind === kind),
+      areChosen,
     );
   const [actors, faults, alone] = [kinds('actor'), kinds('fault'), kinds('alone')];
   const step = (list: readonly Drawable[]): Step => ({

@@ -71,7 +71,7 @@ async function find(
   let seed = values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed);
   for (; performance.now() - began < msMax; seed++) {
     const plan = {
-      ...planOf(seed, limits.roundsDefault, drawn),
+      ...planOf(seed, limits.roundsDefault, drawn, fault.only !== undefined),
       ...(fault.toleratesFailures && { toleratesFailures: true }),
     };
     const lines: string[] = [];

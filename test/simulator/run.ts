@@ -49,7 +49,7 @@ async function* plans(): AsyncGenerator<Plan> {
   if (values.plan !== undefined) return yield JSON.parse(await readFile(values.plan, 'utf8')) as Plan;
   const rounds = numberOf('steps', values.steps);
   const first = values.seed === undefined ? Math.floor(Math.random() * 1e6) : numberOf('seed', values.seed);
-  for (let seed = first; ; seed++) yield planOf(seed, rounds, chosen());
+  for (let seed = first; ; seed++) yield planOf(seed, rounds, chosen(), values.only.length > 0);
 }
 
 async function report(plan: Plan, { failure, played }: Outcome): Promise<void> {
