@@ -104,8 +104,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     edits: [
       {
         file: 'src/read/page.ts',
-        find: '    if (whole !== undefined) return whole;\n    const page = {\n      organization,\n      where: where.sql,\n      start,\n      parameters,\n      options: { settings: plan, signal },',
-        put: '    if (whole !== undefined) return whole;\n    if (settings !== undefined) throw new Error("too large");\n    const page = {\n      organization,\n      where: where.sql,\n      start,\n      parameters,\n      options: { settings: plan, signal },',
+        find: "    if (whole !== undefined) return { ...whole, ...meta.told() };\n    const page = {\n      ...slicedOf(organization, place, signal),\n      columns: 'ocsf',",
+        put: '    if (whole !== undefined) return { ...whole, ...meta.told() };\n    if (settings !== undefined) throw new Error("too large");\n    const page = {\n      ...slicedOf(organization, place, signal),\n      columns: \'ocsf\',',
       },
       {
         file: 'src/read/limits.ts',
@@ -176,8 +176,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     edits: [
       {
         file: 'src/base/clock-trust.ts',
-        find: 'const isJump = wall - certain > limits.clockStepMsMax;',
-        put: 'const isJump = wall - certain > limits.clockStepMsMax * 1_000_000;',
+        find: 'const isTaken = stepMs > 0 && stepMs <= this.#aheadMsMax;',
+        put: 'const isTaken = stepMs > 0;',
       },
     ],
   },
