@@ -57,6 +57,8 @@ export async function hashesAfter(
   organization: string,
   events: readonly ReplacedEvent[],
 ): Promise<ReadonlyMap<string, string>> {
+  // Lists of nothing have no type.
+  if (events.length === 0) return new Map();
   const replaced = replacements(events);
   const names = replaced.map(([column]) => column).join(', ');
   const values = replaced.map(([column, value]) => `${value} AS ${column}`).join(', ');
