@@ -189,7 +189,7 @@ test('steps of less than a day add up to a day and the time that has passed besi
     wallMs += dayMs * 0.96;
     trust = await restarted(trust);
   }
-  assert.ok(trust.aheadMs() > 38 * dayMs);
+  assert.ok(trust.aheadMs() > 37 * dayMs);
   trust.holdBack(true);
   assert.ok(trust.doubt());
 });
