@@ -1065,7 +1065,7 @@ export interface Schemas {
   };
   /** What `verify` looked at and found. */
   readonly CliVerification: {
-    /** Nothing contradicts what was signed. `confirm` may still name something, and then the command ends with 3. */
+    /** Nothing contradicts what was signed. `confirm` may still name something that is not confirmed, and then the command ends with 3. */
     readonly healthy: boolean;
     readonly origin: string;
     /** Events that were looked at. */
@@ -1088,6 +1088,10 @@ export interface Schemas {
       readonly events: number;
       /** The place of the event that says so. */
       readonly position?: number;
+      /** Names the decision, however many events it has come to explain. */
+      readonly digest: string;
+      /** `--confirmed` has named it. */
+      readonly confirmed: boolean;
     })[];
     readonly notes: readonly (string)[];
   };

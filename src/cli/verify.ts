@@ -11,10 +11,12 @@ import { verifyFile } from './verify/file.ts';
 import { readable } from './verify/checkpoints.ts';
 import { asProof, verifyProof } from './verify/proof.ts';
 import { Unconfirmed } from './unconfirmed.ts';
+import { type Confirmable, confirmedDigests, withConfirmed } from './verify/confirmed.ts';
 import type { Report } from './verify/report.ts';
 
 interface VerifyOptions extends EngineOptions {
   readonly org?: string;
+  readonly confirmed?: readonly string[];
   readonly json?: true;
 }
 
@@ -44,25 +46,29 @@ async function examine(deps: CliDeps, file: string | undefined, options: VerifyO
   return verifyProof(proof, options);
 }
 
-function verdictOf({ findings, confirm }: Report): string {
+function verdictOf({ findings, confirm }: Confirmable): string {
   if (findings.length > 0) return 'NOT AS SIGNED';
-  return confirm.length > 0 ? 'AS SIGNED, AND NEEDS YOUR CONFIRMATION' : 'ok';
+  return confirm.some(({ confirmed }) => !confirmed) ? 'AS SIGNED, AND NEEDS YOUR CONFIRMATION' : 'ok';
 }
 
-function textOf(report: Report): string {
+function textOf(report: Confirmable): string {
   const { origin, events, covered, findings, confirm, notes } = report;
   const lines = [`${verdictOf(report)}: ${events} events of ${origin}, checkpoints cover ${covered}`];
   lines.push(...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`));
-  lines.push(...confirm.map(({ detail }) => `  needs your confirmation: ${detail}`));
+  for (const { detail, digest, confirmed } of confirm)
+    lines.push(
+      `  ${confirmed ? 'confirmed' : 'needs your confirmation'}: ${detail}; its digest is ${digest}`,
+    );
   return [...lines, ...notes.map((note) => `  note: ${note}`)].join('\n');
 }
 
 async function verify(deps: CliDeps, file: string | undefined, options: VerifyOptions): Promise<void> {
-  const report = await examine(deps, file, options);
+  const confirmed = await confirmedDigests(options.confirmed);
+  const report = withConfirmed(await examine(deps, file, options), confirmed);
   const healthy = report.findings.length === 0;
   print(deps, options, 'CliVerification', { healthy, ...report }, textOf(report));
   if (!healthy) throw new Error('the events are not as they were signed for: see above');
-  if (report.confirm.length > 0)
+  if (report.confirm.some((one) => !one.confirmed))
     throw new Unconfirmed(
       'nothing contradicts what was signed; whether what is named above was to be, only you can tell',
     );
@@ -74,7 +80,7 @@ Exit codes:
   1  not as signed, or not verified
   2  wrong usage
   3  as signed, and needs your confirmation: a policy of retention or an erasure explains what is
-     gone or changed, or a file is older than a kept checkpoint`;
+     gone or changed, or a file is older than a kept checkpoint, and --confirmed does not name it`;
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
@@ -101,6 +107,11 @@ export function registerVerify(program: Command, deps: CliDeps): void {
       'copy of the tree (EVIDENCE_DIR, or what is in it of the organization), to hold each event against',
     )
     .option(...fullSpeedRow)
+    .option(
+      '--confirmed <digest>',
+      'a decision that was to be, by the digest that is printed with it, or a file of digests, one a line; may be repeated',
+      collect,
+    )
     .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)
     .option('--json', 'print JSON')
     .addHelpText('after', exitCodesText)

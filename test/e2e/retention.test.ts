@@ -17,7 +17,12 @@ interface Verification {
   readonly healthy: boolean;
   readonly covered: number;
   readonly findings: readonly { readonly kind: string; readonly detail: string }[];
-  readonly confirm: readonly { readonly kind: string; readonly detail: string; readonly events: number }[];
+  readonly confirm: readonly {
+    readonly kind: string;
+    readonly detail: string;
+    readonly events: number;
+    readonly digest: string;
+  }[];
   readonly notes: readonly string[];
   readonly code: number | null;
 }
@@ -137,6 +142,26 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
     [good.findings, good.confirm.map(({ kind, events }) => [kind, events])],
     [[], [['retention', 5]]],
   );
+  // Who has recognized the decision says so once, of the engine and of files.
+  const digest = good.confirm[0]?.digest ?? '';
+  assert.equal(confirm[0]?.digest, digest);
+  const list = join(service.dataDir, 'confirmed');
+  writeFileSync(list, `${digest} ours\n`);
+  for (const given of [digest, list]) {
+    const known = await service.server.cliHere([...args.slice(0, -1), '--confirmed', given]);
+    assert.deepEqual(
+      [known.code, /^ok: [^]*\n  confirmed: 5 events/.test(known.stdout)],
+      [0, true],
+      known.stdout,
+    );
+  }
+  const other = await service.server.cliHere([
+    ...args,
+    '--confirmed',
+    digest.replace(/^./, (c) => (c === '0' ? '1' : '0')),
+  ]);
+  assert.equal(other.code, 3);
+
   writeFileSync(file, readFileSync(file, 'utf8').replace(/\\"days\\":30/, '\\"days\\":3'));
   const forged = JSON.parse((await service.server.cliHere(args)).stdout) as Verification;
   assert.match(
@@ -169,6 +194,12 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   await untilStored(again, 5);
   const events = await healthy(slug);
   assert.match(events.confirm.at(-1)?.detail ?? '', /^10 events are gone by the retention of 5 days/);
+  const later = await service.server.cliHere(['verify', '--org', slug, '--confirmed', list]);
+  assert.deepEqual(
+    [later.code, /^AS SIGNED, AND NEEDS/.test(later.stdout)],
+    [3, true],
+    'a later decision is another one',
+  );
   const ready = JSON.parse((await call(`${server.url}/readyz`)).text) as {
     checks: { nothing_damaged: boolean };
   };

@@ -89,8 +89,9 @@ const fromHex = (text: string): Buffer => Buffer.concat([Buffer.from(text, 'hex'
 
 /** How many events were changed, and which event says so: whoever reads a report sees one that nobody has made. */
 export function explainedByErasures(history: ErasureHistory): Report['confirm'] {
-  return history.erased.map(({ erasure: { pseudonym, position }, events }) => {
+  return history.erased.map(({ erasure: { pseudonym, seq, position, list }, events }) => {
     const detail = `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`;
-    return { kind: 'erasure', events, position, detail };
+    const decision = [String(seq), pseudonym, Buffer.from(sha256(list)).toString('hex')];
+    return { kind: 'erasure', events, position, detail, decision };
   });
 }

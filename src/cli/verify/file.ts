@@ -283,7 +283,7 @@ function olderThanKept({ covered, newer }: Checkpoints): Report['confirm'] {
   if (newer === undefined) return [];
   const events = newer - covered;
   const detail = `the file ends with its checkpoint of ${covered} events, and a kept one covers ${newer}: the file is older, and does not have the ${events} after it; that the newer one continues it, …/evidence/proof?older=${covered}&size=${newer} proves`;
-  return [{ kind: 'older', events, detail }];
+  return [{ kind: 'older', events, detail, decision: [String(covered), String(newer)] }];
 }
 
 const isNoErasure = (line: Buffer): boolean => readErasureLine(line) === undefined;

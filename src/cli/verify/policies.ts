@@ -91,6 +91,7 @@ export function explainedBy(history: PolicyHistory, policies: readonly PlacedEve
     const position = policies.find(({ seq }) => seq === ending.seq)?.position ?? 0;
     const since = formatMicros(ending.recordedMicros);
     const detail = `${events} events are gone by the retention of ${ending.days} days, which held from ${since} on (the event at place ${position})`;
-    return [{ kind: 'retention', events, position, detail }];
+    const decision = [String(ending.seq), String(ending.recordedMicros), String(ending.days)];
+    return [{ kind: 'retention', events, position, detail, decision }];
   });
 }

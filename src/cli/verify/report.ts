@@ -26,6 +26,8 @@ interface Confirmation {
   readonly events: number;
   /** Where in the tree the event stands that says so. */
   readonly position?: number;
+  /** What makes it this decision and no other, beside kind and place. */
+  readonly decision: readonly string[];
 }
 
 /** What was verified, and what was found. */
