@@ -11,6 +11,7 @@ import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
+import type { LogNotes } from './log-notes.ts';
 import { takeOverLog } from './orphaned-log.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
@@ -44,6 +45,8 @@ export interface IngestOptions extends RedactionSettings {
   readonly damage: DamageReports;
   /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
   readonly keys?: KeyClaimsOptions & { readonly isShared: boolean };
+  /** What the engine knows of the log in a data directory, of a process with this instance; left out where it is not told. */
+  readonly notesOf?: (dataDir: string, instance?: string) => LogNotes;
   directory(): SharedDirectory;
 }
 
@@ -103,8 +106,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const keys = { idempotency, claims: shared };
   const own = new OwnEventRecorder({ settings: options, wal, arrivals, ...outcomes });
   const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
-  showLog(wal, batcher);
-  show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => options.walBytesMax);
+  showLog(wal, batcher, options.walBytesMax);
   showWorkers(pools);
   show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
@@ -115,7 +117,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
     raise: (segment) => wal.raise(segment),
     async takeOver(left, instance, signal) {
-      if (!(await takeOverLog({ ...options, dataDir: left, idempotency }, signal))) return false;
+      const of = { dataDir: left, notes: options.notesOf?.(left, instance) };
+      if (!(await takeOverLog({ ...options, ...of, idempotency }, signal))) return false;
       await claims?.resolve(instance, (id) => idempotency.entry(id));
       await shared?.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
       return true;
@@ -159,7 +162,16 @@ async function openLog(options: IngestOptions): Promise<Wal> {
   const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, above = 0, damage } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
   const bounds = { segmentBytes, bytesMax: walBytesMax, keepFreeBytes };
-  return Wal.open({ files, log, ...bounds, writer, above, nowMs: Date.now, damage });
+  return Wal.open({
+    files,
+    log,
+    ...bounds,
+    writer,
+    above,
+    nowMs: Date.now,
+    damage,
+    notes: options.notesOf?.(dataDir),
+  });
 }
 
 /** The answers of requests whose events have not reached the engine are in the log alone. */
@@ -216,7 +228,8 @@ function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepte
 }
 
 /** Metrics of the log and of what waits in it. */
-function showLog(wal: Wal, batcher: Batcher): void {
+function showLog(wal: Wal, batcher: Batcher, bytesMax: number): void {
+  show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => bytesMax);
   const lag = 'How long the oldest acknowledged event that is not in the engine has waited';
   show('auditlog_wal_bytes', 'Bytes in the write-ahead log', () => wal.bytes());
   show('auditlog_ingest_lag_seconds', lag, () => wal.waitingMs() / 1000);

@@ -111,6 +111,8 @@ export const limits = {
   walManifestSegmentsMax: 4_096,
   /** So late is noted beside the log what has changed in it. */
   walHeadMsMax: 100,
+  /** So late, and so often at most, in the engine how far the log has come. */
+  logNoteMs: 5_000,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */

@@ -6,6 +6,7 @@ import { Batcher } from './batcher.ts';
 import { headFile, openLogFiles, segmentsIn } from './files.ts';
 import type { Idempotency } from './idempotency.ts';
 import { limits } from './limits.ts';
+import type { LogNotes } from './log-notes.ts';
 import type { DamageReports } from './recovery.ts';
 import { segmentOfName } from './segment.ts';
 import { Wal } from './wal.ts';
@@ -19,6 +20,8 @@ export interface OrphanedLogDeps {
   readonly segmentBytes: number;
   /** Of this process: it remembers from now on what the other one has answered. */
   readonly idempotency: Idempotency;
+  /** What the engine knows of the other one's log. */
+  readonly notes?: LogNotes | undefined;
 }
 
 const sentFolder = 'wal.sent';
@@ -40,11 +43,11 @@ export async function newestSegmentOf(dataDirs: readonly string[]): Promise<numb
  * evidence of damage stay.
  */
 export async function takeOverLog(deps: OrphanedLogDeps, signal: AbortSignal): Promise<boolean> {
-  const { dataDir, log, sink, damage, segmentBytes, idempotency } = deps;
+  const { dataDir, log, sink, damage, segmentBytes, idempotency, notes } = deps;
   const files = await openLogFiles(join(dataDir, 'wal'));
   // Nothing is appended here, so neither size nor writer of a new segment counts.
   const bounds = { segmentBytes, bytesMax: Number.POSITIVE_INFINITY, writer: 0 };
-  const wal = await Wal.open({ files, log, ...bounds, nowMs: Date.now, damage });
+  const wal = await Wal.open({ files, log, ...bounds, nowMs: Date.now, damage, notes });
   const segments = wal.sealed().length;
   if (segments > 0)
     log.info({ dataDir, segments }, 'sending what a process that is gone has left in its log');

@@ -3,6 +3,7 @@ import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { LogFiles } from './files.ts';
 import { decodeHead, type Head } from './log-head.ts';
+import type { LogNote } from './log-notes.ts';
 import type { Manifest, ManifestEntry } from './manifest.ts';
 import type { SealedSegment } from './sealed-segments.ts';
 import {
@@ -37,6 +38,8 @@ export interface RecoveryDeps {
   readonly files: LogFiles;
   readonly log: Logger;
   readonly damage: DamageReports;
+  /** What the engine knows of this log. */
+  readonly noted?: (LogNote & { readonly notedAt: string }) | undefined;
 }
 
 interface Found {
@@ -74,13 +77,16 @@ export class Recovery {
     if (head?.isClosed === false && !needed.has(head.newest) && numbers.every((one) => one < head.newest))
       missed.push({ number: head.newest, rows: 0, isOpen: true });
     await this.#reportMissing(missed, new Set(found.map(({ number }) => number)));
+    const { noted } = this.#deps;
+    if (head === undefined && noted?.isOpen === true && numbers.every((one) => one < noted.newest))
+      await this.#reportGone(noted);
     await this.#reportKept();
     return {
       segments: this.#segments,
       empty: this.#empty,
       highest: [...numbers, ...needed.keys()].reduce(
         (most, number) => Math.max(most, number),
-        head?.newest ?? 0,
+        Math.max(head?.newest ?? 0, noted?.newest ?? 0),
       ),
       manifestVersion: manifest?.version ?? 0,
     };
@@ -187,6 +193,18 @@ export class Recovery {
     }
   }
 
+  /** Neither the folder nor the head has what the engine knows to have been there; told once, as a missing segment is. */
+  async #reportGone({ newest, waiting, notedAt }: NonNullable<RecoveryDeps['noted']>): Promise<void> {
+    const { log } = this.#deps;
+    const names = new Set(await this.#deps.files.list());
+    if (evidenceKinds.some((kind) => names.has(evidenceName(newest, kind)))) return;
+    const words =
+      'the log is gone up to a segment that the engine knows of: those of its events are lost that the engine has not got';
+    log.error({ segment: newest, waitingSegments: waiting, notedAt }, words);
+    const detail = `the log is gone up to this segment: ${waiting} segments waited for the engine at ${notedAt}; what came later is not known`;
+    await keepInMind(newest, detail, this.#deps);
+  }
+
   /** What earlier runs quarantined stays known until somebody takes the files away. */
   async #reportKept(): Promise<void> {
     for (const name of await this.#deps.files.list()) {
@@ -211,11 +229,19 @@ interface Missed {
 /** Tells of a segment whose file is gone, and leaves a file that says so. */
 export async function noteMissing(
   { number, rows, isOpen = false }: Missed,
-  { files, log, damage }: RecoveryDeps,
+  deps: Pick<RecoveryDeps, 'files' | 'log' | 'damage'>,
 ): Promise<void> {
   const words = 'a segment of the log is missing: those of its events are lost that the engine has not got';
-  log.error({ segment: number, [isOpen ? 'rowsWrittenAtLeast' : 'rowsWritten']: rows }, words);
-  const detail = `the file of ${isOpen ? 'at least ' : ''}${rows} events is missing`;
+  deps.log.error({ segment: number, [isOpen ? 'rowsWrittenAtLeast' : 'rowsWritten']: rows }, words);
+  await keepInMind(number, `the file of ${isOpen ? 'at least ' : ''}${rows} events is missing`, deps);
+}
+
+/** Reports a loss, and leaves a file that says so. */
+async function keepInMind(
+  number: number,
+  detail: string,
+  { files, damage }: Pick<RecoveryDeps, 'files' | 'damage'>,
+): Promise<void> {
   damage.report({ kind: 'log_segment', id: String(number), detail });
   const file = await files.create(evidenceName(number, 'missing'));
   try {

@@ -6,6 +6,7 @@ import { type Append, framesBytesMax, GroupCommit, rowsOf } from './group-commit
 import { type LargeAppend, LargeSegments } from './large-segments.ts';
 import { limits } from './limits.ts';
 import { LogHead } from './log-head.ts';
+import { LogNoting, type LogNotes, type LogProgress } from './log-notes.ts';
 import { LogRoom } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
@@ -33,6 +34,8 @@ export interface WalOptions {
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
   readonly passedMs?: () => number;
   readonly damage: DamageReports;
+  /** What the engine knows of this log. */
+  readonly notes?: LogNotes | undefined;
 }
 
 /**
@@ -69,6 +72,9 @@ export class Wal {
   #sealing: Promise<void> | undefined;
   /** No number that is taken from now on is this or below. */
   #highest: number;
+  /** The newest that has taken events, or was the first to be open. */
+  #newestTaken = 0;
+  #noting: LogNoting | undefined;
   #isClosed = false;
   #started = (): void => {};
 
@@ -99,11 +105,19 @@ export class Wal {
 
   /** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
   static async open(options: WalOptions): Promise<Wal> {
-    const recovered = await new Recovery(options).run();
+    const noted = await options.notes?.read().catch((error: unknown) => {
+      // A damaged table is no reason not to start.
+      options.log.warn(errorFacts(error), 'what the engine knows of the log cannot be read');
+      return undefined;
+    });
+    const recovered = await new Recovery({ ...options, noted }).run();
     const wal = new Wal(options, recovered);
     await wal.#room.look();
     await wal.#beginFirst();
+    wal.#newestTaken = Math.max(recovered.highest, wal.#rotation.open?.number ?? 0);
     await wal.#files.removed();
+    const { notes, log } = options;
+    wal.#noting = notes && (await LogNoting.begin(notes, () => wal.#progress(), log));
     return wal;
   }
 
@@ -240,9 +254,19 @@ export class Wal {
     await this.#large.idle();
     await this.#sealing?.catch(() => undefined);
     await this.#commits.idle();
+    await this.#noting?.stop();
     await this.#files.removed();
     await this.#head.close();
     await this.#rotation.close();
+  }
+
+  /** How far it has come: to a segment whose file, or a newer one, is there until nothing more is to be sent. */
+  #progress(): LogProgress {
+    const { open } = this.#rotation;
+    const numbers = this.#sealed.list.map(({ number }) => number);
+    if (open?.isEmpty === false) numbers.push(open.number);
+    this.#newestTaken = Math.max(this.#newestTaken, ...numbers);
+    return { newest: this.#newestTaken, waiting: numbers.length };
   }
 
   #waitingBytes(): number {

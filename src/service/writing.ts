@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { relative } from 'node:path';
 import { logDirectories } from '../config/log-directories.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { IngestOrder } from '../ingest/ingest-order.ts';
@@ -11,6 +12,7 @@ import { createSegmentInsert, storedRowsOf } from '../storage/insert.ts';
 import { FeedWatch } from '../storage/feed-watch.ts';
 import { KeyTable } from '../storage/key-table.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
+import { LogTable } from '../storage/log-table.ts';
 import { WriterRegistry } from '../storage/writer-registry.ts';
 import { instanceOf, isNamed, type ServiceStorage } from '../storage/open-storage.ts';
 import { otherCommands } from '../storage/other-writers.ts';
@@ -48,6 +50,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
       log,
       isShared: stored.instance !== undefined,
     },
+    notesOf: await logTables(base, stored),
     directory: () => organizations.shared(),
   });
   base.stops.add(() => ingest.close());
@@ -77,6 +80,14 @@ async function join(
   const newest = await newestSegmentOf(await logDirectories(config.dataDir));
   const low = (await lowestSegmentIn(dataDir)) ?? newest;
   return WriterRegistry.joinOwn(options, { writer: place.number - 1, low });
+}
+
+/** The embedded engine goes with DATA_DIR and knows its logs by their folders, a ClickHouse server by the processes. */
+async function logTables({ config, dataDir }: Base, { storage, isOwnEngine }: ServiceStorage) {
+  // Read anew: a server that was fenced has another one by now.
+  const own = isOwnEngine ? '' : await instanceOf(dataDir);
+  return (directory: string, instance = own): LogTable =>
+    new LogTable(storage, isOwnEngine ? relative(config.dataDir, directory) : instance);
 }
 
 /** Of a server that was fenced: nobody waits for what is in its log where it is. */

@@ -3,6 +3,8 @@ export const limits = {
   /** Memory of grouping or sorting a read, above which the engine goes on on the disk. */
   readSpillBytes: 128 * 1024 * 1024,
   readMemoryBytesMax: 768 * 1024 * 1024,
+  /** How far a log has come is told a little later where this takes longer. */
+  logNoteMsMax: 2_000,
   /** Processes that share an engine publish their watermarks this often, and keep their clocks this close. */
   watermarkPublishMs: 1_000,
   clockSkewMsMax: 2_000,

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkLogFolders } from '../../src/cli/doctor/damage.ts';
@@ -114,6 +114,42 @@ test('the newest segments, or all of them, taken away while the server is stoppe
   } finally {
     await server.stop();
     await engine.stop();
+    await removeDirectory(dataDir);
+  }
+});
+
+test('the log taken away with what is beside it is told by the engine, and an empty one that was put away in good order is not', async () => {
+  const dataDir = await temporaryDirectory();
+  const wal = join(dataDir, 'wal');
+  const takeAway = async (): Promise<void> => {
+    await rm(wal, { recursive: true });
+    await rm(join(dataDir, 'wal-head'));
+  };
+  let server = await startServer({ dataDir });
+  try {
+    const tenant = await createTenant(server, 'gone');
+    await tenant.record([sourceEvent(), sourceEvent()]);
+    await server.kill('SIGKILL');
+    await takeAway();
+    server = await startServer({ dataDir });
+    const gone = /the log is gone up to a segment that the engine knows of/;
+    assert.equal(server.stderrLines().filter((line) => gone.test(line)).length, 1);
+    assert.match(
+      (await call(`${server.url}/metrics`)).text,
+      /^auditlog_damage_known\{kind="log_segment"\} 1$/m,
+    );
+    assert.match((await call(`${server.url}/readyz`)).text, /log_segment/);
+    const { findings } = await checkLogFolders(dataDir);
+    assert.equal(findings.length, 1);
+    await unlink(join(wal, findings[0]?.id ?? ''));
+    await tenant.with({ server }).record([sourceEvent()]);
+    assert.equal(await server.stop(), 0);
+    await takeAway();
+    server = await startServer({ dataDir });
+    assert.equal(server.stderrLines().filter((line) => gone.test(line)).length, 0, 'it was empty');
+    assert.doesNotMatch((await call(`${server.url}/readyz`)).text, /log_segment/);
+  } finally {
+    await server.stop();
     await removeDirectory(dataDir);
   }
 });

@@ -9,6 +9,7 @@ import {
   erasureCode,
   erasureIn,
 } from '../../tlog/erasure.ts';
+import { sha256 } from '../../tlog/hash.ts';
 import { limits } from '../limits.ts';
 import { eventsInTree, hashOf, type PlacedEvent, type Statements } from './policies.ts';
 import type { Report } from './report.ts';
