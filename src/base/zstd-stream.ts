@@ -27,7 +27,7 @@ export async function* decompressZstdStream(
   chunks: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer, void, undefined> {
   await loadZstd();
-  const input = new ByteReader(chunks);
+  const input = new ChunkReader(chunks);
   const blocks = new ZstdBlocks();
   try {
     while (!(await input.isAtEnd())) {
@@ -43,7 +43,7 @@ export async function* decompressZstdStream(
 
 async function* readFrame(
   magic: Buffer,
-  input: ByteReader,
+  input: ChunkReader,
   blocks: ZstdBlocks,
 ): AsyncGenerator<Buffer, void, undefined> {
   blocks.reset();
@@ -77,7 +77,7 @@ function headerBytes(flags: number): number {
   return (hasWindow ? 1 : 0) + dictionaryBytes + sizeBytes;
 }
 
-async function skip(input: ByteReader, bytes: number): Promise<void> {
+async function skip(input: ChunkReader, bytes: number): Promise<void> {
   for (let left = bytes; left > 0; ) left -= (await input.take(Math.min(left, zstdBlockBytesMax))).length;
 }
 
@@ -86,7 +86,7 @@ function malformed(what: string): ZstdFormatError {
 }
 
 /** Bytes of chunks, by number. */
-class ByteReader {
+class ChunkReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #held: Buffer = Buffer.alloc(0);
 

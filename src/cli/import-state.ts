@@ -30,7 +30,7 @@ export interface ImportSubject {
   readonly mapping: string;
 }
 
-interface Checkpoint extends ImportPosition, ImportIdentity, ImportSubject {
+interface ImportCheckpoint extends ImportPosition, ImportIdentity, ImportSubject {
   readonly version: 1;
   /** The text was read to its end, and the service has answered for all of it. */
   readonly isWhole: boolean;
@@ -100,7 +100,8 @@ export class ImportState {
   static async open({ source, given, subject, restart }: ImportStart): Promise<ImportState> {
     const { paths, note: elsewhere } = await pathsOf(source, given, subject, restart);
     const { checkpoint, rejected } = paths;
-    const left = checkpoint === undefined || restart ? undefined : await readState<Checkpoint>(checkpoint);
+    const left =
+      checkpoint === undefined || restart ? undefined : await readState<ImportCheckpoint>(checkpoint);
     const headBytesMax = source.path === undefined ? 0 : (left?.headBytes ?? limits.importHeadBytes);
     const identity = await identityOf(source, headBytesMax);
     if (left !== undefined && left.headSha256 !== identity.headSha256)
@@ -162,7 +163,11 @@ export class ImportState {
     await this.#rejected?.sync();
     if (this.#checkpoint !== undefined) {
       const facts = { ...this.#identity, ...position, isWhole: this.#isWhole };
-      const checkpoint: Checkpoint = { version: 1, ...facts, rejectedBytes: this.#rejected?.bytes ?? 0 };
+      const checkpoint: ImportCheckpoint = {
+        version: 1,
+        ...facts,
+        rejectedBytes: this.#rejected?.bytes ?? 0,
+      };
       await replaceFile(this.#checkpoint, `${JSON.stringify(checkpoint)}\n`);
     }
     this.#saved = position;
@@ -190,7 +195,7 @@ async function pathsOf(
   const own = named(`-${createHash('sha256').update(target).digest('hex').slice(0, 8)}`);
   if ((await readState(own.checkpoint ?? '')) !== undefined) return { paths: own };
   // What cannot be read does not matter to a run that begins anew.
-  const first = await readState<Checkpoint>(named('').checkpoint ?? '').catch((error: unknown) => {
+  const first = await readState<ImportCheckpoint>(named('').checkpoint ?? '').catch((error: unknown) => {
     if (restart) return undefined;
     throw error;
   });
@@ -200,18 +205,18 @@ async function pathsOf(
 }
 
 /** A checkpoint that names no target was written before they did. */
-function isOfTarget(known: Partial<Checkpoint>, target: string): boolean {
+function isOfTarget(known: Partial<ImportCheckpoint>, target: string): boolean {
   return (known.target ?? target) === target;
 }
 
 /** Whether the run before had another mapping and recorded nothing; false: it is to be gone on with. */
-function isOfOther(left: Checkpoint, { target, mapping }: ImportSubject, checkpoint = ''): boolean {
+function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, checkpoint = ''): boolean {
   if (!isOfTarget(left, target))
     throw new Error(
       `${checkpoint} belongs to another target, ${left.target}: name another --checkpoint, ` +
         'or import from the beginning with --restart',
     );
-  const before = (left as Partial<Checkpoint>).mapping ?? mapping;
+  const before = (left as Partial<ImportCheckpoint>).mapping ?? mapping;
   if (before === mapping) return false;
   if (left.isWhole && left.accepted === 0) return true;
   throw new Error(

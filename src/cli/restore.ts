@@ -17,7 +17,7 @@ import { bytesOf, contentOf, findingsIn } from './backup/check.ts';
 import { highestOf } from './backup/snapshot.ts';
 import { chainOf, eventsInLog, type Manifest } from './backup/manifest.ts';
 import { placeOf } from './backup/open-place.ts';
-import type { Place } from './backup/place.ts';
+import type { BackupPlace } from './backup/place.ts';
 import { evidenceTables, mebibytes, secretNames } from './backup/take.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
@@ -36,7 +36,7 @@ interface RestoreOptions extends S3Options, JsonOption {
 
 /** What is restored: the newest backup of the chain, with all that it stands on. */
 interface Restore {
-  readonly place: Place;
+  readonly place: BackupPlace;
   readonly chain: readonly Manifest[];
   readonly newest: Manifest;
   /** Nothing of it is there yet. */

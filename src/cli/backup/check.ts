@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts';
 import { limits } from '../limits.ts';
 import { filesOf, type Manifest, sha256Of, type StoredFile } from './manifest.ts';
-import type { Place } from './place.ts';
+import type { BackupPlace } from './place.ts';
 
 /** A file of a backup that is not what was put there. */
 export interface BackupFinding {
@@ -11,7 +11,11 @@ export interface BackupFinding {
 }
 
 /** The bytes of a file as they were put, or what is wrong with them. */
-async function look(place: Place, id: string, file: StoredFile): Promise<Buffer | BackupFinding['kind']> {
+async function look(
+  place: BackupPlace,
+  id: string,
+  file: StoredFile,
+): Promise<Buffer | BackupFinding['kind']> {
   const content = await place.get(id, file.path);
   if (content === undefined) return 'missing';
   return content.length === file.bytes && sha256Of(content) === file.sha256 ? content : 'altered';
@@ -19,7 +23,7 @@ async function look(place: Place, id: string, file: StoredFile): Promise<Buffer 
 
 /** The content of files, each looked at before it is handed out. Rejects with a Problem that names one that is not as it was. */
 export async function* contentOf(
-  place: Place,
+  place: BackupPlace,
   id: string,
   files: readonly StoredFile[],
 ): AsyncGenerator<Buffer, void, undefined> {
@@ -33,7 +37,7 @@ export async function* contentOf(
 
 /** Holds every file of backups against what their manifests say. `onFile` hears of its bytes. */
 export async function findingsIn(
-  place: Place,
+  place: BackupPlace,
   chain: readonly Manifest[],
   onFile: (bytes: number) => void,
 ): Promise<BackupFinding[]> {

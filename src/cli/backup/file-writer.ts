@@ -1,15 +1,15 @@
 import { limits } from '../limits.ts';
 import { type Files, sha256Of, type StoredFile } from './manifest.ts';
-import type { Place } from './place.ts';
+import type { BackupPlace } from './place.ts';
 
 /** Puts the files of one backup, and counts them. */
 export class FileWriter {
-  readonly #place: Place;
+  readonly #place: BackupPlace;
   readonly #id: string;
   #count = 0;
   bytes = 0;
 
-  constructor(place: Place, id: string) {
+  constructor(place: BackupPlace, id: string) {
     this.#place = place;
     this.#id = id;
   }

@@ -4,12 +4,12 @@ import { readIfThere, replaceFile, syncDirectory } from '../../base/durable-file
 import { Problem } from '../../base/problem.ts';
 import { errorCode, fileErrorWords, isDiskFull } from '../../base/system-error.ts';
 import { limits } from '../limits.ts';
-import { latestName, type Place, requirePath } from './place.ts';
+import { latestName, type BackupPlace, requirePath } from './place.ts';
 
 const ending = '.unfinished';
 
 /** A directory with one directory a backup, which has another name until it is whole. */
-export class LocalPlace implements Place {
+export class LocalPlace implements BackupPlace {
   readonly name: string;
   readonly #made = new Set<string>();
 

@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { limits } from '../limits.ts';
 import type { Slice } from './slices.ts';
 import type { Snapshot } from './snapshot.ts';
-import type { Place } from './place.ts';
+import type { BackupPlace } from './place.ts';
 
 /** A file of a backup, its path below the backup's own. */
 export interface StoredFile {
@@ -120,7 +120,7 @@ export const eventsInLog = ({ log }: Manifest): number =>
   log.segments.reduce((sum, { rows }) => sum + rows, 0);
 
 /** The newest backup of a place, as `latest.json` says; undefined where there is none. Rejects with a Problem. */
-export async function latestOf(place: Place): Promise<Link | undefined> {
+export async function latestOf(place: BackupPlace): Promise<Link | undefined> {
   const text = await place.latest();
   if (text === undefined) return undefined;
   const { format, id, sha256 } = parse(Buffer.from(text), `${place.name}: latest.json`) as Partial<Link> & {
@@ -135,7 +135,7 @@ export async function latestOf(place: Place): Promise<Link | undefined> {
 export const latestText = (link: Link): string => `${JSON.stringify({ format: manifestFormat, ...link })}\n`;
 
 /** The manifest that a link leads to. Rejects with a Problem where it is missing, altered, or of a release that is not known. */
-async function manifestOf(place: Place, { id, sha256 }: Link): Promise<Manifest> {
+async function manifestOf(place: BackupPlace, { id, sha256 }: Link): Promise<Manifest> {
   const content = await place.get(id, manifestName);
   const what = `the backup ${id} in ${place.name}`;
   if (content === undefined) throw new Problem('conflict', `${what} is missing, or was never finished`);
@@ -146,7 +146,7 @@ async function manifestOf(place: Place, { id, sha256 }: Link): Promise<Manifest>
 }
 
 /** A backup with all that it stands on, the oldest first: `to`, else the newest in the place. Rejects with a Problem. */
-export async function chainOf(place: Place, to?: string): Promise<Manifest[]> {
+export async function chainOf(place: BackupPlace, to?: string): Promise<Manifest[]> {
   let link: Link | null | undefined = await latestOf(place);
   if (link === undefined) throw new Problem('conflict', `${place.name} has no backup that was finished`);
   const chain: Manifest[] = [];

@@ -2,7 +2,7 @@ import type { Environment } from '../../config/env.ts';
 import { wrong } from '../option.ts';
 import { defaultS3Region, s3Credentials, s3Location, type S3Options } from '../s3.ts';
 import { LocalPlace } from './local-place.ts';
-import type { Place } from './place.ts';
+import type { BackupPlace } from './place.ts';
 import { S3Place } from './s3-place.ts';
 
 /** The place that an option names: a directory, or `s3://BUCKET/PREFIX`. */
@@ -11,7 +11,7 @@ export function placeOf(
   name: string,
   { s3Endpoint: endpoint, s3Region: region = defaultS3Region }: S3Options,
   environment: Environment,
-): Place {
+): BackupPlace {
   if (text.startsWith('s3:'))
     return new S3Place({
       ...s3Location(text, name),

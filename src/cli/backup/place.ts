@@ -4,7 +4,7 @@ import { Problem } from '../../base/problem.ts';
  * Where backups are: each is a set of files under its id, and a file `latest.json` says which is the newest. A file is
  * there whole or not at all; a backup is when `finish` has returned.
  */
-export interface Place {
+export interface BackupPlace {
   /** As an operator knows it. */
   readonly name: string;
   /** Bytes that there is room for; undefined where nobody knows. */

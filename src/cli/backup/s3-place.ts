@@ -3,13 +3,13 @@ import { retryPolicy, withRetries } from '../../client/retry.ts';
 import { requestBytes } from '../../client/transport.ts';
 import { limits } from '../limits.ts';
 import { objectUrl, type S3Access, signed } from '../s3.ts';
-import { latestName, type Place, requirePath } from './place.ts';
+import { latestName, type BackupPlace, requirePath } from './place.ts';
 
 const nothing = new Uint8Array(0);
 const policy = retryPolicy({}, limits.backupRetryMsMax);
 
 /** Objects of a bucket. One is there whole or not at all, and a backup is once `latest.json` leads to it. */
-export class S3Place implements Place {
+export class S3Place implements BackupPlace {
   readonly name: string;
   readonly #access: S3Access;
 

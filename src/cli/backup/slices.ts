@@ -8,12 +8,12 @@ export interface Scope {
 }
 
 /** The key of an event, as texts. */
-type Place = readonly string[];
+type EventKey = readonly string[];
 
 /** Rows behind `after` up to and with `upto`, in the order of the key; undefined: from the first one, to the last. */
 export interface Slice {
-  readonly after: Place | undefined;
-  readonly upto: Place | undefined;
+  readonly after: EventKey | undefined;
+  readonly upto: EventKey | undefined;
 }
 
 /**
@@ -57,7 +57,7 @@ function beside(sign: '>' | '<', prefix: string, at = 0): string {
   return `(${column.name} ${sign} ${value} OR (${column.name} = ${value} AND ${rest}))`;
 }
 
-const parametersOf = (prefix: string, place: Place | undefined): Parameters =>
+const parametersOf = (prefix: string, place: EventKey | undefined): Parameters =>
   Object.fromEntries((place ?? []).map((value, at) => [`${prefix}${at}`, value]));
 
 /** The rows of a scope that are in a slice. */
@@ -77,7 +77,7 @@ export function within(scope: Scope, { after, upto }: Slice): Scope {
 export async function* boundsOf(storage: Storage, scope: Scope): AsyncGenerator<Slice, void, undefined> {
   const columns = key.map(({ text }, at) => `${text} AS k${at}`).join(', ');
   const order = key.map(({ name }) => name).join(', ');
-  let after: Place | undefined;
+  let after: EventKey | undefined;
   for (;;) {
     const rest = within(scope, { after, upto: undefined });
     const [row] = await storage.rows<Record<string, string>>(

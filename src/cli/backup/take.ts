@@ -29,7 +29,7 @@ import {
   type StoredMonth,
   type StoredTable,
 } from './manifest.ts';
-import type { Place } from './place.ts';
+import type { BackupPlace } from './place.ts';
 import { boundsOf, hashOf, reading, type Scope, sendSettings, within } from './slices.ts';
 import { eventsTable, type KeptTable, otherTables } from './tables.ts';
 
@@ -45,7 +45,7 @@ export const secretNames = [
 const packed: Settings = { ...sendSettings, compress: 1, http_send_timeout: limits.backupStallSeconds };
 
 export interface TakeOptions {
-  readonly place: Place;
+  readonly place: BackupPlace;
   readonly isFull: boolean;
   readonly withSecrets: boolean;
   readonly isFullSpeed: boolean;

@@ -10,14 +10,14 @@ import { limits } from '../limits.ts';
 import { secretNames } from '../backup/take.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
 
-type Place = Pick<Config, 'dataDir' | 'walMaxBytes'>;
+type LogSettings = Pick<Config, 'dataDir' | 'walMaxBytes'>;
 type Advice = Required<Finding>;
 
 const mebibyte = 1024 * 1024;
 const inMebibytes = (bytes: number): string => `${Math.floor(bytes / mebibyte)} MiB`;
 
 /** Room on the disk of DATA_DIR, for bytes and for files. */
-export async function checkDiskSpace({ dataDir, walMaxBytes }: Place): Promise<Check> {
+export async function checkDiskSpace({ dataDir, walMaxBytes }: LogSettings): Promise<Check> {
   const { bavail, bsize, files, ffree } = await statfs(dataDir);
   const free = bavail * bsize;
   const findings: Advice[] = [];
@@ -84,7 +84,7 @@ const unfit: readonly (readonly [types: RegExp, detail: string, remedy: string])
 ];
 
 /** On what kind of file system DATA_DIR lies, and how it is mounted. */
-export async function checkFileSystem({ dataDir }: Place): Promise<Check> {
+export async function checkFileSystem({ dataDir }: LogSettings): Promise<Check> {
   const mountInfo = await readIfThere('/proc/self/mountinfo');
   const mount = mountInfo === undefined ? undefined : mountFor(await realpath(dataDir), mountInfo);
   if (mount === undefined) return checkOfPlace('file_system', [], ['this system does not tell']);
@@ -107,7 +107,7 @@ export function faultsOf({ point, type, options }: Mount, dataDir: string): Advi
 }
 
 /** How long the disk takes for a write like those that an answer waits for. */
-export async function checkSyncedWrites({ dataDir }: Place): Promise<Check> {
+export async function checkSyncedWrites({ dataDir }: LogSettings): Promise<Check> {
   const path = join(dataDir, `doctor-${randomBytes(6).toString('hex')}.tmp`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_DSYNC;
   const page = randomBytes(limits.doctorSyncedWriteBytes);
@@ -144,7 +144,7 @@ const secretFiles = ['engine.json', ...secretNames];
 const othersBits = 0o077;
 
 /** Who may read what only the service should. The modes of DATA_DIR itself every start and command puts right. */
-export async function checkPermissions({ dataDir }: Place): Promise<Check> {
+export async function checkPermissions({ dataDir }: LogSettings): Promise<Check> {
   const findings: Advice[] = [];
   for (const name of secretFiles) {
     const mode = await modeOf(join(dataDir, name));

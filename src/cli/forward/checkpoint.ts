@@ -31,7 +31,7 @@ interface Stored extends CheckpointState {
 }
 
 /** Each save replaces the file whole and synced, so a crash leaves the one before. Without a path it keeps nothing. */
-export class Checkpoint {
+export class ForwardCheckpoint {
   /** As the run before left it. */
   readonly stored: Stored;
   readonly #path: string | undefined;
@@ -46,7 +46,7 @@ export class Checkpoint {
   }
 
   /** The checkpoint at a path, or a new one. Throws Problem `malformed` for one of another source or other filters. */
-  static async open(given: string | undefined, of: CheckpointSubject): Promise<Checkpoint> {
+  static async open(given: string | undefined, of: CheckpointSubject): Promise<ForwardCheckpoint> {
     const path = given === undefined ? undefined : resolve(given);
     if (path !== undefined) await checkOutputFile(path);
     const known = path === undefined ? undefined : await readState<Stored>(path);
@@ -57,7 +57,7 @@ export class Checkpoint {
         'malformed',
         `${path} belongs to another --url, --schema or other filters: ${stored.subject}`,
       );
-    const checkpoint = new Checkpoint(path, stored);
+    const checkpoint = new ForwardCheckpoint(path, stored);
     if (path !== undefined) checkpoint.#mark = await fileMark(path);
     return checkpoint;
   }

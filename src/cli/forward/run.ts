@@ -6,7 +6,7 @@ import { retryPolicy, withRetries } from '../../client/retry.ts';
 import type { CliIo } from '../context.ts';
 import { limits } from '../limits.ts';
 import type { Batch, ForwardedEvent, Position } from './batch.ts';
-import { Checkpoint } from './checkpoint.ts';
+import { ForwardCheckpoint } from './checkpoint.ts';
 import { feedSource, type SourceOptions } from './feed-source.ts';
 import { FileSink } from './file-sink.ts';
 import { HttpSink } from './http-sink.ts';
@@ -45,7 +45,11 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   stop.addEventListener('abort', cutLater, { once: true });
   checkCombination(plan);
   const filter = filtersOf(plan);
-  const checkpoint = await Checkpoint.open(plan.checkpoint, { url: plan.url, filter, schema: plan.schema });
+  const checkpoint = await ForwardCheckpoint.open(plan.checkpoint, {
+    url: plan.url,
+    filter,
+    schema: plan.schema,
+  });
   if (plan.checkpoint === undefined && plan.once !== true)
     warn('without --checkpoint, the next run begins at the beginning again');
   const sink = await openSink(plan, io, checkpoint.stored.file, warn);
@@ -126,7 +130,7 @@ async function openSink(
 async function openSource(
   plan: ForwardPlan,
   client: Client,
-  { stored: { position, stream } }: Checkpoint,
+  { stored: { position, stream } }: ForwardCheckpoint,
   signal: AbortSignal,
   warn: (text: string) => void,
 ): Promise<AsyncGenerator<Batch>> {
@@ -185,7 +189,7 @@ async function modeOf(
 
 interface DeliveryDeps {
   readonly sink: Sink;
-  readonly checkpoint: Checkpoint;
+  readonly checkpoint: ForwardCheckpoint;
   readonly progress: ForwardProgress;
   /** Until when a delivery under way may go on. */
   readonly cut: AbortSignal;

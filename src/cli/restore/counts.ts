@@ -1,7 +1,7 @@
 import { contentOf } from '../backup/check.ts';
 import { newIn } from '../backup/snapshot.ts';
 import type { CountRow, Manifest, StoredMonth } from '../backup/manifest.ts';
-import type { Place } from '../backup/place.ts';
+import type { BackupPlace } from '../backup/place.ts';
 import { countsQuery } from '../backup/take.ts';
 import { limits } from '../limits.ts';
 import { reading } from '../backup/slices.ts';
@@ -60,13 +60,13 @@ function add(counts: Counts, { organization: key, events, hash }: CountRow): voi
  */
 export class CountComparison {
   readonly #session: Pick<Session, 'storage'>;
-  readonly #place: Place;
+  readonly #place: BackupPlace;
   readonly #chain: readonly Manifest[];
   readonly #bytesAtOnce: number;
 
   constructor(
     session: Pick<Session, 'storage'>,
-    place: Place,
+    place: BackupPlace,
     chain: readonly Manifest[],
     bytesAtOnce: number = limits.restoreCountsBytes,
   ) {

@@ -5,7 +5,7 @@ import type { Settings } from '../../storage/storage.ts';
 import { contentOf } from '../backup/check.ts';
 import { newIn } from '../backup/snapshot.ts';
 import type { Manifest, StoredMonth, StoredTable } from '../backup/manifest.ts';
-import type { Place } from '../backup/place.ts';
+import type { BackupPlace } from '../backup/place.ts';
 import { limits } from '../limits.ts';
 import { reading, type Scope, within } from '../backup/slices.ts';
 import { eventsTable, otherTables } from '../backup/tables.ts';
@@ -31,12 +31,12 @@ function structureOf(columns: readonly string[]): string {
 /** Puts rows of backups, which are of known tables, into an engine. What is there already is seen from its table, so a run that was killed can be repeated. */
 export class RowRestore {
   readonly #session: Session;
-  readonly #place: Place;
+  readonly #place: BackupPlace;
   readonly #queryId: string;
   /** Nothing of this restore can be there yet. */
   readonly #isFresh: boolean;
 
-  constructor(session: Session, place: Place, id: string, isFresh: boolean) {
+  constructor(session: Session, place: BackupPlace, id: string, isFresh: boolean) {
     this.#session = session;
     this.#place = place;
     this.#queryId = `${session.storage.database}-restore-${id}`;
