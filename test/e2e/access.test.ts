@@ -85,7 +85,9 @@ const readKeys = { 'key of A: read': 200, 'key of A: both': 200, 'key of B': 200
 
 /** Without those that name what is looked for: what an organization asked to export stands in its own log. */
 const unnamed = (path: string, now: World) =>
-  lookups(path, now).filter((one) => ![marker, flow, now.a.organization.id].some((name) => one.includes(name)));
+  lookups(path, now).filter(
+    (one) => ![marker, flow, now.a.organization.id].some((name) => one.includes(name)),
+  );
 
 /** Every filter that could lead to the marker, and the other organization by name. */
 function lookups(path: string, { a }: World): string[] {
