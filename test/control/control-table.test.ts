@@ -51,7 +51,7 @@ after(async () => {
 const organization = (slug: string) => createOrganization(storage, { slug, name: slug });
 
 describe('two processes that change the same at once', () => {
-  // A merge between the write of one and the look of the other may hide what was written (ARCHITECTURE, Who may do what).
+  // A merge between the write of one and the look of the other may hide what was written (src/control/README.md, Changing a row).
   before(async () => {
     for (const { name } of tables) await storage.command(`SYSTEM STOP MERGES ${name}`);
   });

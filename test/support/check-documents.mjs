@@ -13,7 +13,7 @@ import { dirname, join, normalize } from 'node:path';
  * - docs/README.md lists every page.
  * - README.md stays short: the rest belongs into docs/. So does ARCHITECTURE.md: the rest belongs to the folders.
  */
-const linesMax = { 'README.md': 210, 'ARCHITECTURE.md': 250 };
+const linesMax = { 'README.md': 210, 'ARCHITECTURE.md': 200 };
 
 async function filesOf(folder, ending) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
