@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { createHash, randomUUID } from 'node:crypto';
 import { cp } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { digestBytes } from '../../src/ingest/answer-records.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { call, eventually } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
@@ -136,7 +137,8 @@ describe('a writer that does not come back', () => {
     assert.ok(dead.held_back_since);
     // As if it had claimed the key before the engine was away for it.
     const [, apiKey = ''] = tenant.key.split('_');
-    const id = createHash('sha256').update(`${apiKey}\0once`).digest('base64url');
+    const hash = createHash('sha256').update(`${apiKey}\0once`).digest();
+    const id = hash.toString('base64url', 0, digestBytes);
     await sql(
       `INSERT INTO idempotency_keys (id, claim, instance, state) VALUES ('${id}', generateUUIDv4(), '${dead.instance}', 1)`,
     );

@@ -51,6 +51,7 @@ export class SmallDisk {
 }
 
 const refillMs = 50;
+const enoughForEngine = 384 * 1024 ** 2;
 
 /** What engine and service remove makes room, which is taken away again. */
 async function keepFull(disk: SmallDisk, roomBytes: number, ms: number): Promise<void> {
@@ -73,6 +74,8 @@ async function fill(
       await world.commandsEnd();
     }
     await filling;
+    // Several processes register in tables: where the engine has no room their start says so and ends.
+    if (roomBytes < enoughForEngine && world.service.settings.processes > 1) disk.makeRoom();
     if (isKilled) await world.service.start();
   } finally {
     await filling;
@@ -90,7 +93,7 @@ export const disks: readonly Operation[] = [
       if (disk?.isUnder(world.service.dataDir) !== true) return undefined;
       world.expect(...linesOf.fullDisk);
       // None at all, or what the log leaves to the engine.
-      const roomBytes = draw.pick([0, 64, 384].map((mebibytes) => mebibytes * 1024 ** 2));
+      const roomBytes = draw.pick([0, 64 * 1024 ** 2, enoughForEngine]);
       const [ms, isKilled] = [draw.int(500, limits.fullDiskMsMax), draw.chance(0.3)];
       await fill(world, disk, roomBytes, isKilled, ms);
       return `${roomBytes} bytes of room for ${ms} ms${isKilled ? ', killed and started meanwhile' : ''}`;
