@@ -110,7 +110,7 @@ async function parameterFaults(document) {
     for (const name of [...filterNames, 'orgId', 'lists'].filter((one) => !names.includes(one)))
       found.push(`${file} ${at} lacks the parameter ${name}`);
   }
-  for (const path of ['README.md', 'docs/contract.md']) {
+  for (const path of ['README.md', 'docs/contract-events.md']) {
     const words = await readFile(path, 'utf8');
     for (const name of filterNames.filter((one) => !words.includes(`\`${one}\``)))
       found.push(`${path} does not name the filter ${name}`);
