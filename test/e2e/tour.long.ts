@@ -44,7 +44,7 @@ test('the tour finds in the demo what it prints', { timeout: patience(180_000) }
         .replace('GLOBEX=ak_…', `GLOBEX=${keys.get('globex')}`);
     const path = 'docs/tour.md';
     const outputs = await runScript(scriptOf({ path, change }, 'demo'), directory, {});
-    assert.equal(holdOutputs(path, outputs), 11);
+    assert.equal(holdOutputs(path, outputs), 9);
   } finally {
     demo.kill('SIGTERM');
     await ended;
