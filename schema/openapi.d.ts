@@ -1145,7 +1145,7 @@ export interface Schemas {
     readonly place: string;
     /** Whatever was acknowledged before was in the backup. */
     readonly moment: string;
-    /** Events of the table, as many as the backup tells; the server's first start removes what is over by now, and shows it to nobody. */
+    /** Events of the table, as many as the backup tells; the server's first start removes what has expired, and shows it to nobody. */
     readonly events: number;
     readonly organizations: number;
     /** Events that wait in the log for the first start of the server. */

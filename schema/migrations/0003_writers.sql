@@ -1,16 +1,19 @@
 -- The writer registry: processes that share an engine, and how far each has come.
 
 -- What one process at a time has for itself: a small number, which makes the order of its events (seq) its own
--- (`writer 3`); building trees, retention, erasures. Of an owner's rows the highest `version` counts.
+-- (`writer 3`); building trees, retention, erasures. And what a command has that writes past the log of a server
+-- (`command <owner>`): the feed waits for its `number`, the lowest segment that it may still write, until `lasts` is 0.
+-- Of an owner's rows the highest `version` counts.
 CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
 (
     name String,
     owner UUID,
-    held Bool COMMENT 'false: it only asks, or has ended',
+    held Bool COMMENT 'false: it only asks, or has ended; of a command: nothing of it may begin to be stored',
     number UInt64 COMMENT 'fences: of a name only the highest holds',
-    lasts UInt64 COMMENT 'so many milliseconds after it was seen',
+    lasts UInt64 COMMENT 'so many milliseconds after it was seen; 0: it has ended',
     seen DateTime64(3, 'UTC') DEFAULT now64(3),
     version UInt64,
+    host String,
     place String COMMENT 'of the boot of a machine and its processes; empty: the lease outlives its process',
     pid UInt32,
     begun String COMMENT 'when the process began, as the system counts it'
@@ -47,36 +50,20 @@ CREATE TABLE IF NOT EXISTS fenced_writers {{on_cluster}}
 ENGINE = {{ReplacingMergeTree(fenced)}}
 ORDER BY instance;
 
--- The watermarks of the order of ingest, for the feed. A row says of its writer: everything of mine in segments
--- below `low` is in the table or never will be, and until `until` I may write at or above it. Writers are processes
--- that share an engine, and commands that write past the log of a server. Rows go by their age: of a writer's rows the
--- newest, which counts, is the last to go.
+-- The watermarks of the order of ingest, for the feed. A row says of its writer, a process that shares the engine:
+-- everything of mine in segments below `low` is in the table or never will be, and while it `is_open` I may write at or
+-- above it. Rows go by their age: of a writer's rows the newest, which counts, is the last to go.
 CREATE TABLE IF NOT EXISTS watermarks {{on_cluster}}
 (
     writer UUID,
     low UInt64,
-    until DateTime64(3, 'UTC'),
+    is_open Bool,
     version UInt64,
     written DateTime('UTC') DEFAULT now()
 )
 ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY writer
 TTL written + INTERVAL 30 DAY;
-
--- Which command has a claim in `watermarks`: the process, where that can be looked at, and which number it has taken.
-CREATE TABLE IF NOT EXISTS watermark_owners {{on_cluster}}
-(
-    writer UUID,
-    place String COMMENT 'of the boot of a machine and its processes, or of a container in it',
-    host String,
-    pid UInt32,
-    begun String COMMENT 'when the process began, as the system counts it',
-    segment UInt64 COMMENT 'that it may be storing; 0: none yet',
-    written DateTime64(6, 'UTC') DEFAULT now64(6)
-)
-ENGINE = {{ReplacingMergeTree(written)}}
-ORDER BY writer
-TTL toDateTime(written) + INTERVAL 30 DAY;
 
 -- Write-ahead logs, as the engine knows them, so that the loss of a log with all that is beside it is told. A row says of
 -- its log: segments have come to `newest`, and `waiting` of them were not in the table yet. `is_open` until nothing waits

@@ -24,7 +24,7 @@ import type { ReplacedEvent } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
 import { Lease } from '../storage/lease.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
-import { areOthersWriting } from '../storage/watermarks.ts';
+import { areServersWriting } from '../storage/watermarks.ts';
 import { encodeErased, ErasureDigest } from '../tlog/erasure.ts';
 import type { CliDeps } from './context.ts';
 import { type EraseScope, eventsOf, Planner, scopeOf } from './erase/events-of.ts';
@@ -276,7 +276,7 @@ function accountText({ erased }: Erasing, { id }: User, erasure?: StoredErasure)
 /** Whether servers write to a ClickHouse server: one of them carries it out. */
 async function hasOtherWriters({ config, storage }: Session): Promise<boolean> {
   if (config.clickhouse.url === undefined) return false;
-  return areOthersWriting(storage, randomUUID(), storageLimits.writerSignMsMax);
+  return areServersWriting(storage, storageLimits.writerSignMsMax);
 }
 
 async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {

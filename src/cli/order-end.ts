@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { logDirectories } from '../config/log-directories.ts';
 import { newestSegmentOf } from '../ingest/orphaned-log.ts';
 import type { Storage } from '../storage/storage.ts';
-import { highestPublished } from '../storage/watermarks.ts';
+import { orderOfWriters } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
 
 /** Of the configuration, what tells where the logs are. */
@@ -23,6 +23,7 @@ export async function endOfOrder(storage: Storage, { dataDir, clickhouse }: Wher
   );
   const nowMs = Math.max(Date.now(), Number(row?.now ?? 0));
   const inLogs = clickhouse.url === undefined ? await newestSegmentOf(await logDirectories(dataDir)) : 0;
-  const newest = Math.max(segmentAtTime(nowMs), inLogs, await highestPublished(storage));
+  const { last } = await orderOfWriters(storage);
+  const newest = Math.max(segmentAtTime(nowMs), inLogs, last);
   return firstSeqOf(newest + limits.orderSlackSegments);
 }

@@ -15,8 +15,9 @@ import {
   segmentAtTime,
   writersMax,
 } from '../base/sequence.ts';
-import { CommandClaim, commandName } from '../storage/command-claim.ts';
+import { commandClaim, commandName } from '../storage/command-claims.ts';
 import { createSegmentInsert, storedRowsBetween } from '../storage/insert.ts';
+import type { Lease } from '../storage/lease.ts';
 import { announceCommand } from '../storage/other-writers.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { RecordEvents } from './context.ts';
@@ -35,12 +36,13 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
       policy === undefined ? effectiveRetentionDays(found, config.retentionDays) : daysKept(policy);
     return { id, retentionDays };
   });
-  const write = async (number: number, claim: CommandClaim): Promise<boolean> => {
+  const write = async (number: number, claim: Lease): Promise<boolean> => {
     const firstRow = randomInt(rowsPerSegmentMax - rows);
     const body = [payload, encodeSeqColumn(number, firstRow, rows)];
-    const insert = createSegmentInsert(storage, log, commandName(claim.writer), claim.condition);
+    const insert = createSegmentInsert(storage, log, commandName(claim.owner), claim.condition);
     await insert({ number, rows, body, doubtful: false, isDamaged: false });
-    if (await claim.isAlive()) return true;
+    const [row] = await storage.rows<{ held: boolean }>(`SELECT ${claim.condition} AS held`);
+    if (row?.held === true) return true;
     const first = firstSeqOf(number) + BigInt(firstRow);
     return (await storedRowsBetween(storage, first, first + BigInt(rows) - 1n)) === rows;
   };
@@ -51,29 +53,30 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
 
 /**
  * Runs `write` with a segment number of the command's own, beside a server that writes the same table. Readers of the
- * feed must wait for the rows before these have a place in the order of ingest. So the command claims a watermark in
- * the engine, and announces it to the server, before it takes the number. The number is above the newest segment of
- * the log in the data directory, whatever the clock says: nobody was given one above that. The last writer number
- * belongs to commands. False where nothing was stored, as the claim had lapsed before.
+ * feed must wait for the rows before these have a place in the order of ingest. So the command puts its claim into the
+ * engine, and announces it to the server, before it takes the number. The number is above the newest segment of the log
+ * in the data directory, whatever the clock says: nobody was given one above that. The last writer number belongs to
+ * commands. False where nothing was stored, as somebody had closed the claim before.
  */
 async function withSegmentNumber(
   { storage, log }: { readonly storage: Storage; readonly log: Logger },
   { dataDir, clickhouse }: Config,
-  write: (segment: number, claim: CommandClaim) => Promise<boolean>,
+  write: (segment: number, claim: Lease) => Promise<boolean>,
 ): Promise<boolean> {
   const hasOwnEngine = clickhouse.url === undefined;
   const newest = async (): Promise<number> =>
     hasOwnEngine ? newestSegmentOf(await logDirectories(dataDir)) : 0;
   const low = Math.max(await newest(), segmentAtTime(Date.now()));
-  const claim = await CommandClaim.begin(storage, low, log);
+  const claim = commandClaim(storage, log);
   try {
+    await claim.claim(low);
     if (hasOwnEngine) await announceCommand(dataDir);
     const last = Math.max(low, await newest());
     // In the same tick as the server's last, whose writer number is lower: its next one is then above this one.
     const number = nextSegmentNumber(Date.now(), writersMax - 1, last - writersMax);
-    await claim.take(number);
+    await claim.claim(number);
     const isStored = await write(number, claim);
-    await claim.end(number);
+    await claim.end();
     return isStored;
   } finally {
     // Else the feed would wait for as long as this process lives.

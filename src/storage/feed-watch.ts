@@ -2,7 +2,7 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { gauge } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
 import { segmentTimeMs } from '../base/sequence.ts';
-import { endLostClaims, type OpenClaim, openClaims } from './command-claim.ts';
+import { endLostClaims, type OpenClaim, openClaims } from './command-claims.ts';
 import { limits } from './limits.ts';
 import { listWriters, type Writer } from './fenced-writers.ts';
 import type { Storage } from './storage.ts';
@@ -99,7 +99,7 @@ function holderOf({ number, host, pid, state, low, heldMs, seenMs }: Writer): Ho
   return { writer: String(number), low, heldMs, facts, words };
 }
 
-function commandOf({ host, pid, low, heldMs }: OpenClaim): Holder {
+function commandOf({ host, pid, segment: low, heldMs }: OpenClaim): Holder {
   const words = 'the feed waits for a command: end that process if it does not go on';
   return { writer: 'command', low, heldMs, facts: { host, pid }, words };
 }

@@ -34,7 +34,7 @@ interface Row {
   readonly seen: string;
   readonly unseen: string;
   readonly low: string;
-  readonly waits: number;
+  readonly waits: boolean;
   readonly now: string;
   readonly fenced: string;
   readonly operator: string;
@@ -49,14 +49,14 @@ export async function listWriters(storage: Storage): Promise<Writer[]> {
     `SELECT w.number AS number, w.instance AS instance, r.host AS host, r.pid AS pid,
        toString(toUnixTimestamp64Milli(greatest(w.renewed, r.last))) AS seen,
        toString(toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(greatest(w.renewed, r.last))) AS unseen,
-       toString(m.lowest) AS low, m.ends > now64(3) AS waits, toString(toUnixTimestamp64Milli(now64(3))) AS now,
+       toString(m.lowest) AS low, m.open AS waits, toString(toUnixTimestamp64Milli(now64(3))) AS now,
        if(toUnixTimestamp64Milli(t.at) = 0, '', toString(toUnixTimestamp64Milli(t.at))) AS fenced, t.who AS operator
      FROM (SELECT toUInt8(substring(argMax(name, seen), ${writerLeases.length + 1})) AS number, owner AS instance,
          max(seen) AS renewed
        FROM leases WHERE held AND startsWith(name, '${writerLeases}') GROUP BY owner) AS w
      LEFT JOIN (SELECT instance, argMax(host, seen) AS host, argMax(pid, seen) AS pid, max(seen) AS last
        FROM writer_runs GROUP BY instance) AS r ON r.instance = w.instance
-     LEFT JOIN (SELECT writer, argMax(low, version) AS lowest, argMax(until, version) AS ends
+     LEFT JOIN (SELECT writer, argMax(low, version) AS lowest, argMax(is_open, version) AS open
        FROM watermarks GROUP BY writer) AS m ON m.writer = w.instance
      LEFT JOIN (SELECT instance, max(fenced) AS at, argMax(operator, fenced) AS who
        FROM fenced_writers GROUP BY instance) AS t ON t.instance = w.instance
@@ -68,7 +68,7 @@ export async function listWriters(storage: Storage): Promise<Writer[]> {
 function writerOf(row: Row): Writer {
   const unseenMs = Number(row.unseen);
   const isFenced = row.fenced !== '';
-  const isWaitedFor = row.waits === 1 && !isFenced;
+  const isWaitedFor = row.waits && !isFenced;
   const low = Number(row.low);
   const heldMs = isWaitedFor ? Number(row.now) - segmentTimeMs(low) : 0;
   const isSeen = unseenMs < limits.writerRunStaleMs;

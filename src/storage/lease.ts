@@ -1,8 +1,10 @@
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { hasEnded, ownIdentity, type ProcessIdentity } from '../base/process-identity.ts';
 import { Problem } from '../base/problem.ts';
 import { limits } from './limits.ts';
+import { quoteString } from './quote.ts';
 import { everyReplicaOf, everywhere, requireMajority } from './replicas.ts';
 import type { Storage } from './storage.ts';
 
@@ -68,22 +70,36 @@ export class Lease {
     return this.#number;
   }
 
+  get owner(): string {
+    return this.#options.owner;
+  }
+
+  /** Of one that was claimed, for the WHERE of a statement: the engine looks, when it begins, whether it was closed. */
+  get condition(): string {
+    const { storage, name } = this.#options;
+    return `(SELECT argMax(held, version) FROM ${everyReplicaOf(storage, 'leases')} WHERE name = ${quoteString(name)})`;
+  }
+
   /** False where another process has it. Rejects with EngineError. */
   async take(): Promise<boolean> {
     const begunMs = performance.now();
     if (this.#renewing !== undefined && this.#isYoung()) return true;
-    this.#stopRenewing();
+    this.abandon();
     const { endsWithProcess = true } = this.#options;
     if (endsWithProcess) this.#process = await ownIdentity();
     const { own: before, rivals } = await this.#look();
     if (rivals.length > 0) return false;
-    if (!endsWithProcess && before?.held === true) this.#number = BigInt(before.number);
-    else if (await this.#ask()) this.#number = this.#highest + 1n;
+    if (!endsWithProcess && before?.held === true) await this.#hold(BigInt(before.number), begunMs);
+    else if (await this.#ask()) await this.#hold(this.#highest + 1n, begunMs);
     else return false;
-    await this.#put(true, this.#number, this.#lastsMs);
-    this.#renewedMs = begunMs;
-    if (endsWithProcess) this.#renewing = setInterval(() => void this.#renew(), limits.leaseRenewMs);
     return true;
+  }
+
+  /** Takes a name that nobody else asks for, with this number; again, with a higher one. Rejects with EngineError. */
+  async claim(number: number): Promise<void> {
+    const begunMs = performance.now();
+    this.#process = await ownIdentity();
+    await this.#hold(BigInt(number), begunMs);
   }
 
   /** Whether nobody has taken it since, as the engine knows it. Rejects with EngineError. */
@@ -95,15 +111,30 @@ export class Lease {
   /** To be called before what only its holder may write. Rejects with a Problem `conflict`, and with EngineError. */
   async check(): Promise<void> {
     if (await this.holds()) return;
-    this.#stopRenewing();
+    this.abandon();
     const { name } = this.#options;
     throw new Problem('conflict', `another process has taken over "${name}": nothing more was changed`);
   }
 
+  /** It gives no sign of life any more: it lapses, or ends with its process. */
+  abandon(): void {
+    clearInterval(this.#renewing);
+    this.#renewing = undefined;
+  }
+
   /** Leaves the name to whoever asks next. */
   async end(): Promise<void> {
-    this.#stopRenewing();
+    this.abandon();
     if (this.#number > 0n) await this.#put(false, this.#number, 0);
+  }
+
+  async #hold(number: bigint, begunMs: number): Promise<void> {
+    this.abandon();
+    this.#number = number;
+    await this.#put(true, number, this.#lastsMs);
+    this.#renewedMs = begunMs;
+    const { endsWithProcess = true } = this.#options;
+    if (endsWithProcess) this.#renewing = setInterval(() => void this.#renew(), limits.leaseRenewMs);
   }
 
   /** Whether this one is the first of those that ask now. */
@@ -152,7 +183,7 @@ export class Lease {
     this.#version += 1n;
     const [fence, version] = [String(number), String(this.#version)];
     await storage.insertRows('leases', [
-      { name, owner, held, number: fence, lasts: lastsMs, version, ...this.#process },
+      { name, owner, held, number: fence, lasts: lastsMs, version, host: hostname(), ...this.#process },
     ]);
   }
 
@@ -160,14 +191,9 @@ export class Lease {
     return performance.now() - this.#renewedMs < this.#lastsMs;
   }
 
-  #stopRenewing(): void {
-    clearInterval(this.#renewing);
-    this.#renewing = undefined;
-  }
-
   /** What comes too late stays lost: another may have been told that it may begin. */
   async #renew(): Promise<void> {
-    if (!this.#isYoung()) return this.#stopRenewing();
+    if (!this.#isYoung()) return this.abandon();
     const begunMs = performance.now();
     try {
       await this.#put(true, this.#number, this.#lastsMs);

@@ -10,11 +10,9 @@ export const limits = {
   clockSkewMsMax: 2_000,
   /** The clock is compared with theirs this often. */
   clockCheckMs: 30_000,
-  /** A command's claim lapses so long after its last sign of life. What it stores begins before that, or not at all. */
-  watermarkClaimMsMax: 20_000,
-  watermarkRenewMs: 2_000,
-  /** Claims of commands that have ended are looked for so often. */
-  watermarkEndMs: 2_000,
+  /** A command's claim lapses so long after its last sign of life, and those that are over are looked for so often. */
+  commandClaimMsMax: 20_000,
+  commandClaimLookMs: 2_000,
   engineStartMsMax: 20_000,
   engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,

@@ -4,9 +4,9 @@ import { segmentAtTime, writersMax } from '../base/sequence.ts';
 import { errorCode } from '../base/system-error.ts';
 import type { Storage } from './storage.ts';
 import { EngineError } from '../base/engine-error.ts';
-import { endLostClaims } from './command-claim.ts';
+import { endLostClaims } from './command-claims.ts';
 import { limits } from './limits.ts';
-import { commandClaims, othersWatermark } from './watermarks.ts';
+import { orderOfWriters, othersWatermark } from './watermarks.ts';
 
 /** What this process must know of those that write events beside it. */
 export interface OtherWriters {
@@ -37,7 +37,7 @@ function announcements(dataDir: string): string {
 
 /**
  * Commands beside a service with its own engine: each makes a file of the data directory longer, once its claim is
- * in the engine (see watermarks.ts) and before it takes its place in the order. While the file keeps the length at
+ * in the engine (see command-claims.ts) and before it takes its place in the order. While the file keeps the length at
  * which no claim was found, nobody has written, and the engine need not be asked.
  */
 export function otherCommands(storage: Storage, dataDir: string): OtherWriters {
@@ -68,11 +68,11 @@ export function otherCommands(storage: Storage, dataDir: string): OtherWriters {
   async function watermark(): Promise<number> {
     const now = await length();
     if (now === quietLength) return Number.POSITIVE_INFINITY;
-    if (performance.now() - lookedMs > limits.watermarkEndMs) {
+    if (performance.now() - lookedMs > limits.commandClaimLookMs) {
       lookedMs = performance.now();
       await endIfPossible();
     }
-    const { lowest, last } = await commandClaims(storage);
+    const { lowest, last } = await orderOfWriters(storage);
     isQuiet = lowest === Number.POSITIVE_INFINITY;
     if (isQuiet) {
       quietLength = now;

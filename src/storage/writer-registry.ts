@@ -15,10 +15,11 @@ import { type OtherWriters, otherServers } from './other-writers.ts';
 import type { Storage } from './storage.ts';
 import { isFenced, notFenced } from './fenced-writers.ts';
 import {
-  highestPublished,
+  orderOfWriters,
   publishFirstWatermark,
   publishWatermark,
   withdrawWatermark,
+  writers,
 } from './watermarks.ts';
 import { CopiedDataDirError, WriterRun } from './writer-runs.ts';
 import { takeWriter } from './writers.ts';
@@ -157,7 +158,7 @@ export class WriterRegistry {
     let published = await progress.watermark();
     await publishWatermark(storage, instance, published);
     const publish = async (): Promise<void> => {
-      if (isOwn) progress.raise(await highestPublished(storage));
+      if (isOwn) progress.raise((await orderOfWriters(storage)).last);
       const low = await progress.watermark();
       if (low === published) return;
       await publishWatermark(storage, instance, low);
@@ -248,8 +249,8 @@ async function clockBehindMs(
   signal?: AbortSignal,
 ): Promise<number> {
   const [row] = await storage.rows<{ now: string; newest: string }>(
-    `SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now, toString(max(low)) AS newest FROM watermarks FINAL
-     WHERE until > now64(3) AND writer != {instance:UUID} AND ${notFenced}`,
+    `SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now, toString(max(low)) AS newest FROM ${writers}
+     WHERE is_open AND writer != {instance:UUID} AND ${notFenced}`,
     { instance },
     signal === undefined ? {} : { signal },
   );

@@ -18,10 +18,10 @@ import { allTimeMicros, EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { beginErasure, carryOutErasure, planEvents, type StoredErasure } from '../../src/control/erasure.ts';
 import { placeHold, releaseHold } from '../../src/control/retention.ts';
-import { claimWatermark, withdrawWatermark } from '../../src/storage/watermarks.ts';
+import { commandClaim } from '../../src/storage/command-claims.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
-import { inEngineOf, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { inEngineOf, silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
@@ -410,9 +410,9 @@ describe('in a directory', () => {
   });
 
   test('a command that is about to record an event is waited for', async () => {
-    const writer = randomUUID();
+    const claim = commandClaim(source.storage, silentLog);
     const segment = segmentAtTime(Date.now()) + writersMax - 1;
-    await claimWatermark(source.storage, writer, segment);
+    await claim.claim(segment);
     let isDone = false;
     const backup = taken(join(root, 'waited')).finally(() => (isDone = true));
     await sleep(1_500);
@@ -422,7 +422,7 @@ describe('in a directory', () => {
       `INSERT INTO events SELECT * REPLACE ({first:UInt64} AS seq) FROM events LIMIT 1`,
       { first },
     );
-    await withdrawWatermark(source.storage, writer, segment);
+    await claim.end();
     const [row] = await source.storage.rows<{ events: string }>(
       'SELECT toString(count()) AS events FROM events',
     );

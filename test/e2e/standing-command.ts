@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommandClaim } from '../../src/storage/command-claim.ts';
+import { commandClaim } from '../../src/storage/command-claims.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { announceCommand } from '../../src/storage/other-writers.ts';
@@ -10,7 +10,7 @@ import { silentLog } from '../support/engine.ts';
 /** A process that has come as far as a command comes before it writes, and stands still there. Argument: DATA_DIR. */
 const [dataDir = ''] = process.argv.slice(2);
 const connection = JSON.parse(readFileSync(join(dataDir, 'engine.json'), 'utf8')) as EngineConnection;
-await CommandClaim.begin(openStorage(connection, silentLog), segmentAtTime(Date.now()), silentLog);
+await commandClaim(openStorage(connection, silentLog), silentLog).claim(segmentAtTime(Date.now()));
 await announceCommand(dataDir);
 process.stdout.write('claimed\n');
 setInterval(() => undefined, 1_000);

@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readIfThere } from '../../base/durable-file.ts';
 import { rowsPerSegmentMax, segmentAtTime, segmentTimeMs, writersMax } from '../../base/sequence.ts';
 import type { Config } from '../../config/config.ts';
 import { logDirectories } from '../../config/log-directories.ts';
 import { HeldLog } from '../../ingest/log-copy.ts';
-import { instanceFile } from '../../storage/writer-registry.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import type { Parameters, Storage } from '../../storage/storage.ts';
-import { commandClaims, othersWatermark } from '../../storage/watermarks.ts';
+import { orderOfCommands, othersWatermark } from '../../storage/watermarks.ts';
 import { limits } from '../limits.ts';
 import { endOfOrder, type WhereLogsAre } from '../order-end.ts';
 import { reading, type Scope } from './slices.ts';
@@ -112,9 +109,7 @@ function withAllOf(base: Snapshot, snapshot: Snapshot): Snapshot {
  */
 async function snapshotOfOwn(storage: Storage, dataDir: string): Promise<Taken> {
   const directories = await logDirectories(dataDir);
-  const found = await Promise.all(directories.map((one) => readIfThere(join(one, instanceFile))));
-  const instances = found.flatMap((text) => text?.trim() ?? []);
-  const { command, notes } = await lastOfCommands(storage, instances);
+  const { command, notes } = await lastOfCommands(storage);
   const momentMs = Date.now();
   const logs: { directory: string; log: HeldLog }[] = [];
   try {
@@ -143,11 +138,11 @@ function writerOf(dataDir: string, directory: string): number {
 }
 
 /** Commands write without a log. The last place that one has taken, once none is at it. */
-async function lastOfCommands(storage: Storage, servers: readonly string[]) {
+async function lastOfCommands(storage: Storage) {
   const deadline = performance.now() + limits.backupCommandMsMax;
   for (;;) {
     const dayAgo = segmentAtTime(Date.now() - 86_400_000);
-    const { lowest, last } = await commandClaims(storage, servers);
+    const { lowest, last } = await orderOfCommands(storage);
     if (lowest === Number.POSITIVE_INFINITY) return { command: Math.max(last, dayAgo), notes: [] };
     if (performance.now() > deadline)
       return {

@@ -187,12 +187,16 @@ export const plantedFaults: readonly PlantedFault[] = [
     edits: [
       {
         file: 'src/storage/limits.ts',
-        find: 'watermarkClaimMsMax: 20_000',
-        put: 'watermarkClaimMsMax: 600_000',
+        find: 'commandClaimMsMax: 20_000',
+        put: 'commandClaimMsMax: 600_000',
       },
-      { file: 'src/storage/command-claim.ts', find: 'hasEnded, ownIdentity,', put: 'ownIdentity,' },
       {
-        file: 'src/storage/command-claim.ts',
+        file: 'src/storage/command-claims.ts',
+        find: 'hasEnded, type ProcessIdentity',
+        put: 'type ProcessIdentity',
+      },
+      {
+        file: 'src/storage/command-claims.ts',
         find: 'import { limits } from',
         put: 'const hasEnded = async (_: ProcessIdentity): Promise<boolean> => false;\nimport { limits } from',
       },
