@@ -8,8 +8,10 @@ import { loadConfig } from '../../src/config/config.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
 import { openStorage } from '../../src/storage/client.ts';
+import { commandClaim, endLostClaims } from '../../src/storage/command-claims.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { orderOfCommands } from '../../src/storage/watermarks.ts';
 import { takeWriter } from '../../src/storage/writers.ts';
 import { bodyOf, row } from '../ingest/segment-body.ts';
 import { silentLog } from '../support/engine.ts';
@@ -260,15 +262,43 @@ describe('a doubtful segment on a cluster', () => {
   });
 });
 
-describe('writer numbers on a cluster', () => {
-  test('differ wherever they are claimed, and are given out only where most nodes answer', async () => {
+describe('leases on a cluster', () => {
+  let nodes: readonly Storage[];
+  before(async () => {
     await two.prepare('claims', envelope);
     const through = (url: string) => {
       const { user, password } = two.a;
       const { cluster } = two;
       return openStorage({ url, user, password, database: 'claims', headers: {}, cluster }, silentLog);
     };
-    const nodes = [through(two.a.url), through(two.doorOfB.url)];
+    nodes = [through(two.a.url), through(two.doorOfB.url)];
+  });
+  after(() => Promise.all(nodes.map((node) => node.close())));
+
+  test('of a command that was lost are ended by whoever sees it, at any node', async () => {
+    for (const node of nodes) {
+      const claim = commandClaim(node, silentLog);
+      await claim.claim(7);
+      const others = nodes.map((one) => orderOfCommands(one));
+      assert.deepEqual(
+        (await Promise.all(others)).map(({ lowest }) => lowest),
+        [7, 7],
+      );
+      claim.abandon();
+      await two
+        .storageOf('a', 'claims')
+        .command(
+          `INSERT INTO leases SELECT * REPLACE (now64(3) - INTERVAL 1 HOUR AS seen, version + 9 AS version) FROM leases FINAL WHERE owner = {owner:UUID}`,
+          { owner: claim.owner },
+        );
+      await endLostClaims(node);
+      assert.equal((await orderOfCommands(node)).lowest, Number.POSITIVE_INFINITY);
+      const [row] = await node.rows<{ held: boolean }>(`SELECT ${claim.condition} AS held`);
+      assert.equal(row?.held, false);
+    }
+  });
+
+  test('on writer numbers differ wherever they are claimed, and are given out only where most nodes answer', async () => {
     const numberOf = async (node: Storage, instance: string, writersMax: number) =>
       (await takeWriter(node, instance, writersMax)).id;
     const claims = [0, 1, 0, 1].map((n) => numberOf(nodes[n] as Storage, randomUUID(), 63));
@@ -281,7 +311,6 @@ describe('writer numbers on a cluster', () => {
       assert.equal(await numberOf(nodes[0] as Storage, own, 63), number, 'its own it keeps');
     } finally {
       await two.b.start();
-      await Promise.all(nodes.map((node) => node.close()));
     }
   });
 });
