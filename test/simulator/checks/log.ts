@@ -5,6 +5,8 @@ import type { World } from '../world.ts';
 const warnLevel = 40;
 const linesShownMax = 8;
 
+const partDamaged = 'a part of a table is damaged, and reads that need it fail; see `auditlog doctor`';
+
 /** What the operational log says above `warn`, by what a fault causes; whole texts, or patterns of these. */
 export const linesOf = {
   /** Whoever asks while a process is away. */
@@ -24,12 +26,16 @@ export const linesOf = {
   wrongClock: [
     /^the clock is [\d.]+ days ahead of the time that has passed for certain: nothing is removed or forgotten by it before "auditlog doctor --accept-clock"$/,
   ],
-  controlData: ['control data had been lost from a table of the engine; its copy has put it back'],
+  controlData: [
+    'control data had been lost from a table of the engine; its copy has put it back',
+    // A read may be first.
+    partDamaged,
+  ],
   logSegments: ['a segment of the log is missing: those of its events are lost that the engine has not got'],
   events: [
     'stored events are missing from the table; see `auditlog doctor`',
     'the engine has set a part aside; events are missing',
-    'a part of a table is damaged, and reads that need it fail; see `auditlog doctor`',
+    partDamaged,
   ],
   evidence: ['evidence contradicts a checkpoint: nothing more is signed'],
 } as const satisfies Readonly<Record<string, readonly (string | RegExp)[]>>;
