@@ -8,7 +8,7 @@ import { RateLimiter } from '../../src/http/rate-limit.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { readPageRequest, whereClause } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
-import { ReadParameters } from '../../src/read/parameters.ts';
+import { QueryParameters } from '../../src/read/parameters.ts';
 import type { BytesOptions, HeldBytes, Storage } from '../../src/storage/storage.ts';
 import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
 import { rowsOf, textOf, windows } from './events.ts';
@@ -34,7 +34,7 @@ function filter(): MicroCase {
     units: each,
     run: repeated(() => {
       const parameters = new URLSearchParams(query);
-      const request = readPageRequest(new ReadParameters(parameters), {
+      const request = readPageRequest(new QueryParameters(parameters), {
         id: organization,
         slug: 'acme',
       });

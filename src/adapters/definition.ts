@@ -19,6 +19,7 @@ export interface MappingDefinition {
   readonly title?: string;
   readonly codes?: Readonly<Record<string, number>>;
   readonly event?: Members;
+  readonly extra?: Members;
   readonly used?: readonly (readonly string[])[];
 }
 

@@ -1,5 +1,6 @@
-import { compile, isRegistered, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
+import { compile, isRegistered, type JSONValue } from '@jmespath-community/jmespath';
 import type { Members } from './definition.ts';
+import { stepOf } from './evaluate.ts';
 import { registerFunctions } from './functions.ts';
 
 /** An expression without its value: where it stands in the mapping, and what it cannot do. Holds no content. */
@@ -15,7 +16,8 @@ export function compileExpression(at: string, text: string): Evaluate {
     const expression = compile(text);
     const unknown = unknownFunction(expression);
     if (unknown !== undefined) throw new Error(`there is no function ${unknown}()`);
-    return (record) => evaluated(at, () => TreeInterpreter.search(expression, record));
+    const step = stepOf(expression);
+    return (record) => evaluated(at, () => step(record));
   } catch (error) {
     throw new ExpressionError(`${at}: ${reasonOf(error)}`, { cause: error });
   }
@@ -56,10 +58,11 @@ export function compileMembers(at: string, members: Members): Evaluate {
     return [name, evaluate] as const;
   });
   return (record) => {
-    const made = parts.flatMap(([name, evaluate]) => {
+    const made: [string, unknown][] = [];
+    for (const [name, evaluate] of parts) {
       const value = evaluate(record);
-      return value === undefined ? [] : [[name, value] as const];
-    });
+      if (value !== undefined) made.push([name, value]);
+    }
     return made.length === 0 ? undefined : Object.fromEntries(made);
   };
 }

@@ -1,80 +1,110 @@
-import { registerFunction, TYPE_ANY } from '@jmespath-community/jmespath';
+import { type JSONValue, registerFunction, TYPE_ANY } from '@jmespath-community/jmespath';
+import { isAddress, personOf, thingOf } from './persons.ts';
+import { level, micros, outcome } from './words.ts';
 
-/** What expressions of mappings may call beside the functions of JMESPath. */
-export function registerFunctions(): void {
-  const one = [{ types: [TYPE_ANY] }];
-  const several = [{ types: [TYPE_ANY], variadic: true }];
-  const options = { override: true };
-  registerFunction('micros', ([value]) => micros(value) as number, one, options);
-  registerFunction('level', ([value]) => level(value) as string, one, options);
-  registerFunction('text', (values) => firstText(values) ?? null, several, options);
-  registerFunction('email', (values) => values.find(isAddress) ?? null, several, options);
-  registerFunction('uuid', ([value]) => (isUuid(value) ? value : null), one, options);
-}
+/** An argument, which is evaluated only when it is looked at. */
+type Argument = (record: JSONValue) => unknown;
+type OwnFunction = (record: JSONValue, arguments_: readonly Argument[]) => unknown;
 
-const secondsBelow = 1e11;
-const millisBelow = 1e14;
-const microsBelow = 1e17;
-
-/**
- * Unix microseconds of a number of seconds, milliseconds, microseconds or nanoseconds, told apart by size (seconds
- * would be beyond the year 5000, and so on). Digits in quotes count as a number, other text is left as it is: RFC 3339.
- */
-function micros(value: unknown): unknown {
-  // A double has not digits enough for nanoseconds.
-  if (typeof value === 'string' && /^\d{18,20}$/.test(value)) return Number(value.slice(0, -3));
-  const number = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
-  if (typeof number !== 'number') return value;
-  if (number < secondsBelow) return Math.round(number * 1e6);
-  if (number < millisBelow) return Math.round(number * 1000);
-  return number < microsBelow ? Math.round(number) : Math.floor(number / 1000);
-}
-
-const levelNames: Readonly<Record<string, string>> = {
-  INFORMATION: 'INFO',
-  INFORMATIONAL: 'INFO',
-  NOTICE: 'INFO',
-  WARNING: 'WARN',
-  ERR: 'ERROR',
-  CRIT: 'ERROR',
-  CRITICAL: 'ERROR',
-  FATAL: 'ERROR',
-  PANIC: 'ERROR',
-  DPANIC: 'ERROR',
-  ALERT: 'ERROR',
-  EMERG: 'ERROR',
-  EMERGENCY: 'ERROR',
+/** What expressions of mappings may call beside the functions of JMESPath: each takes any values, and gives null for none. */
+export const functions: Readonly<Record<string, OwnFunction>> = {
+  micros: first(micros),
+  level: first(level),
+  text: firstText,
+  email: first(addressOf),
+  uuid: first(uuidOf),
+  outcome: first(outcome),
+  place: first(placeOf),
+  port: first(portOf),
+  person: first(personOf),
+  thing: first(thingOf),
+  find: (record, [list, member, ...among]) =>
+    find(
+      list?.(record),
+      member?.(record),
+      among.map((one) => one(record)),
+    ),
 };
 
-/** The level by its name in any case, or by the number that pino gives it. */
-function level(value: unknown): unknown {
-  if (typeof value === 'number') return levelOfNumber(value);
-  if (typeof value !== 'string') return value;
-  const name = value.toUpperCase();
-  return levelNames[name] ?? name;
+export function registerFunctions(): void {
+  const several = [{ types: [TYPE_ANY], variadic: true }];
+  for (const [name, own] of Object.entries(functions)) {
+    const call = (values: readonly unknown[]): JSONValue => {
+      const given = values.map((value) => () => value);
+      return own(null, given) as JSONValue;
+    };
+    registerFunction(name, call, several, { override: true });
+  }
 }
 
-function levelOfNumber(value: number): string {
-  if (value >= 50) return 'ERROR';
-  if (value >= 40) return 'WARN';
-  if (value >= 30) return 'INFO';
-  return value >= 20 ? 'DEBUG' : 'TRACE';
+/** Gives what `read` makes of the first value that it can make something of. */
+function first(read: (value: unknown) => unknown): OwnFunction {
+  return (record, arguments_) => {
+    for (const one of arguments_) {
+      const found = read(one(record));
+      if (found !== undefined) return found;
+    }
+    return null;
+  };
 }
 
 /** The first that is text or a number, as text; empty text only where nothing else is. */
-function firstText(values: readonly unknown[]): string | undefined {
-  for (const value of values) {
+function firstText(record: JSONValue, arguments_: readonly Argument[]): string | null {
+  let empty: string | null = null;
+  for (const one of arguments_) {
+    const value = one(record);
     if (typeof value === 'number') return String(value);
-    if (typeof value === 'string' && value !== '') return value;
+    if (typeof value !== 'string') continue;
+    if (value !== '') return value;
+    empty = value;
   }
-  return values.includes('') ? '' : undefined;
+  return empty;
 }
 
-/** The e-mail address among names and ids; which of them it is depends on how people sign in. */
-function isAddress(value: unknown): value is string {
-  return typeof value === 'string' && /^[^\s@]+@[^\s@]+$/.test(value);
+/** The e-mail address in a name or an id; which of them it is depends on how people sign in. */
+function addressOf(value: unknown): string | undefined {
+  const name = typeof value === 'string' ? homeName(value) : undefined;
+  return isAddress(name) ? name : undefined;
 }
 
-function isUuid(value: unknown): value is string {
-  return typeof value === 'string' && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value);
+/**
+ * The name at home of a guest in Entra (`zoe_acme.example#EXT#@tenant`, `live.com#zoe@acme.example`), and the last part
+ * of a path, as of a session (`arn:…:assumed-role/Admin/zoe@acme.example`) and a subject (`user:zoe@acme.example`).
+ */
+function homeName(name: string): string {
+  const outside = name.indexOf('#EXT#@');
+  if (outside < 0) return name.slice(name.search(/[^/#:]*$/));
+  const at = name.lastIndexOf('_', outside);
+  return at < 0 ? name : `${name.slice(0, at)}@${name.slice(at + 1, outside)}`;
+}
+
+const traceIdPattern = /(?:^|\/)([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/i;
+
+/** A UUID, or the id of a trace written as one. */
+function uuidOf(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value)) return value;
+  return traceIdPattern.exec(value)?.slice(1).join('-');
+}
+
+const placeCharactersMax = 255;
+
+/** Where somebody was: text that a source event takes for it. */
+function placeOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' && value.length <= placeCharactersMax ? value : undefined;
+}
+
+function portOf(value: unknown): number | undefined {
+  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value;
+  return typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535 ? port : undefined;
+}
+
+/** The first object of a list whose member has one of these values. */
+function find(list: unknown, member: unknown, among: readonly unknown[]): unknown {
+  if (!Array.isArray(list)) return null;
+  const isIt = (one: unknown): boolean =>
+    typeof one === 'object' &&
+    one !== null &&
+    among.includes((one as Record<string, unknown>)[String(member)]);
+  return list.find(isIt) ?? null;
 }

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { JSONValue } from '@jmespath-community/jmespath';
 import { faultText } from '../base/fault.ts';
+import { textCode } from '../ocsf/activity-classes.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { MappingDefinition } from './definition.ts';
 import { compileExpression, compileMembers, type Evaluate, ExpressionError } from './expressions.ts';
 import { type RawMembers, RecordReader } from './members.ts';
 import { parseJson } from './parse.ts';
+import { verbOf } from './verbs.ts';
 
 /** A record as a source event. */
 interface Mapped {
@@ -14,12 +16,16 @@ interface Mapped {
 
 const nothing: Evaluate = () => undefined;
 
-/** Codes made of texts: above all codes that a family or a producer of the service has (contract: Activities). */
-const textCodesFrom = 1_000_000_000;
+const knownCodesMax = 4_096;
+const knownCodes = new Map<string, number>();
 
 /** The same code for the same text, on every machine and in every release. */
 function codeOfText(text: string): number {
-  return textCodesFrom + createHash('sha256').update(text).digest().readUInt32BE(0);
+  const known = knownCodes.get(text);
+  if (known !== undefined) return known;
+  const code = textCode(createHash('sha256').update(text).digest().readUInt32BE(0), verbOf(text));
+  if (knownCodes.size < knownCodesMax) knownCodes.set(text, code);
+  return code;
 }
 
 /**
@@ -38,6 +44,7 @@ export class Mapping {
   readonly #action: Evaluate;
   readonly #title: Evaluate;
   readonly #members: Evaluate;
+  readonly #extra: Evaluate;
 
   /** Throws ExpressionError, which names the member whose expression is none. */
   constructor(definition: MappingDefinition) {
@@ -52,6 +59,7 @@ export class Mapping {
     this.#action = compileExpression('/action', definition.action);
     this.#title = optional('/title', definition.title);
     this.#members = compileMembers('/event', definition.event ?? {});
+    this.#extra = compileMembers('/extra', definition.extra ?? {});
   }
 
   /** Returns the record in [start, end) of the window as a source event, or why it cannot be one (see `faultText`). */
@@ -77,7 +85,10 @@ export class Mapping {
       action: this.#actionOf(record),
       ...(this.#members(record) as object | undefined),
     });
-    const withExtra = joined(message, `"extra":${this.#extraOf(text, members)}`);
+    const facts = this.#extra(record);
+    const whole = this.#extraOf(text, members);
+    const extra = facts === undefined ? whole : joined(JSON.stringify(facts), whole.slice(1, -1));
+    const withExtra = joined(message, `"extra":${extra}`);
     return joined(event, `"message":${withExtra}`);
   }
 
@@ -98,10 +109,9 @@ export class Mapping {
   }
 }
 
-/** The first of the names that has a value, unless that has parts: these may be more than the mapping took. */
+/** The first of the names that has a text or a number, as functions of mappings take it: what has parts may be more. */
 function firstTaken(names: readonly string[], members: RawMembers): string | undefined {
-  const found = names.find((name) => (members.get(name) ?? 'null') !== 'null');
-  return found !== undefined && /^[{[]/.test(members.get(found) ?? '') ? undefined : found;
+  return names.find((name) => /^(?:"(?!")|[-\d])/.test(members.get(name) ?? ''));
 }
 
 /** The JSON object with one more member. */

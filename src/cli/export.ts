@@ -11,7 +11,7 @@ import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
 import { cutOffOf, readPolicy } from '../control/retention.ts';
 import { type AuditFilter, readFilter } from '../read/filter.ts';
-import { ReadParameters } from '../read/parameters.ts';
+import { QueryParameters } from '../read/parameters.ts';
 import { Ocsf110Pool } from '../read/ocsf110/pool.ts';
 import type { Storage } from '../storage/storage.ts';
 import { compressionOfName } from './compress.ts';
@@ -265,7 +265,7 @@ async function keptFilter(
 ): Promise<AuditFilter> {
   const cutOffMicros = cutOffOf(await readPolicy(storage, organization.id), systemClock());
   return {
-    ...readFilter(new ReadParameters(filtersGiven), organization),
+    ...readFilter(new QueryParameters(filtersGiven), organization),
     ...(cutOffMicros !== undefined && { cutOffMicros }),
   };
 }
@@ -285,7 +285,7 @@ async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void>
   await withStorage(setUp(deps), async (session) => {
     const organization = await findOrganization(session.storage, options.org);
     // What is stored is what is verified, also where it has expired and is not removed yet.
-    const filter = readFilter(new ReadParameters(filtersGiven), organization);
+    const filter = readFilter(new QueryParameters(filtersGiven), organization);
     const record = (events: number) =>
       recordExport(
         { ...session, organization, format: 'evidence', pool: undefined, filter, filtersGiven },

@@ -1,6 +1,6 @@
 import type { PageRequest } from '../read/filter.ts';
 import type { PageBody } from '../read/page.ts';
-import type { ReadParameters } from '../read/parameters.ts';
+import type { QueryParameters } from '../read/parameters.ts';
 import { limits } from './limits.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ReplyHeaders } from './response.ts';
@@ -9,7 +9,7 @@ import type { ReplyHeaders } from './response.ts';
  * Names the parameters that had no effect (contract: Read parameters). Names only, percent-encoded, and no more than
  * clients take in a header.
  */
-export function ignoredParameters(parameters: ReadParameters): ReplyHeaders {
+export function ignoredParameters(parameters: QueryParameters): ReplyHeaders {
   const names = parameters.ignored();
   if (names.length === 0) return {};
   const shown: string[] = [];

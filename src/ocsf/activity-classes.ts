@@ -6,8 +6,6 @@
 export interface ActivityClass {
   readonly classUid: OcsfClassUid;
   readonly activityId: number;
-  /** Account Change: the target is a credential of the one who acts, and no account. */
-  readonly isCredential?: true;
   /** Authentication: by a further factor. */
   readonly isMfa?: true;
   /** User Access Management and Authorize Session: what is granted or ended where the event does not say so. */
@@ -18,6 +16,7 @@ export const ocsfClass = {
   account: 3001,
   authentication: 3002,
   session: 3003,
+  entity: 3004,
   access: 3005,
   group: 3006,
   application: 6002,
@@ -40,7 +39,7 @@ function rowsOf(
   );
 }
 
-/** Account Change: 1 create, 2 enable, 3 password change, 4 password reset, 5 disable, 6 delete, 10 and 11 MFA. */
+/** Account Change: 1 create, 2 enable, 3 password change, 4 password reset, 5 disable, 6 delete, 9 lock, 10 and 11 MFA. */
 const account: Rows = [
   [1, [1000, 1232]],
   [2, [1007]],
@@ -48,9 +47,10 @@ const account: Rows = [
   [4, [1012]],
   [5, [1006]],
   [6, [1005, 1233]],
+  [9, [1009]],
   [10, [1100]],
   [11, [1103]],
-  [other, [1004, 1008, 1011, 1104, 6640, 6641]],
+  [other, [1004, 1008, 1011, 1013, 1104, 6640, 6641]],
 ];
 
 /** File Hosting Activity: 1 upload, 2 download, 4 delete, 12 share, 13 unshare, 14 open. */
@@ -66,20 +66,19 @@ const file: Rows = [
 
 /** API Activity: 1 create, 2 read, 3 update, 4 delete. */
 const api: Rows = [
-  [1, [1200, 1220, 2100, 3000, 5010, 6100, 6105, 6200, 6600, 6610, 6620, 6710, 6720, 6724]],
-  [2, [2030, 6106, 6203, 6501, 6700]],
-  [3, [1201, 1221, 2102, 3001, 3010, 5011, 5013, 6101, 6201, 6307, 6601, 6611, 6711, 6721, 6723]],
-  [4, [1202, 1222, 2101, 5012, 6102, 6202, 6602, 6612, 6621, 6712, 6722]],
+  [1, [1200, 1220, 1300, 2100, 3000, 5010, 6200, 6600, 6610, 6620, 6710, 6720, 6724]],
+  [2, [2030, 6203, 6501, 6700]],
+  [3, [1201, 1221, 1303, 2102, 3001, 3010, 5011, 5013, 6201, 6307, 6601, 6611, 6711, 6721, 6723]],
+  [4, [1202, 1222, 1301, 1302, 2101, 5012, 6202, 6602, 6612, 6621, 6712, 6722]],
   [other, [1230, 1231]],
   [other, [2110, 2111, 2112, 2113, 3002, 3011, 3012, 3020, 3021]],
   [other, [4020, 4021, 4022, 4040, 5000, 5001, 5014, 5015, 5016, 5020, 5021]],
-  [other, [6000, 6001, 6103, 6104, 6400, 6401, 6402, 6403, 6500]],
+  [other, [6000, 6001, 6400, 6401, 6402, 6403, 6500]],
 ];
 
 /** By the code of the activity: every code of the registry (activities.ts) is here, and a test says so. */
 export const activityClasses: ReadonlyMap<number, ActivityClass> = new Map([
   ...rowsOf(ocsfClass.account, account),
-  ...rowsOf(ocsfClass.account, [[other, [1300, 1301, 1302, 1303]]], { isCredential: true }),
   // 1 logon, 2 logoff.
   ...rowsOf(ocsfClass.authentication, [
     [1, [1001, 1002]],
@@ -88,7 +87,22 @@ export const activityClasses: ReadonlyMap<number, ActivityClass> = new Map([
   ...rowsOf(ocsfClass.authentication, [[other, [1101, 1102]]], { isMfa: true }),
   ...rowsOf(ocsfClass.session, [[other, [1030]]], { privilege: 'session' }),
   // 1 assign privileges, 2 revoke privileges.
-  ...rowsOf(ocsfClass.access, [[1, [1020]]], { privilege: 'role' }),
+  ...rowsOf(
+    ocsfClass.access,
+    [
+      [1, [1020]],
+      [2, [1021]],
+    ],
+    { privilege: 'role' },
+  ),
+  // 1 create, 2 read, 3 update, 4 delete.
+  ...rowsOf(ocsfClass.entity, [
+    [1, [6100, 6105]],
+    [2, [6106]],
+    [3, [6101]],
+    [4, [6102]],
+    [other, [6103, 6104]],
+  ]),
   ...rowsOf(
     ocsfClass.access,
     [
@@ -115,5 +129,34 @@ export const activityClasses: ReadonlyMap<number, ActivityClass> = new Map([
   ...rowsOf(ocsfClass.file, file),
 ]);
 
+/** What a text says is done, as API Activity has it: the index is the activity. */
+const verbs = ['other', 'create', 'read', 'update', 'delete'] as const;
+export type Verb = (typeof verbs)[number];
+
+const textActivities: readonly ActivityClass[] = verbs.map((_, index) => ({
+  classUid: ocsfClass.api,
+  activityId: index === 0 ? other : index,
+}));
+
+/** Codes made of texts: above all codes that a family or a producer of the service has, 2^32 for each verb. */
+const textCodesFrom = 1_000_000_000;
+const codesOfVerb = 2 ** 32;
+
+/** The code of a text by 32 bits of its hash and what it says is done (contract: Source adapters). */
+export function textCode(hash: number, verb: Verb): number {
+  return textCodesFrom + verbs.indexOf(verb) * codesOfVerb + hash;
+}
+
 /** What any other code is. */
-export const otherActivity: ActivityClass = { classUid: ocsfClass.api, activityId: other };
+const otherActivity: ActivityClass = textActivities[0] as ActivityClass;
+
+/** Every class and activity that an event can have. */
+export const allActivities: readonly ActivityClass[] = [
+  ...new Set([...activityClasses.values(), ...textActivities]),
+];
+
+export function activityClassOf(code: number): ActivityClass {
+  const known = activityClasses.get(code);
+  if (known !== undefined) return known;
+  return textActivities[Math.floor((code - textCodesFrom) / codesOfVerb)] ?? otherActivity;
+}

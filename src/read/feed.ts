@@ -16,7 +16,7 @@ import {
   readSchema,
 } from './filter.ts';
 import { limits } from './limits.ts';
-import type { ReadParameters } from './parameters.ts';
+import type { QueryParameters } from './parameters.ts';
 import { Pauses } from './pauses.ts';
 import type { ReadBody } from './read-body.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
@@ -63,7 +63,7 @@ export interface FeedOptions {
 }
 
 /** The request that query parameters describe (contract: Read, feed); all but the cursor are read leniently. */
-export function readFeedRequest(parameters: ReadParameters, organization: OrganizationNames): FeedRequest {
+export function readFeedRequest(parameters: QueryParameters, organization: OrganizationNames): FeedRequest {
   return {
     filter: readFilter(parameters, organization),
     ...readSchema(parameters),

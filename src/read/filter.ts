@@ -11,7 +11,7 @@ import {
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { parseRfc3339Micros } from '../base/timestamp.ts';
-import type { ReadParameters } from './parameters.ts';
+import type { QueryParameters } from './parameters.ts';
 import { wordsCondition } from './words.ts';
 
 /** Which events of an organization are asked for; every part may be absent, all that are given must hold. */
@@ -53,7 +53,7 @@ export interface OrganizationNames {
  * The request that query parameters describe (contract: Read parameters). Nothing is ever an error: what is invalid
  * is as if it had not been given.
  */
-export function readPageRequest(parameters: ReadParameters, organization: OrganizationNames): PageRequest {
+export function readPageRequest(parameters: QueryParameters, organization: OrganizationNames): PageRequest {
   return {
     filter: readFilter(parameters, organization),
     ...readSchema(parameters),
@@ -63,19 +63,19 @@ export function readPageRequest(parameters: ReadParameters, organization: Organi
 }
 
 /** The form of events that is asked for: `ocsf`, or the default for anything else. */
-export function readSchema(parameters: ReadParameters): { readonly schema?: EventSchema } {
+export function readSchema(parameters: QueryParameters): { readonly schema?: EventSchema } {
   const schema = parameters.read('schema', (text) => ['default', 'ocsf'].find((one) => one === text));
   return schema === 'ocsf' ? { schema } : {};
 }
 
 /** The filters of query parameters, without paging; `organization` is the caller's. */
-export function readFilter(parameters: ReadParameters, organization: OrganizationNames): AuditFilter {
+export function readFilter(parameters: QueryParameters, organization: OrganizationNames): AuditFilter {
   const words = parameters.read('q', searchWords) ?? [];
   return { ...readColumnFilter(parameters, organization), ...(words.length > 0 && { words }) };
 }
 
 /** The same but for words: what is counted as a whole cannot be read from texts. */
-export function readColumnFilter(parameters: ReadParameters, organization: OrganizationNames): AuditFilter {
+export function readColumnFilter(parameters: QueryParameters, organization: OrganizationNames): AuditFilter {
   const own = readOrganization(parameters, organization);
   const { is, within, not, isPossible } = readColumns(parameters);
   return {
@@ -88,7 +88,7 @@ export function readColumnFilter(parameters: ReadParameters, organization: Organ
 }
 
 /** Whether the caller's organization is among those that are asked for. */
-function readOrganization(parameters: ReadParameters, { id, slug }: OrganizationNames): boolean {
+function readOrganization(parameters: QueryParameters, { id, slug }: OrganizationNames): boolean {
   const isOwn = (text: string): boolean => [id, slug].includes(text.toLowerCase());
   const one = parameters.read('orgId', isOwn) ?? true;
   const among = parameters.read('orgId.in', (list) => listValues(list, isOwn)) ?? [];
@@ -97,7 +97,7 @@ function readOrganization(parameters: ReadParameters, { id, slug }: Organization
 }
 
 /** Conditions on columns. Values that no event has are left out of lists; `isPossible` tells that others were wanted. */
-function readColumns(parameters: ReadParameters) {
+function readColumns(parameters: QueryParameters) {
   const is: { [K in FilterName]?: FilterValue } = {};
   const within: { [K in FilterName]?: readonly FilterValue[] } = {};
   const not: { [K in FilterName]?: readonly FilterValue[] } = {};
@@ -123,7 +123,7 @@ function readColumns(parameters: ReadParameters) {
 }
 
 /** `startTime` and `endTime` alone. */
-export function readTimeRange(parameters: ReadParameters): Pick<AuditFilter, 'fromMicros' | 'toMicros'> {
+export function readTimeRange(parameters: QueryParameters): Pick<AuditFilter, 'fromMicros' | 'toMicros'> {
   const fromMicros = parameters.read('startTime', time);
   const toMicros = parameters.read('endTime', time);
   return { ...(fromMicros !== undefined && { fromMicros }), ...(toMicros !== undefined && { toMicros }) };
@@ -142,12 +142,12 @@ export function parseLimit(text: string, max: number): number | undefined {
   return /^0*[1-9]\d*$/.test(text) ? Math.min(Number(text), max) : undefined;
 }
 
-export function readLimit<T>(parameters: ReadParameters, otherwise: T, max: number): number | T {
+export function readLimit<T>(parameters: QueryParameters, otherwise: T, max: number): number | T {
   return parameters.read('limit', (text) => parseLimit(text, max)) ?? otherwise;
 }
 
 /** Rows to skip; 0 when the text is no safe integer. */
-export function readOffset(parameters: ReadParameters): number {
+export function readOffset(parameters: QueryParameters): number {
   const offset = parameters.read('offset', (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : undefined;
     return Number.isSafeInteger(value) ? value : undefined;

@@ -2,7 +2,7 @@ import type { ByteFlow } from '../base/byte-flow.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, readLimit, readOffset, readTimeRange, whereClause } from './filter.ts';
 import { envelopeSettings } from './envelope.ts';
-import type { ReadParameters } from './parameters.ts';
+import type { QueryParameters } from './parameters.ts';
 import { newestFirst, streamSettings } from './plans.ts';
 
 /** Which source events of an organization are asked for; without a limit, all of them. */
@@ -27,7 +27,7 @@ export type LegacyReader = (
  * of the audit endpoint, with one difference: the answer is the whole log unless a limit is given, so an invalid
  * limit means all, and a large one is not cut down to a page.
  */
-export function readLegacyRequest(parameters: ReadParameters): LegacyRequest {
+export function readLegacyRequest(parameters: QueryParameters): LegacyRequest {
   return {
     filter: readTimeRange(parameters),
     limit: readLimit(parameters, undefined, Number.MAX_SAFE_INTEGER),

@@ -1,8 +1,8 @@
 /**
- * The query parameters of a request that reads, and which of them had no effect (contract: Read parameters): nobody asked for
- * them, or their value could not be used. Of a repeated one the first counts.
+ * The query parameters of a request, and which of them had no effect (contract: Read parameters): nobody asked for them, or
+ * their value could not be used. Of a repeated one the first counts.
  */
-export class ReadParameters {
+export class QueryParameters {
   readonly #given: URLSearchParams;
   readonly #asked = new Set<string>();
   readonly #unusable = new Set<string>();
@@ -11,10 +11,15 @@ export class ReadParameters {
     this.#given = given instanceof URLSearchParams ? given : new URLSearchParams(given);
   }
 
+  /** The value, be it empty; undefined where there is none. */
+  given(name: string): string | undefined {
+    this.#asked.add(name);
+    return this.#given.get(name) ?? undefined;
+  }
+
   /** The value; undefined where there is none, or an empty one. */
   text(name: string): string | undefined {
-    this.#asked.add(name);
-    return this.#given.get(name) || undefined;
+    return this.given(name) || undefined;
   }
 
   /** What `parse` makes of the value; undefined where there is none, or one that it can make nothing of. */

@@ -432,7 +432,7 @@ test('what a record lacks, or has in another form, costs no record', () => {
     key,
     value: { intValue: 5 },
   }));
-  assert.equal(mapped({ attributes: odd }).row.actorEmail, '5');
+  assert.equal(mapped({ attributes: odd }).row.actorId, '5');
   const own = {
     attributes: [attribute('flow_id', '0f8fad5b-d9cb-469f-a165-70867728950e')],
     traceId: 'a'.repeat(32),

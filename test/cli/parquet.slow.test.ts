@@ -128,7 +128,12 @@ test('a directory has a file for each class and day, which holds these events al
     found.set(file, inFile);
   }
   const names = { 3001: 'account_change', 3002: 'authentication', 3003: 'authorize_session' };
-  const more = { 3005: 'user_access', 3006: 'group_management', 6002: 'application_lifecycle' };
+  const more = {
+    3004: 'entity_management',
+    3005: 'user_access',
+    3006: 'group_management',
+    6002: 'application_lifecycle',
+  };
   const classes = { ...names, ...more, 6003: 'api_activity', 6006: 'file_hosting' };
   const expected = new Map<string, unknown[]>();
   for (const event of events) {

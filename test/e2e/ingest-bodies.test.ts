@@ -128,4 +128,9 @@ test('records of other programs become events, and what they were is kept to the
   );
   assert.match(problemOf(await post('nobody', body), 400).detail, /^from must be one of azure, cloudtrail, /);
   problemOf(await post('', body), 400);
+  // What is sent twice counts once; what the service does not know is named, and refuses nothing.
+  const odd = await post('cloudtrail&from=okta&timeout=30s&maxErrors=none', body);
+  assert.deepEqual(acceptedOf(odd), { accepted: 3, rejected: 0, errors: [] });
+  assert.equal(odd.headers['ignored-parameters'], 'timeout, maxErrors');
+  assert.equal(answer.headers['ignored-parameters'], undefined);
 });

@@ -120,8 +120,17 @@ test('who and what an event is about goes where its class has it', () => {
   assert.deepEqual(of(1000, { target: bob })['user'], bobs);
   assert.equal(of(1001, { target: bob })['user'].name, 'Ann');
   assert.equal(of(1002, { target: bob, actor: null })['user'].name, 'bob@example.com');
-  assert.equal(of(1300, { target: { id: 'key-1' } })['user'].credential_uid, 'key-1');
+  assert.deepEqual(of(1300, { target: { id: 'key-1' } })['resources'], [{ uid: 'key-1' }]);
   assert.deepEqual(of(1020, { target: bob })['privileges'], ['auditor']);
+  const role = of(1021, { target: { name: 'Admins', type: 'Role' }, extra: { member: 'bob@example.com' } });
+  assert.deepEqual([role['privileges'], role['user'].name], [['Admins'], 'bob@example.com']);
+  assert.deepEqual(of(6101, { target: { id: 'p1', name: 'MFA' } })['entity'], { name: 'MFA', uid: 'p1' });
+  // Ann has not deleted herself; but she has changed her own password.
+  for (const code of [1000, 1005, 1006, 1007, 1020])
+    assert.equal(of(code, { target: null, extra: {} })['user'].name, 'Unknown');
+  assert.equal(of(1010, { target: null })['user'].name, 'Ann');
+  assert.equal(of(1100, { target: { name: 'Phone', type: 'factor' } })['user'].name, 'Ann');
+  assert.equal(of(1_000_000_000 + 2 * 2 ** 32)['activity_name'], 'Read');
   assert.deepEqual(of(6411, { extra: {} })['privileges'], ['support access']);
   assert.equal(of(1030, { target: { id: 's1', type: 'session' } })['session'].uid, 's1');
   const added = of(1210, { target: { id: 'g1', name: 'Staff', type: 'group' } });
@@ -131,7 +140,7 @@ test('who and what an event is about goes where its class has it', () => {
   assert.deepEqual(of(9)['resources'], [{ name: 'report.pdf', uid: 't1', type: 'file' }]);
   const unknown = of(6101, { actor: { type: 'User' }, remote: { ip: 'AWS Internal', port: 1 } });
   assert.deepEqual(unknown['actor'], { invoked_by: 'App\n1' });
-  assert.deepEqual(unknown['src_endpoint'], { name: 'AWS Internal', port: 1 });
+  assert.deepEqual(unknown['device'].name, 'AWS Internal');
   assert.deepEqual(of(4000, { remote: { ip: 'host.example' } })['device'].hostname, 'host.example');
 });
 

@@ -2,15 +2,15 @@ import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { readFilter, readLimit, readOffset, readPageRequest, whereClause } from '../../src/read/filter.ts';
-import { ReadParameters } from '../../src/read/parameters.ts';
+import { QueryParameters } from '../../src/read/parameters.ts';
 
 const organization = { id: '11111111-2222-3333-4444-555555555555', slug: 'own-slug' };
 const uuid = 'ABCDEFAB-0000-4000-8000-00000000000f';
 
 const parse = (query: string) =>
-  readPageRequest(new ReadParameters(new URLSearchParams(query)), organization);
-const limitOf = (limit: string) => readLimit(new ReadParameters({ limit }), 50, 1000);
-const offsetOf = (offset: string) => readOffset(new ReadParameters({ offset }));
+  readPageRequest(new QueryParameters(new URLSearchParams(query)), organization);
+const limitOf = (limit: string) => readLimit(new QueryParameters({ limit }), 50, 1000);
+const offsetOf = (offset: string) => readOffset(new QueryParameters({ offset }));
 const filterOf = (query: string) => parse(query).filter;
 
 describe('limit and offset', () => {
@@ -114,7 +114,7 @@ describe('text filters', () => {
 describe('lists and words', () => {
   it('have up to twenty values, a comma in one encoded; one that cannot be meant makes the list none', () => {
     const values = (query: string) => {
-      const parameters = new ReadParameters(new URLSearchParams(query));
+      const parameters = new QueryParameters(new URLSearchParams(query));
       return [readFilter(parameters, organization), parameters.ignored()];
     };
     assert.deepEqual(values('fileName.in=A%2CB%252Cc%2C100%25%2C%2C'), [
@@ -169,7 +169,7 @@ describe('lists and words', () => {
   });
 
   it('of which had no effect are told by name', () => {
-    const parameters = new ReadParameters(
+    const parameters = new QueryParameters(
       new URLSearchParams('actor=a&actor=b&limit=x&offset=&flowid=1&startTime=now&ip=1.2&limit=3'),
     );
     readPageRequest(parameters, organization);
@@ -182,10 +182,10 @@ describe('conditions', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (actor, name) => {
         const values: Record<string, string> = { actor, fileName: name, startTime: '2024-01-01T00:00:00Z' };
-        const where = whereClause(organization.id, readFilter(new ReadParameters(values), organization));
+        const where = whereClause(organization.id, readFilter(new QueryParameters(values), organization));
         const plain = whereClause(
           organization.id,
-          readFilter(new ReadParameters({ ...values, actor: 'a', fileName: 'b' }), organization),
+          readFilter(new QueryParameters({ ...values, actor: 'a', fileName: 'b' }), organization),
         );
         assert.equal(where.sql, plain.sql);
         assert.ok(where.sql.startsWith('org = {org:UUID} AND '));

@@ -8,7 +8,7 @@ import * as fc from 'fast-check';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { organizationEventsHandler } from '../../src/http/routes/organization-events.ts';
 import { createLegacyReader, readLegacyRequest } from '../../src/read/legacy.ts';
-import { ReadParameters } from '../../src/read/parameters.ts';
+import { QueryParameters } from '../../src/read/parameters.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { startTestServer, type TestServer } from '../http/support.ts';
 import { silentLog } from '../support/engine.ts';
@@ -193,7 +193,7 @@ describe('source events of an organization', () => {
 
 describe('parameters of get-events-in-org', () => {
   const read = (query: string) => {
-    return readLegacyRequest(new ReadParameters(new URLSearchParams(query)));
+    return readLegacyRequest(new QueryParameters(new URLSearchParams(query)));
   };
 
   it('mean everything when they are absent or invalid', () => {

@@ -1,6 +1,6 @@
 import { readPageRequest } from '../../read/filter.ts';
 import type { PageReader } from '../../read/page.ts';
-import { ReadParameters } from '../../read/parameters.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import { ignoredParameters, pageLinks } from '../read-headers.ts';
 import { replyOf } from '../response.ts';
@@ -11,7 +11,7 @@ import { replyOf } from '../response.ts';
  */
 export function auditHandler(readPage: PageReader): SharedHandler {
   return async (context, { organization }) => {
-    const parameters = new ReadParameters(context.query);
+    const parameters = new QueryParameters(context.query);
     const request = readPageRequest(parameters, organization);
     const body = await readPage(organization.id, request, context.signal);
     return replyOf(body, { ...ignoredParameters(parameters), ...pageLinks(context, request, body) });

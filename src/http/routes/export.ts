@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import { type ExportFormat, exportFormats } from '../../read/export.ts';
 import { type EventSchema, readFilter } from '../../read/filter.ts';
-import { ReadParameters } from '../../read/parameters.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import { ignoredParameters } from '../read-headers.ts';
@@ -24,7 +24,7 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
 export function exportHandler({ read, selfAudit, clock }: EndpointDeps): SharedHandler {
   return async (context, caller) => {
     const { organization } = caller;
-    const parameters = new ReadParameters(context.query);
+    const parameters = new QueryParameters(context.query);
     const format = readFormat(parameters.text('format'));
     const filter = readFilter(parameters, organization);
     const now = clock();
@@ -65,7 +65,7 @@ function readSchema(text: string | undefined, format: ExportFormat): { readonly 
 }
 
 /** As they were sent: what was asked for, not what it was taken for. */
-function filtersGiven(parameters: ReadParameters): Record<string, string> {
+function filtersGiven(parameters: QueryParameters): Record<string, string> {
   const given: Record<string, string> = {};
   for (const name of selectingParameters) {
     const value = parameters.text(name);

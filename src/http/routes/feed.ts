@@ -1,5 +1,5 @@
 import { type FeedReader, readFeedRequest } from '../../read/feed.ts';
-import { ReadParameters } from '../../read/parameters.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import { ignoredParameters } from '../read-headers.ts';
 import { replyOf } from '../response.ts';
@@ -10,7 +10,7 @@ import { replyOf } from '../response.ts';
  */
 export function feedHandler(readFeed: FeedReader): SharedHandler {
   return async (context, { organization }) => {
-    const parameters = new ReadParameters(context.query);
+    const parameters = new QueryParameters(context.query);
     const request = readFeedRequest(parameters, organization);
     const body = await readFeed(organization.id, request, context.signal);
     return replyOf(body, ignoredParameters(parameters));

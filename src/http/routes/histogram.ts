@@ -1,6 +1,6 @@
 import { readColumnFilter } from '../../read/filter.ts';
 import type { HistogramReader } from '../../read/histogram.ts';
-import { ReadParameters } from '../../read/parameters.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { ignoredParameters } from '../read-headers.ts';
 import { jsonReply } from '../response.ts';
@@ -11,7 +11,7 @@ import { jsonReply } from '../response.ts';
  */
 export function histogramHandler(readHistogram: HistogramReader): SessionHandler {
   return async (context, { organization }) => {
-    const parameters = new ReadParameters(context.query);
+    const parameters = new QueryParameters(context.query);
     const filter = readColumnFilter(parameters, organization);
     const histogram = await readHistogram(organization.id, filter, context.signal);
     return jsonReply(200, 'Histogram', histogram, ignoredParameters(parameters));

@@ -6,19 +6,22 @@ import type { Accept } from '../../ingest/accept.ts';
 import type { IngestRequest } from '../../ingest/request.ts';
 import type { BodyForm } from '../../ingest/task.ts';
 import { parseLimit } from '../../read/filter.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { KeyCaller, WriteHandler } from '../endpoint.ts';
 import { contentEncoding, idempotency } from '../ingest-headers.ts';
+import { ignoredParameters } from '../read-headers.ts';
 import { jsonReply } from '../response.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest). */
 export function ingestHandler(accept: Accept): WriteHandler {
   return async (context, caller) => {
-    const headers = readHeaders(context, caller);
+    const parameters = new QueryParameters(context.query);
+    const headers = readHeaders(context, parameters, caller);
     const received = await context.body();
     try {
       const answer = await accept({ body: received.bytes, ...headers });
-      return jsonReply(202, 'IngestAnswer', answer);
+      return jsonReply(202, 'IngestAnswer', answer, ignoredParameters(parameters));
     } finally {
       received.release();
     }
@@ -27,18 +30,23 @@ export function ingestHandler(accept: Accept): WriteHandler {
 
 type IngestHeaders = Omit<IngestRequest, 'body'>;
 
-function readHeaders(context: RequestContext, { key, organization }: KeyCaller): IngestHeaders {
+function readHeaders(
+  context: RequestContext,
+  parameters: QueryParameters,
+  { key, organization }: KeyCaller,
+): IngestHeaders {
+  const errorsMax = parameters.read('maxErrors', (text) =>
+    parseLimit(text, baseLimits.rejectedErrorsAskedMax),
+  );
   return {
     form: bodyForm(context.header('content-type')),
     encoding: contentEncoding(context.header('content-encoding')),
-    ...adapterOf(context.first('from')),
+    ...adapterOf(parameters.given('from')),
     organization,
-    ...namedOrganization(context.first('org')),
+    ...namedOrganization(parameters.given('org')),
     apiKey: key.id,
     idempotency: idempotency(context.header('idempotency-key'), key.id),
-    errorsMax:
-      parseLimit(context.first('maxErrors') ?? '', baseLimits.rejectedErrorsAskedMax) ??
-      ingestLimits.rejectedErrorsReportedMax,
+    errorsMax: errorsMax ?? ingestLimits.rejectedErrorsReportedMax,
   };
 }
 

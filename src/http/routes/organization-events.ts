@@ -1,5 +1,5 @@
 import { type LegacyReader, readLegacyRequest } from '../../read/legacy.ts';
-import { ReadParameters } from '../../read/parameters.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { ignoredParameters } from '../read-headers.ts';
 
@@ -9,7 +9,7 @@ import { ignoredParameters } from '../read-headers.ts';
  */
 export function organizationEventsHandler(readLegacy: LegacyReader): SessionHandler {
   return async (context, { organization }) => {
-    const parameters = new ReadParameters(context.query);
+    const parameters = new QueryParameters(context.query);
     const request = readLegacyRequest(parameters);
     const stream = await readLegacy(organization.id, request, context.signal);
     return { status: 200, headers: ignoredParameters(parameters), stream };

@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
 import { stringify } from '../../contract/stringify.ts';
 import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';
-import { ReadParameters } from '../../read/parameters.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { ignoredParameters, pageLinks } from '../read-headers.ts';
 
@@ -16,7 +16,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     if (organization.receipts === 'off') {
       throw new Problem('forbidden', 'Receipts are switched off in this organization.');
     }
-    const parameters = new ReadParameters(context.query);
+    const parameters = new QueryParameters(context.query);
     const limit = readLimit(parameters, limits.pageLimitDefault, limits.pageLimitMax);
     const offset = readOffset(parameters);
     const owner = { id: user.id, email: user.email.toLowerCase() };

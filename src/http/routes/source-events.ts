@@ -1,6 +1,6 @@
 import { limits } from '../../read/limits.ts';
 import { readFilter, readLimit, readOffset } from '../../read/filter.ts';
-import { ReadParameters } from '../../read/parameters.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { SourceEventsReader } from '../../read/source-events.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { ignoredParameters } from '../read-headers.ts';
@@ -12,7 +12,7 @@ import { replyOf } from '../response.ts';
  */
 export function sourceEventsHandler(readSourceEvents: SourceEventsReader): SessionHandler {
   return async (context, { organization }) => {
-    const parameters = new ReadParameters(context.query);
+    const parameters = new QueryParameters(context.query);
     const filter = readFilter(parameters, organization);
     const limit = readLimit(parameters, limits.sourceEventsDefault, limits.sourceEventsMax);
     const offset = readOffset(parameters);

@@ -1,7 +1,7 @@
 import { limits } from '../limits.ts';
 import { readColumnFilter, readLimit } from '../../read/filter.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
-import { ReadParameters } from '../../read/parameters.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { ignoredParameters } from '../read-headers.ts';
 import { jsonReply } from '../response.ts';
@@ -13,7 +13,7 @@ import { jsonReply } from '../response.ts';
  */
 export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler {
   return async (context, { organization }) => {
-    const parameters = new ReadParameters(context.query);
+    const parameters = new QueryParameters(context.query);
     const filter = readColumnFilter(parameters, organization);
     const limit = readLimit(parameters, limits.topValuesDefault, limits.topValuesMax);
     const data = await readTopValues(organization.id, filter, limit, context.signal);

@@ -1,4 +1,4 @@
-import { type ActivityClass, activityClasses, otherActivity } from '../activity-classes.ts';
+import { type ActivityClass, allActivities } from '../activity-classes.ts';
 import { ocsfFacts } from './facts.ts';
 import type { Constants, Range } from './output.ts';
 
@@ -34,6 +34,5 @@ function makeHead(constants: Constants, { classUid, activityId }: ActivityClass)
 
 /** The heads of all activities, as constants of a mapper. */
 export function makeHeads(constants: Constants): ReadonlyMap<ActivityClass, Head> {
-  const entries = [...new Set([...activityClasses.values(), otherActivity])];
-  return new Map(entries.map((one) => [one, makeHead(constants, one)]));
+  return new Map(allActivities.map((one) => [one, makeHead(constants, one)]));
 }

@@ -1,4 +1,4 @@
-import { activityClasses, type ActivityClass, ocsfClass, otherActivity } from '../activity-classes.ts';
+import { type ActivityClass, activityClassOf, ocsfClass } from '../activity-classes.ts';
 import { toByteText } from '../byte-text.ts';
 import type { ByteSink } from '../byte-sink.ts';
 import { noBytes } from '../json-cursor.ts';
@@ -92,7 +92,7 @@ export class Ocsf110Mapper {
     const lossy = this.#lossy;
     const hasParts = r.kinds[slot.action] === kind.object;
     const code = numberOf(r, hasParts ? slot.actionCode : slot.action) + 0;
-    const entry = activityClasses.get(code) ?? otherActivity;
+    const entry = activityClassOf(code);
     const { before, after, isOther } = this.#heads.get(entry) as Head;
     const isHost = entry.classUid !== ocsfClass.api && entry.classUid !== ocsfClass.file;
     lossy.fill(0);

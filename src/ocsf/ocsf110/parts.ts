@@ -25,16 +25,18 @@ const json = {
   actorUser: shared.add(',"actor":{"user":'),
   close: shared.add('}'),
   user: shared.add(',"user":'),
-  credential: shared.add(',"credential_uid":"'),
-  credentialEnd: shared.add('"}'),
   isMfa: shared.add(',"is_mfa":true'),
   privileges: shared.add(',"privileges":'),
+  privilege: shared.add('["'),
+  privilegeEnd: shared.add('"]'),
   session: shared.add(',"session":{"uid":"'),
   stringObjectEnd: shared.add('"}'),
   group: shared.add(',"group":'),
   groupName: shared.add(',"name":"'),
   groupUid: shared.add(',"uid":"'),
   organization: shared.add('","type":"Organization"'),
+  entity: shared.add(',"entity":'),
+  unknownEntity: shared.add(',"name":"Unknown"'),
   operation: shared.add(',"api":{"operation":"'),
   resources: shared.add(',"resources":['),
   resourceType: shared.add(',"type":"'),
@@ -119,12 +121,14 @@ function putOfClass(
       if (entry.isMfa) out.put(json.isMfa);
       return;
     case ocsfClass.account:
-      if (entry.isCredential) return putOwner(out, r, actor);
-      return putSubject(out, r, actor, 'target first');
+      return putAccount(out, r, entry, actor);
+    case ocsfClass.entity:
+      return putEntity(out, r);
     case ocsfClass.session:
       return putSession(out, r, entry, actor);
     case ocsfClass.access:
-      putSubject(out, r, actor, isAccount(r) ? 'target first' : 'actor first');
+      if (isAccount(r)) putSubject(out, r, undefined, 'target first');
+      else putMemberUser(out, r);
       return putPrivileges(out, r, entry);
     case ocsfClass.group:
       return putGroup(r, entry, context, actor);
@@ -136,17 +140,12 @@ function putOfClass(
 }
 
 /** Kinds of targets that nobody logs in as. */
-const things = new Set([
-  'organization',
-  'group',
-  'team',
-  'role',
-  'policy',
-  'project',
-  'file',
-  'folder',
-  'session',
-]);
+const things = new Set(
+  (
+    'app appinstance application authenticatorenrollment device directoryrole factor file folder group organization ' +
+    'policy project repository role session team token usergroup'
+  ).split(' '),
+);
 
 function isAccount(r: SourceReading): boolean {
   return !things.has(textIn(r, slot.targetType)?.toLowerCase() ?? '');
@@ -176,17 +175,34 @@ function putActorAgain(out: Output, actor: PutUser): void {
   observeUser(out, actor, observables.user);
 }
 
-/** Puts whose credential the target is. */
-function putOwner(out: Output, r: SourceReading, actor: PutUser | undefined): void {
+/** What people mostly do to their own account, so that an event without a target is about the one who acts. */
+const ownChanges = new Set([3, 4, 9, 10, 11, 99]);
+
+function putAccount(out: Output, r: SourceReading, entry: ActivityClass, actor: PutUser | undefined): void {
+  const self = ownChanges.has(entry.activityId) ? actor : undefined;
+  if (isAccount(r)) return putSubject(out, r, self, 'target first');
   out.put(json.user);
-  if (actor === undefined) return putUnknownUser(out);
-  putActorAgain(out, actor);
-  const credential = firstText(r, slot.targetId, plainOr(r, slot.target, slot.targetName));
-  if (credential < 0) return;
-  out.length -= 1;
-  out.put(json.credential);
-  putToken(out, r, credential);
-  out.put(json.credentialEnd);
+  if (self === undefined) putUnknownUser(out);
+  else putActorAgain(out, self);
+}
+
+/** Puts the user whom the event is about and that is not its target. */
+function putMemberUser(out: Output, r: SourceReading): void {
+  out.put(json.user);
+  const member = memberOf(r);
+  if (member === undefined) putUnknownUser(out);
+  else observeUser(out, putNamedUser(out, member), observables.user);
+}
+
+function putEntity(out: Output, r: SourceReading): void {
+  const name = plainOr(r, slot.target, slot.targetName);
+  out.put(json.entity);
+  const start = out.length;
+  if (firstText(r, name, slot.targetId) < 0) out.put(json.unknownEntity);
+  putMember(out, r, name, json.groupName);
+  putMember(out, r, slot.targetId, json.groupUid);
+  putMember(out, r, slot.targetType, json.resourceType);
+  out.closeObject(start);
 }
 
 function putApi(r: SourceReading, { out, code }: PartsContext): void {
@@ -206,7 +222,13 @@ function putApi(r: SourceReading, { out, code }: PartsContext): void {
 
 function putPrivileges(out: Output, r: SourceReading, { privilege }: ActivityClass): void {
   out.put(json.privileges);
-  out.text(privilegesOf(r) ?? JSON.stringify([privilege ?? 'unknown']));
+  const said = privilegesOf(r);
+  const isRole = textIn(r, slot.targetType)?.toLowerCase().endsWith('role') === true;
+  const role = isRole ? firstText(r, slot.targetName, slot.targetId) : -1;
+  if (said !== undefined || role < 0) return out.text(said ?? JSON.stringify([privilege ?? 'unknown']));
+  out.put(json.privilege);
+  putToken(out, r, role);
+  out.put(json.privilegeEnd);
 }
 
 function putSession(out: Output, r: SourceReading, entry: ActivityClass, actor: PutUser | undefined): void {
@@ -245,9 +267,8 @@ function putGroup(
   }
   out.closeObject(start);
   if (isUser) return putSubject(out, r, undefined, 'target first');
+  if (isMembership || actor === undefined) return putMemberUser(out, r);
+  // The class wants a user or privileges, and a group that is made or changed has no other.
   out.put(json.user);
-  if (!isMembership && actor !== undefined) return putActorAgain(out, actor);
-  const member = isMembership ? memberOf(r) : undefined;
-  if (member === undefined) putUnknownUser(out);
-  else observeUser(out, putNamedUser(out, member), observables.user);
+  putActorAgain(out, actor);
 }

@@ -1,0 +1,98 @@
+import { type compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
+import { functions } from './functions.ts';
+
+type Node = ReturnType<typeof compile>;
+type Step = (value: JSONValue) => unknown;
+
+/**
+ * Makes a function of an expression: walking its tree anew for each record would cost several times as much. The kinds
+ * of nodes that mappings are mostly made of are made here, with the meaning that the library gives them (a test holds
+ * both against each other), and all others are left to the library.
+ */
+export function stepOf(node: Node): Step {
+  return hasContext(node) ? (value) => TreeInterpreter.search(node, value) : made(node);
+}
+
+/** Whether a part looks at more than the value that it is given: then the library has to see the whole. */
+function hasContext(part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return false;
+  const { type } = part as { readonly type?: unknown };
+  if (type === 'Literal') return false;
+  if (['Root', 'LetExpression', 'Variable', 'ExpressionReference'].includes(String(type))) return true;
+  return Object.values(part).some(hasContext);
+}
+
+const ofTwo: Readonly<Record<string, (left: Step, right: Step) => Step>> = {
+  Subexpression: (left, right) => (value) => {
+    const found = left(value) as JSONValue;
+    return found === null ? null : right(found);
+  },
+  IndexExpression: inTurn,
+  Pipe: inTurn,
+  OrExpression: (left, right) => (value) => {
+    const found = left(value);
+    return isFalse(found) ? right(value) : found;
+  },
+  AndExpression: (left, right) => (value) => {
+    const found = left(value);
+    return isFalse(found) ? found : right(value);
+  },
+};
+
+function inTurn(left: Step, right: Step): Step {
+  return (value) => right(left(value) as JSONValue);
+}
+
+function made(node: Node): Step {
+  const join = ofTwo[node.type];
+  if (join !== undefined && 'right' in node) return join(made(node.left), made(node.right));
+  if (node.type === 'Field') return fieldOf(node.name);
+  if (node.type === 'Literal') return () => node.value;
+  if (node.type === 'Index') return indexOf(node.value);
+  if (node.type === 'Function') return callOf(node.name, node.children.map(made));
+  if (node.type === 'NotExpression') {
+    const child = made(node.child);
+    return (value) => isFalse(child(value));
+  }
+  if (node.type === 'MultiSelectHash') {
+    const parts = node.children.map(({ name, value }) => [name, made(value)] as const);
+    return (value) => Object.fromEntries(parts.map(([name, part]) => [name, part(value)]));
+  }
+  if (node.type === 'MultiSelectList') {
+    const parts = node.children.map(made);
+    return (value) => parts.map((part) => part(value));
+  }
+  if (node.type === 'Comparator' && node.name === 'EQ' && node.right.type === 'Literal') {
+    const [left, wanted] = [made(node.left), node.right.value];
+    if (!isObject(wanted)) return (value) => left(value) === wanted;
+  }
+  return (value) => TreeInterpreter.search(node, value);
+}
+
+function fieldOf(name: string): Step {
+  return (value) =>
+    isObject(value) && !Array.isArray(value)
+      ? ((value as Readonly<Record<string, unknown>>)[name] ?? null)
+      : null;
+}
+
+function indexOf(index: number): Step {
+  return (value) => (Array.isArray(value) ? (value.at(index) ?? null) : null);
+}
+
+/** Functions of the service take any values and evaluate what they look at; those of JMESPath check theirs. */
+function callOf(name: string, parts: readonly Step[]): Step {
+  const own = functions[name];
+  if (own !== undefined) return (value) => own(value, parts);
+  return (value) =>
+    TreeInterpreter.runtime.callFunction(name, parts.map((part) => part(value)) as JSONValue[]);
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** As JMESPath has it: null, false, and what is empty. */
+function isFalse(value: unknown): boolean {
+  if (value === null || value === undefined || value === false || value === '') return true;
+  if (!isObject(value)) return false;
+  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
+}

@@ -1,0 +1,62 @@
+/** Who and what a record names, in the forms that programs have for it. */
+
+type Texts = Readonly<Record<string, string>>;
+
+export function isAddress(value: unknown): value is string {
+  return typeof value === 'string' && /^[^\s@]+@[^\s@]+$/.test(value);
+}
+
+const ofPersons: Readonly<Record<string, readonly string[]>> = {
+  id: ['id', 'uid', 'user_id', 'userId', 'sub'],
+  name: ['name', 'full_name', 'fullName', 'displayName', 'display_name', 'username', 'userName', 'login'],
+  email: ['email', 'mail', 'email_addr', 'emailAddress'],
+  type: ['type'],
+};
+const ofThings: Readonly<Record<string, readonly string[]>> = {
+  id: ['id', 'uid'],
+  name: ['name', 'displayName', 'display_name', 'path', 'title'],
+  type: ['type', 'kind'],
+  address: ['alternateId', 'userPrincipalName', 'email'],
+};
+
+/** An actor: text as it is, a number as its id, of an object what is known; undefined where nobody is. */
+export function personOf(value: unknown): string | Texts | undefined {
+  const known = partsOf(value, ofPersons);
+  if (known === undefined || typeof known === 'string' || known['email'] !== undefined) return known;
+  const email = [known['name'], known['id']].find(isAddress);
+  return email === undefined ? known : { ...known, email };
+}
+
+/** A target, likewise; one that is a person is named by the address. */
+export function thingOf(value: unknown): string | Texts | undefined {
+  const known = partsOf(value, ofThings);
+  if (known === undefined || typeof known === 'string') return known;
+  const { address, ...parts } = known;
+  return isAddress(address) ? { ...parts, name: address } : parts;
+}
+
+function partsOf(
+  value: unknown,
+  names: Readonly<Record<string, readonly string[]>>,
+): string | Texts | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : value;
+  if (typeof value === 'number') return { id: String(value) };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const object = value as Readonly<Record<string, unknown>>;
+  const parts: Record<string, string> = {};
+  for (const [part, among] of Object.entries(names)) {
+    const text = textAmong(object, among);
+    if (text !== undefined) parts[part] = text;
+  }
+  // A type alone tells nobody apart.
+  return Object.keys(parts).some((part) => part !== 'type') ? parts : undefined;
+}
+
+function textAmong(object: Readonly<Record<string, unknown>>, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = object[name];
+    if (typeof value === 'number') return String(value);
+    if (typeof value === 'string' && value !== '') return value;
+  }
+  return undefined;
+}

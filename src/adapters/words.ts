@@ -1,0 +1,104 @@
+/** What log libraries and services write for times, severities and outcomes. */
+
+const secondsBelow = 1e11;
+const millisBelow = 1e14;
+const microsBelow = 1e17;
+
+/** What Python's logging writes unless told otherwise: a comma, and no offset. */
+const asctimePattern = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3})$/;
+
+/**
+ * Unix microseconds of a number of seconds, milliseconds, microseconds or nanoseconds, told apart by size (seconds
+ * would be beyond the year 5000, and so on). Digits in quotes count as a number; a time of Python without an offset is
+ * taken as UTC; other text is left as it is: RFC 3339.
+ */
+export function micros(value: unknown): number | string | undefined {
+  if (typeof value === 'object' && value !== null) return microsOfParts(value);
+  if (typeof value === 'string') {
+    if (value === '') return undefined;
+    // A double has not digits enough for nanoseconds.
+    if (/^\d{18,20}$/.test(value)) return Number(value.slice(0, -3));
+    if (!/^\d+(\.\d+)?$/.test(value)) return value.replace(asctimePattern, '$1T$2.$3Z');
+  }
+  const number = typeof value === 'string' ? Number(value) : value;
+  if (typeof number !== 'number') return undefined;
+  if (number < secondsBelow) return Math.round(number * 1e6);
+  if (number < millisBelow) return Math.round(number * 1000);
+  return number < microsBelow ? Math.round(number) : Math.floor(number / 1000);
+}
+
+/** Of seconds and nanoseconds apart: an instant of Log4j, a timestamp of Google. */
+function microsOfParts(parts: object): number | undefined {
+  const { epochSecond, nanoOfSecond, seconds = epochSecond, nanos = nanoOfSecond ?? 0 } = parts as Parts;
+  const isNumber = typeof seconds === 'number' && typeof nanos === 'number';
+  return isNumber ? seconds * 1e6 + Math.floor(nanos / 1000) : undefined;
+}
+
+type Parts = Readonly<Partial<Record<'seconds' | 'nanos' | 'epochSecond' | 'nanoOfSecond', unknown>>>;
+
+const levelNames: Readonly<Record<string, string>> = {
+  I: 'INFO',
+  INFORMATION: 'INFO',
+  INFORMATIONAL: 'INFO',
+  NOTICE: 'INFO',
+  DEFAULT: 'INFO',
+  W: 'WARN',
+  WARNING: 'WARN',
+  E: 'ERROR',
+  F: 'ERROR',
+  ERR: 'ERROR',
+  CRIT: 'ERROR',
+  CRITICAL: 'ERROR',
+  SEVERE: 'ERROR',
+  FATAL: 'ERROR',
+  PANIC: 'ERROR',
+  DPANIC: 'ERROR',
+  ALERT: 'ERROR',
+  EMERG: 'ERROR',
+  EMERGENCY: 'ERROR',
+  VERBOSE: 'DEBUG',
+  SILLY: 'TRACE',
+};
+
+/** The level by its name in any case, or by its number: of syslog up to 7, of pino, bunyan and Python from 10 on. */
+export function level(value: unknown): string | undefined {
+  if (typeof value === 'number') return levelOfNumber(value);
+  if (typeof value !== 'string' || value === '') return undefined;
+  if (/^\d{1,2}$/.test(value)) return levelOfNumber(Number(value));
+  const name = value.toUpperCase();
+  return levelNames[name] ?? name;
+}
+
+const syslogLevels = ['ERROR', 'ERROR', 'ERROR', 'ERROR', 'WARN', 'INFO', 'INFO', 'DEBUG'];
+
+function levelOfNumber(value: number): string {
+  if (value >= 50) return 'ERROR';
+  if (value >= 40) return 'WARN';
+  if (value >= 30) return 'INFO';
+  return value >= 20 ? 'DEBUG' : (syslogLevels[value] ?? 'TRACE');
+}
+
+const failed = 400;
+const succeeded = 200;
+const failures =
+  'failure failed fail error errored deny denied forbidden unauthorized rejected refused blocked';
+const successes = 'success succeeded successful ok allow allowed granted accepted permitted';
+const outcomes: ReadonlyMap<string, number> = new Map([
+  ...failures.split(' ').map((word) => [word, failed] as const),
+  ...successes.split(' ').map((word) => [word, succeeded] as const),
+]);
+
+const statusMax = 599;
+
+/** The code of a result by a status of HTTP, by a word for the outcome in any case, or by whether it is a success. */
+export function outcome(value: unknown): number | undefined {
+  if (typeof value === 'boolean') return value ? succeeded : failed;
+  if (typeof value === 'number') return isStatus(value) ? value : undefined;
+  if (typeof value !== 'string') return undefined;
+  if (/^\d{1,3}$/.test(value)) return outcome(Number(value));
+  return outcomes.get(value.toLowerCase());
+}
+
+function isStatus(value: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= statusMax;
+}

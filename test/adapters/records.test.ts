@@ -1,0 +1,942 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mappingOf } from '../../src/adapters/built-in.ts';
+import type { MappingName } from '../../src/adapters/definition.ts';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
+import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
+import { map } from '../ocsf/arbitrary.ts';
+import { type OcsfEvent, ocsf110Text } from '../ocsf/ocsf110-support.ts';
+import {
+  aws,
+  awsSession,
+  azure,
+  binding,
+  bob,
+  entra,
+  entraBob,
+  gcp,
+  github,
+  kubernetes,
+  line,
+  okta,
+  oktaBob,
+  oktaThing,
+  oktaZoe,
+  signIn,
+  workspace,
+  zoe,
+} from './records.ts';
+
+/**
+ * What a person reads in a record, and what a program must read in its event: who did what to whom, where from, and
+ * how it went. Each line was written from the documents of the source, not from what the mapping gave.
+ */
+
+type Row = readonly [record: object, told: string];
+
+function eventOf(name: MappingName, record: object): OcsfEvent {
+  const window = toWindow(JSON.stringify(record));
+  const event = mappingOf(name).map(window, 0, window.bytes.length);
+  if (typeof event === 'string') assert.fail(event);
+  const row = map(event.text);
+  if (typeof row === 'string') assert.fail(`${row}: ${event.text}`);
+  const ocsf = JSON.parse(ocsf110Text(row.source, row.timeMicros)) as OcsfEvent;
+  assert.deepEqual(validateEvent(ocsf), [], event.text);
+  return ocsf;
+}
+
+type Named = { readonly name?: string; readonly uid?: string; readonly email_addr?: string } | undefined;
+const nameOf = (one: Named): string | undefined => one && (one.email_addr ?? one.name ?? one.uid);
+
+/** Class, activity, actor, and what else there is; `from` and success are told only where they are others. */
+function told(event: OcsfEvent): string {
+  const { class_name: what, activity_id: id, activity_name: activity, actor, user, group, file } = event;
+  const place = event['src_endpoint'] ?? event['device'] ?? {};
+  const from = place.ip ?? place.hostname ?? place.name;
+  const resource = event['entity'] ?? event['resources']?.[0];
+  const parts = {
+    by: nameOf(actor.user) ?? 'nobody',
+    to: nameOf(user),
+    group: nameOf(group),
+    of: resource && (resource.name ?? resource.uid),
+    file: file?.name,
+    as: event['privileges']?.join(', '),
+    from: from === '198.51.100.7' || from === 'Unknown' ? undefined : from,
+  };
+  const texts = Object.entries(parts).flatMap(([name, text]) =>
+    text === undefined ? [] : [`${name} ${text}`],
+  );
+  const failure = event['status_id'] === 2 ? [`failed ${event['status_code']}`] : [];
+  return [`${what}: ${id === 99 ? 'Other' : activity}`, ...texts, ...failure].join(' | ');
+}
+
+function table(name: MappingName, title: string, rows: readonly Row[]): void {
+  test(`${name}: ${title}`, () => {
+    const read = rows.map(([record]) => told(eventOf(name, record)));
+    assert.deepEqual(
+      read,
+      rows.map(([, expected]) => expected),
+    );
+  });
+}
+
+const group = oktaThing('UserGroup', 'Staff');
+const app = oktaThing('AppInstance', 'Payroll');
+const failed = { outcome: { result: 'FAILURE', reason: 'INVALID_CREDENTIALS' } };
+const granted = (privilegeGranted: string) => ({ debugContext: { debugData: { privilegeGranted } } });
+const system = {
+  actor: { id: 'sys', type: 'SystemPrincipal', alternateId: 'system@okta.com', displayName: 'Okta System' },
+};
+
+table('okta', 'sign-ins and accounts', [
+  [
+    okta('user.session.start', [oktaThing('AuthenticatorEnrollment', 'Password')]),
+    `Authentication: Logon | by ${zoe} | to ${zoe}`,
+  ],
+  [okta('user.session.start', null, failed), `Authentication: Logon | by ${zoe} | to ${zoe} | failed 400`],
+  [okta('user.session.end', null), `Authentication: Logoff | by ${zoe} | to ${zoe}`],
+  [
+    okta('user.authentication.sso', [app, oktaThing('AppUser', 'zoe')]),
+    `Authentication: Logon | by ${zoe} | to ${zoe}`,
+  ],
+  [
+    okta('user.authentication.sso', [app], failed),
+    `Authentication: Logon | by ${zoe} | to ${zoe} | failed 400`,
+  ],
+  [okta('user.authentication.auth_via_mfa', [oktaZoe]), `Authentication: Other | by ${zoe} | to ${zoe}`],
+  [
+    okta('user.authentication.auth_via_mfa', [oktaZoe], failed),
+    `Authentication: Other | by ${zoe} | to ${zoe} | failed 400`,
+  ],
+  [okta('user.lifecycle.create', [oktaBob]), `Account Change: Create | by ${zoe} | to ${bob}`],
+  [
+    okta('user.lifecycle.create', [oktaBob], system),
+    `Account Change: Create | by system@okta.com | to ${bob}`,
+  ],
+  [okta('user.lifecycle.activate', [oktaBob]), `Account Change: Enable | by ${zoe} | to ${bob}`],
+  [okta('user.lifecycle.reactivate', [oktaBob]), `Account Change: Enable | by ${zoe} | to ${bob}`],
+  [okta('user.lifecycle.deactivate', [oktaBob]), `Account Change: Disable | by ${zoe} | to ${bob}`],
+  [okta('user.lifecycle.suspend', [oktaBob]), `Account Change: Disable | by ${zoe} | to ${bob}`],
+  [okta('user.lifecycle.unsuspend', [oktaBob]), `Account Change: Enable | by ${zoe} | to ${bob}`],
+  [okta('user.lifecycle.delete.initiated', [oktaBob]), `Account Change: Delete | by ${zoe} | to ${bob}`],
+  [okta('user.lifecycle.delete.initiated', null), `Account Change: Delete | by ${zoe} | to Unknown`],
+  // The one who locked the account is the one who could not sign in, as in the published sample.
+  [
+    okta('user.account.lock', null, { outcome: { result: 'FAILURE', reason: 'LOCKED_OUT' } }),
+    `Account Change: Lock | by ${zoe} | to ${zoe} | failed 400`,
+  ],
+  [okta('user.account.unlock_by_admin', [oktaBob]), `Account Change: Other | by ${zoe} | to ${bob}`],
+  [okta('user.account.unlock', [oktaZoe]), `Account Change: Other | by ${zoe} | to ${zoe}`],
+  [
+    okta('user.account.update_password', [oktaBob]),
+    `Account Change: Password Change | by ${zoe} | to ${bob}`,
+  ],
+  [okta('user.account.update_profile', [oktaBob]), `Account Change: Other | by ${zoe} | to ${bob}`],
+  [okta('user.account.reset_password', [oktaBob]), `Account Change: Other | by ${zoe} | to ${bob}`],
+  [okta('user.mfa.factor.activate', [oktaBob]), `Account Change: MFA Factor Enable | by ${zoe} | to ${bob}`],
+  [
+    okta('user.mfa.factor.activate', [oktaThing('AuthenticatorEnrollment', 'Phone'), oktaBob]),
+    `Account Change: MFA Factor Enable | by ${zoe} | to ${bob}`,
+  ],
+  [
+    okta('user.mfa.factor.deactivate', [oktaBob]),
+    `Account Change: MFA Factor Disable | by ${zoe} | to ${bob}`,
+  ],
+  [
+    okta('user.mfa.factor.reset_all', [oktaBob]),
+    `Account Change: MFA Factor Disable | by ${zoe} | to ${bob}`,
+  ],
+  [okta('user.session.clear', [oktaBob]), `Authorize Session: Other | by ${zoe} | to ${bob} | as session`],
+]);
+
+table('okta', 'groups, roles, policies and tokens', [
+  [
+    okta('group.user_membership.add', [oktaBob, group]),
+    `Group Management: Add User | by ${zoe} | to ${bob} | group Staff`,
+  ],
+  [
+    okta('group.user_membership.add', [group, oktaBob]),
+    `Group Management: Add User | by ${zoe} | to ${bob} | group Staff`,
+  ],
+  [
+    okta('group.user_membership.remove', [oktaBob, group]),
+    `Group Management: Remove User | by ${zoe} | to ${bob} | group Staff`,
+  ],
+  [
+    okta('group.user_membership.add', [oktaBob, group], system),
+    `Group Management: Add User | by system@okta.com | to ${bob} | group Staff`,
+  ],
+  // The class wants a user, and a group that is made has none but who made it.
+  [okta('group.lifecycle.create', [group]), `Group Management: Create | by ${zoe} | to ${zoe} | group Staff`],
+  [okta('group.lifecycle.delete', [group]), `Group Management: Delete | by ${zoe} | to ${zoe} | group Staff`],
+  [okta('group.profile.update', [group]), `Group Management: Other | by ${zoe} | to ${zoe} | group Staff`],
+  [
+    okta('user.account.privilege.grant', [oktaBob], granted('Organization administrator')),
+    `User Access Management: Assign Privileges | by ${zoe} | to ${bob} | as Organization administrator`,
+  ],
+  [
+    okta('user.account.privilege.revoke', [oktaBob], {
+      debugContext: { debugData: { privilegeRevoked: 'Help desk' } },
+    }),
+    `User Access Management: Revoke Privileges | by ${zoe} | to ${bob} | as Help desk`,
+  ],
+  [
+    okta('user.account.privilege.grant', null),
+    `User Access Management: Assign Privileges | by ${zoe} | to Unknown | as role`,
+  ],
+  [
+    okta('application.user_membership.add', [oktaThing('AppUser', 'bob'), app, oktaBob]),
+    `User Access Management: Assign Privileges | by ${zoe} | to ${bob} | as Payroll`,
+  ],
+  [
+    okta('application.user_membership.remove', [app, oktaBob]),
+    `User Access Management: Revoke Privileges | by ${zoe} | to ${bob} | as Payroll`,
+  ],
+  [
+    okta('policy.lifecycle.create', [oktaThing('PolicyEntity', 'MFA for all')]),
+    `Entity Management: Create | by ${zoe} | of MFA for all`,
+  ],
+  [
+    okta('policy.lifecycle.update', [oktaThing('PolicyEntity', 'MFA for all')]),
+    `Entity Management: Update | by ${zoe} | of MFA for all`,
+  ],
+  [
+    okta('policy.lifecycle.delete', [oktaThing('PolicyEntity', 'MFA for all')]),
+    `Entity Management: Delete | by ${zoe} | of MFA for all`,
+  ],
+  [
+    okta('policy.lifecycle.deactivate', [oktaThing('PolicyEntity', 'MFA for all')]),
+    `Entity Management: Other | by ${zoe} | of MFA for all`,
+  ],
+  [
+    okta('policy.rule.update', [oktaThing('PolicyRule', 'Catch-all')]),
+    `Entity Management: Update | by ${zoe} | of Catch-all`,
+  ],
+  [okta('system.api_token.create', [oktaThing('Token', 'ci')]), `API Activity: Create | by ${zoe} | of ci`],
+  [okta('system.api_token.revoke', [oktaThing('Token', 'ci')]), `API Activity: Delete | by ${zoe} | of ci`],
+  [okta('application.lifecycle.update', [app]), `API Activity: Update | by ${zoe} | of Payroll`],
+  [okta('application.lifecycle.create', [app]), `API Activity: Create | by ${zoe} | of Payroll`],
+  [okta('application.lifecycle.activate', [app]), `API Activity: Other | by ${zoe} | of Payroll`],
+  [okta('zone.create', [oktaThing('NetworkZone', 'Office')]), `API Activity: Create | by ${zoe} | of Office`],
+  [okta('user.session.access_admin_app', [app]), `API Activity: Other | by ${zoe} | of Payroll`],
+]);
+
+const team = { team: 'acme/ops', user: 'bob-reed', user_id: 4712 };
+
+table('github', 'members, accounts and tokens', [
+  [github('team.add_member', team), `Group Management: Add User | by ${zoe} | to bob-reed | group acme/ops`],
+  [
+    github('team.remove_member', team),
+    `Group Management: Remove User | by ${zoe} | to bob-reed | group acme/ops`,
+  ],
+  [
+    github('org.add_member', { user: 'bob-reed' }),
+    `Group Management: Add User | by ${zoe} | to bob-reed | group acme`,
+  ],
+  [
+    github('org.remove_member', { user: 'bob-reed' }),
+    `Group Management: Remove User | by ${zoe} | to bob-reed | group acme`,
+  ],
+  [
+    github('org.update_member', { user: 'bob-reed', permission: 'admin' }),
+    `User Access Management: Assign Privileges | by ${zoe} | to bob-reed | as admin`,
+  ],
+  [
+    github('repo.add_member', { user: 'bob-reed', repo: 'acme/core', permission: 'write' }),
+    `User Access Management: Assign Privileges | by ${zoe} | to bob-reed | as write`,
+  ],
+  [
+    github('repo.add_member', { user: 'bob-reed', repo: 'acme/core' }),
+    `User Access Management: Assign Privileges | by ${zoe} | to bob-reed | as acme/core`,
+  ],
+  [
+    github('repo.remove_member', { user: 'bob-reed', repo: 'acme/core' }),
+    `User Access Management: Revoke Privileges | by ${zoe} | to bob-reed | as acme/core`,
+  ],
+  [github('user.create', { user: 'bob-reed' }), `Account Change: Create | by ${zoe} | to bob-reed`],
+  [github('user.suspend', { user: 'bob-reed' }), `Account Change: Disable | by ${zoe} | to bob-reed`],
+  [github('user.unsuspend', { user: 'bob-reed' }), `Account Change: Enable | by ${zoe} | to bob-reed`],
+  [github('user.destroy', { user: 'bob-reed' }), `Account Change: Delete | by ${zoe} | to bob-reed`],
+  [github('user.login', { user: 'zoe-hill' }), `Authentication: Logon | by ${zoe} | to ${zoe}`],
+  [
+    github('user.failed_login', { user: 'zoe-hill' }),
+    `Authentication: Logon | by ${zoe} | to ${zoe} | failed 400`,
+  ],
+  [github('user.logout'), `Authentication: Logoff | by ${zoe} | to ${zoe}`],
+  [github('business.sso_response', { user: 'zoe-hill' }), `Authentication: Logon | by ${zoe} | to ${zoe}`],
+  [github('org.sso_response'), `Authentication: Logon | by ${zoe} | to ${zoe}`],
+  [
+    github('two_factor_authentication.enabled'),
+    `Account Change: MFA Factor Enable | by ${zoe} | to zoe-hill`,
+  ],
+  [github('personal_access_token.create'), `API Activity: Create | by ${zoe} | of acme`],
+  [github('oauth_access.destroy'), `API Activity: Delete | by ${zoe} | of acme`],
+  [github('repo.create', { repo: 'acme/core' }), `API Activity: Create | by ${zoe} | of acme/core`],
+  [github('repo.destroy', { repo: 'acme/core' }), `API Activity: Delete | by ${zoe} | of acme/core`],
+  [github('repo.access', { repo: 'acme/core' }), `API Activity: Other | by ${zoe} | of acme/core`],
+  // The published sample has Entity Management: here organizations are what the API makes, whoever tells of them.
+  [github('org.create'), `API Activity: Create | by ${zoe} | of acme`],
+  [github('git.push', { repo: 'acme/core' }), `API Activity: Other | by ${zoe} | of acme/core`],
+  [
+    github('protected_branch.create', { repo: 'acme/core' }),
+    `Entity Management: Create | by ${zoe} | of acme/core`,
+  ],
+  [
+    github('team.create', { team: 'acme/ops' }),
+    `Group Management: Create | by ${zoe} | to ${zoe} | group acme/ops`,
+  ],
+  [github('hook.config_changed', { repo: 'acme/core' }), `API Activity: Update | by ${zoe} | of acme/core`],
+  [
+    github('workflows.completed_workflow_run', { repo: 'acme/core', actor_ip: undefined }),
+    `API Activity: Other | by ${zoe} | of acme/core`,
+  ],
+]);
+
+const sso = awsSession('AWSReservedSSO_Admin_0a1b', zoe);
+const login = { eventSource: 'signin.amazonaws.com', eventType: 'AwsConsoleSignIn' };
+
+table('cloudtrail', 'who it was', [
+  [aws('CreateUser', { userName: 'bob' }), 'Account Change: Create | by zoe | to bob'],
+  [
+    aws('CreateUser', { userName: 'bob' }, { userIdentity: sso }),
+    `Account Change: Create | by ${zoe} | to bob`,
+  ],
+  [
+    aws('DescribeInstances', null, { userIdentity: awsSession('Deploy', 'ci-7') }),
+    'API Activity: Read | by ci-7',
+  ],
+  [
+    aws('ListUsers', null, { userIdentity: awsSession('Deploy', 'ci-7', { sourceIdentity: zoe }) }),
+    `API Activity: Read | by ${zoe}`,
+  ],
+  [
+    aws('GetUser', null, { userIdentity: { type: 'Root', arn: 'arn:aws:iam::111122223333:root' } }),
+    'API Activity: Read | by Root',
+  ],
+  [
+    aws('ListUsers', null, { userIdentity: { type: 'AWSService', invokedBy: 'ec2.amazonaws.com' } }),
+    'API Activity: Read | by ec2.amazonaws.com',
+  ],
+  [
+    aws('ListUsers', null, {
+      userIdentity: { type: 'FederatedUser', arn: `arn:aws:sts::1:federated-user/${zoe}` },
+    }),
+    `API Activity: Read | by ${zoe}`,
+  ],
+  [
+    aws(
+      'AssumeRoleWithSAML',
+      { roleArn: 'r' },
+      { userIdentity: { type: 'SAMLUser', principalId: 'p', userName: zoe } },
+    ),
+    `API Activity: Other | by ${zoe}`,
+  ],
+  [
+    aws('Authenticate', null, {
+      userIdentity: { type: 'IdentityCenterUser', onBehalfOf: { userId: 'u-1' } },
+      additionalEventData: { UserName: zoe },
+    }),
+    `API Activity: Other | by ${zoe}`,
+  ],
+  [
+    aws('UserAuthentication', null, {
+      userIdentity: { type: 'IdentityCenterUser', onBehalfOf: { userId: 'u-1' } },
+      additionalEventData: { UserName: zoe },
+      serviceEventDetails: { UserAuthentication: 'Success' },
+    }),
+    `Authentication: Logon | by ${zoe} | to ${zoe}`,
+  ],
+  [
+    aws('ConsoleLogin', null, { ...login, userIdentity: sso, responseElements: { ConsoleLogin: 'Success' } }),
+    `Authentication: Logon | by ${zoe} | to ${zoe}`,
+  ],
+  [
+    aws('ConsoleLogin', null, {
+      ...login,
+      responseElements: { ConsoleLogin: 'Failure' },
+      errorMessage: 'Failed authentication',
+    }),
+    'Authentication: Logon | by zoe | to zoe | failed 400',
+  ],
+]);
+
+table('cloudtrail', 'what was done to whom', [
+  // The published sample calls this "Attach Policy" of an account; a group with its member says more.
+  [
+    aws('AddUserToGroup', { groupName: 'Ops', userName: 'bob' }),
+    'Group Management: Add User | by zoe | to bob | group Ops',
+  ],
+  [
+    aws('RemoveUserFromGroup', { groupName: 'Ops', userName: 'bob' }),
+    'Group Management: Remove User | by zoe | to bob | group Ops',
+  ],
+  [
+    aws(
+      'AddMemberToGroup',
+      { groupId: 'g-1', member: { memberId: 'u-2' } },
+      { eventSource: 'sso-directory.amazonaws.com' },
+    ),
+    'Group Management: Add User | by zoe | to u-2 | group g-1',
+  ],
+  [
+    aws(
+      'CreateGroupMembership',
+      { groupId: 'g-1', memberId: { userId: 'u-2' } },
+      { eventSource: 'identitystore.amazonaws.com' },
+    ),
+    'Group Management: Add User | by zoe | to u-2 | group g-1',
+  ],
+  [
+    aws('AttachUserPolicy', { userName: 'bob', policyArn: 'arn:aws:iam::aws:policy/ReadOnly' }),
+    'User Access Management: Assign Privileges | by zoe | to bob | as arn:aws:iam::aws:policy/ReadOnly',
+  ],
+  [
+    aws('DetachUserPolicy', { userName: 'bob', policyArn: 'arn:aws:iam::aws:policy/ReadOnly' }),
+    'User Access Management: Revoke Privileges | by zoe | to bob | as arn:aws:iam::aws:policy/ReadOnly',
+  ],
+  [
+    aws('PutUserPolicy', { userName: 'bob', policyName: 'inline' }),
+    'User Access Management: Assign Privileges | by zoe | to bob | as inline',
+  ],
+  [aws('DeleteUser', { userName: 'bob' }), 'Account Change: Delete | by zoe | to bob'],
+  [
+    aws('DeleteUser', { userName: 'bob' }, { errorCode: 'AccessDenied' }),
+    'Account Change: Delete | by zoe | to bob | failed 400',
+  ],
+  [
+    aws('DeleteUser', null, { errorCode: 'AccessDenied' }),
+    'Account Change: Delete | by zoe | to Unknown | failed 400',
+  ],
+  [aws('ChangePassword', null), 'Account Change: Password Change | by zoe | to zoe'],
+  [aws('UpdateLoginProfile', { userName: 'bob' }), 'Account Change: Password Reset | by zoe | to bob'],
+  [
+    aws('DeactivateMFADevice', { userName: 'bob', serialNumber: 's' }),
+    'Account Change: MFA Factor Disable | by zoe | to bob',
+  ],
+  [aws('CreateAccessKey', { userName: 'bob' }), 'API Activity: Create | by zoe | of bob'],
+  [aws('CreatePolicy', { policyName: 'p1' }), 'Entity Management: Create | by zoe | of p1'],
+  [aws('DeletePolicy', { policyName: 'p1' }), 'Entity Management: Delete | by zoe | of p1'],
+  [aws('CreateGroup', { groupName: 'Ops' }), 'Group Management: Create | by zoe | to zoe | group Ops'],
+  [aws('CreateRole', { roleName: 'Deploy' }), 'API Activity: Create | by zoe | of Deploy'],
+  [
+    aws('PutBucketPolicy', { bucketName: 'b' }, { eventSource: 's3.amazonaws.com' }),
+    'API Activity: Update | by zoe | of b',
+  ],
+  [
+    aws('PutObject', { bucketName: 'b', key: 'k' }, { eventSource: 's3.amazonaws.com' }),
+    'File Hosting Activity: Upload | by zoe | file k',
+  ],
+  [
+    aws('GetObject', { bucketName: 'b', key: 'k' }, { eventSource: 's3.amazonaws.com' }),
+    'File Hosting Activity: Download | by zoe | file k',
+  ],
+  [aws('ListBuckets', null, { eventSource: 's3.amazonaws.com' }), 'API Activity: Read | by zoe'],
+  [aws('LookupEvents', null), 'API Activity: Read | by zoe'],
+  [aws('TerminateInstances', null), 'API Activity: Other | by zoe'],
+  [aws('ModifyInstanceAttribute', null), 'API Activity: Update | by zoe'],
+  [aws('StopLogging', { name: 'trail' }), 'API Activity: Other | by zoe | of trail'],
+  [
+    aws('DeleteTrail', { name: 'trail' }, { sourceIPAddress: 'cloudformation.amazonaws.com' }),
+    'API Activity: Delete | by zoe | of trail | from cloudformation.amazonaws.com',
+  ],
+]);
+
+table('gworkspace', 'people, groups and files', [
+  [workspace('login_success', {}), `Authentication: Logon | by ${zoe} | to ${zoe}`],
+  [
+    workspace('login_failure', { login_failure_type: 'wrong' }),
+    `Authentication: Logon | by ${zoe} | to ${zoe} | failed 400`,
+  ],
+  [workspace('logout', {}), `Authentication: Logoff | by ${zoe} | to ${zoe}`],
+  [workspace('CREATE_USER', { USER_EMAIL: bob }), `Account Change: Create | by ${zoe} | to ${bob}`],
+  [workspace('DELETE_USER', { USER_EMAIL: bob }), `Account Change: Delete | by ${zoe} | to ${bob}`],
+  [workspace('SUSPEND_USER', { USER_EMAIL: bob }), `Account Change: Disable | by ${zoe} | to ${bob}`],
+  [workspace('UNSUSPEND_USER', { USER_EMAIL: bob }), `Account Change: Enable | by ${zoe} | to ${bob}`],
+  [
+    workspace('CHANGE_PASSWORD', { USER_EMAIL: bob }),
+    `Account Change: Password Change | by ${zoe} | to ${bob}`,
+  ],
+  [workspace('password_edit', {}), `Account Change: Password Change | by ${zoe} | to ${zoe}`],
+  [workspace('2sv_enroll', {}), `Account Change: MFA Factor Enable | by ${zoe} | to ${zoe}`],
+  [workspace('2sv_disable', {}), `Account Change: MFA Factor Disable | by ${zoe} | to ${zoe}`],
+  [
+    workspace('ADD_GROUP_MEMBER', { USER_EMAIL: bob, GROUP_EMAIL: 'ops@acme.example' }),
+    `Group Management: Add User | by ${zoe} | to ${bob} | group ops@acme.example`,
+  ],
+  [
+    workspace('REMOVE_GROUP_MEMBER', { USER_EMAIL: bob, GROUP_EMAIL: 'ops@acme.example' }),
+    `Group Management: Remove User | by ${zoe} | to ${bob} | group ops@acme.example`,
+  ],
+  [
+    workspace('CREATE_GROUP', { GROUP_EMAIL: 'ops@acme.example' }),
+    `Group Management: Create | by ${zoe} | to ${zoe} | group ops@acme.example`,
+  ],
+  [
+    workspace('ASSIGN_ROLE', { USER_EMAIL: bob, ROLE_NAME: '_SEED_ADMIN_ROLE' }),
+    `User Access Management: Assign Privileges | by ${zoe} | to ${bob} | as _SEED_ADMIN_ROLE`,
+  ],
+  [
+    workspace('UNASSIGN_ROLE', { USER_EMAIL: bob, ROLE_NAME: 'Help desk' }),
+    `User Access Management: Revoke Privileges | by ${zoe} | to ${bob} | as Help desk`,
+  ],
+  [
+    workspace('account_disabled_password_leak', { affected_email_address: bob }),
+    `Account Change: Disable | by ${zoe} | to ${bob}`,
+  ],
+  [
+    workspace('download', { doc_id: 'd1', doc_title: 'Budget', doc_type: 'spreadsheet' }),
+    `File Hosting Activity: Download | by ${zoe} | file Budget`,
+  ],
+  [
+    workspace('view', { doc_id: 'd1', doc_title: 'Budget', doc_type: 'document' }),
+    `File Hosting Activity: Open | by ${zoe} | file Budget`,
+  ],
+  [
+    workspace('upload', { doc_id: 'd1', doc_title: 'Budget' }),
+    `File Hosting Activity: Upload | by ${zoe} | file Budget`,
+  ],
+  [
+    workspace('change_user_access', { doc_id: 'd1', doc_title: 'Budget', target_user: bob }),
+    `File Hosting Activity: Share | by ${zoe} | file Budget`,
+  ],
+  [
+    workspace('trash', { doc_id: 'd1', doc_title: 'Budget' }),
+    `File Hosting Activity: Delete | by ${zoe} | file Budget`,
+  ],
+  [workspace('authorize', { app_name: 'Mailer' }), `API Activity: Other | by ${zoe} | of Mailer`],
+]);
+
+const groupOf = { 'Group.DisplayName': [null, 'Ops'], 'Group.ObjectID': [null, 'g1'] } as const;
+const roleOf = { 'Role.DisplayName': [null, 'Global Administrator'] } as const;
+
+table('azure', 'Entra', [
+  [
+    entra('Add member to group', [entraBob, { id: 'g1', type: 'Group' }], groupOf),
+    `Group Management: Add User | by ${zoe} | to ${bob} | group Ops`,
+  ],
+  [
+    entra('Add member to group', [entraBob], groupOf),
+    `Group Management: Add User | by ${zoe} | to ${bob} | group Ops`,
+  ],
+  [
+    entra('Remove member from group', [entraBob, { id: 'g1', type: 'Group' }], {
+      'Group.DisplayName': ['Ops', null],
+    }),
+    `Group Management: Remove User | by ${zoe} | to ${bob} | group Ops`,
+  ],
+  [
+    entra('Add member to role', [entraBob], roleOf),
+    `User Access Management: Assign Privileges | by ${zoe} | to ${bob} | as Global Administrator`,
+  ],
+  [
+    entra('Remove member from role', [entraBob], { 'Role.DisplayName': ['Global Administrator', null] }),
+    `User Access Management: Revoke Privileges | by ${zoe} | to ${bob} | as Global Administrator`,
+  ],
+  [entra('Add user', [entraBob]), `Account Change: Create | by ${zoe} | to ${bob}`],
+  [entra('Delete user', [entraBob]), `Account Change: Delete | by ${zoe} | to ${bob}`],
+  [entra('Disable account', [entraBob]), `Account Change: Disable | by ${zoe} | to ${bob}`],
+  [entra('Enable account', [entraBob]), `Account Change: Enable | by ${zoe} | to ${bob}`],
+  [entra('Update user', [entraBob]), `Account Change: Other | by ${zoe} | to ${bob}`],
+  [entra('Reset user password', [entraBob]), `Account Change: Other | by ${zoe} | to ${bob}`],
+  [entra('Reset password (by admin)', [entraBob]), `Account Change: Password Reset | by ${zoe} | to ${bob}`],
+  [
+    entra('Change password (self-service)', [entraBob]),
+    `Account Change: Password Change | by ${zoe} | to ${bob}`,
+  ],
+  [
+    entra('Add user', [entraBob], {}, { result: 'failure' }),
+    `Account Change: Create | by ${zoe} | to ${bob} | failed 400`,
+  ],
+  [
+    entra(
+      'Add user',
+      [entraBob],
+      {},
+      { initiatedBy: { app: { displayName: 'Sync', servicePrincipalId: 'sp1' } } },
+    ),
+    `Account Change: Create | by Sync | to ${bob}`,
+  ],
+  [
+    entra('Add group', [{ id: 'g1', type: 'Group', displayName: 'Ops' }]),
+    `Group Management: Create | by ${zoe} | to ${zoe} | group Ops`,
+  ],
+  [
+    entra('Add conditional access policy', [{ id: 'p1', type: 'Policy', displayName: 'MFA' }]),
+    `Entity Management: Create | by ${zoe} | of MFA`,
+  ],
+  [
+    entra('Update application', [{ id: 'a1', type: 'Application', displayName: 'Payroll' }]),
+    `API Activity: Update | by ${zoe} | of Payroll`,
+  ],
+  [signIn('SignInLogs', {}), `Authentication: Logon | by ${zoe} | to ${zoe}`],
+  [
+    signIn('SignInLogs', {}, { resultType: '50126' }),
+    `Authentication: Logon | by ${zoe} | to ${zoe} | failed 400`,
+  ],
+  [signIn('NonInteractiveUserSignInLogs', {}), `Authentication: Logon | by ${zoe} | to ${zoe}`],
+  [
+    signIn('ServicePrincipalSignInLogs', {
+      userId: undefined,
+      userDisplayName: undefined,
+      userPrincipalName: undefined,
+      servicePrincipalId: 'sp1',
+      servicePrincipalName: 'Sync',
+    }),
+    'Authentication: Logon | by Sync | to Sync',
+  ],
+  [
+    signIn('SignInLogs', { userPrincipalName: 'zoe_acme.example#EXT#@other.onmicrosoft.com' }),
+    `Authentication: Logon | by ${zoe} | to ${zoe}`,
+  ],
+]);
+
+const upn = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/upn';
+const address = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress';
+
+table('azure', 'resources', [
+  [
+    azure('MICROSOFT.COMPUTE/VIRTUALMACHINES/WRITE', { [upn]: zoe, name: 'Zoe Hill' }),
+    `API Activity: Update | by ${zoe} | of /SUBSCRIPTIONS/S/RESOURCEGROUPS/G/VM1`,
+  ],
+  [
+    azure('Microsoft.Compute/virtualMachines/write', { [upn]: `live.com#${zoe}` }),
+    `API Activity: Update | by ${zoe} | of /SUBSCRIPTIONS/S/RESOURCEGROUPS/G/VM1`,
+  ],
+  [
+    azure('MICROSOFT.COMPUTE/VIRTUALMACHINES/DELETE', { [address]: zoe, name: 'Zoe Hill' }),
+    `API Activity: Delete | by ${zoe} | of /SUBSCRIPTIONS/S/RESOURCEGROUPS/G/VM1`,
+  ],
+  [
+    azure('MICROSOFT.KEYVAULT/VAULTS/READ', { appid: 'app-1' }),
+    'API Activity: Read | by app-1 | of /SUBSCRIPTIONS/S/RESOURCEGROUPS/G/VM1',
+  ],
+  [
+    azure('MICROSOFT.COMPUTE/VIRTUALMACHINES/START/ACTION', { name: 'Zoe Hill' }, { resultType: 'Failed' }),
+    'API Activity: Other | by Zoe Hill | of /SUBSCRIPTIONS/S/RESOURCEGROUPS/G/VM1 | failed 400',
+  ],
+]);
+
+const ci = 'ci@acme.iam.gserviceaccount.com';
+
+table('gcp', 'who, for whom, and what', [
+  [
+    gcp('v1.compute.instances.insert', { principalEmail: zoe }),
+    `API Activity: Create | by ${zoe} | of projects/acme`,
+  ],
+  [gcp('storage.objects.list', { principalEmail: zoe }), `API Activity: Read | by ${zoe} | of projects/acme`],
+  [
+    gcp('v1.compute.instances.delete', { principalEmail: ci }),
+    `API Activity: Delete | by ${ci} | of projects/acme`,
+  ],
+  [
+    gcp('storage.buckets.update', {
+      principalEmail: ci,
+      serviceAccountDelegationInfo: [{ firstPartyPrincipal: { principalEmail: zoe } }],
+    }),
+    `API Activity: Update | by ${zoe} | of projects/acme`,
+  ],
+  [
+    gcp('storage.buckets.update', {
+      principalSubject: `principal://iam.googleapis.com/locations/global/workforcePools/p/subject/${zoe}`,
+    }),
+    `API Activity: Update | by ${zoe} | of projects/acme`,
+  ],
+  [
+    gcp('SetIamPolicy', { principalEmail: zoe }, binding('ADD', 'roles/owner', `user:${bob}`)),
+    `User Access Management: Assign Privileges | by ${zoe} | to ${bob} | as roles/owner`,
+  ],
+  [
+    gcp('SetIamPolicy', { principalEmail: zoe }, binding('REMOVE', 'roles/owner', `user:${bob}`)),
+    `User Access Management: Revoke Privileges | by ${zoe} | to ${bob} | as roles/owner`,
+  ],
+  [gcp('SetIamPolicy', { principalEmail: zoe }), `API Activity: Update | by ${zoe} | of projects/acme`],
+  [
+    gcp('google.iam.admin.v1.CreateServiceAccount', { principalEmail: zoe }, { response: { email: ci } }),
+    `Account Change: Create | by ${zoe} | to ${ci}`,
+  ],
+  [
+    gcp('google.iam.admin.v1.CreateServiceAccountKey', { principalEmail: zoe }),
+    `API Activity: Create | by ${zoe} | of projects/acme`,
+  ],
+  [
+    gcp('google.login.LoginService.loginSuccess', { principalEmail: zoe }),
+    `Authentication: Logon | by ${zoe} | to ${zoe}`,
+  ],
+  [
+    gcp('google.login.LoginService.loginFailure', { principalEmail: zoe }),
+    `Authentication: Logon | by ${zoe} | to ${zoe} | failed 400`,
+  ],
+  [
+    gcp(
+      'storage.objects.get',
+      { principalEmail: zoe },
+      { resourceName: 'projects/_/buckets/b/objects/o', status: { code: 7 } },
+    ),
+    `File Hosting Activity: Download | by ${zoe} | file projects/_/buckets/b/objects/o | failed 400`,
+  ],
+]);
+
+const pods = { resource: 'pods', namespace: 'prod', name: 'web-1' };
+const forbidden = { responseStatus: { code: 403, reason: 'Forbidden' } };
+
+table('kubernetes', 'verbs, subresources and who stood for whom', [
+  [
+    kubernetes('get', { resource: 'secrets', namespace: 'prod', name: 'db' }),
+    `API Activity: Read | by ${zoe} | of prod/db`,
+  ],
+  [
+    kubernetes('list', { resource: 'secrets', namespace: 'prod' }),
+    `API Activity: Read | by ${zoe} | of /api`,
+  ],
+  [kubernetes('watch', pods), `API Activity: Read | by ${zoe} | of prod/web-1`],
+  [kubernetes('create', pods), `API Activity: Create | by ${zoe} | of prod/web-1`],
+  [kubernetes('update', pods), `API Activity: Update | by ${zoe} | of prod/web-1`],
+  [kubernetes('patch', pods), `API Activity: Update | by ${zoe} | of prod/web-1`],
+  [kubernetes('delete', pods, forbidden), `API Activity: Delete | by ${zoe} | of prod/web-1 | failed 403`],
+  [
+    kubernetes('deletecollection', { resource: 'pods', namespace: 'prod' }),
+    `API Activity: Delete | by ${zoe} | of /api`,
+  ],
+  [kubernetes('create', { ...pods, subresource: 'exec' }), `API Activity: Other | by ${zoe} | of prod/web-1`],
+  [kubernetes('get', { ...pods, subresource: 'exec' }), `API Activity: Other | by ${zoe} | of prod/web-1`],
+  [kubernetes('get', { ...pods, subresource: 'log' }), `API Activity: Read | by ${zoe} | of prod/web-1`],
+  [
+    kubernetes('get', pods, { user: { username: `arn:aws:sts::1:assumed-role/Admin/${zoe}` } }),
+    `API Activity: Read | by ${zoe} | of prod/web-1`,
+  ],
+  [
+    kubernetes('get', pods, { user: { username: 'system:serviceaccount:prod:web' } }),
+    'API Activity: Read | by system:serviceaccount:prod:web | of prod/web-1',
+  ],
+  [
+    kubernetes('get', pods, { impersonatedUser: { username: 'system:admin' } }),
+    `API Activity: Read | by ${zoe} | of prod/web-1`,
+  ],
+  [
+    kubernetes('get', pods, {
+      responseStatus: undefined,
+      annotations: { 'authorization.k8s.io/decision': 'forbid' },
+    }),
+    `API Activity: Read | by ${zoe} | of prod/web-1 | failed 403`,
+  ],
+]);
+
+test('kubernetes: a command that is run is part of the activity, and who was stood for is the delegate', () => {
+  const event = eventOf(
+    'kubernetes',
+    kubernetes(
+      'create',
+      { ...pods, subresource: 'exec' },
+      { impersonatedUser: { username: 'system:admin' } },
+    ),
+  );
+  assert.equal(event['api'].operation, 'create pods/exec');
+  assert.deepEqual(event['unmapped'].actor.delegate, { name: 'system:admin' });
+});
+
+const level = (severity: string): string => `severity ${severity}`;
+
+/** Of lines the rest counts as well: time, severity, message and flow. */
+function lineTold(name: MappingName, record: object): string {
+  const event = eventOf(name, record);
+  const { time, severity, message, metadata } = event;
+  const at = new Date(time).toISOString();
+  const flow = metadata.correlation_uid === undefined ? [] : [`flow ${metadata.correlation_uid}`];
+  const said = message === event['api']?.operation ? [] : [`says ${message}`];
+  const shown = told(event).replace('API Activity: ', `${event['api']?.operation}: `);
+  const when = at === '2026-03-01T10:00:00.000Z' ? [] : [`at ${at}`];
+  return [shown, ...when, ...(severity === 'Informational' ? [] : [level(severity)]), ...said, ...flow].join(
+    ' | ',
+  );
+}
+
+function lines(name: MappingName, title: string, rows: readonly Row[]): void {
+  test(`${name}: ${title}`, () => {
+    assert.deepEqual(
+      rows.map(([record]) => lineTold(name, record)),
+      rows.map(([, expected]) => expected),
+    );
+  });
+}
+
+const trace = '0af7651916cd43dd8448eb211c80319c';
+const flow = '0af76519-16cd-43dd-8448-eb211c80319c';
+const saved = { action: 'document.save', user: zoe };
+const by = `document.save: Other | by ${zoe}`;
+const nobody = 'Log message: Other | by nobody';
+
+lines('json', 'times, severities and messages of log libraries', [
+  [{ level: 30, time: 1_772_359_200_000, pid: 1, msg: 'saved', ...saved }, `${by} | says saved`],
+  [{ level: 50, time: 1_772_359_200_000, msg: 'saved', ...saved }, `${by} | severity High | says saved`],
+  [
+    { level: 'warn', timestamp: '2026-03-01T10:00:00Z', message: 'saved', ...saved },
+    `${by} | severity Medium | says saved`,
+  ],
+  [{ level: 'info', ts: 1_772_359_200.0, msg: 'saved', ...saved }, `${by} | says saved`],
+  [
+    {
+      instant: { epochSecond: 1_772_359_200, nanoOfSecond: 5_000_000 },
+      level: 'ERROR',
+      message: 'saved',
+      ...saved,
+    },
+    `${by} | at 2026-03-01T10:00:00.005Z | severity High | says saved`,
+  ],
+  [
+    { timeMillis: 1_772_359_200_000, level: 'FATAL', message: 'saved', ...saved },
+    `${by} | severity High | says saved`,
+  ],
+  [
+    { '@t': '2026-03-01T10:00:00.0000000Z', '@mt': 'saved {Id}', '@l': 'Warning', ...saved },
+    `${by} | severity Medium | says saved {Id}`,
+  ],
+  [
+    {
+      Timestamp: '2026-03-01T11:00:00.0000000+01:00',
+      Level: 'Error',
+      MessageTemplate: 'saved {Id}',
+      ...saved,
+    },
+    `${by} | severity High | says saved {Id}`,
+  ],
+  [
+    { asctime: '2026-03-01 10:00:00,000', levelname: 'CRITICAL', message: 'saved', ...saved },
+    `${by} | severity High | says saved`,
+  ],
+  [
+    {
+      version: '1.1',
+      host: 'h',
+      short_message: 'saved',
+      timestamp: 1_772_359_200.0,
+      level: 4,
+      _action: 'document.save',
+      _user: zoe,
+    },
+    `${by} | severity Medium | says saved`,
+  ],
+  [
+    { __REALTIME_TIMESTAMP: '1772359200000000', PRIORITY: '3', MESSAGE: 'saved', ...saved },
+    `${by} | severity High | says saved`,
+  ],
+  [
+    { timestamp: '2026-03-01T10:00:00Z', severity: 'WARNING', message: 'saved', ...saved },
+    `${by} | severity Medium | says saved`,
+  ],
+  [
+    { timestamp: { seconds: 1_772_359_200, nanos: 0 }, severity: 'NOTICE', message: 'saved', ...saved },
+    `${by} | says saved`,
+  ],
+  [
+    { '@timestamp': '2026-03-01T10:00:00Z', 'log.level': 'error', message: 'saved', ...saved },
+    `${by} | severity High | says saved`,
+  ],
+  [
+    { '@timestamp': '2026-03-01T10:00:00Z', log: { level: 'warn' }, message: 'saved', ...saved },
+    `${by} | severity Medium | says saved`,
+  ],
+  [line({ severity: 2, message: 'saved', ...saved }), `${by} | severity High | says saved`],
+  [line({ level: 'I', event: 'saved', ...saved }), `${by} | says saved`],
+  [line({ message: 7, ...saved }), `${by} | says 7`],
+  [line({ message: { parts: 1 }, msg: '', ...saved }), by],
+  [line({ action: '', msg: 'saved' }), `${nobody} | says saved`],
+  [line({ action: null, msg: 'saved' }), `${nobody} | says saved`],
+  [line({ event: { action: 'document.save' }, user: zoe }), by],
+  [line({ 'event.action': 'document.save', user: zoe }), by],
+  [line({ action: { code: 9, title: 'document.save' }, user: zoe }), by],
+]);
+
+lines('json', 'actors', [
+  [line({ action: 'a', actor: { id: 7, name: 'Zoe', email: zoe } }), `a: Other | by ${zoe}`],
+  [line({ action: 'a', user: 42 }), 'a: Other | by 42'],
+  [line({ action: 'a', user: { id: 42 } }), 'a: Other | by 42'],
+  [line({ action: 'a', user: { username: zoe } }), `a: Other | by ${zoe}`],
+  [line({ action: 'a', user: { name: 'Zoe Hill', email: zoe, roles: ['x'] } }), `a: Other | by ${zoe}`],
+  [line({ action: 'a', 'user.name': 'Zoe Hill', 'user.email': zoe }), `a: Other | by ${zoe}`],
+  [line({ action: 'a', user_id: 42, username: 'zoe' }), 'a: Other | by zoe'],
+  [line({ action: 'a', userId: 'u1' }), 'a: Other | by u1'],
+  [line({ action: 'a', usr: { id: 'u1', email: zoe } }), `a: Other | by ${zoe}`],
+  [line({ action: 'a', actor: '', user: zoe }), `a: Other | by ${zoe}`],
+  [line({ action: 'a', user: {} }), 'a: Other | by nobody'],
+  [line({ action: 'a', user: true }), 'a: Other | by nobody'],
+]);
+
+lines('json', 'targets, outcomes, addresses and flows', [
+  [line({ action: 'a', target: 'Plan' }), 'a: Other | by nobody | of Plan'],
+  [line({ action: 'a', target: 7 }), 'a: Other | by nobody | of 7'],
+  [line({ action: 'a', target: { id: 7, name: 'Plan', type: 'doc' } }), 'a: Other | by nobody | of Plan'],
+  [
+    line({ action: 1002, target: { type: 'User', email: bob } }),
+    `Authentication: Logon | by nobody | to ${bob} | says Login failed`,
+  ],
+  [line({ action: 'a', result: { code: 403 } }), 'a: Other | by nobody | failed 403'],
+  [line({ action: 'a', result: { code: '403' } }), 'a: Other | by nobody | failed 403'],
+  [line({ action: 'a', result: 'denied' }), 'a: Other | by nobody | failed 400'],
+  [line({ action: 'a', outcome: 'FAILURE' }), 'a: Other | by nobody | failed 400'],
+  [line({ action: 'a', outcome: 'success', status: 500 }), 'a: Other | by nobody'],
+  [line({ action: 'a', event: { outcome: 'failure' } }), 'a: Other | by nobody | failed 400'],
+  [line({ action: 'a', 'event.outcome': 'failure' }), 'a: Other | by nobody | failed 400'],
+  [line({ action: 'a', success: false }), 'a: Other | by nobody | failed 400'],
+  [line({ action: 'a', status: 'error' }), 'a: Other | by nobody | failed 400'],
+  [line({ action: 'a', status: 'running' }), 'a: Other | by nobody'],
+  [line({ action: 'a', status: 404 }), 'a: Other | by nobody | failed 404'],
+  [line({ action: 'a', statusCode: 503 }), 'a: Other | by nobody | failed 503'],
+  [line({ action: 'a', res: { statusCode: 401 } }), 'a: Other | by nobody | failed 401'],
+  [line({ action: 'a', http: { response: { status_code: 401 } } }), 'a: Other | by nobody | failed 401'],
+  [
+    line({ action: 'a', httpRequest: { status: 401, remoteIp: '192.0.2.9' } }),
+    'a: Other | by nobody | from 192.0.2.9 | failed 401',
+  ],
+  [line({ action: 'a', ip: '192.0.2.9' }), 'a: Other | by nobody | from 192.0.2.9'],
+  [line({ action: 'a', remote: '192.0.2.9' }), 'a: Other | by nobody | from 192.0.2.9'],
+  [line({ action: 'a', remote: { ip: '192.0.2.9', port: 443 } }), 'a: Other | by nobody | from 192.0.2.9'],
+  [line({ action: 'a', client: { ip: '192.0.2.9' } }), 'a: Other | by nobody | from 192.0.2.9'],
+  [line({ action: 'a', 'client.ip': '192.0.2.9' }), 'a: Other | by nobody | from 192.0.2.9'],
+  [
+    line({ action: 'a', source: { ip: '192.0.2.9', port: '70000' } }),
+    'a: Other | by nobody | from 192.0.2.9',
+  ],
+  [line({ action: 'a', 'source.ip': '192.0.2.9' }), 'a: Other | by nobody | from 192.0.2.9'],
+  [line({ action: 'a', ip: 'x'.repeat(300) }), 'a: Other | by nobody'],
+  [line({ action: 'a', req: { remoteAddress: '::1' } }), 'a: Other | by nobody | from ::1'],
+  [line({ action: 'a', flow_id: flow }), `a: Other | by nobody | flow ${flow}`],
+  [line({ action: 'a', 'trace.id': trace }), `a: Other | by nobody | flow ${flow}`],
+  [line({ action: 'a', trace: { id: trace } }), `a: Other | by nobody | flow ${flow}`],
+  [line({ action: 'a', trace_id: trace, request_id: 'r' }), `a: Other | by nobody | flow ${flow}`],
+  [
+    line({ action: 'a', 'logging.googleapis.com/trace': `projects/p/traces/${trace}` }),
+    `a: Other | by nobody | flow ${flow}`,
+  ],
+  [line({ action: 'a', traceId: 'none' }), 'a: Other | by nobody'],
+]);
+
+const log = (attributes: object, more: object = {}): object => ({
+  timeUnixNano: '1772359200000000000',
+  attributes,
+  ...more,
+});
+
+lines('otlp', 'semantic conventions', [
+  [log({ 'event.name': 'a', 'user.id': 'u1', 'user.email': zoe }), `a: Other | by ${zoe}`],
+  [log({ 'user.full_name': 'Zoe Hill', 'user.name': zoe }, { eventName: 'a' }), `a: Other | by ${zoe}`],
+  [log({ action: 'a', 'enduser.id': zoe }), `a: Other | by ${zoe}`],
+  [log({ action: 'a', 'enduser.pseudo.id': 'p1' }), 'a: Other | by p1'],
+  [log({ action: '', 'user.id': 7 }, { eventName: 'a' }), 'a: Other | by 7'],
+  [
+    log({ action: 'a', 'client.address': '192.0.2.9', 'client.port': 7 }),
+    'a: Other | by nobody | from 192.0.2.9',
+  ],
+  [log({ action: 'a', 'network.peer.address': '192.0.2.9' }), 'a: Other | by nobody | from 192.0.2.9'],
+  [log({ action: 'a', 'http.response.status_code': 403 }), 'a: Other | by nobody | failed 403'],
+  [log({ action: 'a', 'http.status_code': 403 }), 'a: Other | by nobody | failed 403'],
+  [log({ action: 'a', 'event.outcome': 'failure' }), 'a: Other | by nobody | failed 400'],
+  [log({ action: 'a', outcome: 'denied' }), 'a: Other | by nobody | failed 400'],
+  [
+    log({ action: 'a', 'error.type': 'TimeoutError' }),
+    'a: Other | by nobody | failed 400 | says TimeoutError',
+  ],
+  [log({ action: 'a' }, { traceId: trace }), `a: Other | by nobody | flow ${flow}`],
+  [log({ action: 'a' }, { severityNumber: 17 }), 'a: Other | by nobody | severity High'],
+  [log({ action: 'a' }, { body: { message: 'saved' } }), 'a: Other | by nobody | says saved'],
+  [log({ action: 'a', target: { name: 'Plan' } }), 'a: Other | by nobody | of Plan'],
+]);

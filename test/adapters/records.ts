@@ -1,0 +1,211 @@
+/** Records of other programs, with invented names, in the forms that they have been seen in; each is a function of what differs. */
+
+type Members = Readonly<Record<string, unknown>>;
+
+export const zoe = 'zoe@acme.example';
+export const bob = 'bob@acme.example';
+const ip = '198.51.100.7';
+
+const oktaUser = (address: string, name: string): Members => ({
+  id: `00u${name}`,
+  type: 'User',
+  alternateId: address,
+  displayName: name,
+});
+export const oktaZoe = oktaUser(zoe, 'Zoe Hill');
+export const oktaBob = oktaUser(bob, 'Bob Reed');
+export const oktaThing = (type: string, name: string): Members => ({
+  id: `id-${name}`,
+  type,
+  alternateId: 'unknown',
+  displayName: name,
+});
+
+export function okta(eventType: string, target: readonly Members[] | null, more: Members = {}): Members {
+  return {
+    actor: oktaZoe,
+    client: { ipAddress: ip },
+    eventType,
+    displayMessage: eventType,
+    outcome: { result: 'SUCCESS', reason: null },
+    published: '2026-03-01T10:00:00.123Z',
+    severity: 'INFO',
+    target,
+    transaction: { id: 'Zx1', type: 'WEB' },
+    uuid: '6f1f0f9a-598c-11ef-8478-2b7584bf8d5a',
+    version: '0',
+    ...more,
+  };
+}
+
+export function github(action: string, more: Members = {}): Members {
+  return {
+    '@timestamp': 1_772_359_200_123,
+    action,
+    actor: 'zoe-hill',
+    actor_id: 4711,
+    actor_ip: ip,
+    org: 'acme',
+    org_id: 8,
+    external_identity_nameid: zoe,
+    ...more,
+  };
+}
+
+export const awsUser: Members = {
+  type: 'IAMUser',
+  arn: 'arn:aws:iam::111122223333:user/zoe',
+  principalId: 'AIDAEXAMPLE',
+  accountId: '111122223333',
+  userName: 'zoe',
+};
+
+/** Somebody who came by a role, in a session. */
+export function awsSession(role: string, session: string, more: Members = {}): Members {
+  return {
+    type: 'AssumedRole',
+    arn: `arn:aws:sts::111122223333:assumed-role/${role}/${session}`,
+    principalId: `AROAEXAMPLE:${session}`,
+    sessionContext: {
+      sessionIssuer: { type: 'Role', arn: `arn:aws:iam::111122223333:role/${role}`, userName: role },
+      ...more,
+    },
+  };
+}
+
+export function aws(eventName: string, requestParameters: Members | null, more: Members = {}): Members {
+  return {
+    eventVersion: '1.09',
+    userIdentity: awsUser,
+    eventTime: '2026-03-01T10:00:00Z',
+    eventSource: 'iam.amazonaws.com',
+    eventName,
+    sourceIPAddress: ip,
+    requestParameters,
+    responseElements: null,
+    ...more,
+  };
+}
+
+export function workspace(
+  name: string,
+  parameters: Readonly<Record<string, string>>,
+  more: Members = {},
+): Members {
+  return {
+    id: { time: '2026-03-01T10:00:00.123Z', applicationName: 'admin', customerId: 'C1' },
+    actor: { callerType: 'USER', email: zoe, profileId: '1145' },
+    ipAddress: ip,
+    events: [
+      {
+        type: 'T',
+        name,
+        parameters: Object.entries(parameters).map(([one, value]) => ({ name: one, value })),
+      },
+    ],
+    ...more,
+  };
+}
+
+/** A change that Entra tells of, with the properties that it has changed in the first target. */
+export function entra(
+  operationName: string,
+  targets: readonly Members[],
+  changed: Readonly<Record<string, readonly [old: string | null, now: string | null]>> = {},
+  more: Members = {},
+): Members {
+  const modifiedProperties = Object.entries(changed).map(([displayName, [oldValue, newValue]]) => ({
+    displayName,
+    oldValue: oldValue === null ? null : JSON.stringify(oldValue),
+    newValue: newValue === null ? null : JSON.stringify(newValue),
+  }));
+  return {
+    time: '2026-03-01T10:00:00.1234567Z',
+    category: 'AuditLogs',
+    operationName,
+    resultSignature: 'None',
+    correlationId: '6f1f0f9a-598c-41ef-8478-2b7584bf8d5a',
+    properties: {
+      result: 'success',
+      initiatedBy: { user: { id: 'u-zoe', userPrincipalName: zoe, displayName: null, ipAddress: ip } },
+      targetResources: targets.map((target, n) => (n === 0 ? { ...target, modifiedProperties } : target)),
+      ...more,
+    },
+  };
+}
+export const entraBob: Members = {
+  id: 'u-bob',
+  type: 'User',
+  displayName: 'Bob Reed',
+  userPrincipalName: bob,
+};
+
+export function signIn(category: string, properties: Members, more: Members = {}): Members {
+  return {
+    time: '2026-03-01T10:00:00.1234567Z',
+    category,
+    operationName: 'Sign-in activity',
+    resultType: '0',
+    callerIpAddress: ip,
+    properties: { userId: 'u-zoe', userDisplayName: 'Zoe Hill', userPrincipalName: zoe, ...properties },
+    ...more,
+  };
+}
+
+/** An operation on a resource of Azure. */
+export function azure(operationName: string, claims: Members, more: Members = {}): Members {
+  return {
+    time: '2026-03-01T10:00:00Z',
+    resourceId: '/SUBSCRIPTIONS/S/RESOURCEGROUPS/G/VM1',
+    operationName,
+    category: 'Administrative',
+    resultType: 'Success',
+    callerIpAddress: ip,
+    identity: { claims },
+    level: 'Information',
+    ...more,
+  };
+}
+
+export function gcp(methodName: string, authenticationInfo: Members, more: Members = {}): Members {
+  return {
+    protoPayload: {
+      methodName,
+      serviceName: 'cloudresourcemanager.googleapis.com',
+      authenticationInfo,
+      requestMetadata: { callerIp: ip },
+      resourceName: 'projects/acme',
+      status: {},
+      ...more,
+    },
+    insertId: 'i1',
+    resource: { type: 'project' },
+    severity: 'NOTICE',
+    timestamp: '2026-03-01T10:00:00.123Z',
+  };
+}
+
+/** A change of a policy, by what it grants and takes. */
+export const binding = (action: string, role: string, member: string): Members => ({
+  serviceData: { policyDelta: { bindingDeltas: [{ action, role, member }] } },
+});
+
+export function kubernetes(verb: string, objectRef: Members, more: Members = {}): Members {
+  return {
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    auditID: '4d2a3b0e-7a3f-4b6e-9a44-9c2f7f2a1c55',
+    stage: 'ResponseComplete',
+    requestURI: '/api',
+    verb,
+    user: { username: zoe, uid: 'k1' },
+    sourceIPs: [ip],
+    objectRef,
+    responseStatus: { code: 200 },
+    requestReceivedTimestamp: '2026-03-01T10:00:00.123456Z',
+    ...more,
+  };
+}
+
+/** A line of a log library. */
+export const line = (members: Members): Members => ({ time: '2026-03-01T10:00:00Z', ...members });
