@@ -8,7 +8,15 @@ import { runLoadCases, type Sink } from './load-cases.ts';
 import { measureInProcesses, microIds } from './micro/run.ts';
 import { isWanted, type Options, readOptions, usage } from './options.ts';
 import { reportPage } from './report/page.ts';
-import { type KeptRun, keptRun, notesList, progressLine, resultTable, withRun } from './report/table.ts';
+import {
+  type KeptRun,
+  keptRun,
+  notesList,
+  progressLine,
+  readmeTable,
+  resultTable,
+  withRun,
+} from './report/table.ts';
 import type { CaseResult, RunResult, Series } from './stats/result.ts';
 
 /** The bench's entry: `npm run bench -- …`. */
@@ -61,7 +69,10 @@ function writeResults(run: RunResult): void {
   const text = readFileSync(inBench('README.md'), 'utf8');
   const [begin, end] = ['<!-- results -->', '<!-- /results -->'];
   const head = text.slice(0, text.indexOf(begin) + begin.length);
-  const tables = runs.map(resultTable).join('\n');
+  const tables = runs
+    .map(readmeTable)
+    .filter((table) => table !== '')
+    .join('\n');
   writeFileSync(inBench('README.md'), `${head}\n${tables}${text.slice(text.indexOf(end))}`);
 }
 

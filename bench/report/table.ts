@@ -89,6 +89,12 @@ export function resultTable({ commit, startedAt, machine, rows }: KeptRun): stri
   return [origin, '', markdown(lines), ''].join('\n');
 }
 
+/** The table of a kept run in bench/README.md; micro benches and the cost of the load generator are in results.json only. */
+export function readmeTable(run: KeptRun): string {
+  const rows = Object.entries(run.rows).filter(([id]) => !/^(micro|generator)\./.test(id));
+  return rows.length === 0 ? '' : resultTable({ ...run, rows: Object.fromEntries(rows) });
+}
+
 /** Further figures of each case that has some, by its name. */
 function resultNotes(run: RunResult): Record<string, string[]> {
   const notes = run.cases.map(({ id, notes, bytes = {} }): [string, string[]] => {
