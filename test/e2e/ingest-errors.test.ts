@@ -172,8 +172,8 @@ test('a key of all organizations writes for each, and every event must name one'
   assert.match(problemOf(await post('from=json', line), 400).errors?.[0]?.error ?? '', /parameter org/);
   for (const wrong of ['from=json&org=no-such-org', 'org=', 'org=a%20b'])
     problemOf(await post(wrong, line), 400);
-  await tenant.settled(1, { flowId: flow });
+  await tenant.settled(2, { flowId: flow });
   await tenant.settled(1, { actor: 'named@own.example' });
-  await other.settled(3, { flowId: flow });
+  await other.settled(4, { flowId: flow });
   await other.settled(1, { actor: 'named@parameter.example' });
 });
