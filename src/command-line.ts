@@ -1,4 +1,4 @@
-import { fileErrorWords } from './base/system-error.ts';
+import { fileErrorWords } from './base/errors/system-error.ts';
 import { runCli } from './cli/program.ts';
 import { readEnvironment } from './config/env.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';

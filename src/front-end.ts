@@ -2,8 +2,8 @@
  * The entry of a front end: one process of a server that has several (PROCESSES). Its parent, `processes/supervisor.ts`,
  * starts it, tells it what to do and ends it. It never outlives its parent.
  */
-import { DamageRegister } from './base/damage.ts';
-import { createLogger } from './base/log.ts';
+import { DamageRegister } from './base/observability/damage.ts';
+import { createLogger } from './base/observability/log.ts';
 import { explain } from './cli/program.ts';
 import { loadConfig } from './config/config.ts';
 import { readEnvironment } from './config/env.ts';

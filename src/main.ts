@@ -1,10 +1,10 @@
-import { systemClock } from './base/clock.ts';
-import { DamageRegister } from './base/damage.ts';
-import { collectProcessMetrics, renderMetrics, renderTogether } from './base/metrics.ts';
-import { Problem } from './base/problem.ts';
-import { localUrl, removeServerFile, writeServerFile } from './base/server-file.ts';
-import { StopStack } from './base/stop-stack.ts';
-import { fullDiskWords } from './base/system-error.ts';
+import { systemClock } from './base/time/clock.ts';
+import { DamageRegister } from './base/observability/damage.ts';
+import { collectProcessMetrics, renderMetrics, renderTogether } from './base/observability/metrics.ts';
+import { Problem } from './base/errors/problem.ts';
+import { localUrl, removeServerFile, writeServerFile } from './base/files/server-file.ts';
+import { StopStack } from './base/processes/stop-stack.ts';
+import { fullDiskWords } from './base/errors/system-error.ts';
 import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import type { Config } from './config/config.ts';
 import { requireUsable, takeDataDir } from './config/data-dir.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { DamageRegister } from '../../src/base/damage.ts';
-import { createLogger } from '../../src/base/log.ts';
+import { DamageRegister } from '../../src/base/observability/damage.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import { exportEvidence } from '../../src/cli/export-evidence.ts';
 import { verifyEngine } from '../../src/cli/verify/engine.ts';
 import { verifyFile } from '../../src/cli/verify/file.ts';

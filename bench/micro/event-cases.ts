@@ -1,7 +1,7 @@
 import { decompress } from 'fzstd';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
-import { compressZstd, decompressZstd, loadZstd } from '../../src/base/zstd.ts';
-import { parseRfc3339Micros } from '../../src/base/timestamp.ts';
+import { compressZstd, decompressZstd, loadZstd } from '../../src/base/bytes/zstd.ts';
+import { parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
 import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
 import { Arena } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';

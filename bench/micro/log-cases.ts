@@ -1,5 +1,5 @@
 import { crc32c } from '@node-rs/crc32';
-import { createLogger } from '../../src/base/log.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import type { LogFile, LogFiles } from '../../src/ingest/files.ts';
 import {
   decodeSegment,

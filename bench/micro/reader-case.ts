@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
-import { createLogger } from '../../src/base/log.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { MicroCase } from './measure.ts';
 

@@ -1,4 +1,4 @@
-import { buffers } from '../../src/base/buffer-pool.ts';
+import { buffers } from '../../src/base/bytes/buffer-pool.ts';
 import { createHash } from 'node:crypto';
 import { authenticateKey, type KeyDirectory } from '../../src/control/authenticate-key.ts';
 import { keyDigest, newKeyText } from '../../src/control/key-text.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { faultText } from '../base/fault.ts';
+import { faultText } from '../base/errors/fault.ts';
 
 /** Expressions by the names of the members that they make. */
 export interface Members {

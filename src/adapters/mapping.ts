@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JSONValue } from '@jmespath-community/jmespath';
-import { faultText } from '../base/fault.ts';
+import { faultText } from '../base/errors/fault.ts';
 import { textCode } from '../ocsf/activity-classes.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { MappingDefinition } from './definition.ts';

@@ -1,4 +1,4 @@
-import { faultText } from '../base/fault.ts';
+import { faultText } from '../base/errors/fault.ts';
 import { fromByteText, type Window } from '../ocsf/byte-text.ts';
 import {
   closeBrace,

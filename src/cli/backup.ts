@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { bytesOf, findingsIn } from './backup/check.ts';
 import { chainOf, eventsInLog } from './backup/manifest.ts';
 import { placeOf } from './backup/open-place.ts';

@@ -1,6 +1,6 @@
 import type { Transform } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { ZstdCompressor } from '../base/zstd-compressor.ts';
+import { ZstdCompressor } from '../base/bytes/zstd-compressor.ts';
 
 export type FileCompression = 'none' | 'gzip' | 'zstd';
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/observability/log.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
 import type { Directory } from '../control/directory.ts';

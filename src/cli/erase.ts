@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { systemClock } from '../base/clock.ts';
-import { isDirectoryLocked } from '../base/directory-lock.ts';
-import { Problem } from '../base/problem.ts';
+import { systemClock } from '../base/time/clock.ts';
+import { isDirectoryLocked } from '../base/files/directory-lock.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { pseudonymSecret } from '../config/secrets.ts';
 import { foldEmail } from '../control/email-address.ts';
 import { changeOfUser } from '../control/change-events.ts';

@@ -2,11 +2,11 @@ import { createHash, type Hash } from 'node:crypto';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream';
-import { type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
-import { replaceFile, syncDirectory } from '../base/durable-file.ts';
-import { errorCode } from '../base/system-error.ts';
+import { type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
+import { replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import type { ExportPlan } from '../read/export-plan.ts';
-import { AppendFile } from '../base/append-file.ts';
+import { AppendFile } from '../base/files/append-file.ts';
 import { createFileCompressor, type FileCompression } from './compress.ts';
 import { readState } from './state-file.ts';
 

@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import { mkdir, open, type FileHandle, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
-import { replaceFile, syncDirectory } from '../base/durable-file.ts';
-import { errorCode, namingFile } from '../base/system-error.ts';
+import { type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
+import { replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { errorCode, namingFile } from '../base/errors/system-error.ts';
 import { ocsfFacts } from '../ocsf/ocsf110/facts.ts';
 import { type EventColumns, eventColumns } from './parquet/columns.ts';
 import { ParquetFile } from './parquet/file.ts';

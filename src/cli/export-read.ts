@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import { toReadable } from '../base/byte-flow.ts';
-import { systemClock } from '../base/clock.ts';
+import { toReadable } from '../base/bytes/byte-flow.ts';
+import { systemClock } from '../base/time/clock.ts';
 import type { Organization } from '../control/organizations.ts';
 import {
   createExportReader,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { faultText } from '../base/fault.ts';
+import { faultText } from '../base/errors/fault.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { AuditlogError } from '../client/client.ts';
 import { retryPolicy } from '../client/retry.ts';

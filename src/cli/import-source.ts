@@ -2,9 +2,9 @@ import { createReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { Problem } from '../base/problem.ts';
-import { fileErrorWords } from '../base/system-error.ts';
-import { decompressZstdStream, isZstd } from '../base/zstd-stream.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { fileErrorWords } from '../base/errors/system-error.ts';
+import { decompressZstdStream, isZstd } from '../base/bytes/zstd-stream.ts';
 
 type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { replaceFile } from '../base/durable-file.ts';
-import { AppendFile } from '../base/append-file.ts';
+import { replaceFile } from '../base/files/durable-file.ts';
+import { AppendFile } from '../base/files/append-file.ts';
 import type { ImportChunk } from './import-chunks.ts';
 import type { RejectedLine, SentChunk } from './import-send.ts';
 import type { ImportSource } from './import-source.ts';

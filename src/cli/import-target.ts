@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { systemClock } from '../base/clock.ts';
-import { readIfThere, replaceFile } from '../base/durable-file.ts';
+import { systemClock } from '../base/time/clock.ts';
+import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { limits } from './limits.ts';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { baseUrl } from '../client/transport.ts';
-import { answers, localUrl, readServerFile, type ServerAddress } from '../base/server-file.ts';
+import { answers, localUrl, readServerFile, type ServerAddress } from '../base/files/server-file.ts';
 import { createApiKey, listApiKeys } from '../control/api-keys.ts';
 import { changesOfKey } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';

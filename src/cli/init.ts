@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { localUrl } from '../base/server-file.ts';
+import { localUrl } from '../base/files/server-file.ts';
 import { loadConfig } from '../config/config.ts';
 import { createApiKey } from '../control/api-keys.ts';
 import { changeOfOrganization, changeOfUser, changesOfKey } from '../control/change-events.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { formatRate } from '../base/rates.ts';
+import { formatRate } from '../base/time/rates.ts';
 import {
   createApiKey,
   type IssuedKey,

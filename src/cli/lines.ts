@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 
 /** The lines of a text, without their ends: those of each piece together, as one by one they would cost twice as much. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { faultText } from '../base/fault.ts';
-import { Problem } from '../base/problem.ts';
+import { faultText } from '../base/errors/fault.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Fault } from '../ocsf/ocsf110/fault.ts';
 import { validateEvent } from '../ocsf/ocsf110/validate.ts';
 import type { CliDeps } from './context.ts';

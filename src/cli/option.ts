@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { parseDurationMs } from '../base/durations.ts';
+import { parseDurationMs } from '../base/time/units.ts';
 import {
   filterNames,
   type FilterName,
@@ -9,10 +9,10 @@ import {
   listWays,
   searchWords,
   searchWordsMax,
-} from '../base/event-filters.ts';
-import { Problem } from '../base/problem.ts';
-import { errorCode, fileErrorWords } from '../base/system-error.ts';
-import { parseRfc3339Micros } from '../base/timestamp.ts';
+} from '../base/events/event-filters.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { errorCode, fileErrorWords } from '../base/errors/system-error.ts';
+import { parseRfc3339Micros } from '../base/time/timestamp.ts';
 import { baseUrl } from '../client/transport.ts';
 
 /**

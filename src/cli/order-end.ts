@@ -1,4 +1,4 @@
-import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
+import { firstSeqOf, segmentAtTime } from '../base/events/sequence.ts';
 import type { Config } from '../config/config.ts';
 import { logDirectories } from '../config/log-directories.ts';
 import { newestSegmentOf } from '../ingest/orphaned-log.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { Problem } from '../base/problem.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
-import { markedClock } from '../base/clock-trust.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { type Clock, systemClock } from '../base/time/clock.ts';
+import { markedClock } from '../base/time/clock-trust.ts';
 import {
   type Change,
   changeOfOrganization,

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode } from '../base/system-error.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 
 /** Throws, with file and reason, where one cannot be written; so work that ends there is not begun. */
 export async function checkOutputFile(path: string, kind: 'file' | 'directory' = 'file'): Promise<void> {

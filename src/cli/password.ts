@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { text as readText } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { CliIo } from './context.ts';
 import { limits } from './limits.ts';
 

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { Problem } from '../base/problem.ts';
-import { fileErrorWords } from '../base/system-error.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { fileErrorWords } from '../base/errors/system-error.ts';
 import { ConfigError } from '../config/config.ts';
 import { registerBackup } from './backup.ts';
 import { registerCompletion } from './completion.ts';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { EngineError } from '../base/engine-error.ts';
-import type { Logger } from '../base/log.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import type { Logger } from '../base/observability/log.ts';
 import type { Config } from '../config/config.ts';
 import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
 import { daysKept, readPolicies } from '../control/retention.ts';
@@ -14,7 +14,7 @@ import {
   rowsPerSegmentMax,
   segmentAtTime,
   writersMax,
-} from '../base/sequence.ts';
+} from '../base/events/sequence.ts';
 import { commandClaim, commandName } from '../storage/command-claims.ts';
 import { createSegmentInsert, storedRowsBetween } from '../storage/insert.ts';
 import type { Lease } from '../storage/lease.ts';

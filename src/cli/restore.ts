@@ -1,12 +1,12 @@
 import { readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { systemClock } from '../base/clock.ts';
-import { markClock } from '../base/clock-trust.ts';
-import { lockDirectory } from '../base/directory-lock.ts';
-import { readIfThere, readOrCreateFile } from '../base/durable-file.ts';
-import { Problem } from '../base/problem.ts';
-import { StopStack } from '../base/stop-stack.ts';
+import { systemClock } from '../base/time/clock.ts';
+import { markClock } from '../base/time/clock-trust.ts';
+import { lockDirectory } from '../base/files/directory-lock.ts';
+import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { StopStack } from '../base/processes/stop-stack.ts';
 import type { Config } from '../config/config.ts';
 import { markRestoring, prepareDataDir, restoringInto } from '../config/data-dir.ts';
 import { restoredEvents } from '../control/restored-events.ts';

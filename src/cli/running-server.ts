@@ -1,6 +1,6 @@
-import { type LockHolder, lockHolder } from '../base/directory-lock.ts';
-import { parseServerFile, type ServerFile } from '../base/server-file.ts';
-import { errorCode } from '../base/system-error.ts';
+import { type LockHolder, lockHolder } from '../base/files/directory-lock.ts';
+import { parseServerFile, type ServerFile } from '../base/files/server-file.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import type { Answer } from '../contract/document.ts';
 import { limits } from './limits.ts';
 import { trustedFetch } from './trusted-fetch.ts';

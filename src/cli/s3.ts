@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AwsV4Signer } from 'aws4fetch';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Environment } from '../config/env.ts';
 import { type OptionRow, httpAddress, wrong } from './option.ts';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createLogger } from '../base/log.ts';
+import { createLogger } from '../base/observability/log.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
 import { type CliDeps, ProcessEnded } from './context.ts';

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
-import { systemClock } from '../base/clock.ts';
-import { createLogger, type Logger } from '../base/log.ts';
-import { StopStack } from '../base/stop-stack.ts';
+import { systemClock } from '../base/time/clock.ts';
+import { createLogger, type Logger } from '../base/observability/log.ts';
+import { StopStack } from '../base/processes/stop-stack.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { prepareDataDir, requireUsable } from '../config/data-dir.ts';
 import { checkOpenFiles } from '../config/open-files.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Config } from '../config/config.ts';
 import { sessionSecret } from '../config/secrets.ts';
 import { changeOfSignOn, signOnView } from '../control/change-events.ts';

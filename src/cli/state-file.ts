@@ -1,4 +1,4 @@
-import { readIfThere } from '../base/durable-file.ts';
+import { readIfThere } from '../base/files/durable-file.ts';
 
 /** What a command remembers between runs in a file of JSON; another version has another meaning. */
 interface State {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { parseDurationMs } from '../base/durations.ts';
+import { parseDurationMs } from '../base/time/units.ts';
 import type { Answer } from '../contract/document.ts';
 import { loadConfig } from '../config/config.ts';
 import type { CliDeps } from './context.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { errorCode } from '../base/system-error.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { type JsonOption, print } from './output.ts';

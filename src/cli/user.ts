@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { changeOfUser } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
 import { checkPassword } from '../control/passwords.ts';

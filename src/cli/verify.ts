@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { print } from './output.ts';

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { certificateFacts } from '../base/certificate.ts';
+import { certificateFacts } from '../base/network/certificate.ts';
 import type { Environment } from './env.ts';
 import { type Values, type Variable, variables } from './variables.ts';
 

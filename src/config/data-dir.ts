@@ -1,11 +1,11 @@
 import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
-import { readIfThere, replaceFile, syncDirectory } from '../base/durable-file.ts';
-import { removeServerFile } from '../base/server-file.ts';
-import { errorCode, isDiskFull } from '../base/system-error.ts';
-import type { Logger } from '../base/log.ts';
+import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
+import { readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { removeServerFile } from '../base/files/server-file.ts';
+import { errorCode, isDiskFull } from '../base/errors/system-error.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { ConfigError } from './config.ts';
 import { checkOpenFiles } from './open-files.ts';
 

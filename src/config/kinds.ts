@@ -2,11 +2,10 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { isIssuer, issuerWords, isLoopback } from '../base/issuer.ts';
-import { formatDurationMs, parseDurationMs } from '../base/durations.ts';
-import { parseRate, type Rate } from '../base/rates.ts';
-import { plainName } from '../base/secret-name.ts';
-import { parseBytes } from '../base/sizes.ts';
+import { isIssuer, issuerWords, isLoopback } from '../base/network/issuer.ts';
+import { formatDurationMs, parseBytes, parseDurationMs } from '../base/time/units.ts';
+import { parseRate, type Rate } from '../base/time/rates.ts';
+import { plainName } from '../base/events/secret-name.ts';
 
 /** A kind of value: what is allowed, in words that follow "allowed is", and the reader that decides it. */
 export interface Kind<T> {

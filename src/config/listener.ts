@@ -1,4 +1,4 @@
-import { AddressError, checkAddress } from '../base/address.ts';
+import { AddressError, checkAddress } from '../base/network/address.ts';
 import { type Config, ConfigError } from './config.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { namesIn } from '../base/durable-file.ts';
+import { namesIn } from '../base/files/durable-file.ts';
 
 /** Of the front end `number`, where a server has several (contract: Configuration). */
 export function processDirectory(dataDir: string, number: number): string {

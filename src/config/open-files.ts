@@ -1,4 +1,4 @@
-import { descriptorsMax } from '../base/descriptors.ts';
+import { descriptorsMax } from '../base/processes/descriptors.ts';
 import { limits } from './limits.ts';
 import { ConfigError } from './config.ts';
 

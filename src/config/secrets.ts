@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { readIfThere, readOrCreateFile } from '../base/durable-file.ts';
-import type { Logger } from '../base/log.ts';
+import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { ConfigError } from './config.ts';
 import { makeDataDir, makePrivate } from './data-dir.ts';
 

@@ -1,5 +1,5 @@
 import { limits } from '../base/limits.ts';
-import { logLevels } from '../base/log.ts';
+import { logLevels } from '../base/observability/log.ts';
 import {
   bytes,
   certificateFile,

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { allSchemas, pointerTo, type SchemaName, type Schemas } from './document.ts';
 
 const errorsReportedMax = 5;

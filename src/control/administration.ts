@@ -1,7 +1,7 @@
-import { type Clock, systemClock } from '../base/clock.ts';
-import { KeyedMutex } from '../base/keyed-mutex.ts';
-import { Problem } from '../base/problem.ts';
-import { isAddressOfPseudonym } from '../base/pseudonym.ts';
+import { type Clock, systemClock } from '../base/time/clock.ts';
+import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { isAddressOfPseudonym } from '../base/events/pseudonym.ts';
 import type { Storage } from '../storage/storage.ts';
 import {
   type ApiKey,

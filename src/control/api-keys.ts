@@ -1,7 +1,7 @@
-import { type Clock, systemClock } from '../base/clock.ts';
-import { parseDurationMs } from '../base/durations.ts';
-import { Problem } from '../base/problem.ts';
-import { formatRate, parseRate, type Rate } from '../base/rates.ts';
+import { type Clock, systemClock } from '../base/time/clock.ts';
+import { parseDurationMs } from '../base/time/units.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { formatRate, parseRate, type Rate } from '../base/time/rates.ts';
 import type { Storage } from '../storage/storage.ts';
 import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
 import { displayName } from './names.ts';

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '../base/time/clock.ts';
 import { limits } from './limits.ts';
 import type { ApiKey } from './api-keys.ts';
 import type { Directory } from './directory.ts';

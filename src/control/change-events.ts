@@ -1,4 +1,4 @@
-import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
+import { formatMicros, formatMicrosIfAny } from '../base/time/timestamp.ts';
 import type { ApiKey } from './api-keys.ts';
 import type { ChangedOrganization, Organization } from './organizations.ts';
 import type { StoredErasure } from './erasure.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../base/clock.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { Repeated } from '../base/repeated.ts';
-import { freshSingleFlight } from '../base/single-flight.ts';
+import type { Clock } from '../base/time/clock.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
+import { freshSingleFlight } from '../base/waiting/single-flight.ts';
 import type { Storage } from '../storage/storage.ts';
 import { apiKeyTable } from './api-keys.ts';
 import { DirectoryState } from './directory-state.ts';

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/time/clock.ts';
 import type { Storage } from '../storage/storage.ts';
 import { changeCodes, changeOfErasure, changeOfUser, sourceEventOfChange } from './change-events.ts';
 import { carryOutErasure, erasuresUnderWay, overtakenEvents, type StoredErasure } from './erasure.ts';

@@ -1,4 +1,4 @@
-import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
+import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { Directory } from './directory.ts';
 import { effectiveRetentionDays, type Organization } from './organizations.ts';
 import { daysKept, type RetentionPolicy } from './retention.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../base/clock.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { Repeated } from '../base/repeated.ts';
-import { formatMicros } from '../base/timestamp.ts';
+import type { Clock } from '../base/time/clock.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
+import { formatMicros } from '../base/time/timestamp.ts';
 import type { Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 

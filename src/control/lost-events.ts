@@ -1,4 +1,4 @@
-import { formatMicros } from '../base/timestamp.ts';
+import { formatMicros } from '../base/time/timestamp.ts';
 import { sourceEvent } from './change-events.ts';
 
 /** Of the registry of activities (contract: Activities). */

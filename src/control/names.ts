@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 
 const controlCharacters = /[\p{Cc}\p{Cs}]/u;
 const nameCharactersMax = 200;

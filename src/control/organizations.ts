@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../base/clock.ts';
-import { parseDurationMs } from '../base/durations.ts';
-import { Problem } from '../base/problem.ts';
+import { type Clock, systemClock } from '../base/time/clock.ts';
+import { parseDurationMs } from '../base/time/units.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Storage } from '../storage/storage.ts';
 import {
   ControlTable,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { FifoMap } from '../base/fifo-map.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
 import type { Account, AccountChange, AccountStore } from './account-checks.ts';
 import { limits } from './limits.ts';
 

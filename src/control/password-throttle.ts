@@ -2,8 +2,8 @@ import { AccountChecks, type AccountStore, type Bounds, type Outcome } from './a
 import { foldEmail } from './email-address.ts';
 import { limits } from './limits.ts';
 import { OwnAccounts } from './own-accounts.ts';
-import { counter } from '../base/metrics.ts';
-import { Problem } from '../base/problem.ts';
+import { counter } from '../base/observability/metrics.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { PasswordVerifier } from './passwords.ts';
 
 /** Who wants a password checked, and of which account. Nothing in it depends on whether the account exists. */

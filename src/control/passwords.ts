@@ -1,7 +1,7 @@
 import { hash, verify } from '@node-rs/argon2';
 import { limits } from './limits.ts';
-import { Problem } from '../base/problem.ts';
-import { WaitingLine } from '../base/waiting-line.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { WaitingLine } from '../base/waiting/waiting-line.ts';
 
 /** argon2id (the library's default variant) with 19 MiB and two passes, OWASP's first recommendation. */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;

@@ -1,7 +1,7 @@
-import type { Clock } from '../base/clock.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { counter } from '../base/metrics.ts';
-import { Repeated } from '../base/repeated.ts';
+import type { Clock } from '../base/time/clock.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { counter } from '../base/observability/metrics.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
 import { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
 

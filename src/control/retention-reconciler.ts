@@ -1,5 +1,5 @@
-import type { ClockTrust } from '../base/clock-trust.ts';
-import { counter } from '../base/metrics.ts';
+import type { ClockTrust } from '../base/time/clock-trust.ts';
+import { counter } from '../base/observability/metrics.ts';
 import {
   allTimeMicros,
   countExpired,

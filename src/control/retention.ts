@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Clock, systemClock } from '../base/clock.ts';
-import { EngineError } from '../base/engine-error.ts';
-import { Problem } from '../base/problem.ts';
+import { type Clock, systemClock } from '../base/time/clock.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { countExpired, type EventRemoval, type Expired } from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
 import { ControlTable, field, optional, optionalTime, type RowOf, version } from './control-table.ts';

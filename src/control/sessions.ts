@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jwtVerify, SignJWT } from 'jose';
 import { JOSEError } from 'jose/errors';
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '../base/time/clock.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Directory } from './directory.ts';
 import { endedSessionTable } from './ended-sessions.ts';

@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../base/clock.ts';
-import { isIssuer, issuerWords } from '../base/issuer.ts';
-import { Problem } from '../base/problem.ts';
+import { type Clock, systemClock } from '../base/time/clock.ts';
+import { isIssuer, issuerWords } from '../base/network/issuer.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Storage } from '../storage/storage.ts';
 import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
 import { findOrganization, type Organization } from './organizations.ts';

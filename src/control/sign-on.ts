@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../base/clock.ts';
-import { Problem } from '../base/problem.ts';
+import type { Clock } from '../base/time/clock.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Storage } from '../storage/storage.ts';
 import { isPlainEmail } from './email-address.ts';
 import { cutName } from './names.ts';

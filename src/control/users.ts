@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { addressOfPseudonym, isAddressOfPseudonym } from '../base/pseudonym.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
-import { Problem } from '../base/problem.ts';
+import { addressOfPseudonym, isAddressOfPseudonym } from '../base/events/pseudonym.ts';
+import { type Clock, systemClock } from '../base/time/clock.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
 import {
   ControlTable,

@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DamageRegister } from '../base/damage.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { EngineError } from '../base/engine-error.ts';
-import { counter, gauge } from '../base/metrics.ts';
-import { Repeated } from '../base/repeated.ts';
-import { firstSeqOf, segmentAtTime, seqTimeMs } from '../base/sequence.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { counter, gauge } from '../base/observability/metrics.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
+import { firstSeqOf, segmentAtTime, seqTimeMs } from '../base/events/sequence.ts';
 import type { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
 import { checkpointText } from '../tlog/checkpoint.ts';

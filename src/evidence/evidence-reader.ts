@@ -1,5 +1,5 @@
-import { EngineError } from '../base/engine-error.ts';
-import { Problem } from '../base/problem.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { shownHash } from '../storage/event-hash.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { encodeEntry, eventHash, toBundle } from '../tlog/entry.ts';

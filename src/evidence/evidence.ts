@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { DamageRegister } from '../base/damage.ts';
-import type { Logger } from '../base/log.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
 import { seedOf, signerKey } from '../tlog/note.ts';

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { namesIn, readIfThere, replaceFile } from '../base/durable-file.ts';
+import { namesIn, readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { toBundle } from '../tlog/entry.ts';
 import { hashesAtLevel, levelsOf, tilePath, tileWidth, widthIn } from '../tlog/tile.ts';

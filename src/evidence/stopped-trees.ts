@@ -1,6 +1,6 @@
-import type { DamageRegister } from '../base/damage.ts';
-import type { Logger } from '../base/log.ts';
-import { gauge } from '../base/metrics.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
+import type { Logger } from '../base/observability/log.ts';
+import { gauge } from '../base/observability/metrics.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Contradiction } from './open-trees.ts';
 import { type Progress, writeStopped } from './progress-table.ts';

@@ -1,4 +1,4 @@
-import { within } from '../base/within.ts';
+import { within } from '../base/waiting/within.ts';
 import { parseNote, parseVerifierKey, type Verifier, verifyNote } from '../tlog/note.ts';
 import type { SignedCheckpoint } from './checkpoint-table.ts';
 import { limits } from './limits.ts';

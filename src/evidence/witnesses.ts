@@ -1,7 +1,7 @@
-import { Mutex } from '../base/keyed-mutex.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { counter, gauge } from '../base/metrics.ts';
-import { Repeated } from '../base/repeated.ts';
+import { Mutex } from '../base/waiting/keyed-mutex.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { counter, gauge } from '../base/observability/metrics.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
 import { consistencyRanges } from '../tlog/tree.ts';
 import type { CheckpointTable, SignedCheckpoint } from './checkpoint-table.ts';
 import { limits } from './limits.ts';

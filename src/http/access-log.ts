@@ -1,6 +1,6 @@
-import type { Clock } from '../base/clock.ts';
-import { LineSink } from '../base/line-sink.ts';
-import type { Logger } from '../base/log.ts';
+import type { Clock } from '../base/time/clock.ts';
+import { LineSink } from '../base/files/line-sink.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { limits } from './limits.ts';
 
 /** One answered (or abandoned) request. Bytes are body bytes on the wire; `path` is as sent, without the query. */

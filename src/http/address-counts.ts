@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { errorCode } from '../base/system-error.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import { limits } from './limits.ts';
 
 const mappedPrefix = `${'0'.repeat(16)}FFFF0000`;

@@ -1,5 +1,5 @@
-import type { OrganizationFacts } from '../base/organization-facts.ts';
-import { Problem } from '../base/problem.ts';
+import type { OrganizationFacts } from '../base/events/organization-facts.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { RequestContext } from './request-context.ts';
 
 const challenge = { 'WWW-Authenticate': 'ApiKey header="X-API-Key", Bearer realm="audit"' };

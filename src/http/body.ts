@@ -1,6 +1,6 @@
-import { buffers, type Lease } from '../base/buffer-pool.ts';
+import { buffers, type Lease } from '../base/bytes/buffer-pool.ts';
 import { limits } from './limits.ts';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { BodyAnnouncement } from './request.ts';
 
 /** A whole request body as received (still compressed). The buffer behind it may be transferred to a worker. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { certificateFacts, type CertificateFacts } from '../base/certificate.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { gauge } from '../base/metrics.ts';
+import { certificateFacts, type CertificateFacts } from '../base/network/certificate.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { gauge } from '../base/observability/metrics.ts';
 import type { CertificateFiles } from './deps.ts';
 import { limits } from './limits.ts';
 

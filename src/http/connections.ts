@@ -1,6 +1,6 @@
-import { descriptorsMax } from '../base/descriptors.ts';
-import type { Logger } from '../base/log.ts';
-import { counter, gauge } from '../base/metrics.ts';
+import { descriptorsMax } from '../base/processes/descriptors.ts';
+import type { Logger } from '../base/observability/log.ts';
+import { counter, gauge } from '../base/observability/metrics.ts';
 import { AddressCounts } from './address-counts.ts';
 import { limits } from './limits.ts';
 import type { UwsApp, UwsResponse } from './uws.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
-import type { Rate, RateCounter } from '../base/rates.ts';
-import type { StopStack } from '../base/stop-stack.ts';
+import type { Clock } from '../base/time/clock.ts';
+import type { Logger } from '../base/observability/log.ts';
+import type { Rate, RateCounter } from '../base/time/rates.ts';
+import type { StopStack } from '../base/processes/stop-stack.ts';
 import type { Schemas } from '../contract/document.ts';
 import type { Administration } from '../control/administration.ts';
 import type { Directory } from '../control/directory.ts';

@@ -1,4 +1,4 @@
-import { errorFacts, type Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { Ingest } from '../ingest/ingest.ts';
 import { limits as ingestLimits } from '../ingest/limits.ts';
 import { limits } from './limits.ts';

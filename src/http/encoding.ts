@@ -2,8 +2,8 @@ import { type Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { limits } from './limits.ts';
-import { compressZstd, loadZstd } from '../base/zstd.ts';
-import { ZstdCompressor } from '../base/zstd-compressor.ts';
+import { compressZstd, loadZstd } from '../base/bytes/zstd.ts';
+import { ZstdCompressor } from '../base/bytes/zstd-compressor.ts';
 
 export type Encoding = 'zstd' | 'br' | 'gzip';
 

@@ -1,4 +1,4 @@
-import type { OrganizationFacts } from '../base/organization-facts.ts';
+import type { OrganizationFacts } from '../base/events/organization-facts.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import type { Session } from '../control/sessions.ts';
 import type { Role } from '../control/users.ts';

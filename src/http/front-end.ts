@@ -1,6 +1,6 @@
-import { errorFacts } from '../base/log.ts';
+import { errorFacts } from '../base/observability/log.ts';
 import { AccessLog } from './access-log.ts';
-import type { CertificateFacts } from '../base/certificate.ts';
+import type { CertificateFacts } from '../base/network/certificate.ts';
 import { CertificateWatch } from './certificate-watch.ts';
 import type { CertificateFiles, FrontEndDeps } from './deps.ts';
 import { guardEndpoints } from './guard.ts';

@@ -1,6 +1,6 @@
-import { counter } from '../base/metrics.ts';
-import { Problem } from '../base/problem.ts';
-import type { Rate, Verdict } from '../base/rates.ts';
+import { counter } from '../base/observability/metrics.ts';
+import { Problem } from '../base/errors/problem.ts';
+import type { Rate, Verdict } from '../base/time/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh, isUnknownKey } from '../control/authenticate-key.ts';
 import type { Session } from '../control/sessions.ts';

@@ -1,4 +1,4 @@
-import { counter, gauge, histogram } from '../base/metrics.ts';
+import { counter, gauge, histogram } from '../base/observability/metrics.ts';
 import type { AccessRecord } from './access-log.ts';
 
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']);

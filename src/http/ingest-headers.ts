@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { type ContentEncoding, contentEncodings } from '../ingest/decompress.ts';
 import type { IngestRequest } from '../ingest/request.ts';
 import { limits } from './limits.ts';

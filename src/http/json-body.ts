@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { SchemaName, Schemas } from '../contract/document.ts';
 import { validate } from '../contract/validate.ts';
 import type { RequestContext } from './request-context.ts';

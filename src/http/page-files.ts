@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { errorCode } from '../base/system-error.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 
 /** A file of the web page as it is sent: as it is, and where that is shorter, in brotli and gzip. */
 export interface PageFile {

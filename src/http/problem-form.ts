@@ -1,4 +1,4 @@
-import type { Problem } from '../base/problem.ts';
+import type { Problem } from '../base/errors/problem.ts';
 import type { RequestHead } from './request.ts';
 
 interface WordedProblem {

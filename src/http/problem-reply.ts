@@ -1,5 +1,5 @@
-import { errorFacts, type Logger } from '../base/log.ts';
-import { problemTable } from '../base/problem.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { problemTable } from '../base/errors/problem.ts';
 import type { Schemas } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { ProblemForm } from './problem-form.ts';

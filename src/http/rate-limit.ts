@@ -1,6 +1,6 @@
-import { FifoMap } from '../base/fifo-map.ts';
-import { Problem } from '../base/problem.ts';
-import { type Rate, type RateCounter, type Verdict, verdictOf } from '../base/rates.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { type Rate, type RateCounter, type Verdict, verdictOf } from '../base/time/rates.ts';
 import { limits } from './limits.ts';
 
 interface Window {

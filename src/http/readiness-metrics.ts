@@ -1,4 +1,4 @@
-import { askedGauge } from '../base/metrics.ts';
+import { askedGauge } from '../base/observability/metrics.ts';
 import type { FrontEndDeps } from './deps.ts';
 
 /** The checks of /readyz as metrics. */

@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { type Change, type EventActor, eventOfChange, userActor } from '../control/change-events.ts';
 import type { EndpointDeps } from './deps.ts';
 import type { SessionCaller } from './endpoint.ts';

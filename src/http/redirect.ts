@@ -1,5 +1,5 @@
-import { checkAddress } from '../base/address.ts';
-import { counter } from '../base/metrics.ts';
+import { checkAddress } from '../base/network/address.ts';
+import { counter } from '../base/observability/metrics.ts';
 import type { Connections } from './connections.ts';
 import { uws, type UwsListenSocket, type UwsRequest, type UwsResponse } from './uws.ts';
 

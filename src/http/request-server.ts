@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { Problem } from '../base/problem.ts';
-import { type RequestSpan, requestTracer } from '../base/trace.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { type RequestSpan, requestTracer } from '../base/observability/trace.ts';
 import type { AccessLog, AccessRecord } from './access-log.ts';
 import { type BodyBudget, BodyReceiver, type BodyReceiverOptions } from './body.ts';
 import { Exchange, type Outcome } from './exchange.ts';

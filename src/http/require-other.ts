@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { SessionCaller } from './endpoint.ts';
 import type { RequestContext } from './request-context.ts';
 

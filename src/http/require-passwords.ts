@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { EndpointDeps } from './deps.ts';
 
 /** Throws Problem `conflict` where passwords are off in an organization: none is set that would be good for nothing. */

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { ByteFlow } from '../base/byte-flow.ts';
+import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import type { Answer, SchemaName } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import { type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';

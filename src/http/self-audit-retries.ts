@@ -1,7 +1,7 @@
-import { errorFacts, type Logger } from '../base/log.ts';
-import { counter, gauge } from '../base/metrics.ts';
-import { Problem } from '../base/problem.ts';
-import { singleFlight } from '../base/single-flight.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { counter, gauge } from '../base/observability/metrics.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { singleFlight } from '../base/waiting/single-flight.ts';
 import { limits } from './limits.ts';
 
 /** An event of the service itself, ready to be sent. */

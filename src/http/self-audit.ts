@@ -1,6 +1,6 @@
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
-import { Problem } from '../base/problem.ts';
+import type { Clock } from '../base/time/clock.ts';
+import type { Logger } from '../base/observability/log.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { type EventOrigin, type ServiceEvent, sourceEvent } from '../control/change-events.ts';
 import type { Ingest } from '../ingest/ingest.ts';
 import { limits as ingestLimits } from '../ingest/limits.ts';

@@ -1,5 +1,5 @@
 import { limits } from '../base/limits.ts';
-import { checkAddress } from '../base/address.ts';
+import { checkAddress } from '../base/network/address.ts';
 import type { CertificateFiles } from './deps.ts';
 import { BodyBudget } from './body.ts';
 import { Connections, type ConnectionsOptions } from './connections.ts';

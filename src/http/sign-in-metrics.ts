@@ -1,4 +1,4 @@
-import { counter } from '../base/metrics.ts';
+import { counter } from '../base/observability/metrics.ts';
 
 /** Sign-ins by their way and what became of them. */
 export const signIns = counter(

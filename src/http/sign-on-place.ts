@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Organization } from '../control/organizations.ts';
 import type { SignOnSettings } from '../control/sign-on-settings.ts';
 import type { EndpointDeps } from './deps.ts';

@@ -1,4 +1,4 @@
-import { counter } from '../base/metrics.ts';
+import { counter } from '../base/observability/metrics.ts';
 import { clientGoneStatus, type Exchange } from './exchange.ts';
 import { limits } from './limits.ts';
 

@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream';
-import { type ByteFlow, fromReadable, toReadable } from '../base/byte-flow.ts';
+import { type ByteFlow, fromReadable, toReadable } from '../base/bytes/byte-flow.ts';
 import { createCompressor, type Encoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
 import { checkHeaders, replyEncoding, type StreamReply, writeHead } from './response.ts';

@@ -1,5 +1,5 @@
-import { EngineError } from '../base/engine-error.ts';
-import { Problem } from '../base/problem.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 
 /**

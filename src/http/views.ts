@@ -1,5 +1,5 @@
-import { formatRate } from '../base/rates.ts';
-import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
+import { formatRate } from '../base/time/rates.ts';
+import { formatMicros, formatMicrosIfAny } from '../base/time/timestamp.ts';
 import type { ApiKey, IssuedKey } from '../control/api-keys.ts';
 import { retentionText } from '../control/change-events.ts';
 import { effectiveRetentionDays, type Organization } from '../control/organizations.ts';

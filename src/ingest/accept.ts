@@ -1,5 +1,5 @@
-import { traced } from '../base/trace.ts';
-import { Problem } from '../base/problem.ts';
+import { traced } from '../base/observability/trace.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { BatchAnswer } from './answer-records.ts';
 import { type Idempotency, sentOf } from './idempotency.ts';

@@ -1,5 +1,5 @@
 import { crc32c } from '@node-rs/crc32';
-import { errorCode } from '../base/system-error.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import { recordBytes } from './answer-records.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';

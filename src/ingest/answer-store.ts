@@ -1,4 +1,4 @@
-import { Mutex } from '../base/keyed-mutex.ts';
+import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { AnswerFiles, answerBlocks, type Block, type BlockKind, encodeBlocks } from './answer-files.ts';
 import { type Entry, encodeErrors, encodeRecord, errorsOf } from './answer-records.ts';
 import type { LogFiles } from './files.ts';

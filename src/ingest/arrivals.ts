@@ -1,4 +1,4 @@
-import { FifoMap } from '../base/fifo-map.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { limits } from './limits.ts';
 
 interface Arrived {

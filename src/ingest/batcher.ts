@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { rangesText, type SegmentContent } from './segment.ts';
 import type { DamageReports } from './recovery.ts';
-import { encodeSeqColumn } from '../base/sequence.ts';
-import type { SegmentInsert, SegmentSink } from '../base/segment-insert.ts';
+import { encodeSeqColumn } from '../base/events/sequence.ts';
+import type { SegmentInsert, SegmentSink } from '../base/events/segment-insert.ts';
 import type { SealedSegment } from './sealed-segments.ts';
 import type { Wal } from './wal.ts';
 

@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
-import { Problem } from '../base/problem.ts';
-import { decompressZstd, loadZstd, ZstdSizeError } from '../base/zstd.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { decompressZstd, loadZstd, ZstdSizeError } from '../base/bytes/zstd.ts';
 
 export const contentEncodings = ['identity', 'gzip', 'deflate', 'br', 'zstd'] as const;
 export type ContentEncoding = (typeof contentEncodings)[number];

@@ -1,5 +1,5 @@
-import { errorFacts, type Logger } from '../base/log.ts';
-import { Problem } from '../base/problem.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 
 export function unavailable(detail: string, cause?: unknown): Problem {

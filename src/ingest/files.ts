@@ -11,9 +11,9 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode } from '../base/system-error.ts';
-import { syncDirectory } from '../base/durable-file.ts';
-import { TwoSlotFile } from '../base/two-slot-file.ts';
+import { errorCode } from '../base/errors/system-error.ts';
+import { syncDirectory } from '../base/files/durable-file.ts';
+import { TwoSlotFile } from '../base/files/two-slot-file.ts';
 import { type HeadFile, headBytesMax } from './log-head.ts';
 import { segmentOfName } from './segment.ts';
 

@@ -1,4 +1,4 @@
-import { buffers, type Lease } from '../base/buffer-pool.ts';
+import { buffers, type Lease } from '../base/bytes/buffer-pool.ts';
 
 /** The memory that mapped frames are in: workers gave it, and it goes back to be used again. */
 export class FrameMemory {

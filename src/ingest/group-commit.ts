@@ -1,7 +1,7 @@
-import { Mutex } from '../base/keyed-mutex.ts';
+import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import { type FrameInput, frameHeaderBytes } from './segment.ts';
-import { rowsPerSegmentMax } from '../base/sequence.ts';
+import { rowsPerSegmentMax } from '../base/events/sequence.ts';
 
 /** A request whose frames wait to be written. */
 export interface Append {

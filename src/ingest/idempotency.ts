@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { FifoMap } from '../base/fifo-map.ts';
-import { KeyedMutex } from '../base/keyed-mutex.ts';
-import type { Logger } from '../base/log.ts';
-import { counter } from '../base/metrics.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
+import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
+import type { Logger } from '../base/observability/log.ts';
+import { counter } from '../base/observability/metrics.ts';
 import { answerBlocks, type Block } from './answer-files.ts';
 import {
   type BatchAnswer,

@@ -1,5 +1,5 @@
 import type { Ingest } from './ingest.ts';
-import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
+import { firstSeqOf, segmentAtTime } from '../base/events/sequence.ts';
 
 interface IngestOrderOptions {
   readonly ingest: Pick<Ingest, 'watermarks' | 'lastSegmentOf' | 'raise'>;

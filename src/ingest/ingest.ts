@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { limits } from './limits.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
-import type { SegmentSink } from '../base/segment-insert.ts';
-import { counter, gauge } from '../base/metrics.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
+import type { SegmentSink } from '../base/events/segment-insert.ts';
+import { counter, gauge } from '../base/observability/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
 import { Arrivals } from './arrivals.ts';
 import { Batcher } from './batcher.ts';

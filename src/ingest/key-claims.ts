@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { counter, gauge } from '../base/metrics.ts';
-import { Problem } from '../base/problem.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { counter, gauge } from '../base/observability/metrics.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { Gathered } from './gathered.ts';
 import type { BatchAnswer, Entry } from './answer-records.ts';
 import { limits } from './limits.ts';

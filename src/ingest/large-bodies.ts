@@ -1,5 +1,5 @@
-import { BufferPool, buffers, pooledBytes } from '../base/buffer-pool.ts';
-import { FairQueue } from '../base/fair-queue.ts';
+import { BufferPool, buffers, pooledBytes } from '../base/bytes/buffer-pool.ts';
+import { FairQueue } from '../base/waiting/fair-queue.ts';
 import { FrameMemory } from './frame-memory.ts';
 import { limits } from './limits.ts';
 import { MappedPieces } from './mapped-pieces.ts';

@@ -1,4 +1,4 @@
-import { Mutex } from '../base/keyed-mutex.ts';
+import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import type { SealedSegment, SealedSegments } from './sealed-segments.ts';
 import type { SegmentFiles } from './segment-files.ts';

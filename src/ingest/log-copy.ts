@@ -1,8 +1,8 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { namesIn } from '../base/durable-file.ts';
-import { nextSegmentNumber } from '../base/sequence.ts';
-import { errorCode } from '../base/system-error.ts';
+import { namesIn } from '../base/files/durable-file.ts';
+import { nextSegmentNumber } from '../base/events/sequence.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import { headFile, type LogFiles, openLogFiles } from './files.ts';
 import { limits } from './limits.ts';
 import { answerBlocks, blocksOf, encodeBlocks } from './answer-files.ts';

@@ -1,6 +1,6 @@
-import { Mutex } from '../base/keyed-mutex.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import type { TwoSlotFile } from '../base/two-slot-file.ts';
+import { Mutex } from '../base/waiting/keyed-mutex.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import type { TwoSlotFile } from '../base/files/two-slot-file.ts';
 import { limits } from './limits.ts';
 import { decodeManifest, encodeManifest, type Manifest, manifestBytes } from './manifest.ts';
 

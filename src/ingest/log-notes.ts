@@ -1,5 +1,5 @@
-import { errorFacts, type Logger } from '../base/log.ts';
-import { Repeated } from '../base/repeated.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
 import { limits } from './limits.ts';
 
 /** How far a log has come. */

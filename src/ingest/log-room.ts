@@ -1,4 +1,4 @@
-import { errorFacts, type Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 

@@ -1,4 +1,4 @@
-import { eventColumns } from '../base/event-columns.ts';
+import { eventColumns } from '../base/events/event-columns.ts';
 import type { MappedEvent } from '../ocsf/audit-event.ts';
 import type { Piece } from '../ocsf/byte-sink.ts';
 import { expiryDay } from '../ocsf/retention.ts';

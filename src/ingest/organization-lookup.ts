@@ -1,4 +1,4 @@
-import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
+import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { OrgReference } from '../ocsf/audit-event.ts';
 
 /** Which organization an event belongs to that has this `message.org`, or why it cannot be stored. */

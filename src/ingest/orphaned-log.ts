@@ -1,7 +1,7 @@
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '../base/log.ts';
-import type { SegmentSink } from '../base/segment-insert.ts';
+import type { Logger } from '../base/observability/log.ts';
+import type { SegmentSink } from '../base/events/segment-insert.ts';
 import { Batcher } from './batcher.ts';
 import { headFile, openLogFiles, segmentsIn } from './files.ts';
 import type { Idempotency } from './idempotency.ts';

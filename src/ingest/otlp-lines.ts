@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { type OtlpForm, readExport } from '../adapters/otlp/export.ts';
 import { limits } from './limits.ts';
 import { TooManyElements } from './split-body.ts';

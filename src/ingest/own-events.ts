@@ -1,6 +1,6 @@
 import { crc32c } from '@node-rs/crc32';
-import type { OrganizationFacts } from '../base/organization-facts.ts';
-import { traced } from '../base/trace.ts';
+import type { OrganizationFacts } from '../base/events/organization-facts.ts';
+import { traced } from '../base/observability/trace.ts';
 import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
 import { redactionOf } from '../ocsf/redact.ts';

@@ -1,10 +1,10 @@
 import { Piscina } from 'piscina';
 import { limits } from './limits.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { counter } from '../base/metrics.ts';
-import { Problem } from '../base/problem.ts';
-import { threadArguments } from '../base/worker-threads.ts';
-import { traced } from '../base/trace.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { counter } from '../base/observability/metrics.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { threadArguments } from '../base/processes/worker-threads.ts';
+import { traced } from '../base/observability/trace.ts';
 import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 import type { Admission } from './throttle.ts';
 

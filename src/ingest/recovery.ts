@@ -1,6 +1,6 @@
-import type { DamageRegister } from '../base/damage.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
 import { limits } from './limits.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { LogFiles } from './files.ts';
 import { decodeHead, type Head } from './log-head.ts';
 import type { LogNote } from './log-notes.ts';
@@ -19,7 +19,7 @@ import {
   segmentOfName,
   unfinishedEnding,
 } from './segment.ts';
-import { segmentNumberByClockMax } from '../base/sequence.ts';
+import { segmentNumberByClockMax } from '../base/events/sequence.ts';
 
 export interface Recovered {
   readonly segments: SealedSegment[];
@@ -31,7 +31,7 @@ export interface Recovered {
   readonly manifestVersion: number;
 }
 
-/** Where damage is told (see base/damage.ts). */
+/** Where damage is told (see base/observability/damage.ts). */
 export type DamageReports = Pick<DamageRegister, 'report'>;
 
 export interface RecoveryDeps {

@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 import { TooManyElements } from './split-body.ts';
 import type { Refused } from './task.ts';

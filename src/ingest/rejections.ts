@@ -1,5 +1,5 @@
-import { FifoMap } from '../base/fifo-map.ts';
-import type { Logger } from '../base/log.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { limits } from './limits.ts';
 
 /** Why events are rejected, as kinds of rules: few enough to be labels of a metric (contract: Ingest). */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { crc32c } from '@node-rs/crc32';
-import type { Logger } from '../base/log.ts';
-import { nextSegmentNumber } from '../base/sequence.ts';
+import type { Logger } from '../base/observability/log.ts';
+import { nextSegmentNumber } from '../base/events/sequence.ts';
 import { type LogFiles, openLogFiles } from './files.ts';
 import { entryOf } from './answer-records.ts';
 import { AnswerStore } from './answer-store.ts';

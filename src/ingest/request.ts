@@ -1,4 +1,4 @@
-import type { OrganizationFacts } from '../base/organization-facts.ts';
+import type { OrganizationFacts } from '../base/events/organization-facts.ts';
 import type { MappingName } from '../adapters/definition.ts';
 import type { OtlpForm } from '../adapters/otlp/export.ts';
 import type { ContentEncoding } from './decompress.ts';

@@ -1,4 +1,4 @@
-import { errorFacts, type Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { LargeSegments, SegmentDeps } from './large-segments.ts';
 import { limits } from './limits.ts';
 import { OpenSegment } from './open-segment.ts';

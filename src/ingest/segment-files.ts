@@ -1,4 +1,4 @@
-import { errorFacts, type Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { LogFile, LogFiles } from './files.ts';
 import type { LogHead } from './log-head.ts';
 import { segmentName, segmentOfName, unfinishedEnding } from './segment.ts';

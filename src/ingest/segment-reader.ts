@@ -1,4 +1,4 @@
-import { buffers, type Lease } from '../base/buffer-pool.ts';
+import { buffers, type Lease } from '../base/bytes/buffer-pool.ts';
 import type { LogFiles, LogReader } from './files.ts';
 import { limits } from './limits.ts';
 import type { SealedSegment } from './sealed-segments.ts';

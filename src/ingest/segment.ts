@@ -1,7 +1,7 @@
 import { crc32c } from '@node-rs/crc32';
 import { limits } from './limits.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
-import { segmentNumberMax } from '../base/sequence.ts';
+import { segmentNumberMax } from '../base/events/sequence.ts';
 
 /**
  * A segment: one file of the write-ahead log, later the body of one INSERT. Little-endian.

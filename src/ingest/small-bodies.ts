@@ -1,5 +1,5 @@
-import { buffers } from '../base/buffer-pool.ts';
-import { Problem } from '../base/problem.ts';
+import { buffers } from '../base/bytes/buffer-pool.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { FrameMemory } from './frame-memory.ts';
 import { limits } from './limits.ts';
 import type { WorkerPool } from './pool.ts';

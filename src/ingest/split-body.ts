@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { faultText } from '../base/fault.ts';
+import { faultText } from '../base/errors/fault.ts';
 import { limits } from './limits.ts';
 import { limits as ocsfLimits } from '../ocsf/limits.ts';
 import { listIn } from '../adapters/records.ts';

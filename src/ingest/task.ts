@@ -1,6 +1,6 @@
-import { buffers } from '../base/buffer-pool.ts';
-import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
-import type { ProblemCode } from '../base/problem.ts';
+import { buffers } from '../base/bytes/buffer-pool.ts';
+import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
+import type { ProblemCode } from '../base/errors/problem.ts';
 import type { MappingName } from '../adapters/definition.ts';
 import type { OtlpForm } from '../adapters/otlp/export.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';

@@ -1,5 +1,5 @@
-import { isDiskFull } from '../base/system-error.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
+import { isDiskFull } from '../base/errors/system-error.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { DiskHealth, unavailable } from './disk-health.ts';
 import type { LogFiles } from './files.ts';
 import { type Append, framesBytesMax, GroupCommit, rowsOf } from './group-commit.ts';
@@ -14,7 +14,7 @@ import { lowestOf, type SealedSegment, SealedSegments, type Watermarks } from '.
 import { SegmentFiles } from './segment-files.ts';
 import { readIntact } from './segment-reader.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
-import { nextSegmentNumber, rowsPerSegmentMax } from '../base/sequence.ts';
+import { nextSegmentNumber, rowsPerSegmentMax } from '../base/events/sequence.ts';
 
 export interface WalOptions {
   readonly files: LogFiles;

@@ -1,4 +1,4 @@
-import { faultText } from '../base/fault.ts';
+import { faultText } from '../base/errors/fault.ts';
 import { limits } from './limits.ts';
 import { activityName } from './activities.ts';
 import { Arena, OutOfRoom, type Piece, putLower, putText, samePiece } from './byte-sink.ts';

@@ -1,4 +1,4 @@
-import { addressOfPseudonym } from '../base/pseudonym.ts';
+import { addressOfPseudonym } from '../base/events/pseudonym.ts';
 
 /** One person, by what is known of them; the pseudonym takes the place of all of it. */
 export interface Person {

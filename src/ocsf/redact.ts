@@ -1,5 +1,5 @@
 import { fromByteText, toByteText, type Window } from './byte-text.ts';
-import { plainName } from '../base/secret-name.ts';
+import { plainName } from '../base/events/secret-name.ts';
 import {
   Cursor,
   closeBrace,

@@ -1,4 +1,4 @@
-import { plainName } from '../base/secret-name.ts';
+import { plainName } from '../base/events/secret-name.ts';
 import { fromByteText } from './byte-text.ts';
 import { type Cursor, stringValue } from './json-cursor.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ErrorObject, type SchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import { faultText } from '../base/fault.ts';
+import { faultText } from '../base/errors/fault.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { fromByteText } from './byte-text.ts';
@@ -14,7 +14,7 @@ import {
   textOf,
   usualKinds,
 } from './source-fields.ts';
-import { parseEventTimeMicros } from '../base/timestamp.ts';
+import { parseEventTimeMicros } from '../base/time/timestamp.ts';
 
 const errorsReportedMax = 5;
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

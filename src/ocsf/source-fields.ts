@@ -1,4 +1,4 @@
-import { faultText } from '../base/fault.ts';
+import { faultText } from '../base/errors/fault.ts';
 import { type ByteSink, type Piece, putText } from './byte-sink.ts';
 import {
   Cursor,

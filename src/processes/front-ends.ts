@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { Channel } from './channel.ts';
 import { limits } from './limits.ts';
 import type { LineOutput } from './line-output.ts';

@@ -1,5 +1,5 @@
-import { LineSink } from '../base/line-sink.ts';
-import type { Logger } from '../base/log.ts';
+import { LineSink } from '../base/files/line-sink.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { limits } from './limits.ts';
 
 const newline = 0x0a;

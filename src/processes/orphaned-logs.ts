@@ -1,8 +1,8 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DirectoryLock } from '../base/directory-lock.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
+import type { DirectoryLock } from '../base/files/directory-lock.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { lockWithin } from '../config/data-dir.ts';
 import { leftDirectories } from '../config/log-directories.ts';
 import type { Ingest } from '../ingest/ingest.ts';

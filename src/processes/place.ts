@@ -1,5 +1,5 @@
-import type { DamageRegister } from '../base/damage.ts';
-import { type MetricsOfProcess, metricsOfProcess } from '../base/metrics.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
+import { type MetricsOfProcess, metricsOfProcess } from '../base/observability/metrics.ts';
 import { processDirectory } from '../config/log-directories.ts';
 import type { EngineBeside } from '../storage/open-storage.ts';
 import { Channel, type Port } from './channel.ts';

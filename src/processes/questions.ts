@@ -1,5 +1,5 @@
-import type { DamageRegister } from '../base/damage.ts';
-import type { MetricsOfProcess } from '../base/metrics.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
+import type { MetricsOfProcess } from '../base/observability/metrics.ts';
 import type { EngineLook } from '../storage/own-engine.ts';
 import type { EngineConnection } from '../storage/storage.ts';
 

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
-import { toReadable } from '../base/byte-flow.ts';
+import { toReadable } from '../base/bytes/byte-flow.ts';
 import { onShard } from '../storage/on-shard.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import { exportWhere, type ExportRequest } from './export.ts';
 import { csvAliases, csvNames, typedColumns } from './export-csv.ts';
 import { newestFirst, streamSettings } from './plans.ts';

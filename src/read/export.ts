@@ -1,7 +1,7 @@
-import { type ByteFlow, peekFlow } from '../base/byte-flow.ts';
+import { type ByteFlow, peekFlow } from '../base/bytes/byte-flow.ts';
 import { onShard } from '../storage/on-shard.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';
 import { type AuditFilter, type EventSchema, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
-import type { ByteFlow } from '../base/byte-flow.ts';
-import { FairQueue, type FairQueueOptions } from '../base/fair-queue.ts';
+import type { ByteFlow } from '../base/bytes/byte-flow.ts';
+import { FairQueue, type FairQueueOptions } from '../base/waiting/fair-queue.ts';
 import { limits } from './limits.ts';
-import { gauge } from '../base/metrics.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { gauge } from '../base/observability/metrics.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import type { Turn } from './page-slices.ts';
 
 const aborted = (): Error => new EngineError('aborted', 'the caller ended the request');

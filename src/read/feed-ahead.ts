@@ -1,6 +1,6 @@
-import { EngineError } from '../base/engine-error.ts';
-import { FifoMap } from '../base/fifo-map.ts';
-import { Problem } from '../base/problem.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
+import { Problem } from '../base/errors/problem.ts';
 import type { HeldBytes } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 

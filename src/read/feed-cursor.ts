@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 
 /** Cursors of the feed: the place of the last event that was handed out, signed for one organization. */
 export interface FeedCursors {

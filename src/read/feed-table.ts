@@ -1,5 +1,5 @@
-import { buffers } from '../base/buffer-pool.ts';
-import type { Clock } from '../base/clock.ts';
+import { buffers } from '../base/bytes/buffer-pool.ts';
+import type { Clock } from '../base/time/clock.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { type Chunk, dividePages, type PlacesFound } from './feed-ahead.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../base/clock.ts';
-import type { FairQueue } from '../base/fair-queue.ts';
+import type { Clock } from '../base/time/clock.ts';
+import type { FairQueue } from '../base/waiting/fair-queue.ts';
 import type { Storage } from '../storage/storage.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { EventEnvelope } from './envelope.ts';
@@ -258,7 +258,7 @@ function firstOf(places: PlacesFound): Found {
   return { after, last, rows: pages.length > 0, more, watermark, places };
 }
 
-/** When a place in the order was given out, Unix microseconds: see base/sequence.ts for what it is made of. */
+/** When a place in the order was given out, Unix microseconds: see base/events/sequence.ts for what it is made of. */
 function microsOfSeq(seq: bigint): number {
   return Number(((seq >> 26n) * 10n + BigInt(Date.UTC(2020, 0, 1))) * 1000n);
 }

@@ -7,10 +7,10 @@ import {
   type ListWay,
   type Match,
   searchWords,
-} from '../base/event-filters.ts';
+} from '../base/events/event-filters.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
-import { parseRfc3339Micros } from '../base/timestamp.ts';
+import { parseRfc3339Micros } from '../base/time/timestamp.ts';
 import type { QueryParameters } from './parameters.ts';
 import { wordsCondition } from './words.ts';
 

@@ -1,5 +1,5 @@
 import { limits as baseLimits } from '../base/limits.ts';
-import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
+import { formatMicros, formatMicrosIfAny } from '../base/time/timestamp.ts';
 import { limits } from './limits.ts';
 import type { Answer } from '../contract/document.ts';
 import type { Storage } from '../storage/storage.ts';

@@ -1,4 +1,4 @@
-import type { ByteFlow } from '../base/byte-flow.ts';
+import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, readLimit, readOffset, readTimeRange, whereClause } from './filter.ts';
 import { envelopeSettings } from './envelope.ts';

@@ -1,4 +1,4 @@
-import { FifoMap } from '../base/fifo-map.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { hasColumnFilter, type PageRequest, type Where } from './filter.ts';
 import { limits } from './limits.ts';

@@ -1,4 +1,4 @@
-import type { FilterName } from '../base/event-filters.ts';
+import type { FilterName } from '../base/events/event-filters.ts';
 import { type AuditFilter, earliestOf, type Where } from './filter.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import type { HeldBytes, Parameters, QueryOptions, Settings, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 import { onShard } from '../storage/on-shard.ts';

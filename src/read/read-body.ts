@@ -1,5 +1,5 @@
-import type { ByteFlow } from '../base/byte-flow.ts';
-import { EngineError } from '../base/engine-error.ts';
+import type { ByteFlow } from '../base/bytes/byte-flow.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import type { BytesOptions, HeldBytes, Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 import { heldWhole } from './plans.ts';

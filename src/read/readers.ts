@@ -1,5 +1,5 @@
-import type { Clock } from '../base/clock.ts';
-import { memoizeFor } from '../base/single-flight.ts';
+import type { Clock } from '../base/time/clock.ts';
+import { memoizeFor } from '../base/waiting/single-flight.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { createExportReader, createOcsf110ExportReader, type ExportReader } from './export.ts';

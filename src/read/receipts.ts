@@ -1,4 +1,4 @@
-import { formatMicros } from '../base/timestamp.ts';
+import { formatMicros } from '../base/time/timestamp.ts';
 import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';

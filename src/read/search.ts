@@ -1,4 +1,4 @@
-import { formatMicros } from '../base/timestamp.ts';
+import { formatMicros } from '../base/time/timestamp.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
 import { type AuditFilter, type PageRequest, timesOf, whereClause } from './filter.ts';
 import { limits } from './limits.ts';

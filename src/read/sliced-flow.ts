@@ -1,4 +1,4 @@
-import type { ByteFlow, ByteSink } from '../base/byte-flow.ts';
+import type { ByteFlow, ByteSink } from '../base/bytes/byte-flow.ts';
 import { limits } from './limits.ts';
 
 /** A part of an answer, in memory that `release` gives back. */

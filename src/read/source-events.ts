@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '../base/time/clock.ts';
 import { onShard } from '../storage/on-shard.ts';
 import type { Storage } from '../storage/storage.ts';
 import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';

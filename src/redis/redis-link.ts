@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { counter, gauge } from '../base/metrics.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { counter, gauge } from '../base/observability/metrics.ts';
 import { limits } from './limits.ts';
 
 /** Redis did not answer in time, or is known to be away. Whoever asked goes on without it. */

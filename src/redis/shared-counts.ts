@@ -1,5 +1,5 @@
-import type { Logger } from '../base/log.ts';
-import type { RateCounter } from '../base/rates.ts';
+import type { Logger } from '../base/observability/log.ts';
+import type { RateCounter } from '../base/time/rates.ts';
 import { RedisLink } from './redis-link.ts';
 import { SharedRates } from './shared-rates.ts';
 import { SharedRecords } from './shared-records.ts';

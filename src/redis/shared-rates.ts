@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { FifoMap } from '../base/fifo-map.ts';
-import { formatRate, type Rate, type RateCounter, type Verdict, verdictOf } from '../base/rates.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
+import { formatRate, type Rate, type RateCounter, type Verdict, verdictOf } from '../base/time/rates.ts';
 import { limits } from './limits.ts';
 import { ifReachable, type RedisLink } from './redis-link.ts';
 

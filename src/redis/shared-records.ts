@@ -1,4 +1,4 @@
-import { KeyedMutex } from '../base/keyed-mutex.ts';
+import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import { ifReachable, RedisAwayError, type RedisLink } from './redis-link.ts';
 

@@ -1,4 +1,4 @@
-import type { ClockTrust } from '../base/clock-trust.ts';
+import type { ClockTrust } from '../base/time/clock-trust.ts';
 import type { ServiceOutputs } from '../cli/context.ts';
 import type { Config } from '../config/config.ts';
 import type { Place } from '../processes/place.ts';

@@ -1,4 +1,4 @@
-import { ClockTrust } from '../base/clock-trust.ts';
+import { ClockTrust } from '../base/time/clock-trust.ts';
 import { logDirectories } from '../config/log-directories.ts';
 import { newestSegmentOf } from '../ingest/orphaned-log.ts';
 import { newestStoredMs } from '../storage/newest-stored.ts';

@@ -2,7 +2,7 @@ import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { ErasureReconciler } from '../control/erasure-reconciler.ts';
 import { limits } from '../control/limits.ts';
 import { RetentionReconciler } from '../control/retention-reconciler.ts';
-import { systemClock } from '../base/clock.ts';
+import { systemClock } from '../base/time/clock.ts';
 import { readProgress, watermarkOf } from '../evidence/progress-table.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { EventRemoval } from '../storage/removal.ts';

@@ -1,6 +1,6 @@
-import type { Logger } from '../base/log.ts';
-import type { StopStack } from '../base/stop-stack.ts';
-import { setTracer } from '../base/trace.ts';
+import type { Logger } from '../base/observability/log.ts';
+import type { StopStack } from '../base/processes/stop-stack.ts';
+import { setTracer } from '../base/observability/trace.ts';
 import type { Config } from '../config/config.ts';
 
 /** Nothing of it is loaded where no traces are asked for. */
@@ -11,7 +11,7 @@ export async function startTracing(
 ): Promise<void> {
   const { url, sampled } = traces;
   if (url === undefined) return;
-  const { OtlpTracer } = await import('../base/otlp-tracer.ts');
+  const { OtlpTracer } = await import('../base/observability/otlp-tracer.ts');
   const tracer = new OtlpTracer({ url, sampled, serviceName, log });
   setTracer(tracer);
   stops.add(() => tracer.stop());

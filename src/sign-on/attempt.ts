@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { EncryptJWT, jwtDecrypt } from 'jose';
 import { JOSEError } from 'jose/errors';
 import { randomNonce, randomPKCECodeVerifier, randomState } from 'openid-client';
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '../base/time/clock.ts';
 import { limits } from './limits.ts';
 import type { Checks } from './provider.ts';
 

@@ -1,6 +1,6 @@
 import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client';
-import { Problem } from '../base/problem.ts';
-import { errorCode } from '../base/system-error.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import { limits } from './limits.ts';
 
 /**

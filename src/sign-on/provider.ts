@@ -16,8 +16,8 @@ import {
   type IDToken,
   None,
 } from 'openid-client';
-import { isLoopback } from '../base/issuer.ts';
-import { memoizeFor } from '../base/single-flight.ts';
+import { isLoopback } from '../base/network/issuer.ts';
+import { memoizeFor } from '../base/waiting/single-flight.ts';
 import type { Identity } from '../control/sign-on.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';

@@ -1,4 +1,4 @@
-import { FifoMap } from '../base/fifo-map.ts';
+import { FifoMap } from '../base/waiting/fifo-map.ts';
 import type { SealedSecrets } from '../control/sealed-secret.ts';
 import { secretPurpose, type SignOnSettings } from '../control/sign-on-settings.ts';
 import { limits } from './limits.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EngineError } from '../base/engine-error.ts';
-import { segmentSeqRange } from '../base/sequence.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { segmentSeqRange } from '../base/events/sequence.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import type { Settings, Storage } from './storage.ts';

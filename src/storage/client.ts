@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { traced } from '../base/trace.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { traced } from '../base/observability/trace.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import type { ControlCopy } from './control-copy.ts';
 import { isControlTable } from './control-rows.ts';
 import { limits } from './limits.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Logger } from '../base/log.ts';
-import { hasEnded, type ProcessIdentity } from '../base/process-identity.ts';
-import { segmentTimeMs } from '../base/sequence.ts';
+import type { Logger } from '../base/observability/log.ts';
+import { hasEnded, type ProcessIdentity } from '../base/processes/process-identity.ts';
+import { segmentTimeMs } from '../base/events/sequence.ts';
 import { Attempts } from './attempts.ts';
 import { Lease } from './lease.ts';
 import { limits } from './limits.ts';

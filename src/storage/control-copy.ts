@@ -1,8 +1,8 @@
 import { constants, type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32c } from '@node-rs/crc32';
-import { replaceFile, syncDirectory } from '../base/durable-file.ts';
-import { errorCode, namingFile } from '../base/system-error.ts';
+import { replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { errorCode, namingFile } from '../base/errors/system-error.ts';
 import {
   type ControlRow,
   type ControlTableName,

@@ -1,6 +1,6 @@
-import { markedClock } from '../base/clock-trust.ts';
-import { EngineError } from '../base/engine-error.ts';
-import { errorFacts } from '../base/log.ts';
+import { markedClock } from '../base/time/clock-trust.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { errorFacts } from '../base/observability/log.ts';
 import type { ControlCopy, CopyContent } from './control-copy.ts';
 import {
   type ControlRow,

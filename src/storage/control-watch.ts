@@ -1,7 +1,7 @@
-import type { DamageRegister } from '../base/damage.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { counter } from '../base/metrics.ts';
-import { Repeated } from '../base/repeated.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { counter } from '../base/observability/metrics.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
 import type { ControlCopy } from './control-copy.ts';
 import { type Mended, mendControlData, type MendedTable } from './control-mend.ts';
 import { limits } from './limits.ts';

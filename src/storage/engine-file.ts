@@ -1,12 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { limits } from './limits.ts';
-import { readIfThere, replaceFile } from '../base/durable-file.ts';
-import type { Logger } from '../base/log.ts';
-import { isSameFile } from '../base/same-file.ts';
-import { errorCode } from '../base/system-error.ts';
+import { isSameFile, readIfThere, replaceFile } from '../base/files/durable-file.ts';
+import type { Logger } from '../base/observability/log.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import { askEngine } from './statement-client.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import type { EngineConnection } from './storage.ts';
 
 /** What `DATA_DIR/engine.json` says: the way to the engine and the engine's process id. */

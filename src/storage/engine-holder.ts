@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isSameFile } from '../base/same-file.ts';
+import { isSameFile } from '../base/files/durable-file.ts';
 
 export interface Holder {
   readonly pid: number;

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { askedGauge, gauge } from '../base/metrics.ts';
+import { askedGauge, gauge } from '../base/observability/metrics.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isDiskFull } from '../base/system-error.ts';
+import { isDiskFull } from '../base/errors/system-error.ts';
 import { limits } from './limits.ts';
 import { StatementClient } from './statement-client.ts';
 import { type EngineConfig, renderConfig } from './engine-config.ts';
 import { isAlive } from './engine-file.ts';
 import type { Holder } from './engine-holder.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 
 const keeperQuery = 'SELECT sleepEachRow(1) FROM numbers(100000000)';
 

@@ -1,6 +1,6 @@
-import { errorFacts } from '../base/log.ts';
+import { errorFacts } from '../base/observability/log.ts';
 import { limits } from './limits.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 
 /** Bytes that no text has, and what stands for those that are none in UTF-8. */
 const binary = /[\p{Cc}\ufffd]/u;

@@ -1,7 +1,7 @@
-import { errorFacts, type Logger } from '../base/log.ts';
-import { gauge } from '../base/metrics.ts';
-import { Repeated } from '../base/repeated.ts';
-import { segmentTimeMs } from '../base/sequence.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { gauge } from '../base/observability/metrics.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
+import { segmentTimeMs } from '../base/events/sequence.ts';
 import { endLostClaims, type OpenClaim, openClaims } from './command-claims.ts';
 import { limits } from './limits.ts';
 import { listWriters, type Writer } from './fenced-writers.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { segmentTimeMs } from '../base/sequence.ts';
-import { Problem } from '../base/problem.ts';
+import { segmentTimeMs } from '../base/events/sequence.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 import { writerLeases } from './writers.ts';

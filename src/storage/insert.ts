@@ -1,10 +1,10 @@
 import { Attempts, eventsOfAll } from './attempts.ts';
 import { limits } from './limits.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { eventColumns } from '../base/event-columns.ts';
-import { EngineError } from '../base/engine-error.ts';
-import type { SegmentInsert, SegmentSink } from '../base/segment-insert.ts';
-import { rowsPerSegmentMax, segmentSeqRange } from '../base/sequence.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { eventColumns } from '../base/events/event-columns.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import type { SegmentInsert, SegmentSink } from '../base/events/segment-insert.ts';
+import { rowsPerSegmentMax, segmentSeqRange } from '../base/events/sequence.ts';
 import type { Settings, Storage } from './storage.ts';
 
 const sent = Object.entries(eventColumns);

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { hasEnded, ownIdentity, type ProcessIdentity } from '../base/process-identity.ts';
-import { Problem } from '../base/problem.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { hasEnded, ownIdentity, type ProcessIdentity } from '../base/processes/process-identity.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import { everyReplicaOf, everywhere, requireMajority } from './replicas.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { readIfThere, replaceFile } from '../base/durable-file.ts';
+import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { Ledger, type LedgerState } from './ledger.ts';
 
 interface LedgerContent {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/observability/log.ts';
 import {
   levelText,
   type Migration,
@@ -11,7 +11,7 @@ import {
 } from './migration-files.ts';
 import { renderMigration } from './render-migration.ts';
 import { quoteIdentifier } from './quote.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import type { Storage } from './storage.ts';
 
 export interface MigrateOptions {

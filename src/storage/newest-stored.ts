@@ -1,5 +1,5 @@
-import { EngineError } from '../base/engine-error.ts';
-import { segmentTimeMs, seqTimeMs } from '../base/sequence.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { segmentTimeMs, seqTimeMs } from '../base/events/sequence.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 

@@ -1,8 +1,8 @@
-import type { ByteFlow } from '../base/byte-flow.ts';
-import { EngineError } from '../base/engine-error.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { Repeated } from '../base/repeated.ts';
-import { singleFlight } from '../base/single-flight.ts';
+import type { ByteFlow } from '../base/bytes/byte-flow.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
+import { singleFlight } from '../base/waiting/single-flight.ts';
 import { ByteReader } from './byte-reader.ts';
 import { limits } from './limits.ts';
 import { StatementClient } from './statement-client.ts';

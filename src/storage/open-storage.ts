@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DamageRegister } from '../base/damage.ts';
-import { readIfThere, readOrCreateFile } from '../base/durable-file.ts';
-import { EngineError } from '../base/engine-error.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import type { StopStack } from '../base/stop-stack.ts';
-import { isDiskFull } from '../base/system-error.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
+import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import type { StopStack } from '../base/processes/stop-stack.ts';
+import { isDiskFull } from '../base/errors/system-error.ts';
 import { openStorage } from './client.ts';
 import { ControlCopy } from './control-copy.ts';
 import { mendControlData } from './control-mend.ts';

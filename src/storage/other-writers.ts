@@ -1,9 +1,9 @@
 import { appendFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { segmentAtTime, writersMax } from '../base/sequence.ts';
-import { errorCode } from '../base/system-error.ts';
+import { segmentAtTime, writersMax } from '../base/events/sequence.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import type { Storage } from './storage.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import { endLostClaims } from './command-claims.ts';
 import { limits } from './limits.ts';
 import { orderOfWriters, othersWatermark } from './watermarks.ts';

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits as baseLimits } from '../base/limits.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/observability/log.ts';
 import type { EmbeddedEngine } from './engine.ts';
 import { limits } from './limits.ts';
 import type { WrittenParts } from './written-parts.ts';

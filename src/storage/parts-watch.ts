@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DamageRegister } from '../base/damage.ts';
+import type { DamageRegister } from '../base/observability/damage.ts';
 import { limits } from './limits.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { unlessAborted } from '../base/unless-aborted.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { unlessAborted } from '../base/waiting/within.ts';
 import { Ledger, type MissingRows } from './ledger.ts';
 import { readLedger, writeLedger } from './ledger-file.ts';
 import { quarantinedParts, type QuarantinedPart, stillActive } from './parts.ts';

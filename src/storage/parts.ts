@@ -1,7 +1,7 @@
 import type { ControlTableName } from './control-rows.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import type { Storage } from './storage.ts';
 
 /** A part that the engine has set aside by itself, as it could not be loaded or merged. */

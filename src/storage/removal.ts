@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { limits as baseLimits } from '../base/limits.ts';
-import { seqTimeMs } from '../base/sequence.ts';
+import { seqTimeMs } from '../base/events/sequence.ts';
 import { everyReplicaOf } from './replicas.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';

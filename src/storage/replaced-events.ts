@@ -1,4 +1,4 @@
-import type { FilterColumn } from '../base/event-filters.ts';
+import type { FilterColumn } from '../base/events/event-filters.ts';
 import { eventHashNow } from './event-hash.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';

@@ -1,4 +1,4 @@
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import { quoteIdentifier, quoteString } from './quote.ts';
 import type { Settings, Storage } from './storage.ts';
 

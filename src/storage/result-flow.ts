@@ -1,6 +1,6 @@
-import { buffers } from '../base/buffer-pool.ts';
-import type { ByteFlow, ByteSink } from '../base/byte-flow.ts';
-import { EngineError } from '../base/engine-error.ts';
+import { buffers } from '../base/bytes/buffer-pool.ts';
+import type { ByteFlow, ByteSink } from '../base/bytes/byte-flow.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import type { ByteReader, Call, Receiver } from './byte-reader.ts';
 import { exceptionInTail, refusal, unreachable } from './exception.ts';
 import { limits } from './limits.ts';

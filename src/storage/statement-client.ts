@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:https';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
-import { EngineError } from '../base/engine-error.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
 import { exceptionInTail, refusal, unreachable } from './exception.ts';
 import { limits } from './limits.ts';
 import type { EngineConnection, EngineTls, Parameters, Settings } from './storage.ts';

@@ -1,4 +1,4 @@
-import type { ByteFlow } from '../base/byte-flow.ts';
+import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import type { ControlTableName } from './control-rows.ts';
 
 /** How to reach an engine over HTTP; what `DATA_DIR/engine.json` holds beside the pid while the embedded one runs. */

@@ -3,9 +3,9 @@ import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readIfThere, replaceFile } from '../base/durable-file.ts';
-import type { Logger } from '../base/log.ts';
-import { isDiskFull } from '../base/system-error.ts';
+import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
+import type { Logger } from '../base/observability/log.ts';
+import { isDiskFull } from '../base/errors/system-error.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { errorCode } from '../base/system-error.ts';
+import { errorCode } from '../base/errors/system-error.ts';
 import type { Storage } from './storage.ts';
 
 /** Files that the engine does not count among the bytes of a part. */

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import * as fc from 'fast-check';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import { mappingOf } from '../../src/adapters/built-in.ts';
 import { type OtlpForm, readExport } from '../../src/adapters/otlp/export.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';

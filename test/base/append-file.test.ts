@@ -2,9 +2,9 @@ import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { AppendFile } from '../../src/base/append-file.ts';
-import { replaceFile } from '../../src/base/durable-file.ts';
-import { fileErrorWords } from '../../src/base/system-error.ts';
+import { AppendFile } from '../../src/base/files/append-file.ts';
+import { replaceFile } from '../../src/base/files/durable-file.ts';
+import { fileErrorWords } from '../../src/base/errors/system-error.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 describe('a file that is appended to', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BufferPool } from '../../src/base/buffer-pool.ts';
+import { BufferPool } from '../../src/base/bytes/buffer-pool.ts';
 
 const kibibyte = 1024;
 const largestBytes = 16 * 1024 * kibibyte;

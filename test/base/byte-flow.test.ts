@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
-import { fromReadable, peekFlow, toReadable } from '../../src/base/byte-flow.ts';
+import { fromReadable, peekFlow, toReadable } from '../../src/base/bytes/byte-flow.ts';
 
 async function textOf(stream: Readable): Promise<string> {
   const pieces: Buffer[] = [];

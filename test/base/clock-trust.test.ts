@@ -3,8 +3,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { array, assert as hold, asyncProperty, boolean, constantFrom, integer, record } from 'fast-check';
-import { acceptClock, ClockTrust, markClock, markedClock } from '../../src/base/clock-trust.ts';
-import { createLogger } from '../../src/base/log.ts';
+import { acceptClock, ClockTrust, markClock, markedClock } from '../../src/base/time/clock-trust.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { rounds } from '../support/rounds.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DamageRegister } from '../../src/base/damage.ts';
+import { DamageRegister } from '../../src/base/observability/damage.ts';
 import { limits } from '../../src/base/limits.ts';
-import { renderMetrics } from '../../src/base/metrics.ts';
+import { renderMetrics } from '../../src/base/observability/metrics.ts';
 
 test('damage is new once, is counted by kind, and can be cleared', async () => {
   const register = new DamageRegister();

@@ -5,7 +5,7 @@ import { link, mkdir, open, readdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { lockDirectory, lockHolder } from '../../src/base/directory-lock.ts';
+import { lockDirectory, lockHolder } from '../../src/base/files/directory-lock.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /** Of eight that ask at once exactly one gets the lock; the others are told that it is in use. */
@@ -82,7 +82,7 @@ describe('lock of the data directory', () => {
   });
 
   it('ends with a process that is killed', async () => {
-    const module = new URL('../../src/base/directory-lock.ts', import.meta.url).href;
+    const module = new URL('../../src/base/files/directory-lock.ts', import.meta.url).href;
     const script = `const { lockDirectory } = await import(${JSON.stringify(module)});
       await lockDirectory(${JSON.stringify(directory)}); console.log('held'); setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script]);

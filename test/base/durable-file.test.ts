@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { readIfThere, readOrCreateFile, replaceFile } from '../../src/base/durable-file.ts';
+import { readIfThere, readOrCreateFile, replaceFile } from '../../src/base/files/durable-file.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 let root: string;

@@ -2,8 +2,8 @@ import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { setImmediate as settled } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { FairQueue, type FairQueueOptions } from '../../src/base/fair-queue.ts';
-import { Problem } from '../../src/base/problem.ts';
+import { FairQueue, type FairQueueOptions } from '../../src/base/waiting/fair-queue.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 
 const usual: FairQueueOptions = {
   slotsPerOrganization: 2,

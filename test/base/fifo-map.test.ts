@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { FifoMap } from '../../src/base/fifo-map.ts';
+import { FifoMap } from '../../src/base/waiting/fifo-map.ts';
 
 describe('a map that gives up its oldest entry', () => {
   it('agrees with a list', () => {

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { setImmediate as settled } from 'node:timers/promises';
-import { KeyedMutex } from '../../src/base/keyed-mutex.ts';
+import { KeyedMutex } from '../../src/base/waiting/keyed-mutex.ts';
 
 describe('a keyed mutex', () => {
   test('runs work of one key in turn, after failures too, and that of others meanwhile', async () => {

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { eventually } from '../support/http.ts';
-import { LastKnown } from '../../src/base/last-known.ts';
+import { LastKnown } from '../../src/base/waiting/last-known.ts';
 
 test('who is silent is asked once and waited for a moment, and the last answer is given with its age', async () => {
   const answers: ((value: string) => void)[] = [];

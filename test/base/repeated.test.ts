@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { Repeated } from '../../src/base/repeated.ts';
+import { Repeated } from '../../src/base/waiting/repeated.ts';
 import { eventually } from '../support/http.ts';
 
 test('a turn that takes long is followed by one, not by all that were due', async () => {

@@ -4,9 +4,14 @@ import { cp, mkdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lockDirectory } from '../../src/base/directory-lock.ts';
-import { createLogger } from '../../src/base/log.ts';
-import { answers, readServerFile, removeServerFile, writeServerFile } from '../../src/base/server-file.ts';
+import { lockDirectory } from '../../src/base/files/directory-lock.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
+import {
+  answers,
+  readServerFile,
+  removeServerFile,
+  writeServerFile,
+} from '../../src/base/files/server-file.ts';
 import { temporaryDirectory } from '../support/directories.ts';
 
 const doesAnswer = ({ url }: { readonly url: string }) => answers(url, 10_000);

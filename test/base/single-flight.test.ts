@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freshSingleFlight, memoizeFor, singleFlight } from '../../src/base/single-flight.ts';
+import { freshSingleFlight, memoizeFor, singleFlight } from '../../src/base/waiting/single-flight.ts';
 
 test('an answer is shared while it is asked for and for a while after, then asked anew', async () => {
   let asked = 0;

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
-import { TwoSlotFile } from '../../src/base/two-slot-file.ts';
+import { TwoSlotFile } from '../../src/base/files/two-slot-file.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 let directory: string;

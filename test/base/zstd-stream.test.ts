@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { before, test } from 'node:test';
 import * as fc from 'fast-check';
-import { ZstdCompressor } from '../../src/base/zstd-compressor.ts';
-import { compressZstd, loadZstd } from '../../src/base/zstd.ts';
-import { decompressZstdStream } from '../../src/base/zstd-stream.ts';
+import { ZstdCompressor } from '../../src/base/bytes/zstd-compressor.ts';
+import { compressZstd, loadZstd } from '../../src/base/bytes/zstd.ts';
+import { decompressZstdStream } from '../../src/base/bytes/zstd-stream.ts';
 
 before(loadZstd);
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { certificateFacts } from '../../src/base/certificate.ts';
+import { certificateFacts } from '../../src/base/network/certificate.ts';
 import { trustedFetch } from '../../src/cli/trusted-fetch.ts';
 import { startTestServer } from '../http/support.ts';
 import { makeAuthority } from '../support/certificates.ts';

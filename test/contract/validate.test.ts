@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import type { SchemaName } from '../../src/contract/document.ts';
 import { validate } from '../../src/contract/validate.ts';
 

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { before, test } from 'node:test';
 import { Administration } from '../../src/control/administration.ts';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import { createOrganization } from '../../src/control/organizations.ts';
 import { createUser, listUsers, type User } from '../../src/control/users.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';

@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../src/base/time/clock.ts';
 import { limits } from '../../src/control/limits.ts';
-import { Problem, type ProblemCode } from '../../src/base/problem.ts';
+import { Problem, type ProblemCode } from '../../src/base/errors/problem.ts';
 import {
   createApiKey,
   findApiKey,

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
-import { Problem } from '../../src/base/problem.ts';
+import { systemClock } from '../../src/base/time/clock.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import {
   apiKeyTable,
   createApiKey,

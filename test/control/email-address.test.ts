@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import { foldEmail, parseAnyEmail, parseEmail } from '../../src/control/email-address.ts';
 
 test('addresses are compared by the case of ASCII letters alone', () => {

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import { limits } from '../../src/control/limits.ts';
 import { OwnAccounts } from '../../src/control/own-accounts.ts';
 import { type Attempt, PasswordThrottle } from '../../src/control/password-throttle.ts';

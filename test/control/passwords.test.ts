@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { hash } from '@node-rs/argon2';
 import { limits } from '../../src/control/limits.ts';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import { checkPassword, PasswordVerifier, dummyHash, hashPassword } from '../../src/control/passwords.ts';
 
 const malformed = (error: unknown) => error instanceof Problem && error.code === 'malformed';

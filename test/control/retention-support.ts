@@ -1,4 +1,4 @@
-import { type ByteFlow, toReadable } from '../../src/base/byte-flow.ts';
+import { type ByteFlow, toReadable } from '../../src/base/bytes/byte-flow.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import type { ReadBody } from '../../src/read/read-body.ts';
 import { createReaders, type Readers } from '../../src/read/readers.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
-import { systemClock } from '../../src/base/clock.ts';
-import { Problem } from '../../src/base/problem.ts';
+import { systemClock } from '../../src/base/time/clock.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import { changeOfPolicy, changesOfSettings, sourceEventOfChange } from '../../src/control/change-events.ts';
 import {
   createOrganization,

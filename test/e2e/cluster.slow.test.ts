@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { loadConfig } from '../../src/config/config.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
-import { nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
+import { nextSegmentNumber, segmentSeqRange } from '../../src/base/events/sequence.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { commandClaim, endLostClaims } from '../../src/storage/command-claims.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';

@@ -4,7 +4,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { decompressZstd, loadZstd } from '../../src/base/zstd.ts';
+import { decompressZstd, loadZstd } from '../../src/base/bytes/zstd.ts';
 import { call, eventually } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {

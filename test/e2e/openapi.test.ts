@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { problemTable } from '../../src/base/problem.ts';
+import { problemTable } from '../../src/base/errors/problem.ts';
 import type { EndpointDeps } from '../../src/http/deps.ts';
 import { endpointTable } from '../../src/http/routes.ts';
 import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { changeOfPatch, changeOfUserBody } from '../../src/http/scim/attributes.ts';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import { call, eventually, type HttpAnswer } from '../support/http.ts';
 import {
   createKey,

@@ -4,7 +4,7 @@ import { commandClaim } from '../../src/storage/command-claims.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { announceCommand } from '../../src/storage/other-writers.ts';
-import { segmentAtTime } from '../../src/base/sequence.ts';
+import { segmentAtTime } from '../../src/base/events/sequence.ts';
 import { silentLog } from '../support/engine.ts';
 
 /** A process that has come as far as a command comes before it writes, and stands still there. Argument: DATA_DIR. */

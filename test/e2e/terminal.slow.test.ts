@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { isDirectoryLocked } from '../../src/base/directory-lock.ts';
+import { isDirectoryLocked } from '../../src/base/files/directory-lock.ts';
 import { cliCommand } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { eventually } from '../support/http.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '../../src/base/time/clock.ts';
 import { limits } from '../../src/http/limits.ts';
 import { accessLine, AccessLog, type AccessRecord } from '../../src/http/access-log.ts';
 import { recordingLogger, until } from './support.ts';
@@ -82,7 +82,7 @@ test('lines held are written by close, and a place that cannot be written is log
 });
 
 const program = `
-import { systemClock } from '${new URL('../../src/base/clock.ts', import.meta.url).href}';
+import { systemClock } from '${new URL('../../src/base/time/clock.ts', import.meta.url).href}';
 import { AccessLog } from '${new URL('../../src/http/access-log.ts', import.meta.url).href}';
 const say = (facts, words) => console.error(words);
 const log = new AccessLog({ destination: 1, clock: systemClock, log: { debug: say, info: say, warn: say, error: say } });

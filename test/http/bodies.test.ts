@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import type { Route } from '../../src/http/router.ts';
 import { exchangeRaw, startTestServer, type TestServer, until } from './support.ts';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { decompress } from 'fzstd';
-import { decompressZstd, loadZstd } from '../../src/base/zstd.ts';
+import { decompressZstd, loadZstd } from '../../src/base/bytes/zstd.ts';
 import { limits } from '../../src/http/limits.ts';
 import { createCompressor, isCompressible, negotiateEncoding } from '../../src/http/encoding.ts';
 

@@ -1,5 +1,5 @@
-import { DamageRegister } from '../../src/base/damage.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { DamageRegister } from '../../src/base/observability/damage.ts';
+import { systemClock } from '../../src/base/time/clock.ts';
 import { Administration } from '../../src/control/administration.ts';
 import { Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
@@ -14,7 +14,7 @@ import { guardEndpoints } from '../../src/http/guard.ts';
 import { endpointTable } from '../../src/http/routes.ts';
 import { SessionCookie } from '../../src/http/session-cookie.ts';
 import { SelfAudit } from '../../src/http/self-audit.ts';
-import type { SegmentSink } from '../../src/base/segment-insert.ts';
+import type { SegmentSink } from '../../src/base/events/segment-insert.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';

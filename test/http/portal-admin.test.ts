@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '../../src/base/time/clock.ts';
 import { frontEnd } from '../../src/base/platform.js';
 import { limits } from '../../src/http/limits.ts';
 import { createApiKey } from '../../src/control/api-keys.ts';

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import type { Organization } from '../../src/control/organizations.ts';
 import { defaultSignOn } from '../../src/control/sign-on-settings.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fromReadable } from '../../src/base/byte-flow.ts';
+import { fromReadable } from '../../src/base/bytes/byte-flow.ts';
 import { makeAuthority } from '../support/certificates.ts';
 import { startTestServer } from './support.ts';
 

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fromReadable } from '../../src/base/byte-flow.ts';
+import { fromReadable } from '../../src/base/bytes/byte-flow.ts';
 import type { Route } from '../../src/http/router.ts';
 import { writeBytesMax } from '../../src/http/uws.ts';
 import { exchangeRaw, startTestServer, type TestServer, until } from './support.ts';

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DamageRegister } from '../../src/base/damage.ts';
-import { createLogger } from '../../src/base/log.ts';
+import { DamageRegister } from '../../src/base/observability/damage.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import { Batcher } from '../../src/ingest/batcher.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles } from '../support/torn-files.ts';

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
-import { renderMetrics } from '../../src/base/metrics.ts';
+import { renderMetrics } from '../../src/base/observability/metrics.ts';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';

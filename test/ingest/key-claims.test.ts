@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import type { BatchAnswer, Entry } from '../../src/ingest/answer-records.ts';
 import { KeyClaims } from '../../src/ingest/key-claims.ts';
 import { KeyTable } from '../../src/storage/key-table.ts';

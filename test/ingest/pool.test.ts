@@ -1,5 +1,5 @@
 import { crc32c } from '@node-rs/crc32';
-import { DamageRegister } from '../../src/base/damage.ts';
+import { DamageRegister } from '../../src/base/observability/damage.ts';
 import { strict as assert } from 'node:assert';
 import { EventEmitter, once } from 'node:events';
 import { after, before, describe, it } from 'node:test';

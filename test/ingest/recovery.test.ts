@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { DamageRegister } from '../../src/base/damage.ts';
-import { createLogger } from '../../src/base/log.ts';
+import { DamageRegister } from '../../src/base/observability/damage.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import type { LogFiles } from '../../src/ingest/files.ts';
 import {
   encodeFileHeader,
@@ -11,7 +11,7 @@ import {
   segmentName,
   segmentOfName,
 } from '../../src/ingest/segment.ts';
-import { nextSegmentNumber, segmentNumberMax } from '../../src/base/sequence.ts';
+import { nextSegmentNumber, segmentNumberMax } from '../../src/base/events/sequence.ts';
 import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { decodeHead } from '../../src/ingest/log-head.ts';

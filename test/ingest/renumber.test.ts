@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { DamageRegister } from '../../src/base/damage.ts';
-import { segmentAtTime, writersMax } from '../../src/base/sequence.ts';
+import { DamageRegister } from '../../src/base/observability/damage.ts';
+import { segmentAtTime, writersMax } from '../../src/base/events/sequence.ts';
 import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';
 import { Idempotency, sentOf } from '../../src/ingest/idempotency.ts';
 import { renumberLog } from '../../src/ingest/renumber.ts';

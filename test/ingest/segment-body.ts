@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import * as fc from 'fast-check';
-import { encodeSeqColumn } from '../../src/base/sequence.ts';
+import { encodeSeqColumn } from '../../src/base/events/sequence.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import { encoded, type Row } from '../ocsf/arbitrary.ts';
 

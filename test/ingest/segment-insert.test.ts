@@ -9,7 +9,7 @@ import {
   nextSegmentNumber,
   rowsPerSegmentMax,
   segmentSeqRange,
-} from '../../src/base/sequence.ts';
+} from '../../src/base/events/sequence.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';

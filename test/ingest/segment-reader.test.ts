@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { crc32c } from '@node-rs/crc32';
 import * as fc from 'fast-check';
-import { buffers } from '../../src/base/buffer-pool.ts';
+import { buffers } from '../../src/base/bytes/buffer-pool.ts';
 import { limits as baseLimits } from '../../src/base/limits.ts';
 import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';
 import { limits } from '../../src/ingest/limits.ts';

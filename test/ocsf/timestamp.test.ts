@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { formatMicros, parseEventTimeMicros, parseRfc3339Micros } from '../../src/base/timestamp.ts';
+import { formatMicros, parseEventTimeMicros, parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
 
 const accepted: readonly (readonly [string, number])[] = [
   ['1970-01-01T00:00:00Z', 0],

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
-import { createLogger } from '../../src/base/log.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import { LineOutput } from '../../src/processes/line-output.ts';
 import { eventually } from '../support/http.ts';
 

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
-import { FairQueue } from '../../src/base/fair-queue.ts';
+import { FairQueue } from '../../src/base/waiting/fair-queue.ts';
 import { inTurn } from '../../src/read/fair-queue.ts';
 
 const never = new AbortController().signal;

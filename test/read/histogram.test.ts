@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { formatMicros, parseRfc3339Micros } from '../../src/base/timestamp.ts';
+import { formatMicros, parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { histogramHandler } from '../../src/http/routes/histogram.ts';
 import { bucketsOver, createHistogramReader } from '../../src/read/histogram.ts';

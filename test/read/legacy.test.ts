@@ -1,11 +1,11 @@
-import { toReadable } from '../../src/base/byte-flow.ts';
+import { toReadable } from '../../src/base/bytes/byte-flow.ts';
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { formatMicros } from '../../src/base/timestamp.ts';
+import { formatMicros } from '../../src/base/time/timestamp.ts';
 import { organizationEventsHandler } from '../../src/http/routes/organization-events.ts';
 import { createLegacyReader, readLegacyRequest } from '../../src/read/legacy.ts';
 import { QueryParameters } from '../../src/read/parameters.ts';

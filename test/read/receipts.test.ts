@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { formatMicros } from '../../src/base/timestamp.ts';
+import { formatMicros } from '../../src/base/time/timestamp.ts';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { receiptsHandler } from '../../src/http/routes/receipts.ts';
 import { createReceiptsReader } from '../../src/read/receipts.ts';

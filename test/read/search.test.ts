@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { before, describe, it } from 'node:test';
-import { parseRfc3339Micros } from '../../src/base/timestamp.ts';
+import { parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
 import type { AuditFilter } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { search } from '../../src/read/search.ts';

@@ -7,7 +7,7 @@ import type { Reply } from '../../src/http/response.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
-import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
+import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/base/events/sequence.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { Redaction } from '../../src/ocsf/redact.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { markClock } from '../../src/base/clock-trust.ts';
+import { markClock } from '../../src/base/time/clock-trust.ts';
 import { apiKeyTable } from '../../src/control/api-keys.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { ControlCopy } from '../../src/storage/control-copy.ts';

@@ -8,15 +8,15 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Logger } from '../../src/base/log.ts';
-import { toReadable } from '../../src/base/byte-flow.ts';
+import type { Logger } from '../../src/base/observability/log.ts';
+import { toReadable } from '../../src/base/bytes/byte-flow.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { DataDirLockedError } from '../../src/storage/engine-process.ts';
 import { limits } from '../../src/storage/limits.ts';
 import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
-import { EngineError } from '../../src/base/engine-error.ts';
+import { EngineError } from '../../src/base/errors/engine-error.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { before, describe, test } from 'node:test';
 import { Lease } from '../../src/storage/lease.ts';
-import { ownIdentity } from '../../src/base/process-identity.ts';
+import { ownIdentity } from '../../src/base/processes/process-identity.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
 describe('a lease', () => {

@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { getEventListeners } from 'node:events';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { type ByteFlow, toReadable } from '../../src/base/byte-flow.ts';
-import type { Logger } from '../../src/base/log.ts';
-import { nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
+import { type ByteFlow, toReadable } from '../../src/base/bytes/byte-flow.ts';
+import type { Logger } from '../../src/base/observability/log.ts';
+import { nextSegmentNumber, segmentSeqRange } from '../../src/base/events/sequence.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 import type { Storage } from '../../src/storage/storage.ts';

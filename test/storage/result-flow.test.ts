@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { toReadable } from '../../src/base/byte-flow.ts';
+import { toReadable } from '../../src/base/bytes/byte-flow.ts';
 import { limits } from '../../src/storage/limits.ts';
-import type { ByteFlow } from '../../src/base/byte-flow.ts';
+import type { ByteFlow } from '../../src/base/bytes/byte-flow.ts';
 import type { ByteReader, Receiver } from '../../src/storage/byte-reader.ts';
 import { readBytes, readFlow } from '../../src/storage/result-flow.ts';
-import { EngineError } from '../../src/base/engine-error.ts';
+import { EngineError } from '../../src/base/errors/engine-error.ts';
 
 const tag = 'abcdefghijklmnop';
 

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { createServer, type Server } from 'node:tls';
 import { loadConfig } from '../../src/config/config.ts';
-import { EngineError } from '../../src/base/engine-error.ts';
+import { EngineError } from '../../src/base/errors/engine-error.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { EngineTls } from '../../src/storage/storage.ts';
 import { type Authority, type Certificate, makeAuthority } from '../support/certificates.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { StopStack } from '../../src/base/stop-stack.ts';
+import { StopStack } from '../../src/base/processes/stop-stack.ts';
 import { WriterRegistry } from '../../src/storage/writer-registry.ts';
 import { eventually } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';

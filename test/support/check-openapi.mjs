@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createConfig, lint } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse, stringify } from 'yaml';
-import { filterNames, listWays } from '../../src/base/event-filters.ts';
+import { filterNames, listWays } from '../../src/base/events/event-filters.ts';
 import { parameterTypes, schemaTypes } from './openapi-types.mjs';
 
 /**
@@ -13,7 +13,7 @@ import { parameterTypes, schemaTypes } from './openapi-types.mjs';
  * most tools follow no reference to another file; `npm run openapi` makes them anew, and the check compares them.
  * It also makes schema/openapi.json, the same document in the form that the service reads, and schema/openapi.d.ts, the
  * types of its schemas and of the parameters that select events. Parameters that the sources read must be in the document, and
- * filters (src/base/event-filters.ts) also in what people read.
+ * filters (src/base/events/event-filters.ts) also in what people read.
  */
 const file = 'schema/openapi.yaml';
 const jsonFile = 'schema/openapi.json';

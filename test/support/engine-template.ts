@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createLogger } from '../../src/base/log.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 import { sourceModule } from './cli-command.ts';

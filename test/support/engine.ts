@@ -1,4 +1,4 @@
-import { createLogger } from '../../src/base/log.ts';
+import { createLogger } from '../../src/base/observability/log.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
 import { migrate } from '../../src/storage/migrate.ts';

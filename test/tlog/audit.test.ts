@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Problem } from '../../src/base/problem.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
 import { checkpointFiles, Checkpoints, trustOf } from '../../src/cli/verify/checkpoints.ts';
 import { eventLine, readLine } from '../../src/cli/verify/evidence-file.ts';
 import { encodeEntry, hasExpired } from '../../src/tlog/entry.ts';

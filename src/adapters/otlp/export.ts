@@ -1,4 +1,4 @@
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { readJson } from './json.ts';
 import { readProtobuf } from './protobuf.ts';
 import type { ExportSink } from './sink.ts';

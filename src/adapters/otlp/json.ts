@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { faultText } from '../../base/fault.ts';
+import { faultText } from '../../base/errors/fault.ts';
 import { firstToken, lastToken, splitArray, splitElements } from '../../ocsf/json-array.ts';
 import {
   backslash,

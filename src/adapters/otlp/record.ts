@@ -1,4 +1,4 @@
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { limits as ocsfLimits } from '../../ocsf/limits.ts';
 import { limits } from './limits.ts';
 

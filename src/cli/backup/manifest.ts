@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { limits } from '../limits.ts';
 import type { Slice } from './slices.ts';
 import type { Snapshot } from './snapshot.ts';

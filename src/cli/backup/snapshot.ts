@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rowsPerSegmentMax, segmentAtTime, segmentTimeMs, writersMax } from '../../base/sequence.ts';
+import { rowsPerSegmentMax, segmentAtTime, segmentTimeMs, writersMax } from '../../base/events/sequence.ts';
 import type { Config } from '../../config/config.ts';
 import { logDirectories } from '../../config/log-directories.ts';
 import { HeldLog } from '../../ingest/log-copy.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { toReadable } from '../../base/byte-flow.ts';
-import { readIfThere } from '../../base/durable-file.ts';
-import { Problem } from '../../base/problem.ts';
+import { toReadable } from '../../base/bytes/byte-flow.ts';
+import { readIfThere } from '../../base/files/durable-file.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { listErasures, type StoredErasure } from '../../control/erasure.ts';
 import { listOrganizations } from '../../control/organizations.ts';
 import { readAnswers } from '../../ingest/log-copy.ts';

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { errorCode } from '../../base/system-error.ts';
+import { errorCode } from '../../base/errors/system-error.ts';
 import { logDirectories } from '../../config/log-directories.ts';
 import { readLedger } from '../../storage/ledger-file.ts';
 import { activeParts, checkPart, quarantinedParts } from '../../storage/parts.ts';

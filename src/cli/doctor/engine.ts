@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemClock } from '../../base/clock.ts';
-import { markedClock } from '../../base/clock-trust.ts';
+import { systemClock } from '../../base/time/clock.ts';
+import { markedClock } from '../../base/time/clock-trust.ts';
 import { limits as baseLimits } from '../../base/limits.ts';
-import { segmentTimeMs } from '../../base/sequence.ts';
-import { errorCode } from '../../base/system-error.ts';
+import { segmentTimeMs } from '../../base/events/sequence.ts';
+import { errorCode } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { logDirectories } from '../../config/log-directories.ts';
 import { cutOffOf, readPolicies } from '../../control/retention.ts';

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { parseAnyEmail } from '../../control/email-address.ts';
 import type { Person } from '../../ocsf/pseudonymize.ts';
 import { limits } from '../limits.ts';

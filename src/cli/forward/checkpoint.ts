@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { replaceFile } from '../../base/durable-file.ts';
-import { Problem } from '../../base/problem.ts';
-import { errorCode } from '../../base/system-error.ts';
+import { replaceFile } from '../../base/files/durable-file.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { errorCode } from '../../base/errors/system-error.ts';
 import type { EventFilter, EventSchema } from '../../client/client.ts';
 import { checkOutputFile } from '../output-file.ts';
 import { readState } from '../state-file.ts';

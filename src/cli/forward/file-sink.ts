@@ -1,10 +1,10 @@
 import type { Stats } from 'node:fs';
 import { type FileHandle, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import { syncDirectory } from '../../base/durable-file.ts';
-import { Problem } from '../../base/problem.ts';
-import { errorCode } from '../../base/system-error.ts';
-import { AppendFile } from '../../base/append-file.ts';
+import { syncDirectory } from '../../base/files/durable-file.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { errorCode } from '../../base/errors/system-error.ts';
+import { AppendFile } from '../../base/files/append-file.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents } from './formats.ts';
 import { type Delivery, type FileState, orTransient, type Sink } from './sink.ts';

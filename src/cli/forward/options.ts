@@ -1,5 +1,5 @@
-import { Problem } from '../../base/problem.ts';
-import { parseBytes } from '../../base/sizes.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { parseBytes } from '../../base/time/units.ts';
 import type { EventSchema } from '../../client/client.ts';
 import type { Environment } from '../../config/env.ts';
 import { limits } from '../limits.ts';

@@ -1,4 +1,4 @@
-import { formatMicros } from '../../base/timestamp.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import { eventIdentity } from '../../client/client.ts';
 import { pause } from '../../client/retry.ts';
 import { limits } from '../limits.ts';

@@ -1,6 +1,6 @@
-import { systemClock } from '../../base/clock.ts';
-import { Problem } from '../../base/problem.ts';
-import { parseRfc3339Micros } from '../../base/timestamp.ts';
+import { systemClock } from '../../base/time/clock.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { parseRfc3339Micros } from '../../base/time/timestamp.ts';
 import { AuditlogError, type Client, createClient, type RetryFacts } from '../../client/client.ts';
 import { retryPolicy, withRetries } from '../../client/retry.ts';
 import type { CliIo } from '../context.ts';

@@ -1,5 +1,5 @@
 import { AuditlogError } from '../../client/client.ts';
-import { errorCode } from '../../base/system-error.ts';
+import { errorCode } from '../../base/errors/system-error.ts';
 import type { CliIo } from '../context.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents } from './formats.ts';

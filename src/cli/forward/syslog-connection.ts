@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Socket } from 'node:net';
 import { AuditlogError } from '../../client/client.ts';
-import { errorCode } from '../../base/system-error.ts';
+import { errorCode } from '../../base/errors/system-error.ts';
 import { limits } from '../limits.ts';
 import { type TcpEnds, tcpEnds, type TcpFacts, tcpFacts } from './tcp-table.ts';
 

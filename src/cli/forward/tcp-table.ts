@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isIPv6, type Socket } from 'node:net';
-import { errorCode } from '../../base/system-error.ts';
+import { errorCode } from '../../base/errors/system-error.ts';
 
 /** What the system knows of a connection: the bytes that the other system has not acknowledged, and the end. */
 export interface TcpFacts {

@@ -1,5 +1,5 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
-import { compressZstd, loadZstd } from '../../base/zstd.ts';
+import { compressZstd, loadZstd } from '../../base/bytes/zstd.ts';
 import { limits } from '../limits.ts';
 import { linesOf } from '../lines.ts';
 import { version } from '../version.ts';

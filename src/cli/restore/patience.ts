@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EngineError } from '../../base/engine-error.ts';
+import { EngineError } from '../../base/errors/engine-error.ts';
 import { limits } from '../limits.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { eventColumns } from '../../base/event-columns.ts';
-import { Problem } from '../../base/problem.ts';
+import { eventColumns } from '../../base/events/event-columns.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { segmentName, segmentOfName } from '../../ingest/segment.ts';
 import type { Settings } from '../../storage/storage.ts';
 import { contentOf } from '../backup/check.ts';

@@ -1,5 +1,5 @@
-import { seqTimeMs } from '../../base/sequence.ts';
-import { formatMicros } from '../../base/timestamp.ts';
+import { seqTimeMs } from '../../base/events/sequence.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Report } from './report.ts';
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Problem } from '../../base/problem.ts';
-import { fileErrorWords } from '../../base/system-error.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { fileErrorWords } from '../../base/errors/system-error.ts';
 import type { TreeHead } from '../../tlog/checkpoint.ts';
 import { NoteError, publicKeyIn } from '../../tlog/note.ts';
 import { type PublishedKey, Trust } from '../../tlog/trust.ts';

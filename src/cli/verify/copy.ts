@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readIfThere } from '../../base/durable-file.ts';
+import { readIfThere } from '../../base/files/durable-file.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
 import { entryAt, entryBytes, fromBundle } from '../../tlog/entry.ts';
-import { errorCode } from '../../base/system-error.ts';
+import { errorCode } from '../../base/errors/system-error.ts';
 import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import { limits } from '../limits.ts';
 import { atPlace, type Report } from './report.ts';

@@ -1,5 +1,5 @@
-import { systemClock } from '../../base/clock.ts';
-import { Problem } from '../../base/problem.ts';
+import { systemClock } from '../../base/time/clock.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
 import {
   type Entry,

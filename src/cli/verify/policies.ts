@@ -1,5 +1,5 @@
-import { seqTimeMs } from '../../base/sequence.ts';
-import { formatMicros } from '../../base/timestamp.ts';
+import { seqTimeMs } from '../../base/events/sequence.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import type { TileTable } from '../../evidence/tile-table.ts';
 import { TreeReader } from '../../evidence/tree-reader.ts';
 import { shownHash } from '../../storage/event-hash.ts';

@@ -1,5 +1,5 @@
-import { systemClock } from '../../base/clock.ts';
-import { Problem } from '../../base/problem.ts';
+import { systemClock } from '../../base/time/clock.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { entryAt, entryBytes, type EventContent, hasExpired, isEntryOf } from '../../tlog/entry.ts';
 import { hashBytes, leafHash } from '../../tlog/hash.ts';
 import { parseProofText } from '../../tlog/proof-text.ts';

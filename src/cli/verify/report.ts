@@ -1,4 +1,4 @@
-import { formatMicros } from '../../base/timestamp.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import type { Entry } from '../../tlog/entry.ts';
 import type { Difference, EventFindings } from '../../tlog/event-audit.ts';
 import type { Signed } from '../../tlog/note.ts';

@@ -1,4 +1,4 @@
-import { formatMicrosIfAny } from '../../base/timestamp.ts';
+import { formatMicrosIfAny } from '../../base/time/timestamp.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';

@@ -1,5 +1,5 @@
-import { Problem } from '../../base/problem.ts';
-import { formatRate, parseRate, type Rate } from '../../base/rates.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { formatRate, parseRate, type Rate } from '../../base/time/rates.ts';
 import { changesOfKey } from '../../control/change-events.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';

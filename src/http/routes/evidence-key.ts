@@ -1,4 +1,4 @@
-import { formatMicros } from '../../base/timestamp.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';

@@ -1,5 +1,5 @@
-import { Problem } from '../../base/problem.ts';
-import { formatMicros } from '../../base/timestamp.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import { type EventName, type Inclusion, uncovered } from '../../evidence/evidence-reader.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';

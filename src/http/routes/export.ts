@@ -1,6 +1,6 @@
-import { selectingParameters } from '../../base/event-filters.ts';
-import { Problem } from '../../base/problem.ts';
-import { formatMicros } from '../../base/timestamp.ts';
+import { selectingParameters } from '../../base/events/event-filters.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import { type ExportFormat, exportFormats } from '../../read/export.ts';
 import { type EventSchema, readFilter } from '../../read/filter.ts';
 import { QueryParameters } from '../../read/parameters.ts';

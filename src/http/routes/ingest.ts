@@ -1,6 +1,6 @@
 import { limits as baseLimits } from '../../base/limits.ts';
 import { limits as ingestLimits } from '../../ingest/limits.ts';
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { adapterNames, isAdapterName } from '../../adapters/definition.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import type { IngestRequest } from '../../ingest/request.ts';

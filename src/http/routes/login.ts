@@ -1,6 +1,6 @@
 import { limits as controlLimits } from '../../control/limits.ts';
-import { errorFacts } from '../../base/log.ts';
-import { Problem } from '../../base/problem.ts';
+import { errorFacts } from '../../base/observability/log.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import type { Schemas } from '../../contract/document.ts';
 import type { Right } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';

@@ -1,4 +1,4 @@
-import { formatMicros } from '../../base/timestamp.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import { changeOfUser } from '../../control/change-events.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';

@@ -1,5 +1,5 @@
-import { Problem } from '../../base/problem.ts';
-import { metricsContentType } from '../../base/metrics.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { metricsContentType } from '../../base/observability/metrics.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { RequestHead } from '../request.ts';
 import type { Handler } from '../router.ts';

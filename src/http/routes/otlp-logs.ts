@@ -1,4 +1,4 @@
-import { Problem, type ProblemCode, problemTable } from '../../base/problem.ts';
+import { Problem, type ProblemCode, problemTable } from '../../base/errors/problem.ts';
 import { exportAnswer, mediaTypes, type PartialSuccess, statusAnswer } from '../../adapters/otlp/answer.ts';
 import type { OtlpForm } from '../../adapters/otlp/export.ts';
 import type { Accept } from '../../ingest/accept.ts';

@@ -1,4 +1,4 @@
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import type { PageFile, PageFiles } from '../page-files.ts';
 import { negotiateEncoding } from '../encoding.ts';
 import { limits } from '../limits.ts';

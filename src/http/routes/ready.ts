@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts';
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { jsonReply } from '../response.ts';
 import type { Handler } from '../router.ts';

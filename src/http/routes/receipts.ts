@@ -1,5 +1,5 @@
 import { limits } from '../../read/limits.ts';
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
 import { stringify } from '../../contract/stringify.ts';
 import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';

@@ -1,4 +1,4 @@
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import type { Answer } from '../../contract/document.ts';
 import type { ReadHandler } from '../endpoint.ts';
 import { limits } from '../limits.ts';

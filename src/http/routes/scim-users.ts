@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Problem } from '../../base/problem.ts';
+import type { Problem } from '../../base/errors/problem.ts';
 import { foldEmail } from '../../control/email-address.ts';
 import { type Change, changeOfUser, keyActor } from '../../control/change-events.ts';
 import type { Changed } from '../../control/administration.ts';

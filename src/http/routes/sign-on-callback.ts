@@ -1,5 +1,5 @@
-import { Problem } from '../../base/problem.ts';
-import { errorFacts } from '../../base/log.ts';
+import { Problem } from '../../base/errors/problem.ts';
+import { errorFacts } from '../../base/observability/log.ts';
 import { type Change, changeOfLink, changeOfUser } from '../../control/change-events.ts';
 import type { Organization } from '../../control/organizations.ts';
 import { type Identity, type SignedOn, SignOnRefused } from '../../control/sign-on.ts';

@@ -1,4 +1,4 @@
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { newAttempt } from '../../sign-on/attempt.ts';
 import { limits } from '../../sign-on/limits.ts';
 import type { EndpointDeps } from '../deps.ts';

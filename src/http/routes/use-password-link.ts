@@ -1,4 +1,4 @@
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import { changeOfUser } from '../../control/change-events.ts';
 import { checkPassword } from '../../control/passwords.ts';
 import type { EndpointDeps } from '../deps.ts';

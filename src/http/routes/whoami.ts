@@ -1,4 +1,4 @@
-import { formatMicros } from '../../base/timestamp.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import { effectiveRetentionDays } from '../../control/organizations.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';

@@ -1,5 +1,5 @@
-import { problemTable } from '../../base/problem.ts';
-import { formatMicros } from '../../base/timestamp.ts';
+import { problemTable } from '../../base/errors/problem.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
 import type { Answer, SchemaName } from '../../contract/document.ts';
 import { stringify } from '../../contract/stringify.ts';
 import type { ProvisionedUser } from '../../control/provisioning.ts';

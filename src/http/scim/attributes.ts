@@ -1,4 +1,4 @@
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/errors/problem.ts';
 import type { Provisioning } from '../../control/provisioning.ts';
 import { cutName } from '../../control/names.ts';
 import { type Role, roles } from '../../control/users.ts';

@@ -1,4 +1,4 @@
-import { buffers } from '../../base/buffer-pool.ts';
+import { buffers } from '../../base/bytes/buffer-pool.ts';
 import type { HeldBytes, Parameters, QueryOptions, Storage } from '../../storage/storage.ts';
 import { between } from '../envelope.ts';
 import { limits } from '../limits.ts';

@@ -1,4 +1,4 @@
-import type { ByteFlow, ByteSink } from '../../base/byte-flow.ts';
+import type { ByteFlow, ByteSink } from '../../base/bytes/byte-flow.ts';
 import { limits } from '../limits.ts';
 import type { MappedEvents, Ocsf110Pool } from './pool.ts';
 import { RowCutter } from './rows.ts';

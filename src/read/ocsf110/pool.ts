@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
-import { buffers } from '../../base/buffer-pool.ts';
-import { errorFacts, type Logger } from '../../base/log.ts';
-import { threadArguments } from '../../base/worker-threads.ts';
+import { buffers } from '../../base/bytes/buffer-pool.ts';
+import { errorFacts, type Logger } from '../../base/observability/log.ts';
+import { threadArguments } from '../../base/processes/worker-threads.ts';
 import { limits } from '../limits.ts';
 import type { Around, Ocsf110Result, Ocsf110Settings, Ocsf110Task } from './task.ts';
 

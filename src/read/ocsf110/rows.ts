@@ -1,4 +1,4 @@
-import { buffers } from '../../base/buffer-pool.ts';
+import { buffers } from '../../base/bytes/buffer-pool.ts';
 import { limits } from '../limits.ts';
 
 /**
@@ -55,7 +55,7 @@ export function totalOf(bytes: Uint8Array, at: number): number {
 export function seqOf(view: DataView, at: number): { readonly seq: bigint; readonly segment: number } {
   const low = view.getUint32(at + seqAt, true);
   const high = view.getUint32(at + seqAt + 4, true);
-  // The upper 44 bits: see base/sequence.ts.
+  // The upper 44 bits: see base/events/sequence.ts.
   return { seq: view.getBigUint64(at + seqAt, true), segment: high * 4096 + (low >>> 20) };
 }
 

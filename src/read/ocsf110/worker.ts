@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { segmentTimeMs } from '../../base/sequence.ts';
+import { segmentTimeMs } from '../../base/events/sequence.ts';
 import { Ocsf110Mapper } from '../../ocsf/ocsf110/ocsf110-event.ts';
 import { findSource, seqOf, timeOf, viewOf } from './rows.ts';
 import type { Ocsf110Result, Ocsf110Settings, Ocsf110Task } from './task.ts';

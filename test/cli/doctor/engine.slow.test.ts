@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { nextSegmentNumber, segmentAtTime } from '../../../src/base/sequence.ts';
+import { nextSegmentNumber, segmentAtTime } from '../../../src/base/events/sequence.ts';
 import {
   checkBacklog,
   checkClock,

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { firstSeqOf, writersMax } from '../../../src/base/sequence.ts';
+import { firstSeqOf, writersMax } from '../../../src/base/events/sequence.ts';
 import { limits } from '../../../src/http/limits.ts';
 import {
   encodeFileHeader,

@@ -52,7 +52,7 @@ export const plantedFaults: readonly PlantedFault[] = [
         put: '    for (const lease of this.#leases) lease.release();',
       },
       {
-        file: 'src/base/buffer-pool.ts',
+        file: 'src/base/bytes/buffer-pool.ts',
         find: '    const memory = this.#memory;\n    this.#memory = undefined;\n    this.#end.released(memory);',
         put: '    this.#end.released(this.#memory);',
       },
@@ -175,7 +175,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     ],
     edits: [
       {
-        file: 'src/base/clock-trust.ts',
+        file: 'src/base/time/clock-trust.ts',
         find: 'const isTaken = stepMs > 0 && stepMs <= this.#aheadMsMax;',
         put: 'const isTaken = stepMs > 0;',
       },

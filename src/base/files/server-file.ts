@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDirectoryLocked } from './directory-lock.ts';
-import { errorFacts, type Logger } from './log.ts';
-import { isDiskFull } from './system-error.ts';
+import { errorFacts, type Logger } from '../observability/log.ts';
+import { isDiskFull } from '../errors/system-error.ts';
 import { readIfThere, replaceFile } from './durable-file.ts';
 
 /** What `DATA_DIR/server.json` says while a server runs: where it answers on this machine, and its process id. */

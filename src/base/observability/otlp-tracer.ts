@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
-import { limits } from './limits.ts';
+import { limits } from '../limits.ts';
 import { errorFacts, type Logger } from './log.ts';
 import { counter } from './metrics.ts';
-import { Repeated } from './repeated.ts';
+import { Repeated } from '../waiting/repeated.ts';
 import type { RequestSpan, SpanAttributes, Tracer } from './trace.ts';
 
 interface OtlpTracerOptions {

@@ -1,6 +1,6 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { limits } from './limits.ts';
+import { limits } from '../limits.ts';
 import { loadZstd, ZstdFrame } from './zstd.ts';
 
 /**

@@ -8,8 +8,8 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client';
-import { LastKnown } from './last-known.ts';
-import { limits } from './limits.ts';
+import { LastKnown } from '../waiting/last-known.ts';
+import { limits } from '../limits.ts';
 
 /** The process's metrics. Each thread has its own; only the main thread's are shown. */
 const registry = new Registry();

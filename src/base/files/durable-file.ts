@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode, namingFile } from './system-error.ts';
+import { errorCode, namingFile } from '../errors/system-error.ts';
 
 /** Makes names that were created, renamed or removed in a directory survive a power cut. */
 export async function syncDirectory(directory: string): Promise<void> {
@@ -85,4 +85,11 @@ export async function namesIn(directory: string): Promise<string[]> {
     if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** Whether two paths lead to the same file or directory, and not to one and its copy. Rejects where one is missing. */
+export async function isSameFile(a: string, b: string): Promise<boolean> {
+  const one = await stat(a, { bigint: true });
+  const other = await stat(b, { bigint: true });
+  return one.ino === other.ino && one.dev === other.dev;
 }

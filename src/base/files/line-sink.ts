@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sonicBoom from 'sonic-boom';
-import { errorFacts, type Logger } from './log.ts';
-import { counter } from './metrics.ts';
+import { errorFacts, type Logger } from '../observability/log.ts';
+import { counter } from '../observability/metrics.ts';
 
 const newline = 0x0a;
 

@@ -1,5 +1,5 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import { namingFile } from './system-error.ts';
+import { namingFile } from '../errors/system-error.ts';
 
 /**
  * A file (mode 0600) whose writer knows its length: `append` writes there, over whatever lies behind it. Its errors name

@@ -1,4 +1,4 @@
-import { formatDurationMs, parseDurationMs } from './durations.ts';
+import { formatDurationMs, parseDurationMs } from './units.ts';
 
 /** So many requests in every window, per client. */
 export interface Rate {

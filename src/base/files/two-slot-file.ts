@@ -2,7 +2,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32c } from '@node-rs/crc32';
 import { replaceFile, syncDirectory } from './durable-file.ts';
-import { errorCode } from './system-error.ts';
+import { errorCode } from '../errors/system-error.ts';
 
 const magic = Buffer.from('AUDTSLOT', 'latin1');
 const headerBytes = 24;

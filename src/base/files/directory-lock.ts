@@ -4,7 +4,7 @@ import { type FileHandle, open, readdir, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCode } from './system-error.ts';
+import { errorCode } from '../errors/system-error.ts';
 
 /** Another live process has the directory. */
 export class DirectoryInUseError extends Error {

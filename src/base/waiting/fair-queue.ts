@@ -1,4 +1,4 @@
-import { Problem } from './problem.ts';
+import { Problem } from '../errors/problem.ts';
 import { WaitingLine, type WaitingLineOptions } from './waiting-line.ts';
 
 export interface FairQueueOptions {

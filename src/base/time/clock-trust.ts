@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { readIfThere, replaceFile } from './durable-file.ts';
-import { limits } from './limits.ts';
-import { errorFacts, type Logger } from './log.ts';
-import { gauge } from './metrics.ts';
-import { Repeated } from './repeated.ts';
-import { isDiskFull } from './system-error.ts';
+import { readIfThere, replaceFile } from '../files/durable-file.ts';
+import { limits } from '../limits.ts';
+import { errorFacts, type Logger } from '../observability/log.ts';
+import { gauge } from '../observability/metrics.ts';
+import { Repeated } from '../waiting/repeated.ts';
+import { isDiskFull } from '../errors/system-error.ts';
 
 interface Mark {
   /** Unix milliseconds that have passed for certain. */

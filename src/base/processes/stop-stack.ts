@@ -1,4 +1,4 @@
-import { errorFacts, type Logger } from './log.ts';
+import { errorFacts, type Logger } from '../observability/log.ts';
 
 /** How to stop what has been started, in the opposite order. */
 export class StopStack {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { errorCode } from './system-error.ts';
+import { errorCode } from '../errors/system-error.ts';
 
 /** Where the system sets no limit, and where it tells none: what Linux gives a process at most (fs.nr_open). */
 const unlimitedDescriptors = 1_048_576;
