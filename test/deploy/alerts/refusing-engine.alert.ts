@@ -17,6 +17,7 @@ import { withEngine } from '../../e2e/export-support.ts';
 import { temporaryDirectory } from '../../support/directories.ts';
 import { call, eventually } from '../../support/http.ts';
 import { Browser, type OidcProvider, startOidcProvider } from '../../support/oidc-provider.ts';
+import { patience } from '../../support/patience.ts';
 import { freePort } from '../../support/plain-engine.ts';
 import {
   createTenant,
@@ -29,6 +30,8 @@ import {
 import { alertMsMax, TestPrometheus } from './prometheus.ts';
 
 const slug = 'refusing';
+/** Of an insert of hundreds of parts, on a quiet machine. */
+const partsMsMax = 60_000;
 /** Of the service itself: a login that failed. */
 const loginFailed = 1002;
 
@@ -174,7 +177,7 @@ describe('alerts of a service whose engine answers, and takes no events', () => 
          SELECT {first:UInt64} + number, generateUUIDv4(), now64(6), '2149-06-06' FROM numbers(601)
          SETTINGS max_block_size = 1, min_insert_block_size_rows = 1, max_insert_threads = 1`,
         { first: String(first) },
-        { timeoutMs: 120_000 },
+        { timeoutMs: patience(partsMsMax) },
       ),
     );
     await prometheus.fires('AuditlogManyParts');

@@ -4,7 +4,7 @@ import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import type { World } from '../world.ts';
 
-/** All files below a folder in which others come and go meanwhile. */
+/** All files below a folder in which others come and go meanwhile; the engine's links lead to folders that are there, too. */
 export function filesIn(folder: string): string[] {
   let names: readonly Dirent[];
   try {
@@ -15,7 +15,8 @@ export function filesIn(folder: string): string[] {
   }
   return names.flatMap((one) => {
     const path = join(folder, one.name);
-    return one.isDirectory() ? filesIn(path) : [path];
+    if (one.isDirectory()) return filesIn(path);
+    return one.isFile() ? [path] : [];
   });
 }
 
