@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { EventCounter } from '../../web/events/event-counter.ts';
+import { type Filter, filterNames, parametersOf, readFilters, withValue } from '../../web/events/filters.ts';
 import { ticksOf } from '../../web/events/ticks.ts';
 import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
 import { limits } from '../../web/overview/limits.ts';
@@ -36,6 +37,29 @@ describe('JSON as text', () => {
     );
     const digits = layOut('{"n":12345678901234567890.10}');
     assert.deepEqual(digits.find(({ kind }) => kind === 'number')?.text, '12345678901234567890.10');
+  });
+});
+
+describe('filters of events', () => {
+  it('survive in the address, whatever their values, and take no more than the server does', () => {
+    const way = fc.constantFrom('only' as const, 'also' as const, 'not' as const);
+    const step = fc.tuple(fc.constantFrom(...filterNames.slice(0, -1)), fc.string({ minLength: 1 }), way);
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        let filters: readonly Filter[] = [];
+        for (const [name, value, how] of steps) filters = withValue(filters, name, value, how) ?? filters;
+        const read = readFilters(new URLSearchParams(new URLSearchParams(parametersOf(filters)).toString()));
+        assert.deepEqual(read, filters);
+        assert.ok(filters.every(({ values }) => values.length <= 20));
+      }),
+    );
+  });
+
+  it('have a value on one side only, and words one by one', () => {
+    const one = withValue([], 'actor', 'a', 'only') ?? [];
+    assert.deepEqual(parametersOf(withValue(one, 'actor', 'b,%', 'also') ?? []), { 'actor.in': 'a,b%2C%25' });
+    assert.deepEqual(parametersOf(withValue(one, 'actor', 'a', 'not') ?? []), { 'actor.not': 'a' });
+    assert.deepEqual(parametersOf(withValue([], 'q', ' Two  words two', 'also') ?? []), { q: 'two words' });
   });
 });
 

@@ -7,13 +7,13 @@ import { Failure } from '../ui/failure.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { formatBytes, formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
+import { Chips } from './chips.tsx';
 import type { ExportFormat } from './event-counter.ts';
 import type { EventList } from './event-list.ts';
 import { canWriteFiles, exportPath, type ExportState, FileExport } from './file-export.ts';
 import type { EventsModel } from './model.ts';
-import { filterNames } from './query.ts';
 import { rangeWords } from './range-menu.tsx';
-import { filterWords, totalWords, valueWords } from './words.ts';
+import { totalWords } from './words.ts';
 
 const hints = { ndjson: 'eventsExportNdjson', json: 'eventsExportJson', csv: 'eventsExportCsv' } as const;
 
@@ -103,23 +103,14 @@ interface FormProps extends ExportDialogProps {
 
 /** What will be in the file, and in which form. */
 function Form({ model, list, run, state, format, setFormat, onClose }: FormProps) {
-  const { range, filters } = model.query.value;
-  const given = filterNames.filter((name) => filters[name] !== undefined);
   return (
     <>
       <p class="count">{totalWords(list.total)}</p>
-      <ul class="chips" aria-label={t('eventsFilterLabel')}>
+      <Chips model={model} isFixed>
         <li class="chip">
-          <span>{rangeWords(range)}</span>
+          <span>{rangeWords(model.query.value.range)}</span>
         </li>
-        {given.map((name) => (
-          <li key={name} class="chip">
-            <span>
-              {filterWords(name)} {valueWords(name, filters[name] ?? '', model.activityNames.value)}
-            </span>
-          </li>
-        ))}
-      </ul>
+      </Chips>
       <Choice
         label={t('eventsExportFormat')}
         value={format}

@@ -4,7 +4,7 @@ import { formatNumber } from '../ui/number.ts';
 import { t, type TextKey } from '../ui/text.ts';
 import { limits } from './limits.ts';
 import type { EventsModel } from './model.ts';
-import type { FilterName } from './query.ts';
+import { type FilterName, hasValue } from './filters.ts';
 import { severityName, statusName } from './words.ts';
 
 interface FacetValue {
@@ -80,7 +80,7 @@ interface FacetProps {
 function Facet({ model, name, title, values }: FacetProps) {
   const [showsAll, setShowsAll] = useState(false);
   if (values.length === 0) return null;
-  const chosen = model.query.value.filters[name];
+  const { filters } = model.query.value;
   const highest = Math.max(...values.map(({ count }) => count));
   const shown = showsAll ? values : values.slice(0, limits.facetValues);
   return (
@@ -91,9 +91,12 @@ function Facet({ model, name, title, values }: FacetProps) {
           <li key={value}>
             <button
               type="button"
-              aria-pressed={value === chosen}
-              title={words === value ? value : `${words} (${value})`}
-              onClick={() => (value === chosen ? model.unfilter(name) : model.filter(name, value))}
+              aria-pressed={hasValue(filters, name, value)}
+              title={t('eventsFacetTitle', { value: words === value ? value : `${words} (${value})` })}
+              onClick={({ altKey }) => {
+                if (hasValue(filters, name, value)) model.unfilter(name, value);
+                else model.filter(name, value, altKey ? 'not' : 'only');
+              }}
             >
               <span>{words}</span>
               <span>{formatNumber(count)}</span>

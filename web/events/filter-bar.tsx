@@ -3,17 +3,17 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
+import { Chips } from './chips.tsx';
 import { ExportButton } from './export-dialog.tsx';
 import { Facets } from './facets.tsx';
 import type { EventsModel } from './model.ts';
-import { filterNames } from './query.ts';
 import { RangeMenu } from './range-menu.tsx';
 import { Search } from './search.tsx';
-import { filterWords, totalWords, valueWords } from './words.ts';
+import { totalWords } from './words.ts';
 
 /** What is looked for: the range of time, the field that makes filters, and the filters there are. */
 export function FilterBar({ model }: { readonly model: EventsModel }) {
-  const { range } = model.query.value;
+  const { range, filters } = model.query.value;
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
   const fresh = model.live.count.value;
   return (
@@ -21,7 +21,16 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
       <RangeMenu range={range} onChange={(next) => model.change({ range: next })} />
       <FacetsSheet model={model} />
       <Search model={model} />
-      <Chips model={model} />
+      <Chips
+        model={model}
+        end={
+          filters.length > 1 && (
+            <button type="button" class="button quiet small" onClick={() => model.change({ filters: [] })}>
+              {t('eventsClear')}
+            </button>
+          )
+        }
+      />
       {fresh > 0 && (
         <button type="button" class="button small live" onClick={() => model.refresh()}>
           <Icon name="up" />
@@ -29,7 +38,7 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
         </button>
       )}
       <span class="total" role="status" data-stale={model.list.isLoading.value}>
-        {list !== undefined && totalWords(list.total)}
+        {list !== undefined && totalWords(list.total, list.searchedBackTo !== undefined)}
       </span>
       <ExportButton model={model} list={list} />
     </div>
@@ -51,40 +60,5 @@ function FacetsSheet({ model }: { readonly model: EventsModel }) {
         </Dialog>
       )}
     </div>
-  );
-}
-
-function Chips({ model }: { readonly model: EventsModel }) {
-  const { filters } = model.query.value;
-  const given = filterNames.filter((name) => filters[name] !== undefined);
-  if (given.length === 0) return null;
-  return (
-    <ul class="chips">
-      {given.map((name) => {
-        const value = valueWords(name, filters[name] ?? '', model.activityNames.value);
-        const words = `${filterWords(name)} ${value}`;
-        return (
-          <li key={name} class="chip">
-            <span title={words}>
-              <span class="muted">{filterWords(name)}</span> {value}
-            </span>
-            <button
-              type="button"
-              aria-label={t('eventsChipRemove', { filter: words })}
-              onClick={() => model.unfilter(name)}
-            >
-              <Icon name="close" />
-            </button>
-          </li>
-        );
-      })}
-      {given.length > 1 && (
-        <li>
-          <button type="button" class="button quiet small" onClick={() => model.change({ filters: {} })}>
-            {t('eventsClear')}
-          </button>
-        </li>
-      )}
-    </ul>
   );
 }

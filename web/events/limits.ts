@@ -13,6 +13,8 @@ export const limits = {
   facetValues: 7,
   topValues: 100,
   suggestionsMax: 8,
+  /** Values whose names are remembered, of each kind. */
+  knownMax: 500,
   /** Ways out of a view without events whose numbers are asked for. */
   waysCounted: 4,
   /** Events at one microsecond that are looked through for the one that is open. */

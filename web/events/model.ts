@@ -2,20 +2,30 @@ import { computed, signal } from '@preact/signals';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
+import { toRfc3339 } from '../api/instant.ts';
 import { go, place } from '../ui/router.ts';
+import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
 import { limits } from './limits.ts';
 import { LiveCount } from './live.ts';
-import {
-  endsNow,
-  type EventQuery,
-  exactRange,
-  type FilterName,
-  type Filters,
-  readQuery,
-  timeParameters,
-  writeQuery,
-} from './query.ts';
+import { type FilterName, type FilterWay, parametersOf, withoutValue, withValue } from './filters.ts';
+import { endsNow, type EventQuery, exactRange, readQuery, timeParameters, writeQuery } from './query.ts';
+
+/** Values with the names that people know them by, the newest first. */
+export interface Known {
+  readonly activities: ReadonlyMap<string, string>;
+  readonly actors: ReadonlyMap<string, string | undefined>;
+}
+
+function merged<T>(
+  newest: readonly (readonly [string, T])[],
+  before: ReadonlyMap<string, T>,
+): Map<string, T> {
+  const names = new Map(newest);
+  for (const [value, name] of before)
+    if (!names.has(value) && names.size < limits.knownMax) names.set(value, name);
+  return names;
+}
 
 /** What the view of events knows: the query in the address, and what the server said to it. */
 export class EventsModel {
@@ -24,13 +34,25 @@ export class EventsModel {
   readonly histogram = new Resource<Histogram>();
   readonly top = new Resource<TopValues>();
   readonly live = new LiveCount();
-  /** Names of activities by their codes, from the most frequent ones. */
-  readonly activityNames = computed(
-    () =>
-      new Map(
-        this.top.data.value?.data.activities.map((one) => [String(one.activity_id), one.activity_name]),
+  /** Looking further back for words. */
+  readonly further = new Resource<void>();
+  /** What is most frequent under this query, and was under those before: what is filtered by one value has no others. */
+  readonly known = computed((): Known => {
+    const { activities = [], actors = [] } = this.top.data.value?.data ?? {};
+    const before = this.#known;
+    this.#known = {
+      activities: merged(
+        activities.map((one) => [String(one.activity_id), one.activity_name]),
+        before.activities,
       ),
-  );
+      actors: merged(
+        actors.map((one) => [one.email_addr, one.name]),
+        before.actors,
+      ),
+    };
+    return this.#known;
+  });
+  #known: Known = { activities: new Map(), actors: new Map() };
   /** Of the query that was asked last, without the event that is open. */
   #asked: string | undefined;
   readonly askedAtMs = signal(0);
@@ -47,21 +69,30 @@ export class EventsModel {
     const { range, filters } = this.query.value;
     const now = Date.now();
     this.askedAtMs.value = now;
-    const parameters: Parameters = { ...filters, ...timeParameters(exactRange(range, now)) };
+    const given = parametersOf(filters);
+    const parameters: Parameters = { ...given, ...timeParameters(exactRange(range, now)) };
     this.list.data.value?.stop();
+    this.further.stop();
     void this.list.load((abort) => EventList.begin(parameters, abort));
     void this.histogram.load((abort) => get('/api/v1/portal/histogram', parameters, { signal: abort }));
     void this.top.load((abort) =>
       get('/api/v1/portal/top-values', { ...parameters, limit: limits.topValues }, { signal: abort }),
     );
-    if (endsNow(range)) this.live.start(filters, now);
+    if (endsNow(range)) this.live.start(given, now);
     else this.live.stop();
+  }
+
+  /** Goes on looking for words where the list ends. */
+  searchOn(): void {
+    const list = this.list.data.value;
+    const { from } = exactRange(this.query.value.range, this.askedAtMs.value);
+    void this.further.load(async (abort) => list?.searchOn(from && toRfc3339(from), abort));
   }
 
   stop(): void {
     this.live.stop();
     this.list.data.value?.stop();
-    for (const resource of [this.list, this.histogram, this.top]) resource.stop();
+    for (const resource of [this.list, this.histogram, this.top, this.further]) resource.stop();
   }
 
   /** Goes to another query; the event that is open closes. */
@@ -69,14 +100,14 @@ export class EventsModel {
     go('events', writeQuery({ ...this.query.value, open: undefined, ...change }));
   }
 
-  /** Adds a filter, or takes its place. */
-  filter(name: FilterName, value: string): void {
-    this.change({ filters: { ...this.query.value.filters, [name]: value } });
+  filter(name: FilterName, value: string, way: FilterWay = 'only'): void {
+    const filters = withValue(this.query.value.filters, name, value, way);
+    if (filters === undefined) announcement.value = t('eventsFilterFull');
+    else this.change({ filters });
   }
 
-  unfilter(name: FilterName): void {
-    const { [name]: _, ...filters }: Filters = this.query.value.filters;
-    this.change({ filters });
+  unfilter(name: FilterName, value?: string, isNot = false): void {
+    this.change({ filters: withoutValue(this.query.value.filters, name, value, isNot) });
   }
 
   /** Opens an event, or closes it. Going back skips the events that were only passed by. */

@@ -6,7 +6,8 @@ import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { limits } from './limits.ts';
 import type { EventsModel } from './model.ts';
-import { type EventQuery, exactRange, filterNames, timeParameters } from './query.ts';
+import { parametersOf, withoutValue } from './filters.ts';
+import { type EventQuery, exactRange, timeParameters } from './query.ts';
 import { filterWords, valueWords } from './words.ts';
 
 /** A way out of a view without events. */
@@ -29,7 +30,7 @@ export function Nothing({ model }: { readonly model: EventsModel }) {
   }, [query, counts]);
   return (
     <div class="empty">
-      <p>{t(Object.keys(query.filters).length === 0 ? 'eventsNoneYet' : 'eventsNone')}</p>
+      <p>{t(query.filters.length === 0 ? 'eventsNoneYet' : 'eventsNone')}</p>
       <p class="empty-ways">
         {ways.map(({ words, go }, index) => (
           <button key={words} type="button" class="button small" onClick={go}>
@@ -48,21 +49,18 @@ function formatCount(count: number | undefined): string {
 
 function waysOut(model: EventsModel, { filters, range }: EventQuery): Way[] {
   const time = timeParameters(exactRange(range, model.askedAtMs.value));
-  const ways = filterNames.flatMap((name): Way[] => {
-    const { [name]: value, ...others } = filters;
-    if (value === undefined) return [];
-    const filter = `${filterWords(name)} ${valueWords(name, value, model.activityNames.value)}`;
-    return [
-      {
-        words: t('eventsNoneRemove', { filter }),
-        parameters: { ...others, ...time },
-        go: () => model.unfilter(name),
-      },
-    ];
+  const ways = filters.map((one): Way => {
+    const { name, isNot, values } = one;
+    const words = values.map((value) => valueWords(name, value, model.known.value.activities)).join(', ');
+    return {
+      words: t('eventsNoneRemove', { filter: `${filterWords(one)} ${words}` }),
+      parameters: { ...parametersOf(withoutValue(filters, name, undefined, isNot)), ...time },
+      go: () => model.unfilter(name, undefined, isNot),
+    };
   });
   if (range === 'all') return ways;
   const go = () => model.change({ range: 'all' });
-  return [...ways, { words: t('eventsNoneWiden'), parameters: filters, go }];
+  return [...ways, { words: t('eventsNoneWiden'), parameters: parametersOf(filters), go }];
 }
 
 async function count({ parameters }: Way, abort: AbortSignal): Promise<number> {

@@ -1,6 +1,7 @@
 import type { Parameters } from '../api/request.ts';
 import { fromRfc3339, toRfc3339 } from '../api/instant.ts';
 import { startOfDay, startOfQuarter } from '../ui/time.ts';
+import { type Filters, parametersOf, readFilters } from './filters.ts';
 
 export const rangeNames = [
   '1h',
@@ -21,20 +22,6 @@ export interface ExactRange {
   readonly to?: number | undefined;
 }
 
-/** Filters of the server, by its names. */
-export const filterNames = [
-  'status',
-  'severity',
-  'activity',
-  'actor',
-  'userId',
-  'fileName',
-  'fileHash',
-  'flowId',
-] as const;
-export type FilterName = (typeof filterNames)[number];
-export type Filters = Readonly<Partial<Record<FilterName, string>>>;
-
 /** What the view shows: all of it is in the address. */
 export interface EventQuery {
   readonly range: RangeName | ExactRange;
@@ -50,13 +37,9 @@ export function readQuery(parameters: URLSearchParams): EventQuery {
   const from = fromRfc3339(parameters.get('from') ?? '');
   const to = fromRfc3339(parameters.get('to') ?? '');
   const named = rangeNames.find((name) => name === parameters.get('range')) ?? rangeDefault;
-  const filters: Partial<Record<FilterName, string>> = {};
-  for (const name of filterNames) {
-    const value = parameters.get(name);
-    if (value !== null && value !== '') filters[name] = value;
-  }
   const open = fromRfc3339(parameters.get('event') ?? '');
-  return { range: from === undefined && to === undefined ? named : { from, to }, filters, open };
+  const range = from === undefined && to === undefined ? named : { from, to };
+  return { range, filters: readFilters(parameters), open };
 }
 
 export function writeQuery({ range, filters, open }: EventQuery): URLSearchParams {
@@ -67,10 +50,7 @@ export function writeQuery({ range, filters, open }: EventQuery): URLSearchParam
     if (range.from !== undefined) parameters.set('from', toRfc3339(range.from));
     if (range.to !== undefined) parameters.set('to', toRfc3339(range.to));
   }
-  for (const name of filterNames) {
-    const value = filters[name];
-    if (value !== undefined) parameters.set(name, value);
-  }
+  for (const [name, value] of Object.entries(parametersOf(filters))) parameters.set(name, value);
   if (open !== undefined) parameters.set('event', toRfc3339(open));
   return parameters;
 }

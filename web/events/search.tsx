@@ -12,12 +12,12 @@ export function Search({ model }: { readonly model: EventsModel }) {
   const input = useRef<HTMLInputElement>(null);
   const id = useId();
   useSlashKey(input);
-  const suggestions = suggest(text, model.top.data.value?.data);
+  const suggestions = suggest(text, model.known.value);
   const take = (suggestion: Suggestion | undefined) => {
     if (suggestion === undefined) return;
     setText('');
     setChosen(0);
-    model.filter(suggestion.name, suggestion.value);
+    model.filter(suggestion.name, suggestion.value, suggestion.isNot ? 'not' : 'also');
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -85,7 +85,7 @@ function Options({ id, suggestions, chosen, onPoint, onTake }: OptionsProps) {
             onTake(suggestion);
           }}
         >
-          <span>{filterWords(suggestion.name)}</span>
+          <span>{filterWords(suggestion)}</span>
           <span>{suggestion.words}</span>
         </li>
       ))}

@@ -1,6 +1,6 @@
-import type { TopValues } from '../api/types.ts';
+import type { FilterName } from './filters.ts';
 import { limits } from './limits.ts';
-import type { FilterName } from './query.ts';
+import type { Known } from './model.ts';
 import { severityName, statusName } from './words.ts';
 
 /** A filter that typed text may mean. */
@@ -9,51 +9,61 @@ export interface Suggestion {
   readonly value: string;
   /** As people read the value. */
   readonly words: string;
+  readonly isNot: boolean;
 }
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const hash = /^[0-9a-f]{16,128}$/i;
+const address =
+  /^(?:\d{1,3}(?:\.\d{1,3}){3}|(?=.*:)[0-9a-f:]{2,}(?:\d{1,3}(?:\.\d{1,3}){3})?)(?:\/\d{1,3})?$/i;
+
+/** Whether the server can filter by it as an address, or a range of them. */
+export const isAddress = (text: string): boolean => address.test(text);
+
+const statuses = ['Failure', 'Success'] as const;
+const severities = ['High', 'Medium', 'Informational'] as const;
 
 /**
- * Filters for a text, the likeliest first. The server compares whole values, so parts of names are looked for among what
- * is most frequent in the range; the text itself may always be the name of a file, an address or an id.
+ * Filters for a text, the likeliest first; `-` before it excludes. The server compares whole values, so parts of names are
+ * looked for among what is most frequent in the range; and the text may be the name of a file, an id, or words.
  */
-export function suggest(text: string, top: TopValues['data'] | undefined): Suggestion[] {
-  const typed = text.trim();
+export function suggest(text: string, { actors: names, activities: titles }: Known): Suggestion[] {
+  const isNot = text.trim().startsWith('-');
+  const typed = text.trim().slice(isNot ? 1 : 0);
   if (typed === '') return [];
-  const plain = (name: FilterName): Suggestion => ({ name, value: typed, words: typed });
+  const one = (name: FilterName, value: string, words = value): Suggestion => ({ name, value, words, isNot });
   const isIn = (...texts: (string | undefined)[]) =>
-    texts.some((one) => one?.toLowerCase().includes(typed.toLowerCase()) === true);
-  const found: Suggestion[] = [];
-  if (uuid.test(typed)) found.push(plain('flowId'));
-  if (hash.test(typed)) found.push(plain('fileHash'));
-  for (const { email_addr: value, name } of top?.actors ?? []) {
-    if (isIn(value, name))
-      found.push({ name: 'actor', value, words: name === undefined ? value : `${name} · ${value}` });
-  }
-  const actors = found.slice(0, limits.suggestionsMax / 2);
-  const activities = (top?.activities ?? [])
-    .filter(({ activity_name: words }) => isIn(words))
-    .slice(0, limits.suggestionsMax / 2)
-    .map(({ activity_id: id, activity_name: words }) => ({
-      name: 'activity' as const,
-      value: String(id),
-      words,
-    }));
-  const states = (['Failure', 'Success'] as const)
-    .filter((value) => isIn(value, statusName(value)))
-    .map((value) => ({ name: 'status' as const, value, words: statusName(value) }));
-  const severities = (['High', 'Medium', 'Informational'] as const)
-    .filter((value) => isIn(value, severityName(value)))
-    .map((value) => ({ name: 'severity' as const, value, words: severityName(value) }));
-  const asTyped: FilterName[] = typed.includes('@')
-    ? ['actor', 'fileName', 'userId']
-    : ['fileName', 'userId', 'fileHash'];
-  const known = [...actors, ...states, ...activities, ...severities];
-  const others = asTyped
-    .filter(
-      (name) => !known.some((one) => one.name === name && one.value.toLowerCase() === typed.toLowerCase()),
-    )
-    .map(plain);
-  return [...known, ...others].slice(0, limits.suggestionsMax);
+    texts.some((other) => other?.toLowerCase().includes(typed.toLowerCase()) === true);
+  const half = limits.suggestionsMax / 2;
+  const actors = [...names]
+    .filter((texts) => isIn(...texts))
+    .map(([value, name]) => one('actor', value, name === undefined ? value : `${name} · ${value}`));
+  const activities = [...titles]
+    .filter(([, words]) => isIn(words))
+    .map(([id, words]) => one('activity', id, words));
+  const known = [
+    ...(uuid.test(typed) ? [one('flowId', typed)] : []),
+    ...(hash.test(typed) ? [one('fileHash', typed)] : []),
+    ...(isAddress(typed) ? [one('ip', typed)] : []),
+    ...actors.slice(0, half),
+    ...statuses
+      .filter((value) => isIn(value, statusName(value)))
+      .map((value) => one('status', value, statusName(value))),
+    ...activities.slice(0, half),
+    ...severities
+      .filter((value) => isIn(value, severityName(value)))
+      .map((value) => one('severity', value, severityName(value))),
+  ];
+  const asTyped = (['actor', 'fileName', 'userId', 'fileHash'] as const)
+    .filter((name) => name !== 'actor' || typed.includes('@'))
+    .filter((name) => !known.some((other) => other.name === name && isSame(other.value, typed)))
+    .map((name) => one(name, typed));
+  // Whole words may stand anywhere; they cost the server most, and what is known comes before.
+  const words = isNot ? [] : [one('q', typed)];
+  return [...known.slice(0, limits.suggestionsMax - words.length), ...words, ...asTyped].slice(
+    0,
+    limits.suggestionsMax,
+  );
 }
+
+const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();

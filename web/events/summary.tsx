@@ -5,7 +5,9 @@ import { t } from '../ui/text.ts';
 import type { EventDetail } from './detail-data.ts';
 import { Evidence } from './evidence.tsx';
 import type { EventsModel } from './model.ts';
-import type { FilterName } from './query.ts';
+import type { FilterName } from './filters.ts';
+import { isAddress } from './suggestions.ts';
+import { Value } from './value.tsx';
 import { severityName, statusName } from './words.ts';
 
 interface SummaryProps {
@@ -15,38 +17,43 @@ interface SummaryProps {
   readonly detail: EventDetail | undefined;
 }
 
-/** The event as people read it. What the server can filter by is a button. */
+/** The event as people read it. Each value is a button for what can be done with it. */
 export function Summary({ model, event, detail }: SummaryProps) {
   const { actor, src_endpoint: from } = event;
   const source = detail === undefined ? undefined : fieldsOf(detail.sourceText);
-  const value = (name: FilterName, text: string | undefined, words = text) =>
-    text === undefined ? undefined : (
-      <FilterValue model={model} name={name} value={text} words={words ?? text} />
-    );
+  const value = (name: FilterName | undefined, text: string | undefined, words = text) =>
+    text === undefined ? undefined : <Value model={model} name={name} value={text} words={words ?? text} />;
+  const { name, email_addr: email } = actor.user ?? {};
+  // The server knows people by their addresses.
+  const named =
+    name === undefined || email === undefined ? value(undefined, name) : value('actor', email, name);
   return (
     <>
       <dl class="facts">
-        <Fact name={t('eventsMessage')}>{event.message}</Fact>
+        <Fact name={t('eventsMessage')}>{value(undefined, event.message)}</Fact>
         <Fact name={t('status')}>
           <span class={`state${event.status === 'Failure' ? ' failed' : ''}`}>
             {value('status', event.status, statusName(event.status))}
           </span>
-          {event.status_detail !== undefined && <span class="muted"> {event.status_detail}</span>}
+          {value(undefined, event.status_detail)}
         </Fact>
         <Fact name={t('activity')}>
           {value('activity', String(event.activity_id), event.activity_name)}
           <span class="muted"> {event.activity_id}</span>
         </Fact>
         <Fact name={t('severity')}>{value('severity', event.severity, severityName(event.severity))}</Fact>
-        <Fact name={t('actor')}>{actor.user?.name}</Fact>
-        <Fact name={t('email')}>{value('actor', actor.user?.email_addr)}</Fact>
-        <Fact name={t('eventsDetailType')}>{actor.user?.type}</Fact>
+        <Fact name={t('actor')}>{named}</Fact>
+        <Fact name={t('email')}>{value('actor', email)}</Fact>
+        <Fact name={t('eventsDetailType')}>{value(undefined, actor.user?.type)}</Fact>
         <Fact name={t('eventsUserId')}>{value('userId', source?.userId)}</Fact>
         <Fact name={t('eventsTarget')}>{value('fileName', source?.target)}</Fact>
         <Fact name={t('eventsHash')}>{value('fileHash', source?.hash)}</Fact>
         <Fact name={t('address')}>
           {from?.ip !== undefined && (
-            <span class="mono">{`${from.ip}${from.port === undefined ? '' : ` : ${from.port}`}`}</span>
+            <>
+              {value(isAddress(from.ip) ? 'ip' : undefined, from.ip)}
+              {from.port !== undefined && <span class="muted"> : {from.port}</span>}
+            </>
           )}
         </Fact>
         <Fact name={t('eventsDetailFlow')}>{value('flowId', event.flow_id)}</Fact>
@@ -73,26 +80,6 @@ function Fact({ name, children }: FactProps) {
   );
 }
 
-interface FilterValueProps {
-  readonly model: EventsModel;
-  readonly name: FilterName;
-  readonly value: string;
-  readonly words: string;
-}
-
-function FilterValue({ model, name, value, words }: FilterValueProps) {
-  return (
-    <button
-      type="button"
-      class="value"
-      title={t('eventsFilterBy', { value: words })}
-      onClick={() => model.filter(name, value)}
-    >
-      {words}
-    </button>
-  );
-}
-
 /** What the producer gave besides, by its own names. */
 function Context({ model, event }: { readonly model: EventsModel; readonly event: AuditEvent }) {
   const pairs = event.enrichments ?? [];
@@ -103,11 +90,12 @@ function Context({ model, event }: { readonly model: EventsModel; readonly event
       <dl class="facts">
         {pairs.map(({ name, value }) => (
           <Fact key={name} name={name}>
-            {name === 'fileName' || name === 'fileHash' ? (
-              <FilterValue model={model} name={name} value={value} words={value} />
-            ) : (
-              value
-            )}
+            <Value
+              model={model}
+              name={name === 'fileName' || name === 'fileHash' ? name : undefined}
+              value={value}
+              words={value}
+            />
           </Fact>
         ))}
       </dl>

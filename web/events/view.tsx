@@ -9,6 +9,7 @@ import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { EventsModel } from './model.ts';
 import { Nothing } from './nothing.tsx';
+import { SearchReach } from './search-reach.tsx';
 import { EventTable } from './table.tsx';
 
 /** Everything that happened: filters, counts over time, the most frequent values, and all events. */
@@ -50,7 +51,10 @@ function TableArea({ model }: { readonly model: EventsModel }) {
         <Failure error={error} retryAt={failed?.retryAt.value} onRetry={() => failed?.retry()} />
       )}
       {list === undefined && error === undefined && <Waiting />}
-      {list !== undefined && list.total === 0 && <Nothing model={model} />}
+      {list !== undefined && <SearchReach model={model} list={list} />}
+      {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && (
+        <Nothing model={model} />
+      )}
       {list !== undefined && list.total > 0 && (
         <EventTable
           list={list}

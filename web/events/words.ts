@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../api/types.ts';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
-import type { FilterName } from './query.ts';
+import type { Filter, FilterName } from './filters.ts';
 
 export function statusName(status: AuditEvent['status']): string {
   return t(status === 'Failure' ? 'failure' : 'success');
@@ -13,20 +13,23 @@ export function severityName(severity: AuditEvent['severity']): string {
   return t(severities[severity]);
 }
 
-const chips = {
+const names = {
   actor: 'eventsChipActor',
   userId: 'eventsChipUserId',
   fileName: 'eventsChipFileName',
   fileHash: 'eventsChipFileHash',
+  ip: 'eventsChipIp',
   flowId: 'eventsChipFlowId',
   activity: 'eventsChipActivityId',
   severity: 'eventsChipSeverity',
   status: 'eventsChipStatus',
+  q: 'eventsChipWords',
 } as const;
 
-/** What a filter says of events, before its value: `actor is`. */
-export function filterWords(name: FilterName): string {
-  return t(chips[name]);
+/** What a filter says of events, before its values: `actor is`. */
+export function filterWords({ name, isNot }: Pick<Filter, 'name' | 'isNot'>): string {
+  if (name === 'q') return t('eventsChipWords');
+  return t(isNot ? 'eventsIsNot' : 'eventsIs', { name: t(names[name]) });
 }
 
 /** The value of a filter as people read it. */
@@ -47,7 +50,8 @@ export function targetOf({ message, extra_map: extra }: AuditEvent): { target?: 
   return typeof file === 'string' && file !== '' ? { target: file, message } : { message };
 }
 
-/** How many there are, in words. */
-export function totalWords(total: number): string {
-  return t(total === 1 ? 'eventsTotalOne' : 'eventsTotal', { n: formatNumber(total) });
+/** How many there are, in words; `isPart` where not all has been looked through. */
+export function totalWords(total: number, isPart = false): string {
+  const words = t(total === 1 ? 'eventsTotalOne' : 'eventsTotal', { n: formatNumber(total) });
+  return isPart ? t('eventsTotalPart', { total: words }) : words;
 }

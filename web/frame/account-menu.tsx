@@ -28,7 +28,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
         {t(zone.value === 'utc' ? 'utc' : 'local')}
       </button>
       <Menu
-        class="quiet"
+        class="button quiet"
         align="end"
         label={`${name}: ${t('accountMenu')}`}
         button={

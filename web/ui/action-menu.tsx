@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { Icon } from './icon.tsx';
 import { Menu } from './menu.tsx';
 import { t } from './text.ts';
@@ -13,18 +14,24 @@ interface ActionMenuProps {
   /** What the actions are for. */
   readonly name: string;
   readonly actions: readonly Action[];
+  /** In place of three dots. */
+  readonly button?: ComponentChildren;
+  readonly class?: string;
+  readonly align?: 'start' | 'end';
 }
 
-/** What can be done with a row, behind three dots. */
-export function ActionMenu({ name, actions }: ActionMenuProps) {
+/** What can be done with a row, or a value. */
+export function ActionMenu(props: ActionMenuProps) {
+  const {
+    name,
+    actions,
+    button = <Icon name="more" />,
+    class: look = 'button icon-button quiet',
+    align = 'end',
+  } = props;
   if (actions.length === 0) return null;
   return (
-    <Menu
-      class="icon-button quiet"
-      align="end"
-      label={t('listActions', { name })}
-      button={<Icon name="more" />}
-    >
+    <Menu class={look} align={align} label={t('listActions', { name })} button={button}>
       {(close) => (
         <ul class="action-menu">
           {actions.map(({ words, isDanger = false, onChoose }) => (

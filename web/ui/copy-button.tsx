@@ -13,7 +13,6 @@ export function CopyButton({ text, label = t('copy') }: CopyButtonProps) {
   const copy = async (button: HTMLElement) => {
     await copyText(text(), button.closest('dialog') ?? document.body);
     setCopied(true);
-    announcement.value = t('copied');
     setTimeout(() => setCopied(false), 1500);
   };
   return (
@@ -25,14 +24,17 @@ export function CopyButton({ text, label = t('copy') }: CopyButtonProps) {
 }
 
 /** `place` is where an element can have the focus: in an open dialog, only in that. */
-async function copyText(text: string, place: HTMLElement): Promise<void> {
+export async function copyText(text: string, place: HTMLElement = document.body): Promise<void> {
+  announcement.value = t('copied');
   // Browsers give pages a clipboard only over TLS or from their own machine; a selection they copy everywhere.
   const clipboard: Clipboard | undefined = navigator.clipboard;
   if (clipboard !== undefined) return clipboard.writeText(text);
+  const before = document.activeElement;
   const area = document.createElement('textarea');
   area.value = text;
   place.append(area);
   area.select();
   document.execCommand('copy');
   area.remove();
+  if (before instanceof HTMLElement) before.focus();
 }

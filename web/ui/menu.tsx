@@ -13,7 +13,7 @@ interface MenuProps {
 }
 
 /** A button with a panel below it, which closes with Escape, a click elsewhere, or when the focus leaves it. */
-export function Menu({ button, label, class: more = '', align = 'start', children }: MenuProps) {
+export function Menu({ button, label, class: look = 'button', align = 'start', children }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const trigger = useRef<HTMLButtonElement>(null);
@@ -47,7 +47,7 @@ export function Menu({ button, label, class: more = '', align = 'start', childre
       <button
         ref={trigger}
         type="button"
-        class={`button ${more}`}
+        class={look}
         aria-expanded={isOpen}
         aria-haspopup="dialog"
         aria-label={label}

@@ -1,0 +1,113 @@
+import { strict as assert } from 'node:assert';
+import { afterEach, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { createUser } from '../e2e/session-support.ts';
+import { createTenant, sourceEvent } from '../support/server.ts';
+import type { Schemas } from '../../schema/openapi.d.ts';
+import { assertAccessibleInBoth, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+
+/** Filters of the events, in a browser: several values, what is excluded, addresses, words. */
+
+/** 2024-05-06T00:00:00Z */
+const start = Date.UTC(2024, 4, 6) * 1000;
+const ofThen = '#/events?range=all&to=2024-12-31T00:00:00Z';
+const settled = (page: Page, count: string) => page.locator('.total', { hasText: count }).waitFor();
+const rows = (page: Page) => page.locator('.row[aria-selected]');
+
+let shared: SharedPage;
+
+describe('filters of the web page', { skip: withoutBrowser() }, () => {
+  before(async () => {
+    shared = await sharedPage();
+    const tenant = await createTenant(shared.server, 'filtered');
+    const events = Array.from({ length: 60 }, (_, at) =>
+      sourceEvent({
+        timestamp: start + at * 1_000_000,
+        action: 1001,
+        actor: { name: `User ${at % 3}`, email: `user${at % 3}@a.example` },
+        remote: { ip: `192.0.2.${at % 4}` },
+        extra: { note: at % 2 === 0 ? 'Quarterly report' : 'nothing' },
+      }),
+    );
+    await tenant.record(events);
+    await tenant.settled(events.length, { endTime: '2024-12-31T00:00:00Z' });
+    await createUser(shared.server, 'filtered', 'auditor', 'fay@a.example');
+  });
+  afterEach(() => shared.closeVisits());
+
+  test('are typed, several values and exclusions too, and each value of an event makes one', async () => {
+    const page = await shared.open('fay@a.example', ofThen);
+    await settled(page, '60 events');
+    const type = async (text: string, words: string) => {
+      await page.getByRole('combobox').fill(text);
+      await page.getByRole('option', { name: words }).first().click();
+    };
+    await type('user1', 'actor is');
+    await settled(page, '20 events');
+    await type('user2', 'actor is');
+    await settled(page, '40 events');
+    await page.locator('.chip', { hasText: 'actor is user1@a.example or user2@a.example' }).waitFor();
+    await type('-192.0.2.0/31', 'address is not');
+    await settled(page, '20 events');
+    assert.match(page.url(), /ip\.not=192\.0\.2\.0%2F31/);
+    await page.reload();
+    await settled(page, '20 events');
+    await page.getByRole('button', { name: 'Remove the filter: actor is user1@a.example' }).click();
+    await settled(page, '10 events');
+    await page.getByRole('button', { name: 'Clear all' }).click();
+    await page.locator('.facets button', { hasText: 'User 0' }).click({ modifiers: ['Alt'] });
+    await settled(page, '40 events');
+
+    await rows(page).first().click();
+    const value = (text: string) => page.locator('.facts .value', { hasText: text }).first();
+    await value('192.0.2.3').click();
+    await assertAccessibleInBoth(page);
+    await page.getByRole('button', { name: 'Only this' }).click();
+    await settled(page, '10 events');
+    await rows(page).first().click();
+    await value('user2@a.example').click();
+    await page.getByRole('button', { name: 'Not this' }).click();
+    await settled(page, '5 events');
+    await rows(page).first().click();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await value('nothing').click();
+    await page.getByRole('button', { name: 'Copy', exact: true }).click();
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'nothing');
+    await page.goto(`${shared.server.url}/${ofThen}&ip=nowhere`);
+    await page.getByText('not understood, left out').waitFor();
+  });
+
+  test('find words, say how far they were looked for, and go on from there', async () => {
+    const page = await shared.open('fay@a.example', ofThen);
+    await settled(page, '60 events');
+    // As a service answers that has no time to look through more than the newest half.
+    const half = start + 30 * 1_000_000;
+    let isFirst = true;
+    await page.route('**/portal/events?*q=*', async (route) => {
+      const response = await route.fetch();
+      if (!isFirst) return route.fulfill({ response });
+      isFirst = false;
+      const { data, meta } = (await response.json()) as Schemas['AuditPage'];
+      const newer = data.filter(({ time }) => time > half);
+      const back = new Date(half / 1000).toISOString();
+      const json = { data: newer, meta: { ...meta, total: newer.length, searched_back_to: back } };
+      return route.fulfill({ response, json });
+    });
+    await page.getByRole('combobox').fill('QUARTERLY Report');
+    await page.getByRole('option', { name: 'contains' }).click();
+    await settled(page, '14 events so far');
+    await page.getByText('Looked through back to 06 May 2024 02:00').waitFor();
+    await assertAccessibleInBoth(page);
+    const asked = page.waitForRequest(/endTime=2024-05-06T00%3A00%3A30/);
+    await page.getByRole('button', { name: 'Look further back' }).click();
+    await asked;
+    await settled(page, '30 events');
+    await page.getByText('All of the range was looked through.').waitFor();
+    assert.equal(await page.getByText('so far').count(), 0);
+    await page.locator('[role=grid]').press('End');
+    await page.locator('#event-29 .when', { hasText: '02:00:00.000' }).waitFor();
+    await page.unroute('**/portal/events?*q=*');
+    await page.getByRole('button', { name: 'Remove the filter: contains report' }).click();
+    await page.locator('.chip', { hasText: 'contains quarterly' }).waitFor();
+  });
+});

@@ -1,0 +1,36 @@
+import { ActionMenu } from '../ui/action-menu.tsx';
+import { copyText } from '../ui/copy-button.tsx';
+import { t } from '../ui/text.ts';
+import { type FilterName, hasValue, withValue } from './filters.ts';
+import type { EventsModel } from './model.ts';
+
+interface ValueProps {
+  readonly model: EventsModel;
+  /** What the server filters by; undefined: of such values it only finds the words. */
+  readonly name: FilterName | undefined;
+  readonly value: string;
+  readonly words: string;
+}
+
+/** A value of an event: a button for the events that have it, or have not, and for a copy. */
+export function Value({ model, name, value, words }: ValueProps) {
+  const { filters } = model.query.value;
+  const hasOthers =
+    name !== undefined &&
+    !hasValue(filters, name, value) &&
+    filters.some((one) => one.name === name && !one.isNot);
+  const way = (
+    text: 'eventsOnly' | 'eventsAlso' | 'eventsNot' | 'eventsWords',
+    how: 'only' | 'also' | 'not',
+  ) =>
+    withValue(filters, name ?? 'q', value, how) === undefined
+      ? []
+      : [{ words: t(text), onChoose: () => model.filter(name ?? 'q', value, how) }];
+  const actions = [
+    ...way(name === undefined ? 'eventsWords' : 'eventsOnly', 'only'),
+    ...(hasOthers ? way('eventsAlso', 'also') : []),
+    ...(name === undefined ? [] : way('eventsNot', 'not')),
+    { words: t('copy'), onChoose: () => void copyText(words) },
+  ];
+  return <ActionMenu name={words} class="value" align="start" button={words} actions={actions} />;
+}
