@@ -127,7 +127,10 @@ class Guard {
     const { user } = session;
     const verdict = await this.#count('tenant', `tenant ${user.id}`);
     return withHeaders(context, sessionHeaders(session), () =>
-      limited(context, verdict, () => this.#answerSession(endpoint, context, session)),
+      limited(context, verdict, () => {
+        requireMeantSession(context, session);
+        return this.#answerSession(endpoint, context, session);
+      }),
     );
   }
 
@@ -254,6 +257,18 @@ async function withHeaders(
       headers: { ...headers, ...problem.options.headers },
     });
   }
+}
+
+/**
+ * A page says whose session it means, since another tab may have put another's cookie in its place (contract:
+ * Sessions). A header that is not there means any.
+ */
+function requireMeantSession(context: RequestContext, session: Session): void {
+  const isMeant = Object.entries(sessionHeaders(session)).every(
+    ([name, id]) => (context.header(name.toLowerCase()) ?? id) === id,
+  );
+  if (!isMeant)
+    throw new Problem('unauthorized', 'The session is not the one that this request is meant for.');
 }
 
 /** Whose session it is: a page learns that the cookie has become another's (contract: Sessions). */

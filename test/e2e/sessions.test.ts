@@ -102,6 +102,24 @@ function claimsOf(token: string): { header: Record<string, unknown>; claims: Rec
 /** Of a refusal that tells nothing. */
 const refusalMembers = ['detail', 'request_id', 'status', 'title', 'type'];
 
+test('a request that is meant for another session is refused, and changes nothing', async () => {
+  const { headers } = await whoami(kept.cookie);
+  const meant = {
+    'x-session-user': String(headers['x-session-user']),
+    'x-session-organization': String(headers['x-session-organization']),
+  };
+  assert.equal((await kept.get('/api/v1/portal/events', meant)).status, 200);
+  const others = { ...meant, 'x-session-organization': '0d5b0a52-4f0e-4a39-8a52-6e0f2f8b6f10' };
+  for (const answer of [
+    await kept.get('/api/v1/portal/export', others),
+    await kept.send('POST', usersPath, { email: 'not@meant.example', name: 'N', role: 'member' }, others),
+  ]) {
+    problemOf(answer, 401);
+    assert.equal(answer.headers['x-session-user'], meant['x-session-user']);
+  }
+  assert.ok(!(await kept.get(usersPath)).text.includes('not@meant.example'));
+});
+
 test('every answer to a session names its user and organization, problems included, and no other answer does', async () => {
   const named = (answer: HttpAnswer) => [
     answer.headers['x-session-user'],

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { RateLimit } from './rate-limit.ts';
-import type { OrganizationName, Problem } from './types.ts';
+import type { OrganizationName, Problem, Whoami } from './types.ts';
 
 /** Values that are undefined or empty are left out. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
@@ -41,6 +41,16 @@ export class RequestError extends Error {
 
 /** The limit of requests of this session; the frame tells when requests wait for it. */
 export const rateLimit = new RateLimit();
+
+/** Whose session the page shows: each request says so, and the server refuses it where the cookie is another's by now. */
+let owner: Readonly<Record<string, string>> = {};
+/** True once somebody else has signed in in this browser: nothing of what is on the screen is theirs. */
+export const isAnothers = signal(false);
+
+export function setOwner(who: Whoami | undefined): void {
+  owner =
+    who === undefined ? {} : { 'X-Session-User': who.user.id, 'X-Session-Organization': who.organization.id };
+}
 
 const isEnded = signal(false);
 /** True while the page itself puts another session in the place of its own. */
@@ -104,12 +114,21 @@ export function withQuery(path: string, parameters: Parameters): string {
 /** One answer: waits for the limit, and where the session has ended, until there is another. */
 async function ask(
   path: string,
-  init: RequestInit,
+  init: RequestInit & { readonly headers?: Readonly<Record<string, string>> },
   { signal, impatient = false }: Options,
 ): Promise<Response> {
   for (;;) {
     if (!impatient) await rateLimit.turn(signal);
-    const response = await attempt(path, { ...init, ...(signal && { signal }) });
+    const response = await attempt(path, {
+      ...init,
+      headers: { ...init.headers, ...owner },
+      ...(signal && { signal }),
+    });
+    if (response.status === 401 && response.headers.has('x-session-user')) {
+      isAnothers.value = true;
+      // Nobody waits for it any more: the page begins anew.
+      await new Promise(() => {});
+    }
     const isUsedUp = rateLimit.note(response);
     if (response.ok) return response;
     if (!impatient && response.status === 429 && isUsedUp) continue;

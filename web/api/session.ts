@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { get, isBeingReplaced, RequestError, resumeSession, send } from './request.ts';
+import { get, isBeingReplaced, RequestError, resumeSession, send, setOwner } from './request.ts';
 import type { Whoami } from './types.ts';
 
 /** Who uses the page. `asking` is before the first answer. */
@@ -19,8 +19,11 @@ export interface Credentials {
 
 /** Finds out whether the browser has a session that is still good. */
 export async function loadSession(): Promise<void> {
+  setOwner(undefined);
   try {
-    session.value = { state: 'in', who: await get('/api/v1/portal/whoami', {}, { impatient: true }) };
+    const who = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });
+    setOwner(who);
+    session.value = { state: 'in', who };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     session.value = error.status === 401 ? { state: 'out' } : { state: 'failed', error };

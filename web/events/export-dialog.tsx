@@ -151,8 +151,9 @@ function DownloadLink({ list, format }: Pick<FormProps, 'list' | 'format'>) {
   return (
     <a
       class="button primary"
-      href={withQuery(exportPath, { ...list.parameters, format })}
-      download={fileName(format)}
+      href={withQuery(exportPath, { ...list.parameters, format, orgId: organizationOf()?.id })}
+      // The server gives the name. A link cannot say whose session it means, but an export of another organization is empty.
+      download=""
       // Without TLS nothing else tells the service that its own page asks.
       referrerpolicy="same-origin"
     >
@@ -208,7 +209,10 @@ function Trouble({ state }: { readonly state: ExportState & { readonly step: 'fa
 
 /** `audit-acme-20240506T070809Z.csv`, as the server calls it. */
 function fileName(format: ExportFormat): string {
-  const slug = session.value.state === 'in' ? session.value.who.organization.slug : '';
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  return `audit-${slug}-${time}.${format}`;
+  return `audit-${organizationOf()?.slug}-${time}.${format}`;
+}
+
+function organizationOf() {
+  return session.value.state === 'in' ? session.value.who.organization : undefined;
 }

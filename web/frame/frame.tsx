@@ -1,12 +1,14 @@
 import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { isSessionOver } from '../api/request.ts';
+import { useEffect } from 'preact/hooks';
+import { getText, isAnothers, isSessionOver } from '../api/request.ts';
 import { loadSession, session } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Failure } from '../ui/failure.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
+import { useResource } from '../ui/use-resource.ts';
 import { type View, views } from '../views.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
@@ -75,6 +77,14 @@ function SignedIn({ who }: { readonly who: Whoami }) {
       </main>
       <LimitNotice />
       <KeyboardHelp />
+      {isAnothers.value && (
+        <Dialog title={t('frameAnother')}>
+          <p>{t('frameAnotherHint', { name: who.user.name, organization: who.organization.name })}</p>
+          <div class="actions">
+            <ReloadButton />
+          </div>
+        </Dialog>
+      )}
       {isSessionOver.value && (
         <Dialog title={t('signInAgain')}>
           <p class="muted">{t('signInOver')}</p>
@@ -93,15 +103,42 @@ function skipToContent(event: Event): void {
   document.getElementById('content')?.focus();
 }
 
-/** A view whose code comes with its first use. */
+/**
+ * A view whose code comes with its first use. Code that could not be loaded once is not asked for again by the browser
+ * before the page is loaded anew; where the server answers, that is what helps, be it a newer page by now.
+ */
 function LoadedView({ view }: { readonly view: View }) {
-  const [Content, setContent] = useState<ComponentType>();
-  const [error, setError] = useState<Error>();
-  const load = () => {
-    setError(undefined);
-    view.load().then((module) => setContent(() => module.default), setError);
-  };
-  useEffect(load, [view]);
-  if (error !== undefined) return <Failure error={error} onRetry={load} />;
-  return Content === undefined ? null : <Content />;
+  const { resource } = useResource<ComponentType | 'lost'>(
+    (signal) =>
+      view.load().then(
+        (module) => module.default,
+        async () => {
+          await getText('/healthz', {}, { signal });
+          return 'lost' as const;
+        },
+      ),
+    [view],
+  );
+  return (
+    <Loaded resource={resource}>
+      {(Content) =>
+        Content === 'lost' ? (
+          <div class="failure" role="alert">
+            <p>{t('frameLost')}</p>
+            <ReloadButton />
+          </div>
+        ) : (
+          <Content />
+        )
+      }
+    </Loaded>
+  );
+}
+
+function ReloadButton() {
+  return (
+    <button type="button" class="button primary" onClick={() => location.reload()}>
+      {t('frameAnew')}
+    </button>
+  );
 }

@@ -152,6 +152,16 @@ const texts = {
   keysZoom: ['chooses several bars, zooms in', 'wählt mehrere Balken, vergrößert'],
   keysHelp: ['shows this list', 'zeigt diese Liste'],
 
+  frameAnother: ['Somebody else has signed in', 'Jemand anderes ist angemeldet'],
+  frameAnotherHint: [
+    'This page shows what {name} may see in {organization}. In this browser another session has begun since, so nothing more was asked for or changed here.',
+    'Diese Seite zeigt, was {name} in {organization} sehen darf. In diesem Browser hat seither eine andere Sitzung begonnen; hier wurde nichts mehr abgefragt oder geändert.',
+  ],
+  frameLost: [
+    'This view could not be loaded. There may be a newer version of the page.',
+    'Diese Ansicht ließ sich nicht laden. Vielleicht gibt es eine neuere Fassung der Seite.',
+  ],
+  frameAnew: ['Load the page anew', 'Seite neu laden'],
   frameLimit: [
     '{limit} requests in the window are used up: going on in {seconds} s.',
     '{limit} Anfragen im Zeitfenster sind verbraucht: weiter in {seconds} s.',
