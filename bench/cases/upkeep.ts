@@ -116,11 +116,11 @@ class Upkeep {
     const { service, engine, database } = this.#lab;
     const { slug, id, dataset } = this.#aged;
     const left = `SELECT count() FROM ${database}.events WHERE org = '${id}' AND time < now() - INTERVAL 40 DAY`;
-    await service.cli(['org', 'set', slug, '--retention', 'off']);
+    await service.cli(['org', 'set', '--org', slug, '--retention', 'off']);
     await this.#timed('until old events were taken again', () => this.#heard());
     await this.#sendAged();
     await this.#timed(`retention of ${dataset.events} events`, async () => {
-      const set = ['org', 'set', slug, '--retention', '30d'];
+      const set = ['org', 'set', '--org', slug, '--retention', '30d'];
       await service.cli([...set, '--confirm', String(await engine.number(left))]);
       const until = performance.now() + removedMsMax;
       while ((await engine.number(left)) > 0) {

@@ -21,7 +21,7 @@ import { demoBodies, demoClues, demoEnd, type DemoRequest } from '../demo/events
 import { globex } from '../demo/globex.ts';
 import { demoStaff } from '../demo/people.ts';
 import type { Profile } from '../demo/profile.ts';
-import { print } from './output.ts';
+import { counted, print } from './output.ts';
 
 interface DemoOptions {
   readonly dataDir?: string;
@@ -111,7 +111,7 @@ async function recordCompany({ service, tell }: Filling, request: DemoRequest): 
       accepted += answer.accepted;
       if (performance.now() - told < limits.demoTellMs) continue;
       told = performance.now();
-      tell(`${accepted} of ${request.count} events of ${slug}`);
+      tell(`${accepted} of ${counted(request.count, 'event')} of ${slug}`);
     }
   }
 
@@ -159,7 +159,7 @@ async function fill(filling: Filling, count: number): Promise<Filled> {
     const part = profile === companies.at(-1)?.profile ? left : Math.round(count * share);
     left -= part;
     const story = earlier ?? { count: part, endMicros: systemClock() };
-    if (earlier === undefined) tell(`recording ${part} events of ${organization}`);
+    if (earlier === undefined) tell(`recording ${counted(part, 'event')} of ${organization}`);
     if (earlier === undefined) events += await recordCompany(filling, { profile, seed, ids, ...story });
     organizations.push({ organization, key, logins, clues: demoClues({ profile, ...story }) });
   }
@@ -196,7 +196,7 @@ function instructions(url: string, { organizations, events }: Filled): string {
     ...clues,
   ];
   return [
-    `The audit log is at ${url} with ${events} new demo events.`,
+    `The audit log is at ${url} with ${counted(events, 'new demo event')}.`,
     ...organizations.map(accessText),
     `Try  curl -s -H 'X-API-Key: ${organizations[0]?.key ?? ''}' '${url}/api/v1/audit?limit=5'`,
     ...(clues.length > 0 ? [search.join('\n')] : []),

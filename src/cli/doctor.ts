@@ -40,7 +40,7 @@ import {
   checkSyncedWrites,
 } from './doctor/place.ts';
 import { checkSignOn } from './doctor/sign-on.ts';
-import { print } from './output.ts';
+import { counted, print } from './output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
 
 interface DoctorOptions {
@@ -242,7 +242,13 @@ async function record(
   await recordAfter(session, told, 'audit events');
   const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
-  print(deps, options, 'CliLoss', value, `${events} events ${what}; told to ${told.length} organizations`);
+  print(
+    deps,
+    options,
+    'CliLoss',
+    value,
+    `${counted(events, 'event')} ${what}; told to ${counted(told.length, 'organization')}`,
+  );
 }
 
 function shareView({ organizationId, events }: PartShare): { id: string; events: number } {

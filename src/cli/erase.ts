@@ -31,7 +31,7 @@ import { type EraseScope, eventsOf, Planner, scopeOf } from './erase/events-of.t
 import { type PersonOptions, personOf } from './erase/person.ts';
 import { limits } from './limits.ts';
 import { integer, oneOf, option } from './option.ts';
-import { type JsonOption, print, timeText } from './output.ts';
+import { counted, type JsonOption, print, timeText } from './output.ts';
 import {
   eventsOf as eventsOfChanges,
   operator,
@@ -253,13 +253,13 @@ function textOf(run: Erasing, events: number, erasure?: StoredErasure): string {
   const lines =
     erasure === undefined
       ? [
-          `${events} stored events of ${organization.slug} would be changed; ${person.pseudonym} would stand for the person`,
+          `${counted(events, 'stored event')} of ${organization.slug} would be changed; ${person.pseudonym} would stand for the person`,
           `to do it: the same with --confirm ${events}`,
         ]
       : [
           erasure.finishedMicros === undefined
-            ? `begun: a server changes ${events} events when it runs; ${person.pseudonym} stands for the person then`
-            : `done: ${events} events are changed; ${person.pseudonym} stands for the person`,
+            ? `begun: a server changes ${counted(events, 'event')} when it runs; ${person.pseudonym} stands for the person then`
+            : `done: changed ${counted(events, 'event')}; ${person.pseudonym} stands for the person`,
         ];
   if (account !== undefined) lines.push(accountText(run, account, erasure));
   return lines.join('\n');

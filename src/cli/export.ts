@@ -124,7 +124,7 @@ async function toFile(run: ExportRun, options: ExportOptions, file: string): Pro
   try {
     const { plan: found, rowsDone: resumed } = partial;
     await recordExport(run, found.rows, resumed);
-    if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${found.rows} events.\n`);
+    if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${counted(found.rows, 'event')}.\n`);
     await withPlans(async (attempt) => {
       if (attempt > 1) await partial.restart(await plan());
       await writeSlices(run, partial);
@@ -132,7 +132,7 @@ async function toFile(run: ExportRun, options: ExportOptions, file: string): Pro
     const result = await partial.finish((done) => manifestOf(run, file, subject.compression, done));
     const { rows, bytes, sha256 } = result;
     if (options.json === true) printJson(deps, 'CliExport', { file, rows, bytes, sha256 });
-    else deps.io.error(`${rows} events in ${file}, ${bytes} bytes, SHA-256 ${sha256}\n`);
+    else deps.io.error(`${counted(rows, 'event')} in ${file}, ${bytes} bytes, SHA-256 ${sha256}\n`);
   } finally {
     await partial.close();
   }
@@ -298,7 +298,7 @@ async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void>
     if (options.json === true) printJson(deps, 'CliExport', result);
     else
       deps.io.error(
-        `${result.rows} events in ${result.file}, ${result.bytes} bytes, SHA-256 ${result.sha256}\n`,
+        `${counted(result.rows, 'event')} in ${result.file}, ${result.bytes} bytes, SHA-256 ${result.sha256}\n`,
       );
   });
 }

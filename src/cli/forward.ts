@@ -57,7 +57,6 @@ const optionTable: readonly OptionRow[] = [
   ['--header-file <file>', 'such headers, one a line'],
   ['--gzip', 'compress what is sent to an HTTP destination or a bucket'],
   ['--label <name=value>', 'of the stream in Loki, of the resource in OTLP, repeatable', collect],
-  ['--ca-file <file>', "certificates to trust with syslog+tls in place of the system's"],
   ...s3Rows,
   ['--rejected-to <file>', 'for events that the destination refuses; without it they end the run'],
   ['--checkpoint <file>', 'where to remember how far it has come'],

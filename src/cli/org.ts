@@ -44,7 +44,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { integer, option } from './option.ts';
-import { table, timeText } from './output.ts';
+import { counted, table, timeText } from './output.ts';
 import { eventsOf, operator, recordAfter, type Session } from './session.ts';
 
 const retentionHelp =
@@ -57,25 +57,12 @@ interface Options extends Omit<OrganizationSettings, 'confirmed'> {
   readonly confirm?: number;
   readonly dryRun?: true;
   readonly reason?: string;
-  readonly org?: string;
-  readonly slug?: string;
+  readonly org: string;
   readonly passwords?: string;
   readonly force?: boolean;
 }
 
-/** A command about one organization, whichever way it is named. */
-function aboutOrganization(command: Command, what: string): Command {
-  return command
-    .argument('[organization]', what)
-    .option('--org <slug>', 'the same as the argument')
-    .option('--slug <slug>', 'the same as the argument');
-}
-
-function referenceOf(argument: string | undefined, { org, slug }: Options): string {
-  const reference = argument ?? org ?? slug;
-  if (reference === undefined) throw new Problem('malformed', 'name the organization by its slug or id');
-  return reference;
-}
+const orgHelp = 'slug or id of the organization';
 
 function view(organization: Organization, policy: RetentionPolicy | undefined) {
   const { id, slug, name, receipts } = organization;
@@ -105,22 +92,21 @@ export function registerOrg(program: Command, deps: CliDeps): void {
 }
 
 function registerCreate(org: Command, deps: CliDeps): void {
-  const create = aboutOrganization(org.command('create'), 'short name: a-z, 0-9 and -, at most 63')
+  const create = org
+    .command('create')
     .description('make an organization')
+    .requiredOption('--slug, --org <slug>', 'short name: a-z, 0-9 and -, at most 63')
     .requiredOption('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <policy>', `${receiptsHelp} (default: own)`);
-  controlCommand(deps, create, (options: Options & { readonly name: string }, argument) => {
-    const reference = referenceOf(argument, options);
-    return async (storage) => {
-      const organization = await createOrganization(storage, { ...options, slug: reference });
-      const { id, slug, name } = organization;
-      return {
-        schema: 'CliNewOrganization',
-        value: { id, slug, name },
-        text: `Organization ${slug} created, id ${id}`,
-        changes: [changeOfOrganization(organization, 'organizationCreated')],
-      };
+  controlCommand(deps, create, (options: Options & { readonly name: string }) => async (storage) => {
+    const organization = await createOrganization(storage, { ...options, slug: options.org });
+    const { id, slug, name } = organization;
+    return {
+      schema: 'CliNewOrganization',
+      value: { id, slug, name },
+      text: `Organization ${slug} created, id ${id}`,
+      changes: [changeOfOrganization(organization, 'organizationCreated')],
     };
   });
 }
@@ -144,8 +130,10 @@ function registerList(org: Command, deps: CliDeps): void {
 }
 
 function registerSet(org: Command, deps: CliDeps): void {
-  const set = aboutOrganization(org.command('set'), 'slug or id')
+  const set = org
+    .command('set')
     .description('change an organization')
+    .requiredOption('--org <slug>', orgHelp)
     .option('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <policy>', receiptsHelp)
@@ -153,9 +141,8 @@ function registerSet(org: Command, deps: CliDeps): void {
     .option('--force', 'passwords off, though no administrator has signed in by the provider yet')
     .option('--dry-run', 'tell how many stored events a retention would remove, and change nothing')
     .addOption(option('--confirm <count>', confirmHelp, integer(0, 999_999_999)));
-  controlCommand(deps, set, (options: Options, argument) => {
-    const { name, retention, receipts, passwords, confirm } = options;
-    const reference = referenceOf(argument, options);
+  controlCommand(deps, set, (options: Options) => {
+    const { org: reference, name, retention, receipts, passwords, confirm } = options;
     if ([name, retention, receipts, passwords].every((one) => one === undefined))
       throw new Problem('malformed', 'nothing to set: give --name, --retention, --receipts or --passwords');
     const settings = { name, retention, receipts, confirmed: confirm };
@@ -190,7 +177,7 @@ async function latestClock({ config }: Session): Promise<Clock> {
 async function dryRun(
   session: Session,
   reference: string,
-  { retention }: Options,
+  { retention }: Pick<Options, 'retention'>,
   defaultDays: number | undefined,
 ) {
   const { storage } = session;
@@ -202,7 +189,7 @@ async function dryRun(
   return {
     schema: 'CliOrganization' as const,
     value: { ...view(organization, policy), would_remove: events },
-    text: `${events} stored events of ${organization.slug} would be removed${held}`,
+    text: `${counted(events, 'stored event')} of ${organization.slug} would be removed${held}`,
   };
 }
 
@@ -212,11 +199,13 @@ function requireReason({ reason }: Options): string {
 }
 
 function registerHold(org: Command, deps: CliDeps): void {
-  const hold = aboutOrganization(org.command('hold'), 'slug or id')
+  const hold = org
+    .command('hold')
     .description('remove nothing of an organization from now on, whatever its retention (legal hold)')
-    .option('--reason <text>', 'why; recorded');
-  controlCommand(deps, hold, (options: Options, argument) => {
-    const reference = referenceOf(argument, options);
+    .requiredOption('--org <slug>', orgHelp)
+    .requiredOption('--reason <text>', 'why; recorded');
+  controlCommand(deps, hold, (options: Options) => {
+    const { org: reference } = options;
     const reason = requireReason(options);
     return async (storage, session) => {
       const organization = await findOrganization(storage, reference);
@@ -252,16 +241,18 @@ function removalOf({ storage }: Session): EventRemoval {
 }
 
 function registerRelease(org: Command, deps: CliDeps): void {
-  const release = aboutOrganization(org.command('release'), 'slug or id')
-    .description('end a legal hold: what the retention ends is removed')
-    .option('--reason <text>', 'why; recorded')
+  const release = org
+    .command('release')
+    .description('end a legal hold: what the retention ends is removed, as many events as --confirm says')
+    .requiredOption('--org <slug>', orgHelp)
+    .option('--reason <text>', 'why; recorded (required, unless --dry-run)')
     .option('--dry-run', 'tell how many stored events this would remove, and change nothing')
     .addOption(option('--confirm <count>', confirmHelp, integer(0, 999_999_999)));
-  controlCommand(deps, release, (options: Options, argument) => {
-    const reference = referenceOf(argument, options);
+  controlCommand(deps, release, (options: Options) => {
+    const { org: reference } = options;
     const reason = options.dryRun ? '' : requireReason(options);
     return async (storage, session) => {
-      if (options.dryRun) return dryRun(session, reference, { dryRun: true }, undefined);
+      if (options.dryRun) return dryRun(session, reference, {}, undefined);
       const organization = await findOrganization(storage, reference);
       const asked = { reason, confirmed: options.confirm };
       const { now, removes } = await releaseHold(storage, organization.id, asked, await latestClock(session));
@@ -291,20 +282,22 @@ function deletionView({ id, slug, name, events, users, apiKeys, checkpoint, ...t
 }
 
 function registerDelete(org: Command, deps: CliDeps): void {
-  const command = aboutOrganization(org.command('delete'), 'slug or id')
+  const command = org
+    .command('delete')
     .description('remove an organization: its events, users, keys and tree')
+    .requiredOption('--org <slug>', orgHelp)
     .option('--dry-run', 'tell what there is of it, and change nothing')
     .addOption(
       option('--confirm <count>', 'the number of its events, as --dry-run tells', integer(0, 999_999_999)),
     );
-  controlCommand(deps, command, (options: Options, argument) => {
-    const reference = referenceOf(argument, options);
+  controlCommand(deps, command, (options: Options) => {
+    const { org: reference } = options;
     if (options.dryRun === undefined && options.confirm === undefined)
       throw new Problem('malformed', 'give --dry-run, and then --confirm with the number that it tells');
     return async (storage, session) => {
       const preview = await previewDeletion(storage, reference, operator());
       const { deletion } = preview;
-      const what = `${deletion.events} events, ${deletion.users} users and ${deletion.apiKeys} API keys`;
+      const what = `${counted(deletion.events, 'event')}, ${counted(deletion.users, 'user')} and ${counted(deletion.apiKeys, 'API key')}`;
       if (options.dryRun)
         return {
           schema: 'CliDeletion',

@@ -17,7 +17,7 @@ export function variablesText(): string {
       : line.slice(0, indent.length) +
         (line.slice(indent.length).match(column) ?? []).map((part) => part.trimEnd()).join(`\n${indent}`),
   );
-  return `\n${wrapped.join('\n')}`;
+  return `${wrapped.join('\n')}\n`;
 }
 
 /** East Asian scripts and emoji take two columns in a terminal. */

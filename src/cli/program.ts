@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import { fileErrorWords } from '../base/errors/system-error.ts';
 import { ConfigError } from '../config/config.ts';
@@ -50,7 +50,8 @@ function createProgram(deps: CliDeps): Command {
       deps.io.out(`${version()}\n`);
       throw new CommanderError(exitCodes.done, 'auditlog.version', 'the version was printed');
     })
-    .addHelpText('after', variablesText);
+    .configureHelp({ optionDescription: described })
+    .addHelpText('after', '\nVariables of the environment: auditlog help environment');
   registerServe(program, deps);
   registerStatus(program, deps);
   registerStop(program, deps);
@@ -72,7 +73,21 @@ function createProgram(deps: CliDeps): Command {
   registerWriters(program, deps);
   registerVersion(program, deps);
   registerCompletion(program, deps);
+  registerEnvironment(program);
   return program;
+}
+
+/** Wrong usage without it, so the help says so. */
+function described(this: Help, option: Option): string {
+  const text = Help.prototype.optionDescription.call(this, option);
+  return option.mandatory && option.defaultValue === undefined ? `${text} (required)` : text;
+}
+
+/** `help environment`: what serves and demos go by; longer than all else, so other help only names it. */
+function registerEnvironment(program: Command): void {
+  const command = program.command('environment', { hidden: true });
+  command.helpInformation = variablesText;
+  command.action(() => command.outputHelp());
 }
 
 /** The words for an error, without a stack, and the exit code. */

@@ -3,7 +3,6 @@ import { createLogger } from '../base/observability/log.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
 import { type CliDeps, ProcessEnded } from './context.ts';
-import { variablesText } from './output.ts';
 
 interface ServeOptions {
   readonly host?: string;
@@ -55,6 +54,6 @@ export function registerServe(program: Command, deps: CliDeps): void {
     .option('--host <address>', 'address to listen on (default: HOST)')
     .option('--port <port>', 'port to listen on, 0 for any (default: PORT)')
     .option('--data-dir <directory>', 'where everything is kept (default: DATA_DIR)')
-    .addHelpText('after', variablesText)
+    .addHelpText('after', '\nAll else is set in the environment: auditlog help environment')
     .action((options: ServeOptions) => serve(deps, options));
 }

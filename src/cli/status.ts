@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { portHolder } from '../base/network/address.ts';
 import { parseDurationMs } from '../base/time/units.ts';
 import type { Answer } from '../contract/document.ts';
-import { loadConfig } from '../config/config.ts';
+import { type Config, loadConfig } from '../config/config.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { wrong } from './option.ts';
@@ -15,15 +16,24 @@ interface StatusOptions extends JsonOption {
   readonly wait?: string | true;
 }
 
-/** The data directory that an option or the environment names. */
-export function dataDirOf(deps: CliDeps, { dataDir }: { readonly dataDir?: string }): string {
-  return loadConfig({ ...deps.environment, ...(dataDir !== undefined && { DATA_DIR: dataDir }) }).dataDir;
+/** The configuration of the server on the data directory that an option or the environment names. */
+export function configOf({ environment }: CliDeps, { dataDir }: { readonly dataDir?: string }): Config {
+  return loadConfig({ ...environment, ...(dataDir !== undefined && { DATA_DIR: dataDir }) });
+}
+
+/** Whoever waits for a server that could not start hears at once what keeps its port. */
+async function tellWait({ io }: CliDeps, { dataDir, port }: Config): Promise<void> {
+  const holder = await portHolder(port);
+  const inUse = holder === undefined ? '' : `; port ${port} is in use by ${holder}`;
+  io.error(`auditlog: waiting for a server on DATA_DIR ${dataDir}${inUse}\n`);
 }
 
 async function status(deps: CliDeps, options: StatusOptions): Promise<void> {
-  const dataDir = dataDirOf(deps, options);
+  const config = configOf(deps, options);
+  const { dataDir } = config;
   const deadline = performance.now() + waitMs(options);
   let found = await statusOf(dataDir);
+  if (!found.running && options.wait !== undefined) await tellWait(deps, config);
   while (!found.ready && performance.now() < deadline) {
     await sleep(limits.statusPollMs);
     found = await statusOf(dataDir);

@@ -5,14 +5,14 @@ import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { type JsonOption, print } from './output.ts';
 import { serverOn } from './running-server.ts';
-import { dataDirOf } from './status.ts';
+import { configOf } from './status.ts';
 
 interface StopOptions extends JsonOption {
   readonly dataDir?: string;
 }
 
 async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
-  const dataDir = dataDirOf(deps, options);
+  const { dataDir } = configOf(deps, options);
   const server = await serverOn(dataDir);
   if (server === undefined) throw new Error(`no server runs on DATA_DIR ${dataDir}`);
   const { pid, isHere } = server;

@@ -17,7 +17,7 @@ export interface TrustOptions {
 
 /** The options of the command line for these. */
 export const trustRows = [
-  ['--ca <file>', "certificates to trust at --url in place of the system's"],
+  ['--ca <file>', "certificates to trust in place of the system's"],
   ['--cert <file>', 'certificate to show there, where the service asks for one'],
   ['--cert-key <file>', 'key of that certificate'],
 ] as const;

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
-import { print } from './output.ts';
+import { counted, print } from './output.ts';
 import { fullSpeedRow } from './throttle.ts';
 import { setUp, withStorage } from './session.ts';
 import { type EngineOptions, verifyEngine } from './verify/engine.ts';
@@ -53,7 +53,9 @@ function verdictOf({ findings, confirm }: Confirmable): string {
 
 function textOf(report: Confirmable): string {
   const { origin, events, covered, findings, confirm, notes } = report;
-  const lines = [`${verdictOf(report)}: ${events} events of ${origin}, checkpoints cover ${covered}`];
+  const lines = [
+    `${verdictOf(report)}: ${counted(events, 'event')} of ${origin}, checkpoints cover ${covered}`,
+  ];
   lines.push(...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`));
   for (const { detail, digest, confirmed } of confirm)
     lines.push(

@@ -25,13 +25,13 @@ import {
   witnesses,
 } from './kinds.ts';
 
-/** One setting: how it is read, and what `--help` says of it. */
+/** One setting: how it is read, and what `help environment` says of it. */
 export interface Variable<T> {
   readonly kind: Kind<T>;
   readonly meaning: string;
   /** The text taken when the variable is unset or empty; undefined leaves the setting unset. */
   readonly fallback: string | undefined;
-  /** What `--help` shows as the default. */
+  /** What `help environment` shows as the default. */
   readonly shownDefault: string;
   /** Whether a given value may be repeated in an error line. */
   readonly shownValue: (text: string) => boolean;
@@ -281,7 +281,7 @@ export type Values = {
   [Name in VariableName]: (typeof variables)[Name] extends Variable<infer T> ? T : never;
 };
 
-/** The lines of `--help` about the environment: name, meaning, default. */
+/** The lines of `help environment`: name, meaning, default. */
 export function variablesHelp(): string {
   const lines = Object.entries<Variable<unknown>>(variables).map(
     ([name, variable]) => `  ${name.padEnd(20)} ${variable.meaning} (default: ${variable.shownDefault})`,

@@ -108,8 +108,8 @@ describe('organizations', () => {
   });
 
   test('a hold is recorded before it waits for removals that are under way', async () => {
-    await json(['org', 'create', 'waits', '--name', 'Waits']);
-    const answer = await run(['org', 'hold', 'waits', '--reason', 'a case']);
+    await json(['org', 'create', '--org', 'waits', '--name', 'Waits']);
+    const answer = await run(['org', 'hold', '--org', 'waits', '--reason', 'a case']);
     assert.deepEqual(
       [answer.code, answer.outBefore, answer.events.map(({ message }) => message.action)],
       [0, '', [5014]],
@@ -118,8 +118,8 @@ describe('organizations', () => {
   });
 
   test('set changes nothing by a wrong command, and records what it has changed before it is refused', async () => {
-    await json(['org', 'create', 'two-changes', '--name', 'Two']);
-    const set = ['org', 'set', 'two-changes', '--passwords', 'off', '--force'];
+    await json(['org', 'create', '--org', 'two-changes', '--name', 'Two']);
+    const set = ['org', 'set', '--org', 'two-changes', '--passwords', 'off', '--force'];
     const wrong = await run([...set, '--receipts', 'bogus']);
     assert.deepEqual([wrong.code, wrong.events], [2, []]);
     const [found] = await organizationTable.select(engine.storage, "slug = 'two-changes'");
@@ -131,13 +131,13 @@ describe('organizations', () => {
     ]);
     const refused = await run([...set, '--retention', '1d']);
     assert.notEqual(refused.code, 0);
-    assert.match(refused.error, /ends the time of 1 stored events/);
+    assert.match(refused.error, /ends the time of 1 stored event,/);
     assert.equal((await readSignOn(engine.storage, found?.id ?? '')).passwords, false);
     assert.equal(refused.events.length, 1);
   });
 
   test('set and list show the policy', async () => {
-    await json(['org', 'set', 'cli', '--retention', '90d', '--receipts', 'off']);
+    await json(['org', 'set', '--org', 'cli', '--retention', '90d', '--receipts', 'off']);
     const views = await list(['org', 'list']);
     const { id, created_at, ...rest } = views.find(({ slug }) => slug === 'cli') ?? {};
     const policy = { retention: '90d', kept_days: 90, hold: null };
@@ -147,15 +147,6 @@ describe('organizations', () => {
     const table = await run(['org', 'list']);
     assert.match(table.out, /^SLUG +NAME +RETENTION/);
     assert.match(table.out, /\ncli +Command Line +90d +off/);
-  });
-});
-
-describe('organizations by other names', () => {
-  test('create takes the organization by argument, --org or --slug', async () => {
-    const names = [['named-1'], ['--org', 'named-2'], ['--slug', 'named-3']];
-    for (const [n, named] of names.entries())
-      assert.equal((await json(['org', 'create', ...named, '--name', 'N']))['slug'], `named-${n + 1}`);
-    assert.equal((await run(['org', 'set', '--org', 'named-1', '--name', 'M'])).code, 0);
   });
 });
 
@@ -319,9 +310,9 @@ describe('exit codes', () => {
     [['key'], 2, /Usage/],
     [['org', 'create', '--slug', 'x'], 2, /--name/],
     [['org', 'create', '--slug', 'X Y', '--name', 'X'], 2, /slug must/],
-    [['org', 'set', 'cli'], 2, /nothing to set/],
-    [['org', 'set', '--name', 'X'], 2, /slug or id/],
-    [['org', 'set', 'nobody', '--name', 'X'], 1, /no organization/],
+    [['org', 'set', '--org', 'cli'], 2, /nothing to set/],
+    [['org', 'set', '--name', 'X'], 2, /required option '--org <slug>'/],
+    [['org', 'set', '--org', 'nobody', '--name', 'X'], 1, /no organization/],
     [['org', 'create', '--slug', 'cli', '--name', 'Again'], 1, /taken/],
     [['key', 'create', '--org', 'cli', '--scopes', 'own'], 2, /scopes must/],
     [['key', 'create', '--scopes', 'read'], 2, /either/],
@@ -398,10 +389,17 @@ describe('exit codes', () => {
     assert.ok(!answer.error.includes('topsecret'));
   });
 
-  test('0: help, which names every variable and only commands that exist', async () => {
+  test('0: help, which names only commands that exist, and marks what must be given', async () => {
     const answer = await run(['--help']);
     assert.equal(answer.code, 0);
-    for (const name of Object.keys(variables)) assert.ok(answer.out.includes(`  ${name} `), name);
+    const environment = await run(['help', 'environment']);
+    assert.equal(environment.code, 0);
+    for (const name of Object.keys(variables)) assert.ok(environment.out.includes(`  ${name} `), name);
+    for (const args of [['--help'], ['serve', '--help']])
+      assert.ok((await run(args)).out.length < 4000, 'the environment is on request');
+    const create = (await run(['org', 'create', '--help'])).out;
+    assert.match(create, /--name <name> +name to show \(required\)/);
+    assert.doesNotMatch(create, /--receipts [^-]*\(required\)/);
     const listed = [...(answer.out.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}([\w-]+)/gm)].map(
       ([, name]) => name,
     );
@@ -431,7 +429,14 @@ describe('exit codes', () => {
     ];
     assert.deepEqual(new Set(listed.slice(0, commands.length)), new Set(commands));
     const leaves = commands.slice(0, -1).map((name) => [name]);
-    for (const args of [[], ...leaves, ['user', 'create'], ['key', 'create'], ['org', 'set']]) {
+    for (const args of [
+      [],
+      ['environment'],
+      ...leaves,
+      ['user', 'create'],
+      ['key', 'create'],
+      ['org', 'set'],
+    ]) {
       const { out } = await run([...args, '--help']);
       const long = out.split('\n').filter((line) => line.length > 100);
       assert.deepEqual(long, [], `auditlog ${args.join(' ')} --help`);

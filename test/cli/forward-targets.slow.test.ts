@@ -309,7 +309,7 @@ describe('syslog', () => {
       const streams: Buffer[] = [];
       const server = createTlsServer(options, receive(streams, false));
       const to = `syslog+tls://127.0.0.1:${await listen(server)}`;
-      done(await run(to, '--ca-file', cert));
+      done(await run(to, '--ca', cert));
       check(streams);
       const stop = new AbortController();
       const refused = forward(['--url', remote.url, '--to', to], { stop: stop.signal });
@@ -350,7 +350,7 @@ describe('syslog', () => {
       const streams: Buffer[] = [];
       const server = createTlsServer(options, endEarly(streams));
       const to = `syslog+tls://127.0.0.1:${await listen(server)}`;
-      const ran = await run(to, '--ca-file', cert, '--batch', '25');
+      const ran = await run(to, '--ca', cert, '--batch', '25');
       server.close();
       done(ran);
       assert.match(ran.error, /delivered=25 batches=1 rejected=0 retries=2 /);

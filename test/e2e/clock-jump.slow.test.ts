@@ -60,7 +60,7 @@ async function readiness() {
 before(async () => {
   const server = await service.ready();
   [short, ever] = [await createTenant(server, 'short'), await createTenant(server, 'ever')];
-  const set = await server.cliHere(['org', 'set', 'short', '--retention', '30d']);
+  const set = await server.cliHere(['org', 'set', '--org', 'short', '--retention', '30d']);
   assert.equal(set.code, 0, set.stderr);
   const timestamp = new Date(Date.now() - 10 * dayMs).toISOString();
   await short.record(Array.from({ length: stored }, () => sourceEvent({ timestamp })));

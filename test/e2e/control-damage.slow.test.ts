@@ -42,7 +42,7 @@ before(async () => {
   await cli('key', 'revoke', revokedId);
   const [user] = printed(await cli('user', 'list', '--org', 'kept', '--json')) as { id: string }[];
   await cli('user', 'disable', user?.id ?? '');
-  await cli('org', 'hold', 'kept', '--reason', 'a case');
+  await cli('org', 'hold', '--org', 'kept', '--reason', 'a case');
 });
 
 const tables = ['organizations', 'users', 'api_keys', 'retention_policies'];

@@ -68,21 +68,21 @@ test('an organization is deleted with all that there is of it, unless it is held
   const { tenant, events } = await filled('leaving');
   const { id } = tenant.organization;
   const other = await filled('staying');
-  assert.equal((await org(['delete', 'leaving'])).code, 2);
-  const dry = await org(['delete', 'leaving', '--dry-run']);
+  assert.equal((await org(['delete', '--org', 'leaving'])).code, 2);
+  const dry = await org(['delete', '--org', 'leaving', '--dry-run']);
   assert.deepEqual([dry.value?.events, dry.value?.api_keys, dry.value?.finished_at], [events, 1, null]);
-  assert.equal((await org(['delete', 'leaving', '--confirm', String(events + 1)])).code, 1);
+  assert.equal((await org(['delete', '--org', 'leaving', '--confirm', String(events + 1)])).code, 1);
 
-  assert.equal((await org(['hold', 'leaving', '--reason', 'a case'])).code, 0);
-  const held = await org(['delete', 'leaving', '--confirm', String(events)]);
+  assert.equal((await org(['hold', '--org', 'leaving', '--reason', 'a case'])).code, 0);
+  const held = await org(['delete', '--org', 'leaving', '--confirm', String(events)]);
   assert.deepEqual([held.code, /the organization is held/.test(held.stderr)], [1, true]);
-  assert.equal((await org(['release', 'leaving', '--reason', 'over'])).code, 0);
+  assert.equal((await org(['release', '--org', 'leaving', '--reason', 'over'])).code, 0);
 
-  const now = (await org(['delete', 'leaving', '--dry-run'])).value?.events ?? 0;
+  const now = (await org(['delete', '--org', 'leaving', '--dry-run'])).value?.events ?? 0;
   const cursor = async () =>
     call(`${tenant.server.url}/api/v1/audit/feed?wait=1`, { headers: { 'x-api-key': tenant.key } });
   assert.equal((await cursor()).status, 200);
-  const done = await org(['delete', 'leaving', '--confirm', String(now)]);
+  const done = await org(['delete', '--org', 'leaving', '--confirm', String(now)]);
   assert.equal(done.code, 0, done.stderr);
   assert.match(done.value?.checkpoint ?? '', new RegExp(`^service/${id}\n`));
   await eventually('the key to be refused', async () => ((await cursor()).status === 401 ? true : undefined));
@@ -101,7 +101,10 @@ test('an organization is deleted with all that there is of it, unless it is held
   // The others are as they were, and the name is free.
   assert.equal((await other.tenant.page()).meta.total, other.events);
   assert.equal((await service.server.cliHere(['verify', '--org', 'staying', '--json'])).code, 0);
-  assert.equal((await service.server.cliHere(['org', 'create', 'leaving', '--name', 'New'])).code, 0);
+  assert.equal(
+    (await service.server.cliHere(['org', 'create', '--org', 'leaving', '--name', 'New'])).code,
+    0,
+  );
 });
 
 test('a deletion that was killed is gone on with by the next server, and finds what comes late', async () => {

@@ -136,9 +136,9 @@ test('a person is taken out of every stored form, and verify tells that from any
   const wrong = await run(['--org', slug, ...known, '--confirm', String(count + 1)]);
   assert.match(wrong.stderr, new RegExp(`in ${count} stored events, and ${count + 1} were confirmed`));
   const hold = (...args: string[]) => service.server.cliHere(['org', ...args]);
-  assert.equal((await hold('hold', slug, '--reason', 'a case')).code, 0);
+  assert.equal((await hold('hold', '--org', slug, '--reason', 'a case')).code, 0);
   assert.match((await run(['--org', slug, ...known])).stderr, /the organization is held/);
-  assert.equal((await hold('release', slug, '--reason', 'over')).code, 0);
+  assert.equal((await hold('release', '--org', slug, '--reason', 'over')).code, 0);
   assert.deepEqual((await stored(tenant)).slice(0, before.length), before, 'nothing was changed');
 
   const done = await run(['--org', slug, ...known, '--confirm', String(count), '--account', 'erase']);
@@ -276,7 +276,16 @@ test('who changed a retention, and who erased somebody, can be erased: what went
   await eventually('the events', async () => ((await tenant.page()).data.length >= 3 ? true : undefined));
   const before = await total();
   await healthy(slug);
-  const set = await service.server.cliHere(['org', 'set', slug, '--retention', '30d', '--confirm', '3']);
+  const set = await service.server.cliHere([
+    'org',
+    'set',
+    '--org',
+    slug,
+    '--retention',
+    '30d',
+    '--confirm',
+    '3',
+  ]);
   assert.equal(set.code, 0, set.stderr);
   await eventually('that they are gone', async () =>
     (await stored(tenant)).some(({ source }) => source.includes(timestamp.slice(0, 10))) ? undefined : true,

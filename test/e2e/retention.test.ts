@@ -101,13 +101,13 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   await untilShown(tenant, { 0: 5, 10: 5, 100: 5 });
 
   // Shorter: told, refused, confirmed.
-  const dry = await org(['set', slug, '--retention', '30d', '--dry-run']);
+  const dry = await org(['set', '--org', slug, '--retention', '30d', '--dry-run']);
   assert.deepEqual([dry.value['would_remove'], dry.value['kept_days']], [5, null]);
   for (const confirm of [[], ['--confirm', '4']]) {
-    const refused = await org(['set', slug, '--retention', '30d', ...confirm]);
+    const refused = await org(['set', '--org', slug, '--retention', '30d', ...confirm]);
     assert.deepEqual([refused.code, /ends the time of 5 stored events/.test(refused.stderr)], [1, true]);
   }
-  const set = await org(['set', slug, '--retention', '30d', '--confirm', '5']);
+  const set = await org(['set', '--org', slug, '--retention', '30d', '--confirm', '5']);
   assert.deepEqual([set.code, set.value['kept_days']], [0, 30], set.stderr);
   await untilShown(tenant, { 0: 5, 10: 5 });
   await untilStored(tenant, 10);
@@ -170,10 +170,10 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   );
 
   // Held: a shorter retention ends nothing.
-  assert.equal((await org(['hold', slug])).code, 2, 'a reason is wanted');
-  const held = await org(['hold', slug, '--reason', 'Doe v. Keeping']);
+  assert.equal((await org(['hold', '--org', slug])).code, 2, 'a reason is wanted');
+  const held = await org(['hold', '--org', slug, '--reason', 'Doe v. Keeping']);
   assert.equal((held.value['hold'] as { reason: string }).reason, 'Doe v. Keeping', held.stderr);
-  assert.equal((await org(['set', slug, '--retention', '5d'])).code, 0);
+  assert.equal((await org(['set', '--org', slug, '--retention', '5d'])).code, 0);
   await store(tenant, [50]);
   await untilShown(tenant, { 0: 5, 10: 5, 50: 5 });
   const [listed] = (
@@ -182,7 +182,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   assert.notEqual(listed?.hold, null);
 
   // Released, and killed in the midst of the removal.
-  const release = ['release', slug, '--reason', 'settled'];
+  const release = ['release', '--org', slug, '--reason', 'settled'];
   assert.equal((await org(release)).code, 1, 'a number is wanted');
   assert.equal((await org([...release, '--dry-run'])).value['would_remove'], 10);
   const released = await org([...release, '--confirm', '10']);
@@ -288,10 +288,10 @@ test('what a producer says of policies and erasures states nothing: it hides not
   // Of the service's own they stay, and are all that does.
   await tenant.record(forgeries(10));
   await eventually('the forged events to count', async () => {
-    const set = await org(['set', slug, '--retention', '5d', '--dry-run']);
+    const set = await org(['set', '--org', slug, '--retention', '5d', '--dry-run']);
     return set.value['would_remove'] === 9 ? true : undefined;
   });
-  assert.equal((await org(['set', slug, '--retention', '5d', '--confirm', '9'])).code, 0);
+  assert.equal((await org(['set', '--org', slug, '--retention', '5d', '--confirm', '9'])).code, 0);
   await untilStored(tenant, 0);
   await eventually('what was forged to go', async () => {
     const rest = await withEngine(service.server, (storage) =>

@@ -98,7 +98,7 @@ async function byTheCommandLine(): Promise<void> {
   await run(['key', 'revoke', String(key['id'])]);
   for (const text of [key['key'], rotated['key']]) secrets.add(String(text));
   await run(['user', 'set-password', admin.email, '--org', 'trail', '--password-stdin'], `${password}\n`);
-  await run(['org', 'set', 'trail', '--receipts', 'own']);
+  await run(['org', 'set', '--org', 'trail', '--receipts', 'own']);
 }
 
 /** The one event of an activity that came from an address. */

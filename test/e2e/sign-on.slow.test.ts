@@ -252,7 +252,7 @@ test('organizations without a provider, and unknown ones, look the same', async 
 describe('passwords off', () => {
   const org = 'sign-on-strict';
   const email = 'dot@strict.example';
-  const set = (...args: string[]) => server.cliHere(['org', 'set', org, ...args, '--json']);
+  const set = (...args: string[]) => server.cliHere(['org', 'set', '--org', org, ...args, '--json']);
   let strict: OidcProvider;
   before(async () => {
     await createOrganization(server, org);

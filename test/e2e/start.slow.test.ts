@@ -220,13 +220,20 @@ describe('beside a server that runs', () => {
       const directory = await runCli(['serve'], { dataDir: server.dataDir });
       assert.equal(directory.code, 1, directory.stderr);
       assert.match(directory.stderr, /another process uses/i);
-      const port = await runCli(['serve'], { dataDir: elsewhere, env: { PORT: String(server.port) } });
+      const onItsPort = { dataDir: elsewhere, env: { PORT: String(server.port) } };
+      const port = await runCli(['serve'], onItsPort);
       assert.equal(port.code, 1, port.stderr);
       assert.match(
         port.stderr,
         new RegExp(
           `port ${server.port}: the port is in use by process ${server.pid} \\(an auditlog server\\)`,
         ),
+      );
+      const waited = await runCli(['status', '--wait', '1ms'], onItsPort);
+      assert.equal(waited.code, 1);
+      assert.match(
+        waited.stderr,
+        new RegExp(`waiting for a server .*port ${server.port} is in use by process`),
       );
       assert.equal(existsSync(join(elsewhere, 'engine')), false, 'the engine was started first');
       // The first one has not been harmed.

@@ -83,9 +83,9 @@ async function keepsLess(server: TestServer, tenant: Tenant, other: Tenant): Pro
   assert.match(erased.stdout, /"state": ?"finished"/, erased.stderr);
   const { meta } = await tenant.page({ actor: `${counted.pseudonym}@erased.invalid` });
   assert.equal(meta.total, 400);
-  const told = await org('set', slug, '--retention', '30d', '--dry-run');
+  const told = await org('set', '--org', slug, '--retention', '30d', '--dry-run');
   assert.equal((JSON.parse(told.stdout) as { would_remove: number }).would_remove, 1200, told.stderr);
-  assert.equal((await org('set', slug, '--retention', '30d', '--confirm', '1200')).code, 0);
+  assert.equal((await org('set', '--org', slug, '--retention', '30d', '--confirm', '1200')).code, 0);
   await eventually('nobody to be shown the events', async () => {
     const { meta } = await tenant.page({ endTime: '2024-12-31T00:00:00Z' });
     return meta.total === 0 ? true : undefined;
@@ -94,16 +94,16 @@ async function keepsLess(server: TestServer, tenant: Tenant, other: Tenant): Pro
     const metrics = (await call(`${server.url}/metrics`)).text;
     return /^auditlog_retention_removed_events_total 1200$/m.test(metrics) ? true : undefined;
   });
-  const held = await org('hold', slug, '--reason', 'a case');
+  const held = await org('hold', '--org', slug, '--reason', 'a case');
   assert.equal(held.code, 0, held.stderr);
   const verified = await server.cliHere(['verify', '--org', slug]);
   assert.deepEqual(
     [verified.code, /1200 events are gone by the retention of 30 days/.test(verified.stdout)],
     [3, true],
   );
-  const dry = await org('delete', other.organization.slug, '--dry-run');
+  const dry = await org('delete', '--org', other.organization.slug, '--dry-run');
   const { events } = JSON.parse(dry.stdout) as { events: number };
-  const deleted = await org('delete', other.organization.slug, '--confirm', String(events));
+  const deleted = await org('delete', '--org', other.organization.slug, '--confirm', String(events));
   assert.equal(deleted.code, 0, deleted.stderr);
   await eventually('the key to be refused', async () =>
     (await other.get()).status === 401 ? true : undefined,

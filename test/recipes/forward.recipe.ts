@@ -42,7 +42,7 @@ test('forward to syslog-ng over TLS: each event once, in order, none cut', { ski
     await service.tenant.caughtUp();
     const keyFile = join(folder, 'api-key');
     await writeFile(keyFile, service.tenant.key, { mode: 0o600 });
-    const to = ['--to', `syslog+tls://127.0.0.1:${input}`, '--ca-file', authority.certFile];
+    const to = ['--to', `syslog+tls://127.0.0.1:${input}`, '--ca', authority.certFile];
     const from = [
       '--url',
       service.server.url,

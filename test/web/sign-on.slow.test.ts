@@ -39,7 +39,10 @@ const setSignOn = (args: readonly string[], { org = slug, stdin = '' } = {}) =>
   );
 
 const setPasswords = (choice: 'on' | 'off') =>
-  run(['org', 'set', slug, '--passwords', choice], ({ passwords }) => passwords === (choice === 'on'));
+  run(
+    ['org', 'set', '--org', slug, '--passwords', choice],
+    ({ passwords }) => passwords === (choice === 'on'),
+  );
 
 describe('the page of somebody who signs in by a provider', { skip: withoutBrowser() }, () => {
   before(async () => {

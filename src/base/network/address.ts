@@ -59,7 +59,7 @@ const listening = '0A';
  * Undefined where the system does not tell: another user's, in another container, or elsewhere than on Linux. Arguments of
  * other programs are not shown: they may be secret.
  */
-async function portHolder(port: number): Promise<string | undefined> {
+export async function portHolder(port: number): Promise<string | undefined> {
   try {
     const inodes = new Set([...(await socketsOn(port, 'tcp')), ...(await socketsOn(port, 'tcp6'))]);
     if (inodes.size === 0) return undefined;

@@ -7,6 +7,7 @@ import { activeParts, checkPart, quarantinedParts } from '../../storage/parts.ts
 import type { Storage } from '../../storage/storage.ts';
 import { compareWithTable, listAcknowledgedLosses } from '../../storage/stored-counts.ts';
 import type { CliIo } from '../context.ts';
+import { counted } from '../output.ts';
 import { createProgress } from '../progress.ts';
 import { type Check, check, type Finding } from './check.ts';
 
@@ -99,5 +100,5 @@ export async function checkParts(storage: Storage, io: CliIo): Promise<Check> {
   } finally {
     progress.end();
   }
-  return check('parts_readable', findings, [`${parts.length} parts`]);
+  return check('parts_readable', findings, [counted(parts.length, 'part')]);
 }

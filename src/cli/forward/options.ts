@@ -20,7 +20,6 @@ export interface ForwardOptions extends TrustOptions, S3Options {
   readonly headerFile?: string;
   readonly gzip?: true;
   readonly label?: readonly string[];
-  readonly caFile?: string;
   readonly rejectedTo?: string;
   readonly checkpoint?: string;
   readonly mode: ForwardMode;
@@ -119,7 +118,6 @@ export function checkCombination(options: ForwardOptions): void {
       isHttp && (format === 'loki' || format === 'otlp'),
       '--format loki or otlp to an http(s) destination',
     ],
-    ['--ca-file', options.caFile, to.kind === 'syslog' && to.tls, 'syslog+tls'],
     ['--s3-endpoint', options.s3Endpoint, isS3, 's3'],
     ['--s3-region', options.s3Region, isS3, 's3'],
     ['--rotate-bytes', options.rotateBytes, isFile, 'file'],
@@ -153,7 +151,7 @@ export async function readSecrets(
     apiKey,
     headers: await headersOf(options, environment),
     s3Credentials: options.to.kind === 's3' ? s3Credentials(environment) : undefined,
-    sinkCa: options.caFile === undefined ? undefined : await readSecretFile('--ca-file', options.caFile),
+    sinkCa: options.ca === undefined ? undefined : await readSecretFile('--ca', options.ca),
     fetch: await trustedFetch(options),
   };
 }

@@ -15,7 +15,7 @@ describe('the alert of a service whose clock jumped while it was stopped', () =>
   before(async () => {
     const server = await service.ready();
     const tenant = await createTenant(server, 'clock-alert');
-    await server.cliHere(['org', 'set', 'clock-alert', '--retention', '30d']);
+    await server.cliHere(['org', 'set', '--org', 'clock-alert', '--retention', '30d']);
     await tenant.record([sourceEvent({ timestamp: new Date(Date.now() - 10 * dayMs).toISOString() })]);
     prometheus = await TestPrometheus.start([{ job: 'auditlog', port }]);
   });

@@ -39,7 +39,7 @@ export const clocks: readonly Operation[] = [
       if (organization === undefined) return undefined;
       // Days that are not over, and would be by that clock.
       if (organization.days === undefined && !organization.held) {
-        const args = ['org', 'set', organization.slug, '--retention', '300d'];
+        const args = ['org', 'set', '--org', organization.slug, '--retention', '300d'];
         if ((await confirmed(world, args)) === undefined) return undefined;
         organization.days = 300;
         organization.policyBegins();

@@ -17,7 +17,7 @@ const password = 'a long enough password';
 
 export async function makeOrganization(world: World): Promise<ModelOrganization | undefined> {
   const slug = world.model.nextSlug();
-  const row = (await world.done(['org', 'create', slug, '--name', `The ${slug}`])) as
+  const row = (await world.done(['org', 'create', '--org', slug, '--name', `The ${slug}`])) as
     | { id: string }
     | undefined;
   if (row === undefined) return undefined;
@@ -151,12 +151,12 @@ async function deleteOrganization(world: World, draw: Draw): Promise<string | un
   return world.alone(`${slug} policy`, async () => {
     const { held } = organization;
     if (held) {
-      const refused = await world.command(['org', 'delete', slug, '--confirm', '0']);
+      const refused = await world.command(['org', 'delete', '--org', slug, '--confirm', '0']);
       hold(refused.code !== 0, 'a hold is kept', () => `${slug} was deleted: ${brief(refused.stdout)}`);
       return `${slug}: deletion refused, as it is held`;
     }
     organization.state = 'deleting';
-    const count = await confirmed(world, ['org', 'delete', slug]);
+    const count = await confirmed(world, ['org', 'delete', '--org', slug]);
     if (count === undefined) return `${slug}: deletion: nobody knows`;
     await sleep(limits.graceMs);
     organization.state = 'deleted';

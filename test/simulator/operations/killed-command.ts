@@ -72,7 +72,7 @@ const killCommand: Operation = {
         'member',
         '--password-stdin',
       ],
-      ['org', 'set', slug, '--name', `Named ${draw.int(0, 99)}`],
+      ['org', 'set', '--org', slug, '--name', `Named ${draw.int(0, 99)}`],
     ]);
     const afterMs = draw.chance(0.6) ? undefined : draw.int(100, killAfterMsMax);
     const { isKilled } = await runAndKill(world, args, afterMs, 'a long enough password\n');

@@ -50,7 +50,7 @@ function policyOperation(
 
 const setRetention = policyOperation('set a retention', 1.5, (world, organization, draw) => {
   const days = draw.pick(retentions);
-  const args = ['set', organization.slug, '--retention', days === undefined ? 'off' : `${days}d`];
+  const args = ['set', '--org', organization.slug, '--retention', days === undefined ? 'off' : `${days}d`];
   return change(world, organization, args, () => {
     organization.days = days;
   });
@@ -58,14 +58,14 @@ const setRetention = policyOperation('set a retention', 1.5, (world, organizatio
 
 const placeHold = policyOperation('place a hold', 1, async (world, organization) => {
   if (organization.held) return undefined;
-  return change(world, organization, ['hold', organization.slug, '--reason', 'a case'], () => {
+  return change(world, organization, ['hold', '--org', organization.slug, '--reason', 'a case'], () => {
     organization.held = true;
   });
 });
 
 const releaseHold = policyOperation('release a hold', 1, async (world, organization) => {
   if (!organization.held) return undefined;
-  return change(world, organization, ['release', organization.slug, '--reason', 'over'], () => {
+  return change(world, organization, ['release', '--org', organization.slug, '--reason', 'over'], () => {
     organization.held = false;
   });
 });
@@ -74,7 +74,7 @@ const setReceipts = policyOperation('switch receipts', 0.5, async (world, organi
   const receipts = draw.pick(['own', 'off'] as const);
   const { slug } = organization;
   organization.isPolicyUnknown = true;
-  if ((await world.done(['org', 'set', slug, '--receipts', receipts])) === undefined)
+  if ((await world.done(['org', 'set', '--org', slug, '--receipts', receipts])) === undefined)
     return `${slug}: nobody knows`;
   organization.receipts = receipts;
   organization.policyBegins();
