@@ -1,5 +1,4 @@
 import { descriptorsMax } from '../base/processes/descriptors.ts';
-import { limits } from './limits.ts';
 import { ConfigError } from './config.ts';
 
 /**
@@ -13,3 +12,9 @@ export function checkOpenFiles(): void {
     `the limit of open files is ${allowed} (ulimit -Hn, or LimitNOFILE= of systemd): at least ${limits.openFilesMin} are needed`,
   ]);
 }
+
+/** Bounds of the configuration; units last. */
+const limits = {
+  /** A merge of a few hundred thousand events opens some 300 files, and each connection is one. */
+  openFilesMin: 1024,
+} as const;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../base/errors/problem.ts';
 import { formatMicros } from '../base/time/timestamp.ts';
-import { everyReplicaOf, everywhere, requireMajority } from '../storage/replicas.ts';
+import { everyReplicaOf, everywhere, requireMajority } from '../storage/cluster.ts';
 import type { ControlTableName } from '../storage/control-rows.ts';
 import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';

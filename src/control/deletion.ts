@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../base/time/clock.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { everyReplicaOf } from '../storage/replicas.ts';
+import { everyReplicaOf } from '../storage/cluster.ts';
 import { allTimeMicros, countExpired, type EventRemoval } from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
 import { listApiKeys } from './api-keys.ts';

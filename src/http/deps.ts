@@ -16,7 +16,7 @@ import type { RateClass } from './endpoint.ts';
 import type { EvidenceReader } from '../evidence/evidence-reader.ts';
 import type { Attempts } from '../sign-on/attempt.ts';
 import type { Providers } from '../sign-on/providers.ts';
-import type { PageFiles } from './page-files.ts';
+import type { PageFiles } from './routes/page.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { SelfAudit } from './self-audit.ts';
 

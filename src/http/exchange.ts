@@ -1,5 +1,5 @@
 import type { BodyReceiver } from './body.ts';
-import type { ProblemForm } from './problem-form.ts';
+import type { ProblemForm } from './problem-reply.ts';
 import type { RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 

@@ -15,7 +15,7 @@ import type { Reply } from './response.ts';
 import type { Handler, Route } from './router.ts';
 import { requireOwnSite, requireSameOriginJson } from './same-origin.ts';
 import { isHostOf } from './tenant-host.ts';
-import { toProblem } from './to-problem.ts';
+import { toProblem } from './problem-reply.ts';
 
 type GuardDeps = Pick<
   EndpointDeps,

@@ -1,11 +1,11 @@
+import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem, problemTable } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
-import { problemTable } from '../base/errors/problem.ts';
 import type { Schemas } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
-import type { ProblemForm } from './problem-form.ts';
+import { limits } from './limits.ts';
 import type { RequestHead } from './request.ts';
 import type { FixedReply } from './response.ts';
-import { toProblem } from './to-problem.ts';
 
 /** The form of every error but those of protocols that have one of their own (contract: Errors). */
 export const problemDocument: ProblemForm = (problem, { requestId }) => {
@@ -50,4 +50,38 @@ export function problemReply(
       'Content-Type': type,
     },
   };
+}
+
+interface WordedProblem {
+  readonly status: number;
+  /** Media type of the body. */
+  readonly type: string;
+  readonly body: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** How an error is worded. */
+export type ProblemForm = (problem: Problem, head: RequestHead) => WordedProblem;
+
+/**
+ * What a client may read of anything thrown (contract: Errors); the cause is for the operational log. `changing` says
+ * that the request was to change something.
+ */
+export function toProblem(error: unknown, changing: boolean): Problem {
+  if (error instanceof Problem) return error;
+  if (!(error instanceof EngineError)) {
+    return new Problem('internal', 'The server could not process the request.', { cause: error });
+  }
+  const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
+  if (changing) {
+    return new Problem('unavailable', 'The change could not be stored; try again later.', options);
+  }
+  if (error.damagedPart !== undefined) {
+    // Nothing to wait for: only the operator can help.
+    const detail =
+      'Some of the stored audit records are damaged and cannot be read; trying again does not help. ' +
+      'The operator of the service has been told.';
+    return new Problem('internal', detail, { cause: error });
+  }
+  return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);
 }

@@ -11,35 +11,48 @@ import type {
 } from './endpoint.ts';
 import { limits } from './limits.ts';
 import type { Handler, Method } from './router.ts';
-import { apiKeysHandler } from './routes/api-keys.ts';
-import { auditHandler } from './routes/audit.ts';
-import { changeSettingsHandler } from './routes/change-settings.ts';
-import { changeUserHandler } from './routes/change-user.ts';
-import { createApiKeyHandler } from './routes/create-api-key.ts';
-import { createUserHandler } from './routes/create-user.ts';
-import { disableUserHandler } from './routes/disable-user.ts';
-import { evidenceCheckpointHandler } from './routes/evidence-checkpoint.ts';
-import { evidenceKeyHandler } from './routes/evidence-key.ts';
-import { evidenceProofHandler } from './routes/evidence-proof.ts';
-import { evidenceTileHandler } from './routes/evidence-tile.ts';
+import {
+  apiKeysHandler,
+  createApiKeyHandler,
+  revokeApiKeyHandler,
+  rotateApiKeyHandler,
+} from './routes/api-keys.ts';
+import {
+  auditHandler,
+  feedHandler,
+  histogramHandler,
+  organizationEventsHandler,
+  sourceEventsHandler,
+  topValuesHandler,
+} from './routes/events.ts';
+import { changeSettingsHandler, settingsHandler } from './routes/settings.ts';
+import { changeUserHandler, createUserHandler, disableUserHandler, usersHandler } from './routes/users.ts';
+import {
+  evidenceCheckpointHandler,
+  evidenceKeyHandler,
+  evidenceProofHandler,
+  evidenceTileHandler,
+} from './routes/evidence.ts';
 import { exportHandler } from './routes/export.ts';
-import { feedHandler } from './routes/feed.ts';
-import { healthHandler } from './routes/health.ts';
-import { histogramHandler } from './routes/histogram.ts';
+import {
+  healthHandler,
+  metricsHandler,
+  ocsfSchemaHandler,
+  openapiHandler,
+  readyHandler,
+} from './routes/operations.ts';
 import { ingestHandler } from './routes/ingest.ts';
 import { loginHandler } from './routes/login.ts';
-import { logoutHandler } from './routes/logout.ts';
-import { makePasswordLinkHandler } from './routes/make-password-link.ts';
-import { metricsHandler } from './routes/metrics.ts';
-import { ocsfSchemaHandler, openapiHandler } from './routes/openapi.ts';
-import { organizationEventsHandler } from './routes/organization-events.ts';
+import { logoutHandler, tokenHandler, whoamiHandler } from './routes/session.ts';
+import {
+  makePasswordLinkHandler,
+  ownPasswordHandler,
+  setPasswordHandler,
+  usePasswordLinkHandler,
+} from './routes/passwords.ts';
 import { otlpLogsHandler, otlpStatus } from './routes/otlp-logs.ts';
-import { ownPasswordHandler } from './routes/own-password.ts';
 import { pageFileHandler, pageHandler } from './routes/page.ts';
-import { readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
-import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
-import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
 import {
   scimConfigHandler,
   scimSchemaHandler,
@@ -55,19 +68,9 @@ import {
   scimReadHandler,
   scimReplaceHandler,
 } from './routes/scim-users.ts';
-import { setPasswordHandler } from './routes/set-password.ts';
-import { settingsHandler } from './routes/settings.ts';
 import { signOnCallbackHandler } from './routes/sign-on-callback.ts';
-import { signOnOptionsHandler } from './routes/sign-on-options.ts';
-import { signOnHandler } from './routes/sign-on.ts';
-import { sourceEventsHandler } from './routes/source-events.ts';
-import { tokenHandler } from './routes/token.ts';
-import { topValuesHandler } from './routes/top-values.ts';
-import { usePasswordLinkHandler } from './routes/use-password-link.ts';
-import { usersHandler } from './routes/users.ts';
-import { whoamiHandler } from './routes/whoami.ts';
+import { signOnForm, signOnHandler, signOnOptionsHandler } from './routes/sign-on.ts';
 import { scimError } from './scim/answers.ts';
-import { signOnForm } from './sign-on-form.ts';
 
 const everyone = ['admin', 'auditor', 'member'] as const;
 const readers = ['admin', 'auditor'] as const;

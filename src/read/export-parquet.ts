@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { toReadable } from '../base/bytes/byte-flow.ts';
-import { onShard } from '../storage/on-shard.ts';
+import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { exportWhere, type ExportRequest } from './export.ts';

@@ -1,5 +1,5 @@
 import { type ByteFlow, peekFlow } from '../base/bytes/byte-flow.ts';
-import { onShard } from '../storage/on-shard.ts';
+import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';

@@ -1,7 +1,7 @@
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { HeldBytes, Parameters, QueryOptions, Settings, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
-import { onShard } from '../storage/on-shard.ts';
+import { onShard } from '../storage/cluster.ts';
 import type { PageStart } from './offset-index.ts';
 import { newestFirst, sliceOfPage } from './plans.ts';
 import { type Around, type SliceBytes, SlicedFlow } from './sliced-flow.ts';

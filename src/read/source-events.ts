@@ -1,5 +1,5 @@
 import type { Clock } from '../base/time/clock.ts';
-import { onShard } from '../storage/on-shard.ts';
+import { onShard } from '../storage/cluster.ts';
 import type { Storage } from '../storage/storage.ts';
 import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
 import type { PageRequest } from './filter.ts';

@@ -5,7 +5,7 @@ import { segmentTimeMs } from '../base/events/sequence.ts';
 import { Attempts } from './attempts.ts';
 import { Lease } from './lease.ts';
 import { limits } from './limits.ts';
-import { everyReplicaOf, everywhere } from './replicas.ts';
+import { everyReplicaOf, everywhere } from './cluster.ts';
 import type { Storage } from './storage.ts';
 
 /** Each claim is a lease with a name of its own: this and its owner. */

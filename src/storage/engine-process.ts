@@ -10,8 +10,7 @@ import { isDiskFull } from '../base/errors/system-error.ts';
 import { limits } from './limits.ts';
 import { StatementClient } from './statement-client.ts';
 import { type EngineConfig, renderConfig } from './engine-config.ts';
-import { isAlive } from './engine-file.ts';
-import type { Holder } from './engine-holder.ts';
+import { type Holder, isAlive } from './engine-file.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 
 const keeperQuery = 'SELECT sleepEachRow(1) FROM numbers(100000000)';

@@ -4,12 +4,10 @@ import { createServer } from 'node:net';
 import { join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fullDiskWords, isDiskFull } from '../base/errors/system-error.ts';
-import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
-import { askEngine } from './statement-client.ts';
 import { defaultMemoryBytesMax, type EngineConfig, tokenHeader } from './engine-config.ts';
-import { removeEngineFile, writeEngineFile } from './engine-file.ts';
+import { engineHolder, removeEngineFile, writeEngineFile } from './engine-file.ts';
 import {
   DataDirLockedError,
   type EngineEnd,
@@ -17,9 +15,9 @@ import {
   findEngineLibrary,
   releaseStatement,
 } from './engine-process.ts';
-import { engineHolder } from './engine-holder.ts';
-import { RestartDelay } from './restart-delay.ts';
 import { shortMessage } from './exception.ts';
+import { limits } from './limits.ts';
+import { askEngine } from './statement-client.ts';
 import type { EngineConnection } from './storage.ts';
 
 export interface EngineOptions {
@@ -243,5 +241,22 @@ export class EmbeddedEngine {
         log.error(facts, 'the embedded engine did not restart');
       }
     }
+  }
+}
+
+/**
+ * How long to wait before an engine that ended is started again. The delay doubles with each end, so that one that
+ * cannot run does not keep the machine busy, up to a bound that a reader can wait for; one that ran well is back at
+ * once.
+ */
+export class RestartDelay {
+  #nextMs: number = limits.engineRestartDelayMsMin;
+
+  /** `ranMs`: for how long the engine answered before it ended; 0 for a start that failed. */
+  next(ranMs: number): number {
+    if (ranMs > limits.engineRestartDelayMsMax) this.#nextMs = limits.engineRestartDelayMsMin;
+    const delayMs = this.#nextMs;
+    this.#nextMs = Math.min(delayMs * 2, limits.engineRestartDelayMsMax);
+    return delayMs;
   }
 }

@@ -5,7 +5,7 @@ import { hasEnded, ownIdentity, type ProcessIdentity } from '../base/processes/p
 import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
-import { everyReplicaOf, everywhere, requireMajority } from './replicas.ts';
+import { everyReplicaOf, everywhere, requireMajority } from './cluster.ts';
 import type { Storage } from './storage.ts';
 
 export interface LeaseOptions {

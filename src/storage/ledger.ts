@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { limits } from './limits.ts';
 
 /** Rows of one partition of the table that expire on the same day. */
@@ -115,4 +118,44 @@ function sumOf(partition: string, counts: readonly StoredCount[]): MissingRows {
 /** The day of a moment (Unix milliseconds) as `expires` has it. */
 export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
+}
+
+interface LedgerContent {
+  /** SHA-256 of the text of `ledger`: a damaged ledger must not be taken for a damaged table. */
+  readonly sha256: string;
+  readonly ledger: LedgerState;
+}
+
+const pathOf = (dataDir: string): string => join(dataDir, 'ledger.json');
+const digestOf = (state: LedgerState): string =>
+  createHash('sha256').update(JSON.stringify(state)).digest('hex');
+
+/**
+ * The ledger of a data directory; undefined when there is none, and when it is damaged, which `onDamage` hears of.
+ * Rejects when the file cannot be read.
+ */
+export async function readLedger(dataDir: string, onDamage: () => void): Promise<Ledger | undefined> {
+  const text = await readIfThere(pathOf(dataDir));
+  if (text === undefined) return undefined;
+  const state = parse(text);
+  if (state === undefined) onDamage();
+  return state === undefined ? undefined : new Ledger(state);
+}
+
+function parse(text: string): LedgerState | undefined {
+  try {
+    const content = JSON.parse(text) as Partial<LedgerContent> | null;
+    const state = content?.ledger;
+    return state !== undefined && content?.sha256 === digestOf(state) ? state : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Replaces the file; resolves when that survives a power cut. */
+export async function writeLedger(dataDir: string, ledger: Ledger): Promise<void> {
+  const state = ledger.state();
+  const content: LedgerContent = { sha256: digestOf(state), ledger: state };
+  await replaceFile(pathOf(dataDir), `${JSON.stringify(content)}\n`);
 }

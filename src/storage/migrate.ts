@@ -8,8 +8,8 @@ import {
   migrationsDirectory,
   numberOf,
   readMigrations,
+  renderMigration,
 } from './migration-files.ts';
-import { renderMigration } from './render-migration.ts';
 import { quoteIdentifier } from './quote.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Storage } from './storage.ts';

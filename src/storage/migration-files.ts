@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFile, readdir } from 'node:fs/promises';
-import { renderMigration } from './render-migration.ts';
+import { readdir, readFile } from 'node:fs/promises';
+import { quoteIdentifier, quoteString } from './quote.ts';
 
 /** One file of `schema/migrations`, ready to be sent. */
 export interface Migration {
@@ -58,4 +58,90 @@ export function numberOf(name: string): number {
   const number = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1];
   if (number === undefined) throw new Error(`migration ${name}: the name must be NNNN_name.sql`);
   return Number(number);
+}
+
+export interface MigrationTarget {
+  readonly database: string;
+  /** Name of a cluster of servers; undefined on one engine. */
+  readonly cluster?: string | undefined;
+}
+
+/** Statements of a migration: each ends with `;` at the end of a line. Lines that are comments are dropped first. */
+function splitStatements(sql: string): string[] {
+  const lines = sql.split(/\r?\n/).filter((line) => !line.trimStart().startsWith('--'));
+  return lines
+    .join('\n')
+    .split(/;[ \t]*$/m)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+}
+
+/**
+ * Engine of a table on a cluster. Plain tables are sharded: one replicated copy a shard. Replacing tables hold what
+ * every node must know (organizations, users, keys, migrations), so all nodes of all shards are replicas of one.
+ */
+function replicatedEngine(kind: string, version: string): string {
+  return kind === 'MergeTree'
+    ? `ReplicatedMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')`
+    : `Replicated${kind}('/clickhouse/tables/{uuid}/all', '{shard}_{replica}'${version === '' ? '' : `, ${version}`})`;
+}
+
+function renderStatement(statement: string, target: MigrationTarget): string | undefined {
+  const { cluster } = target;
+  const onCluster = cluster === undefined ? '' : `ON CLUSTER ${quoteIdentifier(cluster)}`;
+  const distributed = /^\{\{distributed (\w+) by (.+)\}\}$/s.exec(statement);
+  if (distributed) {
+    if (cluster === undefined) return undefined;
+    const [, table = '', key = ''] = distributed;
+    const places = [cluster, target.database, `${table}_local`].map(quoteString).join(', ');
+    return `CREATE TABLE IF NOT EXISTS ${table} ${onCluster} AS ${table}_local ENGINE = Distributed(${places}, ${key})`;
+  }
+  const onDistributed = /^\{\{on_distributed\}\}\s+/.exec(statement);
+  if (onDistributed === null) return renderPlaceholders(statement, target);
+  return cluster === undefined
+    ? undefined
+    : renderPlaceholders(statement.slice(onDistributed[0].length), target);
+}
+
+/**
+ * Text with the placeholders of migration files filled in, for statements about the same tables; `{{distributed …}}`
+ * is none of them. Throws an Error when a placeholder is unknown.
+ */
+export function renderPlaceholders(text: string, target: MigrationTarget): string {
+  const { cluster } = target;
+  const onCluster = cluster === undefined ? '' : `ON CLUSTER ${quoteIdentifier(cluster)}`;
+  const rendered = text
+    .replaceAll(/ ?\{\{on_cluster\}\}/g, onCluster === '' ? '' : ` ${onCluster}`)
+    .replaceAll(/\{\{sharded (\w+)\}\}/g, (_, table: string) =>
+      cluster === undefined ? table : `${table}_local`,
+    )
+    .replaceAll(
+      /\{\{(MergeTree|ReplacingMergeTree)(?:\((\w*)\))?\}\}/g,
+      (_, kind: string, version?: string) => {
+        if (cluster !== undefined) return replicatedEngine(kind, version ?? '');
+        return version === undefined ? kind : `${kind}(${version})`;
+      },
+    );
+  const unknown = /\{\{[^}]*\}\}/.exec(rendered);
+  if (unknown) throw new Error(`unknown placeholder ${unknown[0]}`);
+  return rendered;
+}
+
+/**
+ * The statements of a migration file for a target, in order. Pure. The language of the files:
+ *
+ * | placeholder | on one engine | on a cluster |
+ * |---|---|---|
+ * | `{{on_cluster}}` | nothing | `ON CLUSTER …` |
+ * | `{{sharded t}}` | `t` | `t_local` |
+ * | `{{distributed t by key}}`, a statement of its own | nothing | the Distributed table `t` over `t_local` |
+ * | `{{on_distributed}}`, before a statement | nothing, and not the statement | the statement |
+ * | `{{MergeTree}}` | the same | replicated within its shard |
+ * | `{{ReplacingMergeTree(version)}}` | the same | replicated to every node |
+ *
+ * A statement ends with `;` at the end of a line. Lines that begin with `--` are comments. Each statement is
+ * idempotent, which a test of the files holds. Throws an Error when a placeholder is unknown.
+ */
+export function renderMigration(sql: string, target: MigrationTarget): string[] {
+  return splitStatements(sql).flatMap((statement) => renderStatement(statement, target) ?? []);
 }

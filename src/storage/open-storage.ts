@@ -19,12 +19,10 @@ import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
 import { instanceFile } from './writer-registry.ts';
 import { migrate } from './migrate.ts';
-import { type OwnEngine, RunningEngine } from './own-engine.ts';
+import { type OwnEngine, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
 import type { EngineConnection, EngineTls, Storage } from './storage.ts';
-import { WriteHealth } from './write-health.ts';
-import { WrittenParts } from './written-parts.ts';
 
 /** What it takes to reach the engine. */
 interface EngineOptions {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { limits as baseLimits } from '../base/limits.ts';
 import { seqTimeMs } from '../base/events/sequence.ts';
-import { everyReplicaOf } from './replicas.ts';
+import { everyReplicaOf } from './cluster.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
-import { renderPlaceholders } from './render-migration.ts';
+import { renderPlaceholders } from './migration-files.ts';
 import type { Parameters, Settings, Storage } from './storage.ts';
 
 /** Events of an organization whose time is before a moment (Unix microseconds). */

@@ -3,7 +3,7 @@ import { eventHashNow } from './event-hash.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import { mutationSettings } from './removal.ts';
-import { renderPlaceholders } from './render-migration.ts';
+import { renderPlaceholders } from './migration-files.ts';
 import type { Storage } from './storage.ts';
 
 /** What takes the place of an event's texts; its time, order number and organization stay. */

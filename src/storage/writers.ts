@@ -1,5 +1,5 @@
 import { Lease } from './lease.ts';
-import { everyReplicaOf, everywhere } from './replicas.ts';
+import { everyReplicaOf, everywhere } from './cluster.ts';
 import type { Storage } from './storage.ts';
 
 /** A number that no process is known by for this long is given to another. */

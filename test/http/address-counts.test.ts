@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
-import { AddressCounts } from '../../src/http/address-counts.ts';
+import { AddressCounts } from '../../src/http/connections.ts';
 
 test('the connections of an address are counted in the system’s tables, IPv4 inside IPv6 as IPv4', async () => {
   const server = createServer((socket) => socket.resume()).listen(0, '::');

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
-import { loadPageFiles } from '../../src/http/page-files.ts';
-import { pageFileHandler, pageHandler } from '../../src/http/routes/page.ts';
+import { loadPageFiles, pageFileHandler, pageHandler } from '../../src/http/routes/page.ts';
 import { call } from '../support/http.ts';
 import { startTestServer, type TestServer } from './support.ts';
 

@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { formatMicros, parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
-import { histogramHandler } from '../../src/http/routes/histogram.ts';
+import { histogramHandler } from '../../src/http/routes/events.ts';
 import { bucketsOver, createHistogramReader } from '../../src/read/histogram.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { answerOf, createCaller, createRecorder, type Recorded, type Recorder } from './support.ts';

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { formatMicros } from '../../src/base/time/timestamp.ts';
-import { organizationEventsHandler } from '../../src/http/routes/organization-events.ts';
+import { organizationEventsHandler } from '../../src/http/routes/events.ts';
 import { createLegacyReader, readLegacyRequest } from '../../src/read/legacy.ts';
 import { QueryParameters } from '../../src/read/parameters.ts';
 import { openStorage } from '../../src/storage/client.ts';

@@ -1,8 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { before, describe, it } from 'node:test';
-import { auditHandler } from '../../src/http/routes/audit.ts';
+import { auditHandler, sourceEventsHandler } from '../../src/http/routes/events.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
-import { sourceEventsHandler } from '../../src/http/routes/source-events.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { createSourceEventsReader } from '../../src/read/source-events.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';

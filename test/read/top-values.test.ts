@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
-import { topValuesHandler } from '../../src/http/routes/top-values.ts';
+import { topValuesHandler } from '../../src/http/routes/events.ts';
 import { createTopValuesReader } from '../../src/read/top-values.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { answerOf, createCaller, createRecorder, type Recorded, type Recorder } from './support.ts';

@@ -4,8 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Ledger, type LedgerState, type StoredCount } from '../../src/storage/ledger.ts';
-import { readLedger, writeLedger } from '../../src/storage/ledger-file.ts';
+import {
+  Ledger,
+  type LedgerState,
+  readLedger,
+  type StoredCount,
+  writeLedger,
+} from '../../src/storage/ledger.ts';
 
 interface Row {
   readonly seq: number;

@@ -1,8 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
-import { RunningEngine } from '../../src/storage/own-engine.ts';
-import { WriteHealth } from '../../src/storage/write-health.ts';
-import { WrittenParts } from '../../src/storage/written-parts.ts';
+import { RunningEngine, WriteHealth, WrittenParts } from '../../src/storage/own-engine.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 

@@ -9,7 +9,7 @@ import { type EmbeddedEngine, startEmbeddedEngine } from '../../src/storage/engi
 import { migrate } from '../../src/storage/migrate.ts';
 import { PartsWatch } from '../../src/storage/parts-watch.ts';
 import type { Storage } from '../../src/storage/storage.ts';
-import { WrittenParts } from '../../src/storage/written-parts.ts';
+import { WrittenParts } from '../../src/storage/own-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';

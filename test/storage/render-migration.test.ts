@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { test } from 'node:test';
-import { renderMigration } from '../../src/storage/render-migration.ts';
+import { renderMigration } from '../../src/storage/migration-files.ts';
 import { isIdempotent } from './idempotent.ts';
 import { projectRoot } from '../support/project-root.ts';
 

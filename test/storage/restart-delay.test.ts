@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { limits } from '../../src/storage/limits.ts';
-import { RestartDelay } from '../../src/storage/restart-delay.ts';
+import { RestartDelay } from '../../src/storage/engine.ts';
 
 test('thirty kills in a row keep nobody waiting for minutes, and one that ran well is back at once', () => {
   const delay = new RestartDelay();

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { errorCode } from '../../base/errors/system-error.ts';
 import { logDirectories } from '../../config/log-directories.ts';
-import { readLedger } from '../../storage/ledger-file.ts';
+import { readLedger } from '../../storage/ledger.ts';
 import { activeParts, checkPart, quarantinedParts } from '../../storage/parts.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { compareWithTable, listAcknowledgedLosses } from '../../storage/stored-counts.ts';

@@ -1,8 +1,13 @@
+import { Problem } from '../../base/errors/problem.ts';
+import { formatRate, parseRate, type Rate } from '../../base/time/rates.ts';
 import { formatMicrosIfAny } from '../../base/time/timestamp.ts';
+import { changesOfKey } from '../../control/change-events.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
+import { readJson } from '../json-body.ts';
+import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
-import { apiKeyView } from '../views.ts';
+import { apiKeyView, issuedKeyView } from '../views.ts';
 
 /**
  * GET /api/v1/portal/api-keys: every key of the organization with its last use, without anything secret (contract:
@@ -18,5 +23,66 @@ export function apiKeysHandler({ administration, keyUses, clock }: EndpointDeps)
       last_used_at: formatMicrosIfAny(uses.get(key.id)),
     }));
     return jsonReply(200, 'ApiKeys', { data });
+  };
+}
+
+/** POST /api/v1/portal/api-keys: a new key, whose text is in this answer only (contract: Credentials). */
+export function createApiKeyHandler(deps: EndpointDeps): SessionHandler {
+  const { administration, clock, config } = deps;
+  return async (context, caller) => {
+    const body = await readJson(context, 'NewApiKey');
+    checkRate(body.rate_limit, config.rateLimits.audit);
+    const { organization } = caller;
+    const { scopes, name, expires, rate_limit: rateLimit } = body;
+    const input = { scopes: scopes.join(','), name, expires, rateLimit };
+    const issued = await recordedChange(
+      deps,
+      context,
+      caller,
+      () => administration.createApiKey(organization.id, input),
+      ({ apiKey }) => changesOfKey(apiKey, 'apiKeyCreated'),
+    );
+    return jsonReply(201, 'IssuedApiKey', issuedKeyView(issued, organization, clock()));
+  };
+}
+
+/** A key made here may have a lower limit than the service's own, not a higher one. */
+function checkRate(text: string | undefined, max: Rate | undefined): void {
+  const rate = text === undefined ? undefined : parseRate(text);
+  if (rate === undefined || max === undefined) return;
+  if (rate.requests / rate.windowMs <= max.requests / max.windowMs && rate.requests <= max.requests) return;
+  throw new Problem('malformed', `/rate_limit: must not allow more than ${formatRate(max)}`);
+}
+
+/** POST /api/v1/portal/api-keys/{id}/rotate: a new text for a key, in this answer only (contract: Credentials). */
+export function rotateApiKeyHandler(deps: EndpointDeps): SessionHandler {
+  const { administration, clock } = deps;
+  return async (context, caller) => {
+    const { grace } = await readJson(context, 'KeyRotation');
+    const { organization } = caller;
+    const issued = await recordedChange(
+      deps,
+      context,
+      caller,
+      () => administration.rotateApiKey(organization.id, context.parameter('id'), grace),
+      ({ apiKey }) => changesOfKey(apiKey, 'apiKeyRotated'),
+    );
+    return jsonReply(200, 'IssuedApiKey', issuedKeyView(issued, organization, clock()));
+  };
+}
+
+/** POST /api/v1/portal/api-keys/{id}/revoke: the end of a key; again, it changes nothing (contract: Credentials). */
+export function revokeApiKeyHandler(deps: EndpointDeps): SessionHandler {
+  const { administration, clock } = deps;
+  return async (context, caller) => {
+    const { organization } = caller;
+    const { now } = await recordedChange(
+      deps,
+      context,
+      caller,
+      () => administration.revokeApiKey(organization.id, context.parameter('id')),
+      ({ before, now }) => (before === now ? [] : changesOfKey(now, 'apiKeyRevoked')),
+    );
+    return jsonReply(200, 'ApiKey', apiKeyView(now, organization, clock()));
   };
 }

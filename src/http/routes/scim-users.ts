@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Problem } from '../../base/errors/problem.ts';
-import { foldEmail } from '../../control/email-address.ts';
-import { type Change, changeOfUser, keyActor } from '../../control/change-events.ts';
 import type { Changed } from '../../control/administration.ts';
-import type { ProvisionedUser } from '../../control/provisioning.ts';
+import { type Change, changeOfUser, keyActor } from '../../control/change-events.ts';
+import { foldEmail } from '../../control/email-address.ts';
+import type { ProvisionedUser, UserLookup } from '../../control/provisioning.ts';
 import type { User } from '../../control/users.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { ReadHandler } from '../endpoint.ts';
@@ -12,7 +12,6 @@ import { limits } from '../limits.ts';
 import { recordedChange } from '../recorded-change.ts';
 import { locationOf, scimReply, scimUser } from '../scim/answers.ts';
 import { changeOfPatch, changeOfUserBody, type ScimChange, scimFault } from '../scim/attributes.ts';
-import { readFilter } from '../scim/filter.ts';
 
 const bodyTypes = ['scim+json', 'json'];
 
@@ -135,4 +134,33 @@ function accessChanges(was: User, is: User): Change[] {
   const isActive = is.disabledMicros === undefined;
   if ((was.disabledMicros === undefined) === isActive) return [];
   return [changeOfUser(is, isActive ? 'userEnabled' : 'userDisabled')];
+}
+
+const filterCharactersMax = 1_000;
+const pattern =
+  /^\s*(username|externalid|id|emails(?:\[type eq "work"\])?(?:\.value)?)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i;
+
+/** What Entra ID and Okta look for: `userName eq "…"`, and the same of `externalId`, `id` and `emails`; undefined: everybody. Throws Problem `malformed`. */
+function readFilter(text: string | undefined): UserLookup | undefined {
+  if (text === undefined || text.trim() === '') return undefined;
+  const [, name = '', quoted = ''] = pattern.exec(text.slice(0, filterCharactersMax + 1)) ?? [];
+  const value = valueOf(quoted);
+  if (text.length > filterCharactersMax || value === undefined)
+    throw scimFault(
+      'invalidFilter',
+      'filter: must be userName, externalId, id or emails, then eq and a text in quotes',
+    );
+  const known = { externalid: 'externalId', id: 'id' } as const;
+  const lower = name.toLowerCase();
+  return { by: lower === 'externalid' || lower === 'id' ? known[lower] : 'email', value };
+}
+
+function valueOf(quoted: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(quoted);
+    return typeof value === 'string' ? value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }

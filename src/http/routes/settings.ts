@@ -1,8 +1,27 @@
+import { changesOfSettings } from '../../control/change-events.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
+import { readJson } from '../json-body.ts';
+import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { settingsView } from '../views.ts';
 
 /** GET /api/v1/portal/settings: name, retention and receipts policy of the organization (contract: portal). */
 export function settingsHandler(retentionDays: number | undefined): SessionHandler {
   return (_, { organization }) => jsonReply(200, 'Settings', settingsView(organization, retentionDays));
+}
+
+/** PATCH /api/v1/portal/settings: changes those that are named and answers all (contract: portal). */
+export function changeSettingsHandler(deps: EndpointDeps): SessionHandler {
+  return async (context, caller) => {
+    const { confirm_removal: confirmed, ...settings } = await readJson(context, 'SettingsChange');
+    const { now } = await recordedChange(
+      deps,
+      context,
+      caller,
+      () => deps.administration.changeSettings(caller.organization.id, { ...settings, confirmed }),
+      changesOfSettings,
+    );
+    return jsonReply(200, 'Settings', settingsView(now, deps.config.retentionDays));
+  };
 }

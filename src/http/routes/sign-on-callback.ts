@@ -17,7 +17,7 @@ import { attemptCookie } from '../session-cookie.ts';
 import { signIns } from '../sign-in-metrics.ts';
 import { nameOfProvider } from '../sign-on-place.ts';
 import { isHostOf } from '../tenant-host.ts';
-import { toProblem } from '../to-problem.ts';
+import { toProblem } from '../problem-reply.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
 import { loginSucceeded, signOnFailed } from '../self-audit-events.ts';
 

@@ -1,12 +1,15 @@
 import { Problem } from '../../base/errors/problem.ts';
-import { newAttempt } from '../../sign-on/attempt.ts';
-import { limits } from '../../sign-on/limits.ts';
+import { defaultSignOn } from '../../control/sign-on-settings.ts';
 import type { EndpointDeps } from '../deps.ts';
-import { seeOther } from '../response.ts';
+import { problemDocument, type ProblemForm } from '../problem-reply.ts';
+import type { RequestHead } from '../request.ts';
+import { jsonReply, seeOther } from '../response.ts';
 import type { Handler } from '../router.ts';
 import { attemptCookie } from '../session-cookie.ts';
 import { signIns } from '../sign-in-metrics.ts';
 import { meantOrganization, nameOfProvider, redirectUri } from '../sign-on-place.ts';
+import { newAttempt } from '../../sign-on/attempt.ts';
+import { limits } from '../../sign-on/limits.ts';
 
 /** GET /api/v1/auth/sign-on: sends the browser to the provider of the organization (contract: Sessions). */
 export function signOnHandler(deps: EndpointDeps): Handler {
@@ -44,4 +47,50 @@ function notThere(): Problem {
 /** A place of the page, or its first one: never another site. */
 function pagePlace(text = ''): string {
   return text.length <= limits.returnCharactersMax && /^\/#\/[!-~]*$/.test(text) ? text : '/';
+}
+
+/**
+ * GET /api/v1/auth/sign-on-options: how people sign in, for the page of somebody who has not (contract: Sessions). An
+ * organization that is not there is answered as one that has said nothing.
+ */
+export function signOnOptionsHandler(deps: EndpointDeps): Handler {
+  const { directory, providers } = deps;
+  return (context) => {
+    const meant = meantOrganization(deps, context);
+    if (meant.kind === 'unnamed') {
+      const isThere = meant.count > 0;
+      return jsonReply(200, 'SignOnOptions', {
+        sign_on: isThere,
+        passwords: true,
+        names_organization: isThere,
+      });
+    }
+    const settings = meant.kind === 'one' ? directory.signOnOf(meant.organization.id) : defaultSignOn('');
+    const { passwords } = settings;
+    const answer = { sign_on: providers.isThere(settings), passwords, names_organization: false };
+    return jsonReply(200, 'SignOnOptions', answer);
+  };
+}
+
+/**
+ * Errors of what a browser is sent to, and not a script: the page has the words, in the language of the person. Nothing but
+ * a word of ours and the id of the request goes there. Programs get a problem document.
+ */
+export const signOnForm: ProblemForm = (problem, head) => {
+  if (!wantsPage(head)) return problemDocument(problem, head);
+  const { code, options } = problem;
+  const known = options.members?.['sign_on'];
+  const other = code === 'rate_limited' ? 'often' : 'failed';
+  const fault = typeof known === 'string' ? known : other;
+  const query = new URLSearchParams({ fault, reference: head.requestId }).toString();
+  return {
+    status: 303,
+    type: 'text/plain; charset=utf-8',
+    body: '',
+    headers: { Location: `/#/sign-in?${query}` },
+  };
+};
+
+function wantsPage({ headers }: RequestHead): boolean {
+  return (headers.get('accept') ?? '').toLowerCase().includes('text/html');
 }

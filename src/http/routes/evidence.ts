@@ -7,6 +7,48 @@ import type { RequestContext } from '../request-context.ts';
 import { jsonReply } from '../response.ts';
 
 /**
+ * GET /api/v1/audit/evidence/checkpoint: the newest signed checkpoint of the organization's events, or the oldest of at
+ * least `size` events (contract: Read, evidence). GET /api/v1/portal/evidence/… answers all of these for a session.
+ */
+export function evidenceCheckpointHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
+  return async (context, { organization }) => {
+    const { text } = await evidence.checkpoint(organization.id, readSize(context, 'size'));
+    return { status: 200, headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: text };
+  };
+}
+
+/**
+ * GET /api/v1/audit/evidence/key: the keys that have signed checkpoints, the newest last, each with what the one before
+ * it says of it; and since when there is evidence.
+ */
+export function evidenceKeyHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
+  return async (_, { organization }) => {
+    const { origin, keys, progress } = await evidence.keys(organization.id);
+    return jsonReply(200, 'EvidenceKeys', {
+      origin,
+      keys: keys.map(({ verifierKey, statement, addedMicros }) => ({
+        key: verifierKey,
+        added_at: formatMicros(addedMicros),
+        ...(statement !== '' && { statement }),
+      })),
+      ...(progress !== undefined && {
+        begun_at: formatMicros(progress.begunMicros),
+        begun_before_seq: String(progress.begunBefore),
+      }),
+    });
+  };
+}
+
+/** GET /api/v1/audit/evidence/tile/…: hashes of the tree, and entries of events, by the paths of C2SP tlog-tiles. */
+export function evidenceTileHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
+  return async (context, { organization }) => {
+    const body = await evidence.tile(organization.id, `tile/${context.parameter('path')}`);
+    if (body === undefined) throw new Problem('not_found', 'The tree has no such tile.');
+    return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
+  };
+}
+
+/**
  * GET /api/v1/audit/evidence/proof: that an event (`uid`, `seq` or `position`) is covered by a checkpoint, or, with `older`,
  * that a checkpoint continues an older one (contract: Read, evidence).
  */
@@ -63,7 +105,7 @@ function wrong(name: string, max: number | bigint): never {
 }
 
 /** A number of events: a parameter of a proof is never guessed at, as the answer would prove something else. */
-export function readSize(context: RequestContext, name: string): number | undefined {
+function readSize(context: RequestContext, name: string): number | undefined {
   const text = context.first(name) ?? '';
   if (text === '') return undefined;
   const size = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;

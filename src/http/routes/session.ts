@@ -1,7 +1,10 @@
 import { formatMicros } from '../../base/time/timestamp.ts';
 import { effectiveRetentionDays } from '../../control/organizations.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';
+import { loggedOut } from '../self-audit-events.ts';
+import { selfAuditOrigin } from '../self-audit.ts';
 
 /**
  * GET /api/v1/portal/whoami: the signed-in user, its organization and its session (contract: Sessions).
@@ -16,5 +19,17 @@ export function whoamiHandler(defaultDays: number | undefined): SessionHandler {
       organization: { id, slug, name, receipts, retention_days },
       session: { expires_at: formatMicros(expiresMicros) },
     });
+  };
+}
+
+/** GET /api/v1/auth/token: the token of the session in the cookie (contract: Sessions). */
+export const tokenHandler: SessionHandler = (_, { token }) => jsonReply(200, 'Token', { token });
+
+/** POST /api/v1/auth/logout: ends the session and clears the cookie (contract: Sessions). */
+export function logoutHandler({ sessions, cookie, selfAudit }: EndpointDeps): SessionHandler {
+  return async (context, session) => {
+    await sessions.end(session);
+    await selfAudit.recordAfter(loggedOut(session.user), selfAuditOrigin(context));
+    return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
   };
 }

@@ -1,0 +1,95 @@
+import type { SessionHandler, SharedHandler } from '../endpoint.ts';
+import { limits } from '../limits.ts';
+import { ignoredParameters, pageLinks } from '../read-headers.ts';
+import { jsonReply, replyOf } from '../response.ts';
+import { type FeedReader, readFeedRequest } from '../../read/feed.ts';
+import { readColumnFilter, readFilter, readLimit, readOffset, readPageRequest } from '../../read/filter.ts';
+import type { HistogramReader } from '../../read/histogram.ts';
+import { type LegacyReader, readLegacyRequest } from '../../read/legacy.ts';
+import { limits as readLimits } from '../../read/limits.ts';
+import type { PageReader } from '../../read/page.ts';
+import { QueryParameters } from '../../read/parameters.ts';
+import type { SourceEventsReader } from '../../read/source-events.ts';
+import type { TopValuesReader } from '../../read/top-values.ts';
+
+/**
+ * GET /api/v1/audit: a page of the organization's events, newest first (contract: Read, GET audit). GET
+ * /api/v1/portal/events answers the same for a session.
+ */
+export function auditHandler(readPage: PageReader): SharedHandler {
+  return async (context, { organization }) => {
+    const parameters = new QueryParameters(context.query);
+    const request = readPageRequest(parameters, organization);
+    const body = await readPage(organization.id, request, context.signal);
+    return replyOf(body, { ...ignoredParameters(parameters), ...pageLinks(context, request, body) });
+  };
+}
+
+/**
+ * GET /api/v1/audit/feed: events in the order of ingest, none missed and none twice (contract: Read, feed). GET
+ * /api/v1/portal/feed answers the same for a session.
+ */
+export function feedHandler(readFeed: FeedReader): SharedHandler {
+  return async (context, { organization }) => {
+    const parameters = new QueryParameters(context.query);
+    const request = readFeedRequest(parameters, organization);
+    const body = await readFeed(organization.id, request, context.signal);
+    return replyOf(body, ignoredParameters(parameters));
+  };
+}
+
+/**
+ * GET /api/v1/portal/source-events: audit events as `portal/events` has them, each with what its producer sent. `limit`
+ * is 10 when it is not given or invalid, 100 at most.
+ */
+export function sourceEventsHandler(readSourceEvents: SourceEventsReader): SessionHandler {
+  return async (context, { organization }) => {
+    const parameters = new QueryParameters(context.query);
+    const filter = readFilter(parameters, organization);
+    const limit = readLimit(parameters, readLimits.sourceEventsDefault, readLimits.sourceEventsMax);
+    const offset = readOffset(parameters);
+    const body = await readSourceEvents(organization.id, { filter, limit, offset }, context.signal);
+    return replyOf(body, ignoredParameters(parameters));
+  };
+}
+
+/**
+ * GET /api/v1/dashboard/organization/get-events-in-org: the organization's events as their producers sent them,
+ * newest first, streamed (contract: Read, get-events-in-org). A self-hosted deployment does not have it.
+ */
+export function organizationEventsHandler(readLegacy: LegacyReader): SessionHandler {
+  return async (context, { organization }) => {
+    const parameters = new QueryParameters(context.query);
+    const request = readLegacyRequest(parameters);
+    const stream = await readLegacy(organization.id, request, context.signal);
+    return { status: 200, headers: ignoredParameters(parameters), stream };
+  };
+}
+
+/**
+ * GET /api/v1/portal/histogram: how many events succeeded and failed over time, under the filters of
+ * events but for words. `meta.start` and `meta.end` are left out where neither the request nor an event gives them.
+ */
+export function histogramHandler(readHistogram: HistogramReader): SessionHandler {
+  return async (context, { organization }) => {
+    const parameters = new QueryParameters(context.query);
+    const filter = readColumnFilter(parameters, organization);
+    const histogram = await readHistogram(organization.id, filter, context.signal);
+    return jsonReply(200, 'Histogram', histogram, ignoredParameters(parameters));
+  };
+}
+
+/**
+ * GET /api/v1/portal/top-values: the most frequent activities, actors and severities, under the filters of the
+ * portal. `limit` bounds each list: 10 when it is not given or invalid, 100 at most. An actor without a display
+ * name has no `name`.
+ */
+export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler {
+  return async (context, { organization }) => {
+    const parameters = new QueryParameters(context.query);
+    const filter = readColumnFilter(parameters, organization);
+    const limit = readLimit(parameters, limits.topValuesDefault, limits.topValuesMax);
+    const data = await readTopValues(organization.id, filter, limit, context.signal);
+    return jsonReply(200, 'TopValues', { data, meta: { limit } }, ignoredParameters(parameters));
+  };
+}

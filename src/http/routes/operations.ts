@@ -1,0 +1,105 @@
+import { Problem } from '../../base/errors/problem.ts';
+import { limits } from '../../base/limits.ts';
+import { askedGauge, metricsContentType } from '../../base/observability/metrics.ts';
+import { ocsfEventSchema, openApiDocument } from '../../contract/document.ts';
+import type { EndpointDeps, FrontEndDeps } from '../deps.ts';
+import type { RequestHead } from '../request.ts';
+import { jsonReply } from '../response.ts';
+import type { Handler } from '../router.ts';
+
+/** GET /healthz: the process is up (contract: Operations). */
+export const healthHandler: Handler = () => ({ status: 200, body: '{"status":"ok"}' });
+
+/** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
+export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
+  return async () => {
+    const processesUp = await readiness.processesUp();
+    const needed = {
+      engine_reachable: await readiness.engineReachable(),
+      engine_takes_writes: await readiness.engineTakesWrites(),
+      log_takes_writes: readiness.logFailure() === undefined,
+      ...(processesUp !== undefined && { processes_up: processesUp }),
+    };
+    const known = await readiness.damage();
+    const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
+    const doubt = readiness.clockDoubt();
+    const told = {
+      nothing_damaged: known.length === 0,
+      ...(limitsShared !== undefined && { limits_shared: limitsShared }),
+      feed_goes_on: feedGoesOn,
+      ...(doubt !== undefined && { clock_trusted: false }),
+    };
+    const members = {
+      checks: { ...needed, ...told },
+      ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
+      ...(doubt !== undefined && { clock: doubt }),
+    };
+    if (Object.values(needed).every(Boolean))
+      return jsonReply(200, 'Readiness', { status: 'ready', ...members });
+    throw new Problem('unavailable', 'The service is not ready.', { retryAfterSeconds: 1, members });
+  };
+}
+
+/**
+ * GET /metrics: Prometheus text; from loopback only unless METRICS_PUBLIC is set (contract: Operations). Behind a proxy
+ * every request comes from where the proxy is, so where proxies are expected, and where one has left its mark, nothing
+ * counts as local.
+ */
+export function metricsHandler({
+  config: { metricsPublic, trustProxy },
+  renderMetrics,
+}: Pick<EndpointDeps, 'config' | 'renderMetrics'>): Handler {
+  return async (context) => {
+    if (!metricsPublic && !(trustProxy === 0 && isLocal(context.head)))
+      throw new Problem('not_found', 'There is nothing at this address.');
+    return {
+      status: 200,
+      headers: { 'Content-Type': metricsContentType },
+      body: await renderMetrics(),
+    };
+  };
+}
+
+/** Headers that proxies add, beside all that begin with `x-forwarded-`. */
+const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip'];
+
+function isLocal({ ip, headers }: RequestHead): boolean {
+  if (ip !== '::1' && !ip.startsWith('127.')) return false;
+  return ![...headers.keys()].some((name) => name.startsWith('x-forwarded-') || proxyHeaders.includes(name));
+}
+
+/** GET /openapi.json: the description of the API (contract: Operations). */
+export function openapiHandler(): Handler {
+  let body: string | undefined;
+  return () => {
+    body ??= JSON.stringify(openApiDocument());
+    return { status: 200, body };
+  };
+}
+
+/** GET /ocsf-event.schema.json: what events are with `schema=ocsf` (contract: Operations). */
+export function ocsfSchemaHandler(): Handler {
+  let body: string | undefined;
+  return () => {
+    body ??= ocsfEventSchema();
+    return { status: 200, body };
+  };
+}
+
+/** The checks of /readyz as metrics. */
+export function showReadiness(readiness: FrontEndDeps['readiness']): void {
+  const ask = async () => ({
+    engine_reachable: await readiness.engineReachable(),
+    engine_takes_writes: await readiness.engineTakesWrites(),
+  });
+  const ready = {
+    name: 'auditlog_ready',
+    help: '1 while a check of /readyz is passed',
+    labelNames: ['check'],
+    ageName: 'auditlog_ready_age_seconds',
+  } as const;
+  askedGauge(ready, ask, (it, engine) => {
+    const checks = { ...engine, log_takes_writes: readiness.logFailure() === undefined };
+    for (const [check, isPassed] of Object.entries(checks)) it.set({ check }, isPassed ? 1 : 0);
+  });
+}

@@ -1,0 +1,144 @@
+import { Problem } from '../../base/errors/problem.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
+import { changeOfUser } from '../../control/change-events.ts';
+import { checkPassword } from '../../control/passwords.ts';
+import type { EndpointDeps } from '../deps.ts';
+import type { SessionCaller, SessionHandler } from '../endpoint.ts';
+import { readJson } from '../json-body.ts';
+import { attemptOf, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
+import { recordedChange } from '../recorded-change.ts';
+import type { RequestContext } from '../request-context.ts';
+import { jsonReply } from '../response.ts';
+import type { Handler } from '../router.ts';
+import { ownPasswordRefused } from '../self-audit-events.ts';
+import { selfAuditOrigin } from '../self-audit.ts';
+import { isHostOf } from '../tenant-host.ts';
+
+/**
+ * POST /api/v1/portal/users/{id}/password: another password for somebody else; ends that user's sessions (contract:
+ * Credentials).
+ */
+export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
+  return async (context, caller) => {
+    const { password } = await readJson(context, 'NewPassword');
+    const id = requireOther(context, caller);
+    requirePasswords(deps, caller.organization.id);
+    await recordedChange(
+      deps,
+      context,
+      caller,
+      () => deps.administration.setPassword(caller.organization.id, id, password),
+      (user) => [changeOfUser(user, 'passwordChanged')],
+    );
+    return { status: 204 };
+  };
+}
+
+/**
+ * POST /api/v1/portal/users/{id}/password-link: a token by which somebody else chooses a password, once (contract:
+ * Credentials). It changes nothing until it is used, and is handed out only once it is recorded.
+ */
+export function makePasswordLinkHandler(deps: EndpointDeps): SessionHandler {
+  const { administration, passwordLinks } = deps;
+  return async (context, caller) => {
+    const id = requireOther(context, caller);
+    requirePasswords(deps, caller.organization.id);
+    const { link } = await recordedChange(
+      deps,
+      context,
+      caller,
+      async () => {
+        const user = await administration.activeUser(caller.organization.id, id);
+        return { user, link: await passwordLinks.issue(user) };
+      },
+      ({ user }) => [changeOfUser(user, 'passwordLinkMade')],
+    );
+    const { token, expiresMicros } = link;
+    return jsonReply(201, 'PasswordLink', { token, expires_at: formatMicros(expiresMicros) });
+  };
+}
+
+/**
+ * POST /api/v1/auth/password: a password by the token of a link, which ends with it, as do the user's sessions (contract:
+ * Credentials). Everything that is wrong with a token is one and the same 401.
+ */
+export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
+  const { administration, config, directory, passwordLinks } = deps;
+  return async (context) => {
+    const { token, new: password } = await readJson(context, 'PasswordByLink');
+    checkPassword(password);
+    const user = await passwordLinks.verify(token);
+    const slug = user && directory.organizationById(user.organizationId)?.slug;
+    if (
+      user === undefined ||
+      slug === undefined ||
+      !isHostOf(slug, context.header('host'), config.tenantDomain)
+    ) {
+      throw new Problem('unauthorized', 'This link is not good, or not any more.');
+    }
+    const { id, organizationId, credentialVersion } = user;
+    requirePasswords(deps, organizationId);
+    await recordedChange(
+      deps,
+      context,
+      { user },
+      () => administration.setPassword(organizationId, id, password, credentialVersion),
+      (changed) => [changeOfUser(changed, 'passwordReset')],
+    );
+    return { status: 204 };
+  };
+}
+
+/** POST /api/v1/portal/password: another password of one's own; ends one's sessions, this one too (contract: Credentials). */
+export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
+  const { administration, passwords, directory, config, cookie, selfAudit } = deps;
+  return async (context, caller) => {
+    const { current, new: password } = await readJson(context, 'PasswordChange');
+    const { user, organization } = caller;
+    requirePasswords(deps, organization.id);
+    checkPassword(password);
+    const attempt = attemptOf(context, config.tenantDomain, { email: user.email, signedIn: user });
+    // The count that logins have: guesses count together.
+    const isRight = await passwords.check(attempt, async (verify) => {
+      // As it is now: the check may have waited.
+      const { passwordHash, disabledMicros } = directory.userById(user.id) ?? user;
+      const matches = await verify(disabledMicros === undefined ? passwordHash : undefined, current);
+      if (!matches) return undefined;
+      const all = usersOfAddress(deps, context, user.email).filter((one) => mayUsePassword(deps, one));
+      return { value: true, ofAll: all.length === 1 };
+    });
+    if (isRight === undefined) {
+      await selfAudit.recordAfter(ownPasswordRefused(user), selfAuditOrigin(context));
+      throw new Problem('forbidden', 'The current password is not right.');
+    }
+    await recordedChange(
+      deps,
+      context,
+      caller,
+      () => administration.setPassword(organization.id, user.id, password),
+      (changed) => [changeOfUser(changed, 'passwordChanged')],
+    );
+    return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
+  };
+}
+
+/**
+ * The id in the path, which must not be the caller's own. Throws Problem `forbidden`: one's own password is changed with
+ * the current one, or whoever finds an open session could keep the account.
+ */
+function requireOther(context: RequestContext, { user }: Pick<SessionCaller, 'user'>): string {
+  const id = context.parameter('id');
+  if (id.toLowerCase() !== user.id) return id;
+  const detail = 'Your own password is changed with the current one, at /api/v1/portal/password.';
+  throw new Problem('forbidden', detail);
+}
+
+/** Throws Problem `conflict` where passwords are off in an organization: none is set that would be good for nothing. */
+export function requirePasswords(
+  { directory }: Pick<EndpointDeps, 'directory'>,
+  organizationId: string,
+): void {
+  if (directory.signOnOf(organizationId).passwords) return;
+  const detail = 'Passwords are off in this organization: people sign in by its provider.';
+  throw new Problem('conflict', detail);
+}

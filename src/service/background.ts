@@ -1,0 +1,138 @@
+import type { Logger } from '../base/observability/log.ts';
+import { setTracer } from '../base/observability/trace.ts';
+import type { StopStack } from '../base/processes/stop-stack.ts';
+import { ClockTrust } from '../base/time/clock-trust.ts';
+import { systemClock } from '../base/time/clock.ts';
+import type { Config } from '../config/config.ts';
+import { logDirectories } from '../config/log-directories.ts';
+import { evidenceKeys } from '../config/secrets.ts';
+import type { Account } from '../control/account-checks.ts';
+import { ErasureReconciler } from '../control/erasure-reconciler.ts';
+import type { IngestDirectory } from '../control/ingest-directory.ts';
+import { limits } from '../control/limits.ts';
+import { OwnAccounts } from '../control/own-accounts.ts';
+import { RetentionReconciler } from '../control/retention-reconciler.ts';
+import type { EvidenceReader } from '../evidence/evidence-reader.ts';
+import { newEvidenceKey, openEvidence } from '../evidence/evidence.ts';
+import { readProgress, watermarkOf } from '../evidence/progress-table.ts';
+import { RateLimiter } from '../http/rate-limit.ts';
+import type { IngestOrder } from '../ingest/ingest-order.ts';
+import { newestSegmentOf } from '../ingest/orphaned-log.ts';
+import type { Base } from './base.ts';
+import type { Writing } from './writing.ts';
+import { newestStoredMs } from '../storage/newest-stored.ts';
+import type { ServiceStorage } from '../storage/open-storage.ts';
+import { EventRemoval } from '../storage/removal.ts';
+import type { Storage } from '../storage/storage.ts';
+
+/** Who says whether the clock is to be trusted: one on each data directory, asked by all that cannot be undone. */
+export async function startClock(
+  { config, place, log, stops }: Pick<Base, 'config' | 'place' | 'log' | 'stops'>,
+  storage: Storage,
+): Promise<ClockTrust> {
+  const { dataDir } = config;
+  const keepsMark = place === undefined || place.number === 1;
+  const newestStored = async () =>
+    newestStoredMs(storage, await newestSegmentOf(await logDirectories(dataDir)));
+  const trust = await ClockTrust.open({ dataDir, log, keepsMark, newestStored });
+  stops.add(() => trust.stop());
+  return trust;
+}
+
+/** What limits are counted by: this process alone, or together with others through Redis. */
+export async function openCounts({ config, log, stops }: Base, secret: string) {
+  const own = new RateLimiter(() => performance.now());
+  const { redisUrl: url } = config;
+  if (url === undefined) {
+    const words = 'limits and failed passwords are counted by each process for itself; REDIS_URL shares them';
+    if (config.clickhouse.url !== undefined) log.info({}, words);
+    return { rateCounter: own, accounts: new OwnAccounts(), limitsShared: () => undefined };
+  }
+  if (config.sessionSecret === undefined) {
+    const words =
+      'without SESSION_SECRET, limits are shared through Redis by processes on this DATA_DIR alone';
+    log.warn({}, words);
+  }
+  // Its packages are not loaded where nothing is shared.
+  const { SharedCounts } = await import('../redis/shared-counts.ts');
+  const shared = await SharedCounts.open({ url, secret, log });
+  stops.add(() => shared.stop());
+  return {
+    rateCounter: shared.rates(own),
+    accounts: shared.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
+    limitsShared: () => shared.isReachable,
+  };
+}
+
+/** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
+export async function startEvidence(
+  { config, log, damage, stops }: Base,
+  stored: ServiceStorage,
+  order: IngestOrder,
+  retentionCutOff: (organization: string) => number | undefined,
+): Promise<EvidenceReader> {
+  const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
+  const { evidenceWitnesses: witnesses } = config;
+  const { storage, instance } = stored;
+  const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
+  const watermark = async () => (await order.watermarks()).ofAll;
+  const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
+  const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
+  stops.add(() => evidence.stop());
+  return evidence.reader;
+}
+
+/**
+ * Removes what has expired, and carries out erasures: only of what is in its tree, where trees are built, as nothing would
+ * tell of it otherwise.
+ */
+export function startRetention(
+  { config, log, stops, trust }: Base,
+  { storage, instance }: ServiceStorage,
+  { ingest, order }: Writing,
+  organizations: IngestDirectory,
+): void {
+  const { retentionDays, retentionIntervalMs: intervalMs, evidenceIntervalMs } = config;
+  const watermarks = async (): Promise<(organization: string) => bigint> => {
+    const { ofAll } = await order.watermarks();
+    if (evidenceIntervalMs === undefined) return () => ofAll;
+    const progress = await readProgress(storage);
+    return (organization) => {
+      const inTree = watermarkOf(progress, organization);
+      return inTree < ofAll ? inTree : ofAll;
+    };
+  };
+  const record = async (id: string, event: object): Promise<void> => {
+    const organization = organizations.organization(id);
+    if (organization !== undefined) await ingest.recordOwn(organization, JSON.stringify(event));
+  };
+  const removal = new EventRemoval(storage);
+  const own = { storage, removal, instance, retentionDays, intervalMs };
+  const reconciler = new RetentionReconciler({ ...own, watermarks, record, clock: systemClock, trust, log });
+  stops.add(() => reconciler.stop());
+  const { erasurePollMs } = limits;
+  const eraser = new ErasureReconciler({
+    storage,
+    instance,
+    watermarks,
+    record,
+    clock: systemClock,
+    log,
+    intervalMs: Math.min(intervalMs, erasurePollMs),
+  });
+  stops.add(() => eraser.stop());
+}
+
+/** Nothing of it is loaded where no traces are asked for. */
+export async function startTracing(
+  { traces, serviceName }: Config,
+  log: Logger,
+  stops: StopStack,
+): Promise<void> {
+  const { url, sampled } = traces;
+  if (url === undefined) return;
+  const { OtlpTracer } = await import('../base/observability/otlp-tracer.ts');
+  const tracer = new OtlpTracer({ url, sampled, serviceName, log });
+  setTracer(tracer);
+  stops.add(() => tracer.stop());
+}
