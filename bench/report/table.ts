@@ -89,9 +89,9 @@ export function resultTable({ commit, startedAt, machine, rows }: KeptRun): stri
   return [origin, '', markdown(lines), ''].join('\n');
 }
 
-/** The table of a kept run in bench/README.md; micro benches and the cost of the load generator are in results.json only. */
+/** The table of a kept run in bench/README.md; what few look for is in results.json only. */
 export function readmeTable(run: KeptRun): string {
-  const rows = Object.entries(run.rows).filter(([id]) => !/^(micro|generator)\./.test(id));
+  const rows = Object.entries(run.rows).filter(([id]) => !/^(micro|generator)\.|-(rare|none)$/.test(id));
   return rows.length === 0 ? '' : resultTable({ ...run, rows: Object.fromEntries(rows) });
 }
 
