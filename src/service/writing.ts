@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { relative } from 'node:path';
+import { errorFacts } from '../base/observability/log.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
 import { logDirectories } from '../config/log-directories.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { IngestOrder } from '../ingest/ingest-order.ts';
@@ -29,6 +31,13 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
   const member = await join(base, stored);
   if (member !== undefined) await takeNewPlaces(base, stored, member);
   const answersNowMs = () => base.trust.provenMs();
+  const keys = new KeyTable(storage, answersNowMs);
+  const forgetting = new Repeated(
+    storageLimits.keyForgetEveryMs,
+    () => keys.forget(),
+    (error) => log.warn(errorFacts(error), 'Idempotency-Keys that are over could not be removed'),
+  );
+  base.stops.add(() => forgetting.stop());
   const sink = writeHealth.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
@@ -45,7 +54,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
     sink: member?.fence(sink) ?? sink,
     damage,
     keys: {
-      table: new KeyTable(storage),
+      table: keys,
       instance: stored.instance ?? randomUUID(),
       log,
       isShared: stored.instance !== undefined,
@@ -97,9 +106,9 @@ async function takeNewPlaces(base: Base, stored: ServiceStorage, member: WriterR
   const { writer, renumberAfter: after } = member;
   if (after === undefined) return;
   const storedRows = (segment: number): Promise<number> => storedRowsOf(storage, segment);
-  const keys = new KeyTable(storage);
-  const answeredByOthers = (ids: readonly string[]) => keys.answeredByOthers(ids, instance);
   const answersNowMs = () => trust.provenMs();
+  const keys = new KeyTable(storage, answersNowMs);
+  const answeredByOthers = (ids: readonly string[]) => keys.answeredByOthers(ids, instance);
   await renumberLog({
     dataDir,
     log,

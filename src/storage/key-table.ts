@@ -17,14 +17,17 @@ export interface KeyRow {
 const columns = 'id, claim, instance, state, sent, answer';
 /** Who was fenced with a claim is not waited for (see `renumberLog` on what becomes of it in its log). */
 const counts = 'state != 1 OR instance NOT IN (SELECT instance FROM fenced_writers)';
-const inWindow = `at > now64(3) - toIntervalMillisecond(${limits.keyWindowMs})`;
+const inWindow = 'at > fromUnixTimestamp64Milli({from:Int64})';
 
 /** The table of claims. All reject with EngineError. */
 export class KeyTable {
   readonly #storage: Storage;
+  readonly #nowMs: () => number;
 
-  constructor(storage: Storage) {
+  /** `nowMs`: the time that has passed for certain, Unix milliseconds, as a clock that jumps must forget nothing. */
+  constructor(storage: Storage, nowMs: () => number) {
     this.#storage = storage;
+    this.#nowMs = nowMs;
   }
 
   /** Resolves when every later read, by whomever, sees the rows. */
@@ -36,7 +39,7 @@ export class KeyTable {
   read(ids: readonly string[]): Promise<KeyRow[]> {
     return this.#storage.rows<KeyRow>(
       `SELECT ${columns} FROM idempotency_keys FINAL WHERE id IN {ids:Array(String)} AND ${inWindow} AND (${counts})`,
-      { ids },
+      { ids, from: this.#fromMs },
       { timeoutMs: limits.keyAskMsMax },
     );
   }
@@ -51,7 +54,23 @@ export class KeyTable {
   unresolved(instance: string): Promise<KeyRow[]> {
     return this.#storage.rows<KeyRow>(
       `SELECT ${columns} FROM idempotency_keys FINAL WHERE instance = {instance:UUID} AND state = 1 AND ${inWindow}`,
-      { instance },
+      { instance, from: this.#fromMs },
     );
+  }
+
+  /** Removes what no longer counts, a day's at once, as the engine writes anew each part that has some of it. */
+  async forget(): Promise<void> {
+    const rows = await this.#storage.rows<{ n: number }>(
+      'SELECT 1 AS n FROM idempotency_keys WHERE at < fromUnixTimestamp64Milli({before:Int64}) LIMIT 1',
+      { before: this.#fromMs - limits.keyForgottenAtOnceMs },
+    );
+    if (rows.length === 0) return;
+    const statement =
+      'ALTER TABLE idempotency_keys DELETE WHERE at < fromUnixTimestamp64Milli({before:Int64})';
+    await this.#storage.command(statement, { before: this.#fromMs - limits.keyForgetEveryMs });
+  }
+
+  get #fromMs(): number {
+    return Math.floor(this.#nowMs()) - limits.keyWindowMs;
   }
 }

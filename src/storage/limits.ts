@@ -109,6 +109,8 @@ export const limits = {
   /** Claims on Idempotency-Keys: how long they count, and how long the engine has for a question about them. */
   keyWindowMs: 24 * 3_600_000,
   keyAskMsMax: 2_000,
+  keyForgetEveryMs: 3_600_000,
+  keyForgottenAtOnceMs: 24 * 3_600_000,
   /** Servers that share an engine say so often that they are alive; one that has not for longer is away. */
   writerSeenMs: 5_000,
   writerRunStaleMs: 15_000,

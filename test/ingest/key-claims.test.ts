@@ -14,7 +14,7 @@ const log = { debug: () => undefined, info: () => undefined, warn: () => undefin
 
 let table: KeyTable;
 before(async () => {
-  table = new KeyTable((await sharedEngine()).storage);
+  table = new KeyTable((await sharedEngine()).storage, Date.now);
 });
 
 const answerOf = (accepted: number): BatchAnswer => ({ accepted, rejected: 0, errors: [] });
@@ -229,5 +229,24 @@ describe('claims on Idempotency-Keys', () => {
     const other = new Process();
     assert.deepEqual(await request(other, id, 'answers'), answerOf(3));
     await other.claims.stop();
+  });
+
+  test('an engine whose clock has jumped ahead forgets no answer', async () => {
+    const { storage } = await sharedEngine();
+    const [id, dayMs] = [randomUUID(), 86_400_000];
+    // To an engine that is 60 days ahead an answer of now is as old as this one.
+    const told = { id, claim: randomUUID(), instance: randomUUID(), state: 3, sent: 'body', answer: '{}' };
+    const row = { ...told, at: new Date(Date.now() - 60 * dayMs).toISOString().replace('Z', '') };
+    await storage.insertRows('idempotency_keys', [row]);
+    await storage.command('OPTIMIZE TABLE idempotency_keys FINAL');
+    const certain = new KeyTable(storage, () => Date.now() - 60 * dayMs);
+    await certain.forget();
+    assert.equal((await certain.read([id])).length, 1);
+    assert.equal((await table.read([id])).length, 0);
+    await table.forget();
+    await eventually(
+      'what is over to be removed',
+      async () => (await certain.read([id])).length === 0 || undefined,
+    );
   });
 });

@@ -121,7 +121,7 @@ describe('repeats of what another process has answered', () => {
   async function start(): Promise<Ingest> {
     const dataDir = await temporaryDirectory();
     dirs.push(dataDir);
-    const table = new KeyTable((await sharedEngine()).storage);
+    const table = new KeyTable((await sharedEngine()).storage, Date.now);
     const ingest = await openIngest({
       dataDir,
       log: silentLog,
