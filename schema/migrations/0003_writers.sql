@@ -1,7 +1,8 @@
 -- The writer registry: processes that share an engine, and how far each has come.
 
 -- What one process at a time has for itself: a small number, which makes the order of its events (seq) its own
--- (`writer 3`); building trees, retention, erasures. And what a command has that writes past the log of a server
+-- (`writer 3`); building trees, retention, erasures. What each run of a server has, to be seen (`run <instance>`): two of
+-- one instance at the same time are a data directory and its copy. And what a command has that writes past the log of a server
 -- (`command <owner>`): the feed waits for its `number`, the lowest segment that it may still write, until `lasts` is 0.
 -- Of an owner's rows the highest `version` counts.
 CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
@@ -20,21 +21,6 @@ CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
 )
 ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY (name, owner)
-TTL toDateTime(seen) + INTERVAL 30 DAY;
-
--- Servers as they are seen: each run of one has a row, renewed every few seconds. Two runs of one instance at the same
--- time are a data directory and its copy.
-CREATE TABLE IF NOT EXISTS writer_runs {{on_cluster}}
-(
-    instance UUID,
-    run UUID,
-    id UInt8,
-    host String,
-    pid UInt32,
-    seen DateTime64(3, 'UTC') DEFAULT now64(3)
-)
-ENGINE = {{ReplacingMergeTree(seen)}}
-ORDER BY (instance, run)
 TTL toDateTime(seen) + INTERVAL 30 DAY;
 
 -- Instances that an operator has given up: nobody waits for what their logs still hold. Kept for ever, as a data

@@ -3,6 +3,7 @@ import { segmentTimeMs } from '../base/events/sequence.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
+import { runLeases } from './writer-runs.ts';
 import { writerLeases } from './writers.ts';
 
 /** A server on the engine, now or earlier. Times in Unix milliseconds. */
@@ -54,8 +55,9 @@ export async function listWriters(storage: Storage): Promise<Writer[]> {
      FROM (SELECT toUInt8(substring(argMax(name, seen), ${writerLeases.length + 1})) AS number, owner AS instance,
          max(seen) AS renewed
        FROM leases WHERE held AND startsWith(name, '${writerLeases}') GROUP BY owner) AS w
-     LEFT JOIN (SELECT instance, argMax(host, seen) AS host, argMax(pid, seen) AS pid, max(seen) AS last
-       FROM writer_runs GROUP BY instance) AS r ON r.instance = w.instance
+     LEFT JOIN (SELECT toUUID(substring(name, ${runLeases.length + 1})) AS instance, argMax(host, seen) AS host,
+         argMax(pid, seen) AS pid, max(seen) AS last
+       FROM leases FINAL WHERE held AND startsWith(name, '${runLeases}') GROUP BY name) AS r ON r.instance = w.instance
      LEFT JOIN (SELECT writer, argMax(low, version) AS lowest, argMax(is_open, version) AS open
        FROM watermarks GROUP BY writer) AS m ON m.writer = w.instance
      LEFT JOIN (SELECT instance, max(fenced) AS at, argMax(operator, fenced) AS who

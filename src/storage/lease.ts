@@ -21,14 +21,21 @@ export interface LeaseOptions {
   readonly log?: Logger;
 }
 
-/** The newest row of one owner. */
-interface Row extends ProcessIdentity {
+/** Another that has the name, or asks for it. */
+export interface Rival {
   readonly owner: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Rises with each sign of life. */
+  readonly newest: string;
+}
+
+/** The newest row of one owner. */
+interface Row extends ProcessIdentity, Rival {
   /** False while it only asks. */
   readonly held: boolean;
   /** Of the time that it held, or the highest that it knew when it asked. */
   readonly number: string;
-  readonly newest: string;
   /** How many milliseconds ago it was seen, and how long it lasts from then on. */
   readonly ageMs: string;
   readonly lastsMs: string;
@@ -95,11 +102,16 @@ export class Lease {
     return true;
   }
 
-  /** Takes a name that nobody else asks for, with this number; again, with a higher one. Rejects with EngineError. */
+  /** Takes a name for itself, whoever else has it, with this number; again, to give a sign of life. Rejects with EngineError. */
   async claim(number: number): Promise<void> {
     const begunMs = performance.now();
     this.#process = await ownIdentity();
     await this.#hold(BigInt(number), begunMs);
+  }
+
+  /** Who else has the name and may be alive. Rejects with EngineError. */
+  async rivals(): Promise<readonly Rival[]> {
+    return (await this.#look()).rivals;
   }
 
   /** Whether nobody has taken it since, as the engine knows it. Rejects with EngineError. */
@@ -159,7 +171,7 @@ export class Lease {
       `SELECT toString(l.owner) AS owner, toString(max(version)) AS newest, toString(argMax(l.number, version)) AS number,
          argMax(l.held, version) AS held, toString(argMax(lasts, version)) AS lastsMs,
          toString(dateDiff('millisecond', argMax(seen, version), now64(3))) AS ageMs,
-         argMax(l.place, version) AS place, argMax(l.pid, version) AS pid, argMax(l.begun, version) AS begun
+         argMax(l.host, version) AS host, argMax(l.place, version) AS place, argMax(l.pid, version) AS pid, argMax(l.begun, version) AS begun
        FROM ${everyReplicaOf(storage, 'leases')} AS l WHERE l.name = {name:String} GROUP BY l.owner`,
       { name },
       { settings: everywhere },

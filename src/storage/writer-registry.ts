@@ -219,7 +219,7 @@ export class WriterRegistry {
   async #confirm(run: WriterRun): Promise<void> {
     const { storage, instance, dataDir } = this.#options;
     const begunMs = performance.now();
-    await run.renew(instance, this.writer);
+    await run.renew(instance);
     if (await isFenced(storage, instance)) return this.#fail(new Error(fencedWords));
     const rival = await run.rival();
     if (rival !== undefined) return this.#fail(new CopiedDataDirError(dataDir, rival));

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { isDiskFull } from '../base/errors/system-error.ts';
+import { Lease, type Rival } from './lease.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
@@ -17,17 +18,12 @@ interface RunOptions {
   readonly log: Logger;
 }
 
-/** A run of a server that holds the same data directory, or a copy of it. */
-interface OtherRun {
-  readonly run: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly seen_at: string;
-}
+/** Each run of a server has a lease with its instance in the name. */
+export const runLeases = 'run ';
 
 /** Another server runs on the data directory that this one is a copy of. */
 export class CopiedDataDirError extends Error {
-  constructor(dataDir: string, { host, pid }: OtherRun) {
+  constructor(dataDir: string, { host, pid }: Rival) {
     super(
       `DATA_DIR ${dataDir} is a copy of one that a running server uses (host ${host}, process ${pid}): ` +
         'give this server a DATA_DIR of its own, or remove instance-id and wal from the copy; what is in its log, the other server stores',
@@ -37,21 +33,23 @@ export class CopiedDataDirError extends Error {
 }
 
 /**
- * This run of a server, as others on the engine see it. Its row says that it is alive. Another row of the same
+ * This run of a server, as others on the engine see it: its lease says that it is alive. Another lease of the same
  * instance that is still renewed is another process with a copy of the data directory: both would take the same
- * places in the order. The row of the run before this one in this very directory is no such thing, however young it
- * is, as the directory's lock says that its process has ended; the directory is known by its place on the disk, which
- * a copy has not.
+ * places in the order. That of the run before this one in this very directory is no such thing, however young it
+ * is, as the directory's lock says that its process has ended, in whatever container; the directory is known by its
+ * place on the disk, which a copy has not.
  */
 export class WriterRun {
   readonly #options: RunOptions;
   readonly #run = randomUUID();
   #predecessor = '';
   #instance: string;
+  #lease: Lease;
 
   private constructor(options: RunOptions) {
     this.#options = options;
     this.#instance = options.instance;
+    this.#lease = this.#leaseOf(options.instance);
   }
 
   /** Rejects with CopiedDataDirError, or EngineError. */
@@ -62,38 +60,27 @@ export class WriterRun {
     return run;
   }
 
-  /** Says that this run is alive: as which instance, and under which number. Rejects with EngineError. */
-  async renew(instance: string, writer: number): Promise<void> {
-    const { storage } = this.#options;
+  /** Says that this run is alive, and as which instance. Rejects with EngineError. */
+  async renew(instance: string): Promise<void> {
+    if (instance !== this.#instance) this.#lease = this.#leaseOf(instance);
     this.#instance = instance;
-    await storage.insertRows('writer_runs', [
-      { instance, run: this.#run, id: writer, host: hostname(), pid: process.pid },
-    ]);
+    await this.#lease.claim(1);
   }
 
   /** The run that was here before this one and is alive, if there is any. Rejects with EngineError. */
-  async rival(): Promise<OtherRun | undefined> {
-    const { storage } = this.#options;
-    const [other] = await storage.rows<OtherRun>(
-      `SELECT run, host, pid, toString(seen) AS seen_at FROM writer_runs FINAL
-       WHERE instance = {instance:UUID} AND run NOT IN ({run:UUID}, {predecessor:UUID})
-         AND seen > now64(3) - toIntervalMillisecond({ms:UInt32}) ORDER BY seen DESC LIMIT 1`,
-      {
-        instance: this.#instance,
-        run: this.#run,
-        predecessor: this.#predecessor === '' ? this.#run : this.#predecessor,
-        ms: limits.writerRunStaleMs,
-      },
-    );
-    return other;
+  async rival(): Promise<Rival | undefined> {
+    return (await this.#lease.rivals()).find(({ owner }) => owner !== this.#predecessor);
   }
 
   /** A run that has ended is not waited for by a start on another machine. */
-  async end(): Promise<void> {
-    await this.#options.storage.command(
-      'DELETE FROM writer_runs WHERE instance = {instance:UUID} AND run = {run:UUID}',
-      { instance: this.#instance, run: this.#run },
-    );
+  end(): Promise<void> {
+    return this.#lease.end();
+  }
+
+  #leaseOf(instance: string): Lease {
+    const { storage, log } = this.#options;
+    const name = `${runLeases}${instance}`;
+    return new Lease({ storage, name, owner: this.#run, lastsMs: limits.writerRunStaleMs, log });
   }
 
   async #knowPredecessor(): Promise<void> {
@@ -124,7 +111,7 @@ export class WriterRun {
       await sleep(limits.writerRunLookMs);
       const other = await this.rival();
       if (other === undefined) return;
-      if (other.run !== first.run || other.seen_at !== first.seen_at)
+      if (other.owner !== first.owner || other.newest !== first.newest)
         throw new CopiedDataDirError(dataDir, other);
     }
   }

@@ -76,18 +76,13 @@ describe('a writer that does not come back', () => {
   };
   /** As if a writer had been seen last ten minutes ago: the time that an operator has to wait for. */
   const age = async (instance: string) => {
-    for (const [table, owner] of [
-      ['writer_runs', 'instance'],
-      ['leases', 'owner'],
-    ] as const) {
-      const condition = `WHERE ${owner} = '${instance}'`;
-      await sql(`CREATE TABLE aged AS ${table} ENGINE = Memory`);
-      const older = '* REPLACE (seen - INTERVAL 10 MINUTE AS seen)';
-      await sql(`INSERT INTO aged SELECT ${older} FROM ${table} FINAL ${condition}`);
-      await sql(`DELETE FROM ${table} ${condition}`);
-      await sql(`INSERT INTO ${table} SELECT * FROM aged`);
-      await sql('DROP TABLE aged');
-    }
+    const condition = `WHERE owner = '${instance}' OR name = 'run ${instance}'`;
+    await sql('CREATE TABLE aged AS leases ENGINE = Memory');
+    const older = '* REPLACE (seen - INTERVAL 10 MINUTE AS seen)';
+    await sql(`INSERT INTO aged SELECT ${older} FROM leases FINAL ${condition}`);
+    await sql(`DELETE FROM leases ${condition}`);
+    await sql('INSERT INTO leases SELECT * FROM aged');
+    await sql('DROP TABLE aged');
   };
   /** What a follower of the feed has been handed out so far, in order. */
   const seen: string[] = [];

@@ -54,5 +54,4 @@ export const leftTables: Readonly<Record<string, string>> = {
   leases: 'of processes: they take a number where they work, and all numbers of the order are by the clock',
   watermarks: 'of processes',
   logs: 'of processes: what a log still holds is told by its own files',
-  writer_runs: 'of processes: who is alive says so every few seconds',
 };
