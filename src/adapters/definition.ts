@@ -12,6 +12,7 @@ export interface MappingDefinition {
   readonly name: string;
   readonly description?: string;
   readonly records?: string;
+  readonly each?: string;
   readonly time: string;
   readonly level?: string;
   readonly msg?: string;
@@ -25,14 +26,24 @@ export interface MappingDefinition {
 
 /** The mappings that come with the service, by the names that `from` takes. */
 export const adapterNames = [
+  'auditd',
+  'auth0',
   'azure',
   'cloudtrail',
+  'databricks',
+  'entra',
   'gcp',
   'github',
   'gworkspace',
   'json',
   'kubernetes',
   'okta',
+  'postgresql',
+  'salesforce',
+  'slack',
+  'snowflake',
+  'teleport',
+  'vault',
 ] as const;
 
 export type AdapterName = (typeof adapterNames)[number];

@@ -89,13 +89,19 @@ function uuidOf(value: unknown): string | undefined {
 
 const placeCharactersMax = 255;
 
-/** Where somebody was: text that a source event takes for it. */
+/** An IP address with a port: `198.51.100.7:5432`, `[2001:db8::7]:5432`. */
+const socketPattern = /^(?:([\d.]{7,15})|\[([\da-f:.]{2,45})\]):(\d{1,5})$/i;
+
+/** Where somebody was: text that a source event takes for it, without a port. */
 function placeOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' && value.length <= placeCharactersMax ? value : undefined;
+  if (typeof value !== 'string' || value === '' || value.length > placeCharactersMax) return undefined;
+  const [, four, six] = socketPattern.exec(value) ?? [];
+  return four ?? six ?? value;
 }
 
 function portOf(value: unknown): number | undefined {
-  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value;
+  const digits = typeof value === 'string' ? (socketPattern.exec(value)?.[3] ?? value) : '';
+  const port = /^\d{1,5}$/.test(digits) ? Number(digits) : value;
   return typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535 ? port : undefined;
 }
 

@@ -5,14 +5,11 @@ import { textCode } from '../ocsf/activity-classes.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { MappingDefinition } from './definition.ts';
 import { compileExpression, compileMembers, type Evaluate, ExpressionError } from './expressions.ts';
+import { limits } from './limits.ts';
 import { type RawMembers, RecordReader } from './members.ts';
 import { parseJson } from './parse.ts';
+import { elementsOf } from './records.ts';
 import { verbOf } from './verbs.ts';
-
-/** A record as a source event. */
-interface Mapped {
-  readonly text: string;
-}
 
 const nothing: Evaluate = () => undefined;
 
@@ -62,20 +59,38 @@ export class Mapping {
     this.#extra = compileMembers('/extra', definition.extra ?? {});
   }
 
-  /** Returns the record in [start, end) of the window as a source event, or why it cannot be one (see `faultText`). */
-  map(window: Window, start: number, end: number): Mapped | string {
+  /** Returns the source events of the record in [start, end) of the window, or why it is none (see `faultText`). */
+  map(window: Window, start: number, end: number): readonly string[] | string {
     const members = this.#reader.read(window, start, end);
     if (typeof members === 'string') return members;
     const text = Buffer.from(window.bytes.buffer, window.bytes.byteOffset + start, end - start).toString(
       'utf8',
     );
     try {
-      return { text: this.#eventOf(parseJson(text), text, members) };
+      return this.#partsOf(text, members).map((part) => this.#eventOf(parseJson(part), part, members));
     } catch (error) {
       if (error instanceof ExpressionError)
         return faultText('record', '', `cannot be mapped: ${error.message} (in the mapping ${this.name})`);
       throw error;
     }
+  }
+
+  /** The record once for each element of its list, with that alone in the list; the last has what goes beyond the bounds. */
+  #partsOf(text: string, members: RawMembers): readonly string[] {
+    const { each } = this.#definition;
+    const list = each === undefined ? undefined : members.get(each);
+    const elements = list === undefined ? [] : elementsOf(list);
+    if (list === undefined || elements.length < 2) return [text];
+    const copies = Math.floor(limits.sharedBytesMax / (text.length - list.length));
+    const last = Math.min(limits.eventsOfRecordMax, 1 + copies) - 1;
+    const parts = [...elements.slice(0, last), elements.slice(last).join(',')].filter((part) => part !== '');
+    return parts.map((part) => {
+      const own = [...members].map(([name, value]) => [
+        JSON.stringify(name),
+        name === each ? `[${part}]` : value,
+      ]);
+      return `{${own.map((one) => one.join(':')).join(',')}}`;
+    });
   }
 
   #eventOf(record: JSONValue, text: string, members: RawMembers): string {

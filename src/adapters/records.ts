@@ -1,4 +1,4 @@
-import { firstToken } from '../ocsf/json-array.ts';
+import { firstToken, splitArray } from '../ocsf/json-array.ts';
 import {
   backslash,
   closeBrace,
@@ -28,6 +28,15 @@ export function listIn(
 export function listStartIn(bytes: Buffer, start: number, end: number, name: string): number | undefined {
   const { listStart } = findList(bytes, start, end, name);
   return listStart >= 0 ? listStart : undefined;
+}
+
+/** The elements of a JSON array that has been read strictly before; none of another value. */
+export function elementsOf(text: string): string[] {
+  if (!text.startsWith('[')) return [];
+  const bytes = Buffer.from(text);
+  const elements: string[] = [];
+  splitArray(bytes, 0, bytes.length, (start, end) => elements.push(bytes.toString('utf8', start, end)));
+  return elements;
 }
 
 interface FoundList {

@@ -5,8 +5,9 @@ const words: Readonly<Record<Verb, string>> = {
   other: 'exec attach portforward proxy',
   create: 'create created insert inserted',
   read: 'get list describe lookup search read view viewed query scan head select watch batchget',
-  update: 'update updated put set patch modify modified edit edited change changed write updatecollection',
-  delete: 'delete deleted destroy destroyed deletecollection',
+  update:
+    'update updated put set patch modify modified edit edited change changed write updatecollection alter altered',
+  delete: 'delete deleted destroy destroyed deletecollection drop dropped truncate',
 };
 const verbs: ReadonlyMap<string, Verb> = new Map(
   Object.entries(words).flatMap(([verb, all]) => all.split(' ').map((word) => [word, verb as Verb] as const)),

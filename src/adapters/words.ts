@@ -4,13 +4,17 @@ const secondsBelow = 1e11;
 const millisBelow = 1e14;
 const microsBelow = 1e17;
 
-/** What Python's logging writes unless told otherwise: a comma, and no offset. */
-const asctimePattern = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3})$/;
+/**
+ * What Python, databases and services write that RFC 3339 does not allow: a space, a comma, nine digits, no offset or
+ * one without a colon.
+ */
+const otherTime =
+  /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))? ?(Z|UTC|GMT|([+-]\d\d):?(\d\d))?$/;
 
 /**
  * Unix microseconds of a number of seconds, milliseconds, microseconds or nanoseconds, told apart by size (seconds
- * would be beyond the year 5000, and so on). Digits in quotes count as a number; a time of Python without an offset is
- * taken as UTC; other text is left as it is: RFC 3339.
+ * would be beyond the year 5000, and so on). Digits in quotes count as a number; a time with a fraction and no offset is taken as
+ * UTC; other text is left as it is: RFC 3339.
  */
 export function micros(value: unknown): number | string | undefined {
   if (typeof value === 'object' && value !== null) return microsOfParts(value);
@@ -18,13 +22,21 @@ export function micros(value: unknown): number | string | undefined {
     if (value === '') return undefined;
     // A double has not digits enough for nanoseconds.
     if (/^\d{18,20}$/.test(value)) return Number(value.slice(0, -3));
-    if (!/^\d+(\.\d+)?$/.test(value)) return value.replace(asctimePattern, '$1T$2.$3Z');
+    if (!/^\d+(\.\d+)?$/.test(value)) return rfc3339(value);
   }
   const number = typeof value === 'string' ? Number(value) : value;
   if (typeof number !== 'number') return undefined;
   if (number < secondsBelow) return Math.round(number * 1e6);
   if (number < millisBelow) return Math.round(number * 1000);
   return number < microsBelow ? Math.round(number) : Math.floor(number / 1000);
+}
+
+function rfc3339(time: string): string {
+  const [, day, clock, fraction, zone, hours, minutes] = otherTime.exec(time) ?? [];
+  // Without a fraction and an offset it may be any place's time.
+  if (day === undefined || (fraction ?? zone) === undefined) return time;
+  const offset = hours === undefined ? 'Z' : `${hours}:${minutes}`;
+  return `${day}T${clock}${fraction === undefined ? '' : `.${fraction}`}${offset}`;
 }
 
 /** Of seconds and nanoseconds apart: an instant of Log4j, a timestamp of Google. */

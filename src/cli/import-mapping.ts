@@ -76,12 +76,11 @@ export async function dryRun(
       if (isEnough && refused < seenLines) return;
       seenLines++;
       const seen = seenAs(preview, mapping, line);
-      if ('auditEvent' in seen) deps.io.out(`${seen.auditEvent}\n`);
-      else {
-        refused++;
-        if (isEnough) continue;
-        deps.io.error(`line ${numbers[index]} would be rejected: ${seen.refused}\n`);
-      }
+      const faults = seen.flatMap((one) => ('refused' in one ? [one.refused] : []));
+      for (const one of seen) if ('auditEvent' in one) deps.io.out(`${one.auditEvent}\n`);
+      if (faults.length > 0) refused++;
+      if (!isEnough)
+        for (const fault of faults) deps.io.error(`line ${numbers[index]} would be rejected: ${fault}\n`);
     }
     refused += tooLong.length;
     seenLines += tooLong.length;
@@ -89,10 +88,16 @@ export async function dryRun(
   if (refused > 0 && refused === seenLines) throw new Error('every line would be rejected');
 }
 
-function seenAs(preview: Preview, mapping: Mapping | undefined, line: Buffer): ReturnType<Preview['of']> {
-  if (mapping === undefined) return preview.of(line);
-  const event = mapLine(mapping, line);
-  if (typeof event === 'string') return { refused: event };
-  const seen = preview.of(event);
-  return 'refused' in seen ? { refused: asMapped(seen.refused, mapping) } : seen;
+function seenAs(
+  preview: Preview,
+  mapping: Mapping | undefined,
+  line: Buffer,
+): readonly ReturnType<Preview['of']>[] {
+  if (mapping === undefined) return [preview.of(line)];
+  const events = mapLine(mapping, line);
+  if (typeof events === 'string') return [{ refused: events }];
+  return events.map((event) => {
+    const seen = preview.of(event);
+    return 'refused' in seen ? { refused: asMapped(seen.refused, mapping) } : seen;
+  });
 }

@@ -91,9 +91,9 @@ export class ImportSender {
     const unmapped: RejectedLine[] = [];
     for (const [index, original] of lines.entries()) {
       const line = numbers[index] ?? 0;
-      const event = this.#mapping === undefined ? original : mapLine(this.#mapping, original);
-      if (typeof event === 'string') unmapped.push({ line, error: event, bytes: original });
-      else entries.push({ line, original, event });
+      const events = this.#mapping === undefined ? [original] : mapLine(this.#mapping, original);
+      if (typeof events === 'string') unmapped.push({ line, error: events, bytes: original });
+      else for (const event of events) entries.push({ line, original, event });
     }
     return { entries, unmapped };
   }
@@ -148,11 +148,11 @@ export class ImportSender {
   }
 }
 
-/** The record of a line as a source event, or why it cannot be one. */
-export function mapLine(mapping: Mapping, line: Buffer): Buffer | string {
+/** The source events of a line's record, or why it is none. */
+export function mapLine(mapping: Mapping, line: Buffer): readonly Buffer[] | string {
   if (!isUtf8(line)) return faultText('record', '', 'is not valid UTF-8');
   const mapped = mapping.map(windowOf(line), 0, line.length);
-  return typeof mapped === 'string' ? mapped : Buffer.from(mapped.text);
+  return typeof mapped === 'string' ? mapped : mapped.map((text) => Buffer.from(text));
 }
 
 /** A fault of the source event that a mapping made, in the words of the write endpoint. */

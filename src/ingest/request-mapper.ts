@@ -66,8 +66,7 @@ export class RequestMapper {
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
     const rejections = new RejectionCounts();
     const resolveOrg = this.#organizations.resolver(kind.organization, task.directory, kind.org);
-    const onEvent: OnEvent = (window, start, end, error) => {
-      const mapped = error ?? this.#mapEvent(adapter, window, start, end, resolveOrg);
+    const put = (mapped: MappedEvent | string): boolean => {
       if (typeof mapped !== 'string') {
         rows.add(mapped);
         answer.accepted += 1;
@@ -80,6 +79,13 @@ export class RequestMapper {
       answer.rejected += 1;
       rejections.add(mapped);
       return answer.rejected <= task.rejectedMax;
+    };
+    const onEvent: OnEvent = (window, start, end, error) => {
+      if (error !== undefined) return put(error);
+      if (adapter === undefined) return put(this.#mapper.map(window, start, end, resolveOrg));
+      const events = eventsOf(adapter, window, start, end);
+      if (typeof events === 'string') return put(events);
+      return events.every((event) => put(this.#mapAdapted(adapter, event, resolveOrg)));
     };
     const fault = splitBody(body, kind.form, onEvent, adapter?.records);
     if (fault !== undefined) return malformed(fault);
@@ -96,21 +102,15 @@ export class RequestMapper {
     return { kind: 'answered', answer, bodyHash, rejections: rejections.list(), hasTooManyRejected };
   }
 
-  /** A record of another program becomes a source event first, which is checked as any other. */
-  #mapEvent(
-    adapter: Mapping | undefined,
-    window: Window,
-    start: number,
-    end: number,
-    resolveOrg: ResolveOrg,
-  ): MappedEvent | string {
-    if (adapter === undefined) return this.#mapper.map(window, start, end, resolveOrg);
-    if (adapter.name === 'otlp' && window.bytes[start] === quote)
-      return refusalIn(fromByteText(window.text.slice(start, end)));
-    const event = adapter.map(window, start, end);
-    if (typeof event === 'string') return event;
-    const own = toWindow(event.text);
+  /** What a record of another program has become is checked as any source event. */
+  #mapAdapted(adapter: Mapping, event: string, resolveOrg: ResolveOrg): MappedEvent | string {
+    const own = toWindow(event);
     const mapped = this.#mapper.map(own, 0, own.bytes.length, resolveOrg);
     return typeof mapped === 'string' ? `${mapped} (as mapped from ${adapter.name})` : mapped;
   }
+}
+
+function eventsOf(adapter: Mapping, window: Window, start: number, end: number): readonly string[] | string {
+  const isRefusal = adapter.name === 'otlp' && window.bytes[start] === quote;
+  return isRefusal ? refusalIn(fromByteText(window.text.slice(start, end))) : adapter.map(window, start, end);
 }

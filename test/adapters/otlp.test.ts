@@ -359,7 +359,7 @@ test('a record larger than an event costs itself, whatever is in it; a resource 
     const [text = ''] = read(ofRecord, form);
     const event = mappingOf('otlp').map(toWindow(text), 0, text.length);
     if (typeof event === 'string') assert.fail(event);
-    assert.equal(map(event.text), 'the event must be at most 1048576 bytes');
+    assert.equal(map(event[0] ?? ''), 'the event must be at most 1048576 bytes');
     assert.throws(() => read(ofResource, form), { code: 'too_large' });
   }
 });
@@ -371,11 +371,11 @@ const mapped = (fields: object, resource: object = {}) => {
   const window = toWindow(record);
   const event = mappingOf('otlp').map(window, 0, window.bytes.length);
   if (typeof event === 'string') assert.fail(event);
-  const row = map(event.text);
+  const row = map(event[0] ?? '');
   if (typeof row === 'string') assert.fail(row);
   return {
     row,
-    event: JSON.parse(event.text) as { msg?: string; level?: string; message: Record<string, unknown> },
+    event: JSON.parse(event[0] ?? '') as { msg?: string; level?: string; message: Record<string, unknown> },
   };
 };
 const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });

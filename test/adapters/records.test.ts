@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mappingOf } from '../../src/adapters/built-in.ts';
 import type { MappingName } from '../../src/adapters/definition.ts';
-import { toWindow } from '../../src/ocsf/byte-text.ts';
-import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
-import { map } from '../ocsf/arbitrary.ts';
-import { type OcsfEvent, ocsf110Text } from '../ocsf/ocsf110-support.ts';
 import {
   aws,
   awsSession,
@@ -27,58 +22,7 @@ import {
   zoe,
 } from './records.ts';
 
-/**
- * What a person reads in a record, and what a program must read in its event: who did what to whom, where from, and
- * how it went. Each line was written from the documents of the source, not from what the mapping gave.
- */
-
-type Row = readonly [record: object, told: string];
-
-function eventOf(name: MappingName, record: object): OcsfEvent {
-  const window = toWindow(JSON.stringify(record));
-  const event = mappingOf(name).map(window, 0, window.bytes.length);
-  if (typeof event === 'string') assert.fail(event);
-  const row = map(event.text);
-  if (typeof row === 'string') assert.fail(`${row}: ${event.text}`);
-  const ocsf = JSON.parse(ocsf110Text(row.source, row.timeMicros)) as OcsfEvent;
-  assert.deepEqual(validateEvent(ocsf), [], event.text);
-  return ocsf;
-}
-
-type Named = { readonly name?: string; readonly uid?: string; readonly email_addr?: string } | undefined;
-const nameOf = (one: Named): string | undefined => one && (one.email_addr ?? one.name ?? one.uid);
-
-/** Class, activity, actor, and what else there is; `from` and success are told only where they are others. */
-function told(event: OcsfEvent): string {
-  const { class_name: what, activity_id: id, activity_name: activity, actor, user, group, file } = event;
-  const place = event['src_endpoint'] ?? event['device'] ?? {};
-  const from = place.ip ?? place.hostname ?? place.name;
-  const resource = event['entity'] ?? event['resources']?.[0];
-  const parts = {
-    by: nameOf(actor.user) ?? 'nobody',
-    to: nameOf(user),
-    group: nameOf(group),
-    of: resource && (resource.name ?? resource.uid),
-    file: file?.name,
-    as: event['privileges']?.join(', '),
-    from: from === '198.51.100.7' || from === 'Unknown' ? undefined : from,
-  };
-  const texts = Object.entries(parts).flatMap(([name, text]) =>
-    text === undefined ? [] : [`${name} ${text}`],
-  );
-  const failure = event['status_id'] === 2 ? [`failed ${event['status_code']}`] : [];
-  return [`${what}: ${id === 99 ? 'Other' : activity}`, ...texts, ...failure].join(' | ');
-}
-
-function table(name: MappingName, title: string, rows: readonly Row[]): void {
-  test(`${name}: ${title}`, () => {
-    const read = rows.map(([record]) => told(eventOf(name, record)));
-    assert.deepEqual(
-      read,
-      rows.map(([, expected]) => expected),
-    );
-  });
-}
+import { eventOf, type Row, table, told } from './told.ts';
 
 const group = oktaThing('UserGroup', 'Staff');
 const app = oktaThing('AppInstance', 'Payroll');
@@ -276,6 +220,7 @@ table('github', 'members, accounts and tokens', [
   [github('repo.access', { repo: 'acme/core' }), `API Activity: Other | by ${zoe} | of acme/core`],
   // The published sample has Entity Management: here organizations are what the API makes, whoever tells of them.
   [github('org.create'), `API Activity: Create | by ${zoe} | of acme`],
+  [github('org.create', { team: 'Wiley' }), `API Activity: Create | by ${zoe} | of acme`],
   [github('git.push', { repo: 'acme/core' }), `API Activity: Other | by ${zoe} | of acme/core`],
   [
     github('protected_branch.create', { repo: 'acme/core' }),
@@ -291,6 +236,12 @@ table('github', 'members, accounts and tokens', [
     `API Activity: Other | by ${zoe} | of acme/core`,
   ],
 ]);
+
+test('github: a person whose record says "False" of bots is none', () => {
+  const typeOf = (actor_is_bot: unknown) =>
+    eventOf('github', github('git.push', { actor_is_bot }))['actor'].user?.type;
+  assert.deepEqual(['False', false, 'True', true].map(typeOf), ['User', 'User', 'System', 'System']);
+});
 
 const sso = awsSession('AWSReservedSSO_Admin_0a1b', zoe);
 const login = { eventSource: 'signin.amazonaws.com', eventType: 'AwsConsoleSignIn' };
@@ -572,6 +523,11 @@ table('azure', 'Entra', [
   [
     signIn('SignInLogs', {}, { resultType: '50126' }),
     `Authentication: Logon | by ${zoe} | to ${zoe} | failed 400`,
+  ],
+  [signIn('SignInLogs', {}, { resultType: 'Success' }), `Authentication: Logon | by ${zoe} | to ${zoe}`],
+  [
+    entra('ADD MEMBER TO GROUP', [entraBob], groupOf),
+    `Group Management: Add User | by ${zoe} | to ${bob} | group Ops`,
   ],
   [signIn('NonInteractiveUserSignInLogs', {}), `Authentication: Logon | by ${zoe} | to ${zoe}`],
   [

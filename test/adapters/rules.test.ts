@@ -51,7 +51,7 @@ function storedOf(
   const window = toWindow(record);
   const event = mappingOf(name).map(window, 0, window.bytes.length);
   if (typeof event === 'string') assert.fail(event);
-  const row = map(event.text);
+  const row = map(event[0] ?? '');
   return typeof row === 'string' ? assert.fail(row) : row;
 }
 
@@ -88,7 +88,7 @@ const broken: readonly (readonly [what: string, value: string, rule: RegExp])[] 
 ];
 
 const timeMember =
-  /("(?:time|eventTime|@timestamp|timestamp|requestReceivedTimestamp|published)"):("[^"]*"|\d+)/;
+  /("(?:time|eventTime|@timestamp|timestamp|requestReceivedTimestamp|published|date|date_create|createdDateTime|EventDate|EVENT_TIMESTAMP|_SOURCE_REALTIME_TIMESTAMP)"):("[^"]*"|\d+)/;
 
 for (const name of adapterNames) {
   const sample = sampleOf(name);

@@ -39,7 +39,7 @@ function eventOf(line: string) {
   const window = toWindow(line);
   const event = mappingOf('json').map(window, 0, window.bytes.length);
   if (typeof event === 'string') assert.fail(event);
-  const row = mapped(event.text);
+  const row = mapped(event[0] ?? '');
   const { message } = JSON.parse(row.source) as { message: { extra: Record<string, unknown> } };
   return {
     action: row.activityName,
