@@ -200,6 +200,8 @@ export interface Schemas {
     readonly has_more: boolean;
     /** Everything recorded before this moment (Unix microseconds) can be had. */
     readonly settled_through: number;
+    /** Everything recorded before this moment (Unix microseconds) has been handed out, with this page and those before it. */
+    readonly read_through: number;
   };
   /** One page of audit events and where it stands among all matches. */
   readonly AuditPage: {

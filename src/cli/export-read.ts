@@ -9,7 +9,7 @@ import {
   type ExportReader,
 } from '../read/export.ts';
 import type { Ocsf110Pool } from '../read/ocsf110/pool.ts';
-import { csvHeader } from '../read/export-csv.ts';
+import { byteOrderMark, csvHeader } from '../read/export-csv.ts';
 import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportPlan, type ExportSlice, planExport } from '../read/export-plan.ts';
 import type { AuditFilter } from '../read/filter.ts';
@@ -29,6 +29,8 @@ export interface ExportRun extends Session {
   readonly pool: Ocsf110Pool | undefined;
   readonly filter: AuditFilter;
   readonly filtersGiven: Readonly<Record<string, string>>;
+  /** For Excel, with CSV. */
+  readonly bom?: boolean;
 }
 
 /** Never aborted: a command ends with its process. */
@@ -77,20 +79,32 @@ export function sliceReader(run: ExportRun, plan: Plan): ReadSlice {
   const { organization, format } = run;
   if (format === 'parquet') return () => openParquet(run, plan);
   const read = readerOf(run);
-  const opens = { ndjson: '', json: '[', csv: csvHeader }[format];
+  const opens = { ndjson: '', json: '[', csv: `${run.bom ? byteOrderMark : ''}${csvHeader}` }[format];
   const between = format === 'json' ? ',\n' : '';
   const closes = format === 'json' ? ']\n' : '';
   return async ({ fromMicros, toMicros, rows }, index) => {
     const filter = { ...run.filter, fromMicros, toMicros };
-    const request = { format, filter, seqMax: plan.seqMax, bare: true as const };
-    const { total, stream } = await read(organization.id, request, plan.takenMicros, untilTheEnd);
+    const request = {
+      format,
+      filter,
+      seqMax: plan.seqMax,
+      bare: true,
+      ...(run.bom && { bom: true }),
+    } as const;
+    const { total, longCells, stream } = await read(organization.id, request, plan.takenMicros, untilTheEnd);
     if (total !== rows) {
       stream.destroy();
       throw new SnapshotGoneError();
     }
+    tellLongCells(run, longCells);
     const isLast = index === plan.slices.length - 1;
     return enclosed(toReadable(stream), index === 0 ? opens : between, isLast ? closes : '');
   };
+}
+
+/** Says what Excel will not show of an export, of which this may be a part. */
+export function tellLongCells({ deps }: ExportRun, cells = 0): void {
+  if (cells > 0) deps.io.error(`${cells} cells have more than 32,767 characters: Excel cuts them off\n`);
 }
 
 async function* enclosed(stream: Readable, before: string, after: string): AsyncGenerator<Buffer> {

@@ -29,6 +29,7 @@ import {
   planOf,
   readerOf,
   sliceReader,
+  tellLongCells,
   untilTheEnd,
 } from './export-read.ts';
 import { limits } from './limits.ts';
@@ -46,6 +47,7 @@ interface ExportOptions {
   readonly partitionBy?: 'day';
   readonly output?: string;
   readonly restart?: true;
+  readonly bom?: true;
   readonly evidence?: true;
   readonly json?: true;
 }
@@ -116,7 +118,7 @@ async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
 /** Writes the events of one moment to a file. Where the table no longer holds them, it takes a later moment. */
 async function toFile(run: ExportRun, options: ExportOptions, file: string): Promise<void> {
   const { deps, organization, format, filtersGiven: filters } = run;
-  const schema = run.pool === undefined ? {} : { schema: 'ocsf' };
+  const schema = { ...(run.pool && { schema: 'ocsf' }), ...(run.bom && { bom: true }) };
   const compression = compressionOfName(file);
   const subject = { organization: organization.id, format, ...schema, compression, filters };
   const plan = () => planOf(run);
@@ -231,7 +233,7 @@ function directoryManifest(
 
 /** All events of now, as a stream. */
 async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
-  const { organization, filter, format } = run;
+  const { organization, filter, format, bom } = run;
   if (format === 'parquet') {
     const plan = await planOf(run);
     const stream = await openParquet(run, plan);
@@ -239,7 +241,9 @@ async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
     return stream;
   }
   const read = readerOf(run);
-  const { total, stream } = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
+  const request = { format, filter, ...(bom && { bom }) };
+  const { total, longCells, stream } = await read(organization.id, request, systemClock(), untilTheEnd);
+  tellLongCells(run, longCells);
   await recordExport(run, total, 0);
   return toReadable(stream) as AsyncIterable<Buffer>;
 }
@@ -311,6 +315,7 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   const { output = '-', schema, partitionBy } = options;
   if (schema === 'ocsf' && format === 'csv')
     throw wrong('--schema', 'ocsf is for --format ndjson, json or parquet; csv has columns of its own');
+  if (options.bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
   if (partitionBy !== undefined && (schema !== 'ocsf' || format !== 'parquet' || output === '-'))
     throw wrong('--partition-by', 'for --schema ocsf and --format parquet, with a directory as --output');
   if (output !== '-')
@@ -320,7 +325,15 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
     await withStorage(setup, async (session) => {
       const organization = await findOrganization(session.storage, options.org);
       const filter = await keptFilter(session.storage, organization, filtersGiven);
-      const one: ExportRun = { ...session, organization, format, pool, filter, filtersGiven };
+      const one: ExportRun = {
+        ...session,
+        organization,
+        format,
+        pool,
+        filter,
+        filtersGiven,
+        bom: options.bom === true,
+      };
       if (output === '-') await toOutput(one);
       else if (partitionBy !== undefined) await toDirectory(one, options, resolve(output));
       else await toFile(one, options, resolve(output));
@@ -353,6 +366,7 @@ export function registerExport(program: Command, deps: CliDeps): void {
         oneOf(['day']),
       ),
     )
+    .option('--bom', 'with csv: begin with a byte order mark, so that Excel reads it as UTF-8')
     .option(
       '--evidence',
       'what "verify" needs: every entry of the tree with its source event, in the order of ingest',

@@ -47,6 +47,8 @@ export interface FeedPage<E = AuditEvent> extends EventsRead<E> {
   readonly hasMore: boolean;
   /** No event recorded before this moment can still come, Unix microseconds. */
   readonly settledThrough: number;
+  /** All that was recorded before this moment is in this page and those before it, Unix microseconds; of an older service undefined. */
+  readonly readThrough: number | undefined;
 }
 
 export interface PageQuery<S extends EventSchema = EventSchema> extends EventFilter {

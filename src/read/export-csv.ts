@@ -138,5 +138,22 @@ export const csvHeader = `${csvNames.join(',')}\r\n`;
 export const csvAliases = aliases;
 export const csvColumns: readonly string[] = columns.map(({ cell }, index) => `${cell} AS c${index}`);
 
+/** Before UTF-8: else Excel takes the bytes for those of an older encoding. */
+export const byteOrderMark = '\uFEFF';
+
+/** What a cell of Excel holds; it cuts off the rest without a word. */
+const excelCellCharactersMax = 32_767;
+
+/** How many cells of the events that meet the condition Excel would cut off, as SQL. */
+export function longCellsOf(where: string): string {
+  const names = csvColumns.map((_, index) => `c${index}`);
+  // No cell is longer than what it is taken from.
+  const isLong = `greatest(length(ocsf), length(source)) > ${excelCellCharactersMax}`;
+  return (
+    `SELECT sum(arrayCount(cell -> lengthUTF8(cell) > ${excelCellCharactersMax}, [${names.join(', ')}])) FROM (` +
+    `WITH ${csvAliases} SELECT ${csvColumns.join(', ')} FROM events WHERE (${where}) AND ${isLong})`
+  );
+}
+
 /** The same columns, for Parquet: numbers and instants as such, and null for what is absent. */
 export const typedColumns: readonly string[] = columns.map(({ typed }, index) => `${typed} AS c${index}`);

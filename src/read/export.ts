@@ -2,7 +2,7 @@ import { type ByteFlow, peekFlow } from '../base/bytes/byte-flow.ts';
 import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
-import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';
+import { byteOrderMark, csvAliases, csvColumns, csvHeader, longCellsOf } from './export-csv.ts';
 import { type AuditFilter, type EventSchema, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { newestFirst, streamSettings } from './plans.ts';
@@ -19,6 +19,8 @@ export interface ExportRequest {
   readonly filter: AuditFilter;
   /** Not with CSV, which has columns of its own. */
   readonly schema?: EventSchema;
+  /** For Excel, with CSV: a byte order mark comes first, and the cells that it cuts off are counted. */
+  readonly bom?: boolean;
   /** Only events of at most this `seq`, decimal text; undefined: all. */
   readonly seqMax?: string;
   /** A part of a whole that the caller puts together: no header line, no brackets, `,\n` between array elements. */
@@ -28,6 +30,8 @@ export interface ExportRequest {
 export interface ExportStream {
   /** How many events the stream holds: counted in the same snapshot. */
   readonly total: number;
+  /** With `bom`: how many cells have more characters than Excel takes, counted in the same snapshot. */
+  readonly longCells?: number;
   /** Ends cleanly only when all of them were sent; a failure is an EngineError. */
   readonly stream: ByteFlow;
 }
@@ -43,8 +47,8 @@ export type ExportReader = (
 /** Stands between the total and the first event: see `withTotal`. */
 const totalEnd = '|';
 
-/** Longest total with its end, in bytes. */
-const totalBytesMax = 21;
+/** Longest total, with the number of long cells and its end, in bytes. */
+const totalBytesMax = 42;
 
 interface Form {
   /** Columns of the inner query, and the same names for the outer one. */
@@ -59,8 +63,10 @@ interface Form {
 }
 
 /** In the outer query the rows are in order: its first row is the first of the answer. */
-const withTotal = (column: string): string =>
-  `concat(if(rowNumberInAllBlocks() = 0, concat(toString(total), '${totalEnd}'), ''), ${column}) AS first_column`;
+const withTotal = (column: string, bom = false): string => {
+  const counts = bom ? "toString(total), ' ', toString(long_cells)" : 'toString(total)';
+  return `concat(if(rowNumberInAllBlocks() = 0, concat(${counts}, '${totalEnd}'), ''), ${column}) AS first_column`;
+};
 
 function eventForm({ head, tail }: EventEnvelope, request: ExportRequest, nowMicros: number): Form {
   const lines = request.format === 'ndjson';
@@ -90,7 +96,7 @@ function csvForm(request: ExportRequest): Form {
   const names = csvColumns.map((_, index) => `c${index}`);
   return {
     inner: csvColumns.join(', '),
-    outer: [withTotal('c0'), ...names.slice(1)].join(', '),
+    outer: [withTotal('c0', request.bom), ...names.slice(1)].join(', '),
     settings: {
       ...envelopeSettings({ before: '', rowBefore: '', rowAfter: '\r\n', after: '' }),
       format_custom_row_between_delimiter: '',
@@ -103,7 +109,7 @@ function csvForm(request: ExportRequest): Form {
     },
     lead: '"',
     empty: '',
-    preamble: request.bare === true ? '' : csvHeader,
+    preamble: request.bare === true ? '' : `${request.bom === true ? byteOrderMark : ''}${csvHeader}`,
   };
 }
 
@@ -117,15 +123,16 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
     const form = request.format === 'csv' ? csvForm(request) : eventForm(envelope, request, nowMicros);
     const where = exportWhere(organization, request);
     const aliases = request.format === 'csv' ? `${csvAliases}, ` : '';
+    const counted = request.bom === true ? `, (${longCellsOf(where.sql)}) AS long_cells` : '';
     const rows =
-      `WITH (SELECT count() FROM events WHERE ${where.sql}) AS total SELECT ${form.outer} FROM (` +
+      `WITH (SELECT count() FROM events WHERE ${where.sql}) AS total${counted} SELECT ${form.outer} FROM (` +
       `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst})`;
     const query = `${onShard(storage, rows)} FORMAT CustomSeparated`;
     // The snapshot is shared by default in this engine; named, so that another default cannot take it away.
     const settings = { ...streamSettings, ...form.settings, enable_shared_storage_snapshot_in_query: 1 };
     const flow = await storage.flow(query, where.parameters, { settings, signal });
     try {
-      return await takeTotal(flow, form);
+      return await takeTotal(flow, form, request);
     } catch (error) {
       flow.destroy();
       throw error;
@@ -177,17 +184,25 @@ export function exportWhere(
 }
 
 /** Reads as far as the total and takes it out. */
-async function takeTotal(flow: ByteFlow, { lead, empty, preamble }: Form): Promise<ExportStream> {
+async function takeTotal(
+  flow: ByteFlow,
+  { lead, empty, preamble }: Form,
+  { bom = false }: ExportRequest,
+): Promise<ExportStream> {
   const leadBytes = Buffer.byteLength(lead);
   const { start, continueWith } = await peekFlow(flow, leadBytes + totalBytesMax);
   const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength);
   if (bytes.toString('latin1') === empty)
-    return { total: 0, stream: continueWith(Buffer.from(preamble + empty)) };
+    return { total: 0, ...(bom && { longCells: 0 }), stream: continueWith(Buffer.from(preamble + empty)) };
   const end = bytes.indexOf(totalEnd, leadBytes);
-  const total = Number(bytes.toString('latin1', leadBytes, end));
+  const [total = NaN, longCells] = bytes.toString('latin1', leadBytes, end).split(' ').map(Number);
   if (end < 0 || !Number.isSafeInteger(total)) {
     throw new EngineError('refused', 'an export does not begin with its total');
   }
   const instead = [Buffer.from(preamble), bytes.subarray(0, leadBytes), bytes.subarray(end + 1)];
-  return { total, stream: continueWith(Buffer.concat(instead)) };
+  return {
+    total,
+    ...(longCells !== undefined && { longCells }),
+    stream: continueWith(Buffer.concat(instead)),
+  };
 }

@@ -246,6 +246,7 @@ class Feed {
       next_cursor: this.#options.cursors.write(organization, found.last),
       has_more: found.more,
       settled_through: microsOfSeq(found.watermark),
+      read_through: microsOfSeq(found.last),
     };
     return `,"meta":${stringify('FeedMeta', meta)}}`;
   }

@@ -81,6 +81,13 @@ describe('to standard output', () => {
     assert.ok(!refused.error.includes('wrong-key'));
   });
 
+  test('tells how far behind it is by the order of recording, not by when events happened', async () => {
+    remote.fault = ({ query }, response) =>
+      query.get('cursor') === 'c10' && reply(response, 403, { title: 'Forbidden', status: 403 });
+    const ran = await once('--batch', '10');
+    assert.match(ran.error, /delivered=10 batches=1 .* lag_seconds=10\d\./);
+  });
+
   test('goes on with what comes until it is stopped, with exit code 0', async () => {
     for (const { url, events } of [remote, old]) {
       const stop = new AbortController();

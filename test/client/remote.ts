@@ -110,6 +110,7 @@ async function feed(remote: Remote, query: URLSearchParams, response: ServerResp
     next_cursor: `c${next}`,
     has_more: next < remote.events.length,
     settled_through: Date.now() * 1000,
+    read_through: (Date.now() - 100_000) * 1000,
   };
   response.writeHead(200, { 'content-type': 'application/json' });
   response.end(`{"data":[${data.map(rendered).join(',')}],"meta":${JSON.stringify(meta)}}`);

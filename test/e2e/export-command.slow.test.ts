@@ -90,6 +90,11 @@ describe('export to a file', () => {
     assert.equal(code, 0);
     const lines = (text: string) => text.split('\n').filter((line) => line !== '');
     assert.deepEqual(lines(stdout), lines(await endpoint({ format: 'csv', ...range })));
+    const marked = await server.cli(['export', '--org', 'filed', '--format', 'csv', '--bom', ...ranged]);
+    assert.equal(marked.stdout, `\uFEFF${stdout}`);
+    assert.equal((await run('-o', join(out, 'marked.csv'), '--bom', ...ranged)).code, 0);
+    assert.equal(finished(join(out, 'marked.csv')).bytes.toString(), `${marked.stdout}\n`);
+    assert.equal((await run('-o', join(out, 'bad.ndjson'), '--bom')).code, 2);
     const file = join(out, 'none.json');
     assert.equal((await run('-o', file, '--actor', 'nobody')).code, 0);
     assert.equal(finished(file).bytes.toString(), '[]\n');

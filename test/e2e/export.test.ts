@@ -354,6 +354,32 @@ describe('exports', () => {
     assert.equal((await exported(tenant, { orgId: randomUUID() })).text, '');
   });
 
+  test('for Excel the file begins with a byte order mark, and what it cuts off is counted', async () => {
+    const flow = randomUUID();
+    const long = 'ä'.repeat(32_767);
+    await tenant.record([
+      sourceEvent({ flow_id: flow, extra: { text: `${long}ä` } }),
+      { ...sourceEvent({ flow_id: flow }), msg: long },
+      { ...sourceEvent({ flow_id: flow, extra: { text: long } }), msg: `${long}ä` },
+    ]);
+    await tenant.caughtUp();
+    const asked = { format: 'csv', flowId: flow };
+    const [plain, marked] = [await exported(tenant, asked), await exported(tenant, { ...asked, bom: '1' })];
+    assert.equal(marked.text, `\uFEFF${plain.text}`);
+    const counts = [plain, marked].map(({ headers }) => [headers['x-total-count'], headers['x-long-cells']]);
+    assert.deepEqual(counts, [
+      ['3', undefined],
+      ['3', '3'],
+    ]);
+    const none = await exported(tenant, { format: 'csv', bom: '1', actor: 'nobody@acme.example' });
+    assert.deepEqual([none.text, none.headers['x-long-cells']], [`\uFEFF${csvNames}\r\n`, '0']);
+    for (const query of [
+      { format: 'json', bom: '1' },
+      { format: 'csv', bom: 'yes' },
+    ])
+      assert.match(problemOf(await get(tenant, query), 400).detail, /"bom" must be 0, or 1 with format=csv/);
+  });
+
   test('an unknown format is refused by name', async () => {
     for (const format of ['xml', 'NDJSON', 'parquet', 'ndjson,csv']) {
       const { detail } = problemOf(await get(tenant, { format }), 400);

@@ -15,6 +15,7 @@ interface FeedPage {
     readonly next_cursor: string;
     readonly has_more: boolean;
     readonly settled_through: number;
+    readonly read_through: number;
   };
 }
 
@@ -202,6 +203,8 @@ describe('the feed', () => {
     assert.deepEqual(await only({ flowId: wanted, cursor }), [wanted]);
     assert.deepEqual(await only({ startTime: '2189-01-01T00:00:00Z' }), [wanted, late]);
     const { meta } = await feed(tenant, { startTime: '2189-01-01T00:00:00Z', limit: '1' });
+    assert.ok(Math.abs(meta.read_through / 1000 - Date.now()) < 600_000);
+    assert.ok(meta.has_more && meta.read_through <= meta.settled_through);
     assert.deepEqual(await only({ cursor: meta.next_cursor, flowId: late }), [late]);
     assert.deepEqual(await only({ orgId: randomUUID() }), []);
     assert.deepEqual(await only({ orgId: 'followed', flowId: other }), [other]);

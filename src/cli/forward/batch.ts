@@ -30,8 +30,8 @@ export interface Batch {
   readonly events: readonly ForwardedEvent[];
   /** Where a source goes on once the batch is delivered; asked for before the next batch. */
   position(): Position;
-  /** All that was recorded before this moment is delivered with this batch, Unix microseconds. */
-  readonly settledThrough: number;
+  /** All that was recorded before this moment is delivered with this batch, Unix microseconds; undefined where nobody says. */
+  readonly settledThrough: number | undefined;
 }
 
 /**

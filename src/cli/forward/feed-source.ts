@@ -31,10 +31,10 @@ export async function* feedSource(options: SourceOptions, from: string): AsyncGe
   const pages = client.feed({ ...filter, schema, cursor, limit, wait, intervalMs, follow: !once, signal });
   for await (const page of oneAhead(pages)) {
     const events = forwarded(page, schema, stream, cursor);
-    const last = events.at(-1);
     cursor = page.cursor;
     const position = { mode: 'feed', cursor } as const;
-    const settledThrough = page.hasMore && last !== undefined ? last.time : page.settledThrough;
+    // When events happened says nothing of how far behind this is: old ones may have come today.
+    const settledThrough = page.hasMore ? page.readThrough : page.settledThrough;
     yield { events, position: () => position, settledThrough };
   }
 }

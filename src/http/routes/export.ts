@@ -29,8 +29,9 @@ export function exportHandler({ read, selfAudit, clock }: EndpointDeps): SharedH
     const filter = readFilter(parameters, organization);
     const now = clock();
     const schema = readSchema(parameters.text('schema'), format);
-    const request = { format, filter, ...schema };
-    const { total, stream } = await read.export(organization.id, request, now, context.signal);
+    const bom = readBom(parameters.text('bom'), format);
+    const request = { format, filter, ...schema, ...(bom && { bom }) };
+    const { total, longCells, stream } = await read.export(organization.id, request, now, context.signal);
     try {
       const details = { format, ...schema, filters: filtersGiven(parameters), events: total };
       await selfAudit.recordBefore(exported(caller, organization.id, details), selfAuditOrigin(context));
@@ -42,6 +43,7 @@ export function exportHandler({ read, selfAudit, clock }: EndpointDeps): SharedH
       'Content-Type': contentTypes[format],
       'Content-Disposition': `attachment; filename="audit-${organization.slug}-${fileTime(now)}.${format}"`,
       'X-Total-Count': String(total),
+      ...(longCells !== undefined && { 'X-Long-Cells': String(longCells) }),
       ...ignoredParameters(parameters),
     };
     return { status: 200, headers, stream };
@@ -53,6 +55,12 @@ function readFormat(text: string | undefined): ExportFormat {
   const format = exportFormats.find((one) => one === text);
   if (format !== undefined) return format;
   throw new Problem('malformed', `The parameter "format" must be one of ${exportFormats.join(', ')}.`);
+}
+
+function readBom(text: string | undefined, format: ExportFormat): boolean {
+  if (text === undefined || text === '0') return false;
+  if (text === '1' && format === 'csv') return true;
+  throw new Problem('malformed', 'The parameter "bom" must be 0, or 1 with format=csv.');
 }
 
 /** The default schema for nothing; a name that is none is told, as an export is asked for once. */
