@@ -126,7 +126,10 @@ test('records of other programs become events, and what they were is kept to the
     problemOf(mixed, 400).errors?.map(({ error }) => error.replace(/ an RFC .* 2200-01-01/, ' …')),
     ['/message/timestamp: must be … (as mapped from okta)', 'the record must be a JSON object'],
   );
-  assert.match(problemOf(await post('nobody', body), 400).detail, /^from must be one of auditd, auth0, azure, cloudtrail, /);
+  assert.match(
+    problemOf(await post('nobody', body), 400).detail,
+    /^from must be one of auditd, auth0, azure, cloudtrail, /,
+  );
   problemOf(await post('', body), 400);
   // What is sent twice counts once; what the service does not know is named, and refuses nothing.
   const odd = await post('cloudtrail&from=okta&timeout=30s&maxErrors=none', body);
