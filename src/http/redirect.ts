@@ -48,7 +48,9 @@ export class RedirectServer {
 
   #answer(res: UwsResponse, req: UwsRequest): void {
     const method = req.getCaseSensitiveMethod();
-    const [, host] = hostPattern.exec(req.getHeader('host')) ?? [];
+    let hosts = 0;
+    req.forEach((name) => (hosts += name === 'host' ? 1 : 0));
+    const [, host] = hostPattern.exec(hosts === 1 ? req.getHeader('host') : '') ?? [];
     const mayFollow = method === 'GET' || method === 'HEAD';
     const isOpen = credentials.some((name) => req.getHeader(name) !== '');
     if (host === undefined || !mayFollow || isOpen) {

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, type RequestOptions, request } from 'node:https';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -158,6 +159,12 @@ describe('a service with TLS', { skip }, () => {
       { headers: { host: 'evil.example/path' } },
     ])
       assert.equal((await call(plain, refused)).status, 403, JSON.stringify(refused));
+    // Of two hosts nobody can say where a browser should go on.
+    const socket = connect(redirectPort, '127.0.0.1');
+    socket.end('GET / HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\nConnection: close\r\n\r\n');
+    const pieces: Buffer[] = [];
+    for await (const piece of socket) pieces.push(piece as Buffer);
+    assert.match(Buffer.concat(pieces).toString(), /^HTTP\/1.1 403 /);
   });
 
   test('settings of TLS that do not fit end the start with exit code 2 and their names', async () => {
