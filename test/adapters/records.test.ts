@@ -163,6 +163,14 @@ table('okta', 'groups, roles, policies and tokens', [
   [okta('application.lifecycle.activate', [app]), `API Activity: Other | by ${zoe} | of Payroll`],
   [okta('zone.create', [oktaThing('NetworkZone', 'Office')]), `API Activity: Create | by ${zoe} | of Office`],
   [okta('user.session.access_admin_app', [app]), `API Activity: Other | by ${zoe} | of Payroll`],
+  // The published sample is a Detection Finding, a class of what programs find; here it is what somebody tried.
+  [
+    okta('security.threat.detected', null, {
+      actor: { id: '192.0.2.9', type: 'IP address', alternateId: 'unknown', displayName: '192.0.2.9' },
+      outcome: { result: 'DENY', reason: 'Login Failures' },
+    }),
+    'API Activity: Other | by 192.0.2.9 | failed 400',
+  ],
 ]);
 
 const team = { team: 'acme/ops', user: 'bob-reed', user_id: 4712 };
@@ -286,6 +294,14 @@ table('cloudtrail', 'who it was', [
     aws('Authenticate', null, {
       userIdentity: { type: 'IdentityCenterUser', onBehalfOf: { userId: 'u-1' } },
       additionalEventData: { UserName: zoe },
+    }),
+    `API Activity: Other | by ${zoe}`,
+  ],
+  // The published sample has Authentication, Other: a challenge is neither a sign-in nor a failed one.
+  [
+    aws('CredentialChallenge', null, {
+      userIdentity: { type: 'IdentityCenterUser', onBehalfOf: { userId: 'u-1' } },
+      additionalEventData: { UserName: zoe, CredentialType: 'PASSWORD' },
     }),
     `API Activity: Other | by ${zoe}`,
   ],
@@ -644,6 +660,7 @@ table('kubernetes', 'verbs, subresources and who stood for whom', [
     kubernetes('list', { resource: 'secrets', namespace: 'prod' }),
     `API Activity: Read | by ${zoe} | of /api`,
   ],
+  [kubernetes('create', { resource: 'nodes', name: 'ip-10' }), `API Activity: Create | by ${zoe} | of ip-10`],
   [kubernetes('watch', pods), `API Activity: Read | by ${zoe} | of prod/web-1`],
   [kubernetes('create', pods), `API Activity: Create | by ${zoe} | of prod/web-1`],
   [kubernetes('update', pods), `API Activity: Update | by ${zoe} | of prod/web-1`],
