@@ -69,77 +69,21 @@ describe('the envelope', () => {
   });
 });
 
-describe('limit', () => {
-  // `test/read/filter.test.ts` has every spelling.
-  const cases: Record<string, number> = {
-    '1': 1,
-    '1000': 1000,
-    '1001': 1000,
-    ['9'.repeat(400)]: 1000,
-    '007': 7,
-    '0': 50,
-    '-1': 50,
-    '1e2': 50,
-    '٣': 50,
-    '5\u0000': 50,
-  };
-  for (const [given, effective] of Object.entries(cases)) {
-    test(`${JSON.stringify(given.slice(0, 40))} becomes ${effective}`, async () => {
-      const page = await tenant.page(`limit=${encoded(given)}`);
-      assert.equal(page.meta.limit, effective);
-      assert.equal(page.data.length, effective);
-      assert.equal(page.meta.offset, 0);
-    });
-  }
-});
-
-describe('offset', () => {
-  const cases: Record<string, number> = {
-    '0010': 10,
-    '1099': 1099,
-    '1100': 1100,
-    '9007199254740991': 9_007_199_254_740_991,
-    '9007199254740992': 0,
-    '-1': 0,
-    '10.5': 0,
-  };
-  for (const [given, effective] of Object.entries(cases)) {
-    test(`${JSON.stringify(given)} becomes ${effective}`, async () => {
-      const page = await tenant.page(`limit=10&offset=${encoded(given)}`);
-      assert.equal(page.meta.offset, effective);
-      assert.equal(page.meta.limit, 10);
-      assert.equal(page.meta.total, all);
-      const expected = Array.from({ length: 10 }, (_, n) => count - 1 - effective - n).filter((n) => n >= 0);
-      assert.deepEqual(numbers(page), expected);
-    });
-  }
-});
-
-describe('order and paging', () => {
-  test('newest first', async () => {
-    const page = await tenant.page('limit=1000');
-    assert.deepEqual(
-      numbers(page),
-      Array.from({ length: 1000 }, (_, n) => count - 1 - n),
-    );
-  });
-
-  test('walking by the number of events received meets each event once and ends as the rule says', async () => {
-    for (const limit of [1000, 300, 37]) {
-      const seen: unknown[] = [];
-      for (let offset = 0; ; ) {
-        const page = await tenant.page({ limit: String(limit), offset: String(offset) });
-        seen.push(...numbers(page));
-        assert.equal(page.meta.total, all);
-        assert.equal(page.meta.offset, offset);
-        assert.ok(page.data.length > 0);
-        offset += page.data.length;
-        if (offset >= page.meta.total) break;
-      }
-      assert.deepEqual(
-        seen,
-        Array.from({ length: count }, (_, n) => count - 1 - n),
-      );
+// `audit-filters-property.test.ts` has pages, walks, filters and their spellings; `test/read/filter.test.ts` what is none.
+describe('paging', () => {
+  test('limit and offset come back as they were taken', async () => {
+    const cases: [query: string, limit: number, offset: number, shown: number][] = [
+      ['limit=1000', 1000, 0, 1000],
+      [`limit=${'9'.repeat(400)}`, 1000, 0, 1000],
+      ['limit=5%00', 50, 0, 50],
+      ['limit=10&offset=1099', 10, 1099, 10],
+      ['limit=10&offset=9007199254740991', 10, 9_007_199_254_740_991, 0],
+      ['limit=10&offset=9007199254740992', 10, 0, 10],
+    ];
+    for (const [query, limit, offset, shown] of cases) {
+      const page = await tenant.page(query);
+      assert.deepEqual(page.meta, { total: all, limit, offset }, query);
+      assert.equal(page.data.length, Math.min(shown, Math.max(0, all - offset)), query);
     }
   });
 
@@ -165,91 +109,13 @@ describe('order and paging', () => {
     await writing;
     assert.deepEqual(contradictions, []);
   });
-
-  test('equal times: later ingested first, across requests and inside one, and stable over pages', async () => {
-    const tie = randomUUID();
-    for (let batch = 0; batch < 3; batch++) {
-      await other.record(
-        Array.from({ length: 20 }, (_, n) => sourceEvent({ flow_id: tie, extra: { n: batch * 20 + n } })),
-      );
-    }
-    await other.settled(60, { flowId: tie });
-    const seen: unknown[] = [];
-    for (let offset = 0; offset < 60; offset += 7) {
-      seen.push(...numbers(await other.page({ flowId: tie, limit: '7', offset: String(offset) })));
-    }
-    assert.deepEqual(
-      seen,
-      Array.from({ length: 60 }, (_, n) => 59 - n),
-    );
-  });
 });
 
 describe('startTime and endTime', () => {
-  test('both ends belong to the range, to the microsecond', async () => {
-    assert.equal(await total({ startTime: iso(10), endTime: iso(20) }), 11);
-    assert.equal(await total({ startTime: iso(10, '.000001'), endTime: iso(20) }), 10);
-    assert.equal(await total({ startTime: iso(10), endTime: iso(19, '.999999') }), 10);
-    assert.equal(await total({ startTime: iso(10), endTime: iso(10) }), 1);
-    assert.equal(await total({ startTime: iso(10, '.000001'), endTime: iso(10, '.999999') }), 0);
-    assert.deepEqual(numbers(await tenant.page({ startTime: iso(1098) })), [1099, 1098]);
-    assert.deepEqual(numbers(await tenant.page({ endTime: iso(1) })), [1, 0]);
-  });
-
-  test('fraction digits beyond microseconds are cut, at both ends', async () => {
-    assert.equal(await total({ startTime: iso(10, '.000000999'), endTime: iso(20) }), 11);
-    assert.equal(await total({ startTime: iso(10), endTime: iso(19, '.999999999') }), 10);
-    assert.equal(await total({ startTime: iso(10, '.000000000') }), count - 10);
-  });
-
-  test('the end before the start: nothing', async () => {
-    assert.equal(await total({ startTime: iso(20), endTime: iso(10) }), 0);
-  });
-
-  test('offsets name the same instant', async () => {
-    for (const text of [
-      '2124-01-01T02:00:10+02:00',
-      '2123-12-31T18:30:10-05:30',
-      '2124-01-01T00:00:10+00:00',
-    ]) {
-      assert.equal(await total({ startTime: text }), count - 10, text);
-    }
-  });
-
   test('a + that arrived as a space is the sign of the offset', async () => {
     assert.equal(await total('startTime=2124-01-01T02:00:10+02:00'), count - 10);
     assert.equal(await total('startTime=2124-01-01T02:00:10%2002:00'), count - 10);
     assert.equal(await total('endTime=2124-01-01T02:00:10+02:00'), 11 + earlier);
-  });
-
-  const invalid = ['', 'yesterday', '2124-02-30T00:00:00Z', "2124-01-01T00:00:20Z' OR 1=1 --", 'null'];
-  for (const text of invalid) {
-    test(`${JSON.stringify(text)} is ignored, each for itself`, async () => {
-      assert.equal(await total({ startTime: text }), all);
-      assert.equal(await total({ endTime: text }), all);
-      assert.equal(await total({ startTime: text, endTime: iso(10) }), 11 + earlier);
-      assert.equal(await total({ startTime: iso(10), endTime: text }), count - 10);
-    });
-  }
-});
-
-describe('flowId', () => {
-  test('one flow, in any case', async () => {
-    for (const text of [flow, flow.toUpperCase()])
-      assert.deepEqual(numbers(await tenant.page({ flowId: text })), [7]);
-  });
-
-  test('a flow that nothing belongs to: nothing, and that goes for the nil UUID as well', async () => {
-    assert.equal(await total({ flowId: randomUUID() }), 0);
-    assert.equal(await total({ flowId: '00000000-0000-0000-0000-000000000000' }), 0);
-    assert.equal(await total({ flowId: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }), 0);
-  });
-
-  test('anything but a UUID is ignored', async () => {
-    for (const text of ['', 'x', flow.replaceAll('-', ''), `${flow}0`, ` ${flow}`, "'"]) {
-      assert.equal(await total({ flowId: text }), all, text);
-      assert.equal(await total({ flowId: text, actor: 'ana@acme.example' }), 1, text);
-    }
   });
 });
 
@@ -266,17 +132,6 @@ describe('orgId', () => {
 });
 
 describe('all parameters', () => {
-  test('filters combine', async () => {
-    assert.equal(
-      await total({ actor: 'ana@acme.example', flowId: flow, startTime: iso(7), endTime: iso(7) }),
-      1,
-    );
-    assert.equal(await total({ actor: 'ana@acme.example', flowId: flow, startTime: iso(8) }), 0);
-    assert.equal(await total({ actor: 'ana@acme.example', flowId: randomUUID() }), 0);
-    assert.equal(await total({ actor: 'ana@acme.example', fileName: 'x' }), 0);
-    assert.equal(await total({ actor: 'ana@acme.example', orgId: other.organization.id }), 0);
-  });
-
   test('an empty value is a filter not given', async () => {
     const names = [
       'startTime',
@@ -295,17 +150,6 @@ describe('all parameters', () => {
       assert.deepEqual((await tenant.page(name)).meta, { total: all, limit: 50, offset: 0 }, name);
     }
     assert.equal(await total(names.map((name) => `${name}=`).join('&')), all);
-  });
-
-  test('of a repeated parameter the first one counts', async () => {
-    assert.equal((await tenant.page('limit=5&limit=7')).meta.limit, 5);
-    assert.equal((await tenant.page('limit=x&limit=7')).meta.limit, 50);
-    assert.equal((await tenant.page('offset=5&offset=7')).meta.offset, 5);
-    assert.equal(await total(`flowId=${flow}&flowId=${randomUUID()}`), 1);
-    assert.equal(await total(`flowId=${randomUUID()}&flowId=${flow}`), 0);
-    assert.equal(await total('actor=ana%40acme.example&actor=x'), 1);
-    assert.equal(await total('actor=x&actor=ana%40acme.example'), 0);
-    assert.equal(await total(`startTime=${iso(1090)}&startTime=${iso(0)}`), 10);
   });
 
   test('parameters of other names change nothing', async () => {
