@@ -5,10 +5,9 @@ import { textCode } from '../ocsf/activity-classes.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { MappingDefinition } from './definition.ts';
 import { compileExpression, compileMembers, type Evaluate, ExpressionError } from './expressions.ts';
-import { limits } from './limits.ts';
 import { type RawMembers, RecordReader } from './members.ts';
 import { parseJson } from './parse.ts';
-import { elementsOf } from './records.ts';
+import { partsOf } from './parts.ts';
 import { verbOf } from './verbs.ts';
 
 const nothing: Evaluate = () => undefined;
@@ -35,6 +34,7 @@ export class Mapping {
   readonly records: string | undefined;
   readonly #definition: MappingDefinition;
   readonly #reader = new RecordReader();
+  readonly #each: readonly string[] | undefined;
   readonly #time: Evaluate;
   readonly #level: Evaluate;
   readonly #msg: Evaluate;
@@ -50,6 +50,7 @@ export class Mapping {
     this.name = definition.name;
     this.records = definition.records;
     this.#definition = definition;
+    this.#each = definition.each?.split('.');
     this.#time = compileExpression('/time', definition.time);
     this.#level = optional('/level', definition.level);
     this.#msg = optional('/msg', definition.msg);
@@ -67,30 +68,13 @@ export class Mapping {
       'utf8',
     );
     try {
-      return this.#partsOf(text, members).map((part) => this.#eventOf(parseJson(part), part, members));
+      const parts = this.#each === undefined ? [text] : partsOf(text, members, this.#each, this.#reader);
+      return parts.map((part) => this.#eventOf(parseJson(part), part, members));
     } catch (error) {
       if (error instanceof ExpressionError)
         return faultText('record', '', `cannot be mapped: ${error.message} (in the mapping ${this.name})`);
       throw error;
     }
-  }
-
-  /** The record once for each element of its list, with that alone in the list; the last has what goes beyond the bounds. */
-  #partsOf(text: string, members: RawMembers): readonly string[] {
-    const { each } = this.#definition;
-    const list = each === undefined ? undefined : members.get(each);
-    const elements = list === undefined ? [] : elementsOf(list);
-    if (list === undefined || elements.length < 2) return [text];
-    const copies = Math.floor(limits.sharedBytesMax / (text.length - list.length));
-    const last = Math.min(limits.eventsOfRecordMax, 1 + copies) - 1;
-    const parts = [...elements.slice(0, last), elements.slice(last).join(',')].filter((part) => part !== '');
-    return parts.map((part) => {
-      const own = [...members].map(([name, value]) => [
-        JSON.stringify(name),
-        name === each ? `[${part}]` : value,
-      ]);
-      return `{${own.map((one) => one.join(':')).join(',')}}`;
-    });
   }
 
   #eventOf(record: JSONValue, text: string, members: RawMembers): string {

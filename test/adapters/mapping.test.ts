@@ -197,6 +197,10 @@ test('a mapping that cannot work is refused by the name of its member', () => {
   );
   assert.throws(() => new Mapping(checkedDefinition({ ...definition, time: 'at[' })), /^Error: \/time: /);
   assert.throws(
+    () => checkedDefinition({ ...definition, each: 'all', used: [['a']] }),
+    /^Error: the mapping must not have each and used together/,
+  );
+  assert.throws(
     () => new Mapping(checkedDefinition({ ...definition, event: { actor: { name: 'a || [b.nosuch(c)]' } } })),
     /^Error: \/event\/actor\/name: there is no function nosuch\(\)/,
   );

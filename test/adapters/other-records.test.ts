@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { AdapterName } from '../../src/adapters/definition.ts';
-import { bob, workspace, zoe } from './records.ts';
+import { bob, gcp, workspace, zoe } from './records.ts';
 import { eventsOf, type Row, table, told } from './told.ts';
 
 /** The sources whose records are small enough to differ from one sample in a few members. */
@@ -438,6 +438,29 @@ table('entra', 'sign-ins and audits by Graph', [
     `Account Change: Delete | by Sync | to ${bob} | failed 400`,
   ],
 ]);
+
+test('a policy of Google Cloud that is changed for two people becomes two events, each with its own', () => {
+  const deltas = [
+    { action: 'ADD', role: 'roles/owner', member: `user:${bob}` },
+    { action: 'REMOVE', role: 'roles/viewer', member: 'group:ops@acme.example' },
+  ];
+  const serviceData = { policyDelta: { bindingDeltas: deltas }, note: [1, 2] };
+  const record = gcp('SetIamPolicy', { principalEmail: zoe }, { serviceData });
+  const read = eventsOf('gcp', record);
+  assert.deepEqual(read.map(told), [
+    `User Access Management: Assign Privileges | by ${zoe} | to ${bob} | as roles/owner`,
+    `User Access Management: Revoke Privileges | by ${zoe} | to Unknown | as roles/viewer`,
+  ]);
+  const kept = read.map((one) => one['unmapped'].extra.gcp as typeof record);
+  const payload = (record as { protoPayload: object }).protoPayload;
+  assert.deepEqual(
+    kept,
+    deltas.map((delta) => ({
+      ...record,
+      protoPayload: { ...payload, serviceData: { ...serviceData, policyDelta: { bindingDeltas: [delta] } } },
+    })),
+  );
+});
 
 test('an activity of Workspace with two events becomes two, each with its own', () => {
   const [first, second] = [

@@ -1,0 +1,47 @@
+import { toWindow } from '../ocsf/byte-text.ts';
+import { limits } from './limits.ts';
+import type { RawMembers, RecordReader } from './members.ts';
+import { elementsOf } from './records.ts';
+
+/**
+ * The record once for each element of the list at a path of names, with that element alone in the list. Beyond the
+ * bounds the last one keeps what is left, so nothing is lost and no record grows without end. A record without such a
+ * list, or with fewer than two in it, is itself.
+ */
+export function partsOf(
+  text: string,
+  members: RawMembers,
+  path: readonly string[],
+  reader: RecordReader,
+): readonly string[] {
+  // Most records have no such list: what is inside of them is not read for it.
+  if (!text.includes(`"${path.at(-1)}"`)) return [text];
+  const outer = [members];
+  for (const name of path.slice(0, -1)) {
+    const inner = membersOf(outer.at(-1)?.get(name), reader);
+    if (inner === undefined) return [text];
+    outer.push(inner);
+  }
+  const list = outer.at(-1)?.get(path.at(-1) ?? '') ?? '';
+  const elements = elementsOf(list);
+  if (elements.length < 2) return [text];
+  const copies = Math.floor(limits.sharedBytesMax / (text.length - list.length));
+  const last = Math.min(limits.eventsOfRecordMax, 1 + copies) - 1;
+  const lists = elements.slice(0, last).map((element) => `[${element}]`);
+  if (elements.length > last) lists.push(`[${elements.slice(last).join(',')}]`);
+  return lists.map((own) =>
+    outer.reduceRight((value, level, depth) => withValue(level, path[depth] ?? '', value), own),
+  );
+}
+
+function membersOf(value: string | undefined, reader: RecordReader): RawMembers | undefined {
+  const window = toWindow(value ?? 'null');
+  const members = reader.read(window, 0, window.bytes.length);
+  return typeof members === 'string' ? undefined : members;
+}
+
+/** The object as text, with another value of one member. */
+function withValue(members: RawMembers, name: string, value: string): string {
+  const all = [...members].map(([one, own]) => `${JSON.stringify(one)}:${one === name ? value : own}`);
+  return `{${all.join(',')}}`;
+}
