@@ -1,4 +1,5 @@
 import { systemClock } from './base/time/clock.ts';
+import { errorFacts, type Logger } from './base/observability/log.ts';
 import { DamageRegister } from './base/observability/damage.ts';
 import { collectProcessMetrics, renderMetrics, renderTogether } from './base/observability/metrics.ts';
 import { Problem } from './base/errors/problem.ts';
@@ -22,7 +23,10 @@ import { SealedSecrets } from './control/sealed-secret.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { startFrontEnd } from './http/front-end.ts';
-import { drain } from './http/in-flight.ts';
+import { limits as httpLimits } from './http/limits.ts';
+import type { HttpServer } from './http/server.ts';
+import type { Ingest } from './ingest/ingest.ts';
+import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { limits as processLimits } from './processes/limits.ts';
 import type { Place } from './processes/place.ts';
@@ -197,4 +201,15 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       damage: async () => (await place?.damage().catch(() => undefined)) ?? damage.list(),
     },
   });
+}
+
+/** The end of a server that accepts nothing more: answers what it has begun, and gives the engine what is in the log. */
+async function drain(server: HttpServer, ingest: Ingest, log: Logger): Promise<void> {
+  const answered = await server.drained(httpLimits.shutdownRequestsMsMax);
+  const flushed = await ingest.flush(ingestLimits.shutdownFlushMsMax).catch((error: unknown) => {
+    log.warn(errorFacts(error), 'the log could not be sealed');
+    return false;
+  });
+  const words = flushed ? 'drained' : 'stopped with events in the log; the next start sends them';
+  log.info({ answered, flushed }, words);
 }

@@ -1,5 +1,5 @@
 import type { ApiKey } from './api-keys.ts';
-import type { EndedSession } from './sessions.ts';
+import type { EndedSession } from './ended-sessions.ts';
 import type { Organization } from './organizations.ts';
 import type { RetentionPolicy } from './retention.ts';
 import { defaultSignOn, type SignOnSettings } from './sign-on-settings.ts';

@@ -5,7 +5,7 @@ import { freshSingleFlight } from '../base/waiting/single-flight.ts';
 import type { Storage } from '../storage/storage.ts';
 import { apiKeyTable } from './api-keys.ts';
 import { DirectoryState } from './directory-state.ts';
-import { endedSessionTable } from './sessions.ts';
+import { endedSessionTable } from './ended-sessions.ts';
 import { limits } from './limits.ts';
 import { organizationTable } from './organizations.ts';
 import { retentionTable } from './retention.ts';

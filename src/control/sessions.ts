@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { jwtVerify, SignJWT } from 'jose';
 import { JOSEError } from 'jose/errors';
 import type { Clock } from '../base/time/clock.ts';
-import { ControlTable, field, type RowOf, time, version } from './control-table.ts';
 import type { Directory } from './directory.ts';
+import { endedSessionTable } from './ended-sessions.ts';
 import type { Organization } from './organizations.ts';
 import type { User } from './users.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -118,13 +118,3 @@ async function readClaims(token: string, key: Uint8Array, clock: Clock): Promise
     throw error;
   }
 }
-
-export const endedSessionTable = new ControlTable('ended_sessions', 'String', {
-  /** Claim `jti`. */
-  id: field<string>('id'),
-  expiresMicros: time('expires_at'),
-  version: version(),
-});
-
-/** A session that was ended before it expired, such as by a logout; forgotten once it would have expired. */
-export type EndedSession = RowOf<typeof endedSessionTable>;

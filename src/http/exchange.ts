@@ -1,6 +1,5 @@
 import type { BodyReceiver } from './body.ts';
-import type { ProblemForm } from './problem-reply.ts';
-import type { RequestHead } from './request.ts';
+import type { ProblemForm, RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 
 /** Status in the access log and the metrics of a request whose client went away before its answer was complete. */

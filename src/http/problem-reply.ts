@@ -4,7 +4,7 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { Schemas } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import { limits } from './limits.ts';
-import type { RequestHead } from './request.ts';
+import type { ProblemForm, RequestHead } from './request.ts';
 import type { FixedReply } from './response.ts';
 
 /** The form of every error but those of protocols that have one of their own (contract: Errors). */
@@ -51,17 +51,6 @@ export function problemReply(
     },
   };
 }
-
-interface WordedProblem {
-  readonly status: number;
-  /** Media type of the body. */
-  readonly type: string;
-  readonly body: string | Uint8Array;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** How an error is worded. */
-export type ProblemForm = (problem: Problem, head: RequestHead) => WordedProblem;
 
 /**
  * What a client may read of anything thrown (contract: Errors); the cause is for the operational log. `changing` says

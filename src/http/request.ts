@@ -1,3 +1,4 @@
+import type { Problem } from '../base/errors/problem.ts';
 import { randomUUID } from 'node:crypto';
 import { limits } from './limits.ts';
 import { addressText, clientAddress, type HeaderMap } from './client-address.ts';
@@ -33,6 +34,17 @@ export interface RequestHead {
   /** Proxies in front may have gone by another one than we would. */
   readonly hasSeveralHosts: boolean;
 }
+
+interface WordedProblem {
+  readonly status: number;
+  /** Media type of the body. */
+  readonly type: string;
+  readonly body: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** How an error is worded. */
+export type ProblemForm = (problem: Problem, head: RequestHead) => WordedProblem;
 
 /** How the connections of a server are to be understood. */
 export interface TransportFacts {

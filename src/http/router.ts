@@ -1,5 +1,5 @@
 import type { PathParameters, RequestContext } from './request-context.ts';
-import type { ProblemForm } from './problem-reply.ts';
+import type { ProblemForm } from './request.ts';
 import type { Reply } from './response.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

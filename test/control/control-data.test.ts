@@ -14,7 +14,7 @@ import {
 import { authenticateKey, authenticateKeyFresh } from '../../src/control/authenticate-key.ts';
 import { changeCodes } from '../../src/control/change-events.ts';
 import { Directory } from '../../src/control/directory.ts';
-import { endedSessionTable } from '../../src/control/sessions.ts';
+import { endedSessionTable } from '../../src/control/ended-sessions.ts';
 import {
   createOrganization,
   effectiveRetentionDays,

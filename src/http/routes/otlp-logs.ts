@@ -6,7 +6,7 @@ import type { BatchAnswer } from '../../ingest/answer-records.ts';
 import type { KeyCaller, WriteHandler } from '../endpoint.ts';
 import { contentEncoding, idempotency } from '../ingest-headers.ts';
 import { limits } from '../limits.ts';
-import type { ProblemForm } from '../problem-reply.ts';
+import type { ProblemForm } from '../request.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** POST /v1/logs: log records of OpenTelemetry as events; 200 once the accepted ones are durable (contract: OTLP). */

@@ -1,8 +1,8 @@
 import { Problem } from '../../base/errors/problem.ts';
 import { defaultSignOn } from '../../control/sign-on-settings.ts';
 import type { EndpointDeps } from '../deps.ts';
-import { problemDocument, type ProblemForm } from '../problem-reply.ts';
-import type { RequestHead } from '../request.ts';
+import { problemDocument } from '../problem-reply.ts';
+import type { ProblemForm, RequestHead } from '../request.ts';
 import { jsonReply, seeOther } from '../response.ts';
 import type { Handler } from '../router.ts';
 import { attemptCookie } from '../session-cookie.ts';

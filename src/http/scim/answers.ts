@@ -3,7 +3,7 @@ import { formatMicros } from '../../base/time/timestamp.ts';
 import type { Answer, SchemaName } from '../../contract/document.ts';
 import { stringify } from '../../contract/stringify.ts';
 import type { ProvisionedUser } from '../../control/provisioning.ts';
-import type { ProblemForm } from '../problem-reply.ts';
+import type { ProblemForm } from '../request.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type FixedReply, jsonReply, type ReplyHeaders } from '../response.ts';
 
