@@ -114,7 +114,7 @@ export function withQuery(path: string, parameters: Parameters): string {
 /** One answer: waits for the limit, and where the session has ended, until there is another. */
 async function ask(
   path: string,
-  init: RequestInit & { readonly headers?: Readonly<Record<string, string>> },
+  init: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> },
   { signal, impatient = false }: Options,
 ): Promise<Response> {
   for (;;) {
