@@ -28,26 +28,20 @@ const lowSurrogatesFrom = 0xdc00;
 /** Integers of up to 308 digits lie within the range of a double. */
 const numberCharactersSafe = 308;
 
-/** What a character of a string is, as bits; all characters of a string together tell what it may hold. */
-export const mark = {
-  plain: 1,
-  wide: 2,
-  letterJ: 4,
-  letterI: 8,
-  letterX: 16,
-  underscore: 32,
-  hyphen: 64,
-} as const;
-
-/** By byte; 0 where a string may end, or where something is escaped or must be. */
-const marks = Uint8Array.from({ length: 256 }, (_, code) => {
-  if (code < space || code === quote || code === backslash) return 0;
-  if (code > 0x7f) return mark.wide;
-  const marked = { J: mark.letterJ, I: mark.letterI, x: mark.letterX, _: mark.underscore, '-': mark.hyphen };
-  return new Map<string, number>(Object.entries(marked)).get(String.fromCharCode(code)) ?? mark.plain;
-});
+/** Four bytes at once: a 1, the bit that tells, and the first byte that is no control character, in each of them. */
+const ones = 0x01010101;
+const highBits = 0x80808080 | 0;
+const quotes = quote * ones;
+const backslashes = backslash * ones;
+const spaces = space * ones;
 
 export const noBytes = new Uint8Array(0);
+const noView: DataView = new DataView(noBytes.buffer);
+
+/** For reading several bytes at once, which is several times as fast as one after the other. */
+export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
+}
 
 /**
  * What is read, and how far. The minified copy grows as `out` + text[from, position): nothing is copied until there is
@@ -55,6 +49,7 @@ export const noBytes = new Uint8Array(0);
  */
 export class Cursor {
   bytes: Uint8Array = noBytes;
+  view: DataView = noView;
   /** The same as byte text, to cut strings from: bytes[at] is text[at + shift]. */
   text = '';
   shift = 0;
@@ -66,13 +61,15 @@ export class Cursor {
   suspect = false;
   /** Set by `scanString`: the string has escapes, so its text is not its value. */
   escaped = false;
-  /** Also set by `scanString`: the `mark` of every character of the string that is no escape. */
-  marks = 0;
+  /** Also set by `scanString`: it has bytes beyond ASCII. */
+  wide = false;
   /** Set by `scanKey`: the name between its quotes. */
   keyStart = 0;
   keyEnd = 0;
   keyEscaped = false;
   keyWide = false;
+  /** Set where a known name was found: the value behind it. */
+  valueAt = 0;
   /** Set by `scanNumber`: digits only, without fraction and exponent. */
   plain = true;
   fault = '';
@@ -85,7 +82,10 @@ export class Cursor {
   open(bytes: Uint8Array, start: number, end: number, text: string, textStart: number): number {
     this.text = text;
     this.shift = textStart - start;
-    this.bytes = bytes;
+    if (this.bytes !== bytes) {
+      this.bytes = bytes;
+      this.view = viewOf(bytes);
+    }
     this.end = end;
     this.out = '';
     this.from = start;
@@ -140,25 +140,46 @@ export function skipSpace(c: Cursor, at: number): number {
 
 /** The position after the string whose opening quote is at `at`. */
 export function scanString(c: Cursor, at: number): number {
-  const { bytes, end } = c;
+  const { bytes, view, end } = c;
   c.escaped = false;
   let all = 0;
   let next = at + 1;
   while (next < end) {
-    const code = bytes[next] as number;
-    const found = marks[code] as number;
-    if (found !== 0) {
-      all |= found;
-      next++;
-    } else if (code === quote) {
-      c.marks = all;
-      return next + 1;
-    } else {
-      next = code === backslash ? scanEscape(c, next) : failControl(c, next, code);
-      if (next < 0) return -1;
+    if (next + 4 <= end) {
+      const word = view.getInt32(next, true);
+      const found = endsIn(word);
+      if (found === 0) {
+        all |= word;
+        next += 4;
+        continue;
+      }
+      // Of several bytes that are marked the lowest one is right.
+      const first = found & -found;
+      all |= word & (first - 1);
+      next += (31 - Math.clz32(first)) >> 3;
     }
+    const code = bytes[next] as number;
+    if (code === quote) {
+      c.wide = (all & highBits) !== 0;
+      return next + 1;
+    }
+    if (code === backslash) next = scanEscape(c, next);
+    else if (code < space) next = failControl(c, next, code);
+    else {
+      all |= code;
+      next++;
+    }
+    if (next < 0) return -1;
   }
   return fail(c, at, 'a string without an end');
+}
+
+/** Marks, by their highest bits, the bytes at which a string ends, or something is escaped or must be. */
+function endsIn(word: number): number {
+  const toQuote = word ^ quotes;
+  const toBackslash = word ^ backslashes;
+  const found = ((toQuote - ones) & ~toQuote) | ((toBackslash - ones) & ~toBackslash) | ((word - spaces) & ~word);
+  return found & highBits;
 }
 
 function failControl(c: Cursor, at: number, code: number): -1 {
@@ -259,8 +280,9 @@ export function scanScalar(c: Cursor, at: number): number {
 }
 
 function scanLiteral(c: Cursor, at: number, word: string): number {
-  const next = at + word.length;
-  return next <= c.end && textSlice(c, at, next) === word ? next : failExpected(c, at, 'a value');
+  for (let i = 0; i < word.length; i++)
+    if (codeAt(c, at + i) !== word.charCodeAt(i)) return failExpected(c, at, 'a value');
+  return at + word.length;
 }
 
 /** Reads a member's name and colon; the name's place is left in the cursor. Returns the position of the value. */
@@ -271,7 +293,7 @@ export function scanKey(c: Cursor, at: number): number {
   c.keyStart = at + 1;
   c.keyEnd = after - 1;
   c.keyEscaped = c.escaped;
-  c.keyWide = (c.marks & mark.wide) !== 0;
+  c.keyWide = c.wide;
   const next = skipSpace(c, after);
   if (codeAt(c, next) !== colon) return failExpected(c, next, '":"');
   return skipSpace(c, next + 1);

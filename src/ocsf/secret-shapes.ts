@@ -1,4 +1,4 @@
-import { type Cursor, mark, textSlice } from './json-cursor.ts';
+import { type Cursor, textSlice } from './json-cursor.ts';
 import { limits } from './limits.ts';
 
 /** What stands in for a secret. */
@@ -65,7 +65,6 @@ export function mayHoldSecret(c: Cursor, start: number, end: number): boolean {
   if (c.escaped) return suspectWhereEscaped.test(textSlice(c, start, end));
   if (end - start >= limits.secretPemBytesMin && textSlice(c, start, end).includes('-----BEGIN '))
     return true;
-  if (!hasMarks(c.marks)) return false;
   let from = start + 1;
   for (let at = from + bytesMin - 1; at < end; at = from + bytesMin - 1) {
     let back = at;
@@ -78,12 +77,6 @@ export function mayHoldSecret(c: Cursor, start: number, end: number): boolean {
     } else from = back + 1;
   }
   return false;
-}
-
-/** Whether there is a letter of each beginning: the J of `eyJ`, the I of `AKIA`, the underscore of `ghp_`, … */
-function hasMarks(marks: number): boolean {
-  const isSlack = (marks & mark.letterX) !== 0 && (marks & mark.hyphen) !== 0;
-  return isSlack || (marks & (mark.letterJ | mark.letterI | mark.underscore)) !== 0;
 }
 
 function beginsSecret(bytes: Uint8Array, at: number): boolean {

@@ -15,6 +15,7 @@ import {
   usualKinds,
 } from './source-fields.ts';
 import { parseEventTimeMicros } from '../base/time/timestamp.ts';
+import { usualMicros } from './usual-time.ts';
 
 const errorsReportedMax = 5;
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -66,7 +67,10 @@ function isOtherUnit(micros: number | undefined): boolean {
 /** Unix microseconds of the time in a slot that holds text or a number; undefined where it is none. */
 export function microsOf(r: SourceReading, at: number): number | undefined {
   const isText = r.kinds[at] === kind.text || r.kinds[at] === kind.escaped;
-  return isText ? parseEventTimeMicros(textOf(r, at)) : numberOf(r, at);
+  if (!isText) return numberOf(r, at);
+  const { cursor, starts, ends } = r;
+  const usual = usualMicros(cursor.view, starts[at] as number, ends[at] as number);
+  return usual >= 0 ? usual : parseEventTimeMicros(textOf(r, at));
 }
 
 /** Whether the text in a slot is a UUID in either case. */

@@ -19,6 +19,7 @@ import {
   skipSpace,
   stringValue,
   textSlice,
+  viewOf,
 } from './json-cursor.ts';
 import { describeFault, finish, isAtEnd, isTooDeep, skipMember, skipValue, type Watch } from './json-text.ts';
 
@@ -108,7 +109,9 @@ export const slot = Object.freeze({
 
 export interface Field {
   readonly name: string;
-  readonly nameBytes: Uint8Array;
+  /** Its name, a quote and a colon, as they usually stand: four bytes each, the last four over those before. */
+  readonly words: Int32Array;
+  readonly tokenBytes: number;
   readonly slot: number;
   /** One past the slots of the field and its members. */
   readonly slotEnd: number;
@@ -124,8 +127,8 @@ export interface Members {
   /** The slot of the object that they are members of; -1 for the event itself. */
   readonly owner: number;
   readonly all: readonly Field[];
-  /** The same by length and first letter of the name, so that a name is compared with hardly any other. */
-  readonly buckets: readonly (readonly Field[])[];
+  /** The same by the first four bytes of their tokens (see `placeOf`). */
+  readonly table: readonly (Field | undefined)[];
 }
 
 const [extraPath] = fields.extra;
@@ -134,10 +137,19 @@ const formedPaths: readonly string[] = [fields.time, fields.timestamp, fields.fl
 );
 const fileHashName = Buffer.from('fileHash');
 
-const bucketCount = 64;
+const tableBits = 6;
 
-function bucketOf(length: number, first: number): number {
-  return (length * 5 + first) & (bucketCount - 1);
+/** Where in a table a field is whose token begins with these four bytes; the factor gives each a place of its own. */
+function placeOf(word: number): number {
+  return Math.imul(word, 1767) >>> (32 - tableBits);
+}
+
+function wordsOf(token: string): Int32Array {
+  const view = viewOf(Buffer.from(token));
+  const last = token.length - 4;
+  return Int32Array.from({ length: Math.ceil(token.length / 4) }, (_, i) =>
+    view.getInt32(Math.min(i * 4, last), true),
+  );
 }
 
 function membersBelow(prefix: string): Members {
@@ -150,7 +162,8 @@ function membersBelow(prefix: string): Members {
       const slotEnd = members.all.at(-1)?.slotEnd ?? own + 1;
       return {
         name,
-        nameBytes: Buffer.from(name),
+        words: wordsOf(`${name}":`),
+        tokenBytes: name.length + 2,
         slot: own,
         slotEnd,
         isExtra: path === extraPath,
@@ -159,10 +172,12 @@ function membersBelow(prefix: string): Members {
         members,
       };
     });
-  const buckets = Array.from({ length: bucketCount }, (_, bucket) =>
-    all.filter(({ name }) => bucketOf(name.length, name.charCodeAt(0)) === bucket),
+  const table = Array.from({ length: 1 << tableBits }, (_, place) =>
+    all.find(({ words }) => placeOf(words[0] as number) === place),
   );
-  return { owner: (fieldPaths as readonly string[]).indexOf(prefix.slice(0, -1)), all, buckets };
+  if (table.filter((field) => field !== undefined).length < all.length)
+    throw new Error(`two fields below "${prefix}" have one place: placeOf needs another factor`);
+  return { owner: (fieldPaths as readonly string[]).indexOf(prefix.slice(0, -1)), all, table };
 }
 
 export const eventMembers = membersBelow('');
@@ -210,10 +225,21 @@ export function textOf({ starts, ends, kinds, cursor }: SourceReading, at: numbe
   return stringValue(cursor, starts[at] as number, ends[at] as number, kinds[at] === kind.escaped);
 }
 
+/** Integers of so many characters are sums of their digits, each of which a double holds or rounds once. */
+const summedCharactersMax = 16;
+
 /** The number in a slot that holds one; NaN where only rounding would make it an integer. */
 export function numberOf({ starts, ends, kinds, cursor }: SourceReading, at: number): number {
-  const digits = textSlice(cursor, starts[at] as number, ends[at] as number);
-  return numberValue(digits, kinds[at] === kind.integer);
+  const start = starts[at] as number;
+  const end = ends[at] as number;
+  const isInteger = kinds[at] === kind.integer;
+  if (!isInteger || end - start > summedCharactersMax)
+    return numberValue(textSlice(cursor, start, end), isInteger);
+  const { bytes } = cursor;
+  const isNegative = bytes[start] === 0x2d;
+  let value = 0;
+  for (let i = isNegative ? start + 1 : start; i < end; i++) value = value * 10 + ((bytes[i] as number) - 0x30);
+  return isNegative ? -value : value;
 }
 
 /** What is asked of an arena: the event from `eventStart` on, and behind it where its minified copy begins. */
@@ -264,13 +290,9 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
   let next = skipSpace(c, at + 1);
   if (codeAt(c, next) === closeBrace) return next + 1;
   for (;;) {
-    next = scanKey(c, next);
+    const known = knownField(c, members, next);
+    next = known === undefined ? readMember(r, members, next, depth) : readField(r, known, c.valueAt, depth);
     if (next < 0) return -1;
-    const field = fieldOfKey(c, members);
-    const name = c.keyStart - 1;
-    next = field === undefined ? skipMember(c, next, depth, r.watch) : readField(r, field, next, depth);
-    if (next < 0) return -1;
-    if (field === undefined) r.others?.push(members.owner, name, next);
     next = skipSpace(c, next);
     const code = codeAt(c, next);
     if (code === closeBrace) return next + 1;
@@ -279,15 +301,42 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
   }
 }
 
+/**
+ * The field whose name and colon stand at `at`, without an escape and without whitespace before its colon; `valueAt` of
+ * the cursor is then where its value begins.
+ */
+function knownField(c: Cursor, { table }: Members, at: number): Field | undefined {
+  const { view, end } = c;
+  if (at + 5 > end || c.bytes[at] !== quote) return undefined;
+  const field = table[placeOf(view.getInt32(at + 1, true))];
+  if (field === undefined) return undefined;
+  const { words, tokenBytes } = field;
+  const after = at + 1 + tokenBytes;
+  if (after > end) return undefined;
+  const last = words.length - 1;
+  for (let i = 0; i < last; i++) if (view.getInt32(at + 1 + i * 4, true) !== words[i]) return undefined;
+  if (view.getInt32(after - 4, true) !== words[last]) return undefined;
+  c.valueAt = skipSpace(c, after);
+  return field;
+}
+
+/** A member whose name does not stand as names of fields usually do. */
+function readMember(r: SourceReading, members: Members, at: number, depth: number): number {
+  const c = r.cursor;
+  const value = scanKey(c, at);
+  if (value < 0) return -1;
+  const field = fieldOfKey(c, members);
+  if (field !== undefined) return readField(r, field, value, depth);
+  const name = c.keyStart - 1;
+  const next = skipMember(c, value, depth, r.watch);
+  if (next >= 0) r.others?.push(members.owner, name, next);
+  return next;
+}
+
 /** The field among `members` whose name the cursor holds. */
-export function fieldOfKey(c: Cursor, { all, buckets }: Members): Field | undefined {
-  if (c.keyEscaped) {
-    const name = stringValue(c, c.keyStart, c.keyEnd, true);
-    return all.find((field) => field.name === name);
-  }
-  const bucket = buckets[bucketOf(c.keyEnd - c.keyStart, c.bytes[c.keyStart] as number)] ?? all;
-  for (const field of bucket) if (keyIs(c, field.nameBytes)) return field;
-  return undefined;
+export function fieldOfKey(c: Cursor, { all }: Members): Field | undefined {
+  const name = stringValue(c, c.keyStart, c.keyEnd, c.keyEscaped);
+  return all.find((field) => field.name === name);
 }
 
 function readField(r: SourceReading, field: Field, at: number, depth: number): number {
