@@ -1,7 +1,6 @@
-import type { Piece } from '../ocsf/byte-sink.ts';
+import { copyWords, type Piece, wordsBytesMax } from '../ocsf/byte-sink.ts';
+import { noBytes, noView, viewOf } from '../ocsf/json-cursor.ts';
 
-/** Below this many bytes a loop in JavaScript beats the call into the runtime. */
-const loopBytesMax = 20;
 const initialBytes = 16 * 1024;
 /** A column that grew past this is given back after the batch, so that one huge batch does not pin memory. */
 const keptBytesMax = 8 * 1024 * 1024;
@@ -12,6 +11,10 @@ const uuidDigits = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 /** The growing bytes of one column in ClickHouse's Native layout (little-endian; strings as varint length + bytes). */
 export class ColumnWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes);
+  #view = viewOf(this.#bytes);
+  /** Where pieces come from: mostly one buffer. */
+  #from: Uint8Array = noBytes;
+  #fromView = noView;
   #length = 0;
   #count = 0;
 
@@ -22,22 +25,25 @@ export class ColumnWriter {
 
   uint16(value: number): void {
     this.#reserve(2);
-    this.#length = this.#bytes.writeUInt16LE(value, this.#length);
+    this.#view.setUint16(this.#length, value, true);
+    this.#length += 2;
   }
 
   /** A non-negative safe integer as UInt64. */
   uint64(value: number): void {
     this.#reserve(8);
-    this.#length = this.#bytes.writeUInt32LE(value % 4_294_967_296, this.#length);
-    this.#length = this.#bytes.writeUInt32LE(Math.floor(value / 4_294_967_296), this.#length);
+    this.#view.setUint32(this.#length, value % 4_294_967_296, true);
+    this.#view.setUint32(this.#length + 4, Math.floor(value / 4_294_967_296), true);
+    this.#length += 8;
   }
 
   /** A safe integer as Int64. */
   int64(value: number): void {
     this.#reserve(8);
     const high = Math.floor(value / 4_294_967_296);
-    this.#length = this.#bytes.writeUInt32LE(value - high * 4_294_967_296, this.#length);
-    this.#length = this.#bytes.writeInt32LE(high, this.#length);
+    this.#view.setUint32(this.#length, value - high * 4_294_967_296, true);
+    this.#view.setInt32(this.#length + 4, high, true);
+    this.#length += 8;
   }
 
   /** The canonical text of a UUID, in the engine's order: two little-endian 64-bit halves, high half first. */
@@ -78,8 +84,14 @@ export class ColumnWriter {
     this.#reserve(size + 5);
     this.#varint(size);
     this.#count += 1;
-    if (size > loopBytesMax) this.#bytes.set(from.subarray(start, end), this.#length);
-    else for (let at = 0; at < size; at++) this.#bytes[this.#length + at] = from[start + at] as number;
+    if (size > wordsBytesMax) this.#bytes.set(from.subarray(start, end), this.#length);
+    else {
+      if (from !== this.#from) {
+        this.#from = from;
+        this.#fromView = viewOf(from);
+      }
+      copyWords(this.#fromView, start, this.#view, this.#length, size);
+    }
     this.#length += size;
   }
 
@@ -101,14 +113,21 @@ export class ColumnWriter {
   reset(): void {
     this.#length = 0;
     this.#count = 0;
-    if (this.#bytes.length > keptBytesMax) this.#bytes = Buffer.allocUnsafeSlow(initialBytes);
+    this.#from = noBytes;
+    this.#fromView = noView;
+    if (this.#bytes.length > keptBytesMax) this.#use(Buffer.allocUnsafeSlow(initialBytes));
   }
 
   #reserve(more: number): void {
     if (this.#length + more <= this.#bytes.length) return;
     const grown = Buffer.allocUnsafeSlow(Math.max(this.#bytes.length * 2, this.#length + more));
     this.#bytes.copy(grown, 0, 0, this.#length);
-    this.#bytes = grown;
+    this.#use(grown);
+  }
+
+  #use(bytes: Buffer<ArrayBuffer>): void {
+    this.#bytes = bytes;
+    this.#view = viewOf(bytes);
   }
 
   #varint(value: number): void {

@@ -220,7 +220,7 @@ export class Mapper {
       return '';
     }
     const knownName = activityName(row.activityId);
-    constantPiece(row.activityName, knownName);
+    namePiece(row.activityName, knownName);
     return knownName;
   }
 
@@ -287,17 +287,19 @@ function severityOf(level: Piece): Severity {
   return samePiece(level, levels.warn) ? 'Medium' : 'Informational';
 }
 
-/** The bytes of names that this service gives; there are as many as codes that it knows, and the rest is bounded. */
-const constants = new Map<string, Buffer>();
-const constantsMax = 4096;
+/** The names that this service gives, in one buffer: there are as many as codes that it knows, and the rest is bounded. */
+const names = Buffer.alloc(64 * 1024);
+let namesEnd = 0;
+const namePlaces = new Map<string, number>();
 
-function constantPiece(piece: Piece, text: string): void {
-  let bytes = constants.get(text);
-  if (bytes === undefined) {
-    bytes = Buffer.from(text, 'latin1');
-    if (constants.size < constantsMax) constants.set(text, bytes);
+function namePiece(piece: Piece, name: string): void {
+  let start = namePlaces.get(name);
+  if (start === undefined && namesEnd + name.length <= names.length) {
+    start = namesEnd;
+    namesEnd += names.write(name, start, 'latin1');
+    namePlaces.set(name, start);
   }
-  piece.bytes = bytes;
-  piece.start = 0;
-  piece.end = bytes.length;
+  piece.bytes = start === undefined ? Buffer.from(name, 'latin1') : names;
+  piece.start = start ?? 0;
+  piece.end = piece.start + name.length;
 }

@@ -28,15 +28,15 @@ const lowSurrogatesFrom = 0xdc00;
 /** Integers of up to 308 digits lie within the range of a double. */
 const numberCharactersSafe = 308;
 
-/** Four bytes at once: a 1, the bit that tells, and the first byte that is no control character, in each of them. */
+/** Four bytes at once: a 1, the highest bit, and the first byte that is no control character, in each of them. */
 const ones = 0x01010101;
-const highBits = 0x80808080 | 0;
+export const highBits = 0x80808080 | 0;
 const quotes = quote * ones;
 const backslashes = backslash * ones;
 const spaces = space * ones;
 
 export const noBytes = new Uint8Array(0);
-const noView: DataView = new DataView(noBytes.buffer);
+export const noView: DataView = new DataView(noBytes.buffer);
 
 /** For reading several bytes at once, which is several times as fast as one after the other. */
 export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {

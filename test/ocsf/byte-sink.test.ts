@@ -11,6 +11,7 @@ import {
   putText,
 } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
+import { viewOf } from '../../src/ocsf/json-cursor.ts';
 import { Redaction } from '../../src/ocsf/redact.ts';
 import { Renderer } from '../../src/ocsf/render.ts';
 import { SourceReading, readSource } from '../../src/ocsf/source-fields.ts';
@@ -26,8 +27,8 @@ const puts: readonly (readonly [name: string, bytes: number, put: (sink: ByteSin
   ['an integer', 4, (sink) => putInteger(sink, 1000)],
   ['a negative integer', 17, (sink) => putInteger(sink, -(2 ** 53 - 1))],
   ['a quoted quote', 2, (sink) => putQuoted(sink, 0, 1)],
-  ['ASCII in lower case', 4, (sink) => putLower(sink, { bytes: letters, start: 1, end: 5 })],
-  ['letters that grow', 8, (sink) => putLower(sink, { bytes: letters, start: 19, end: letters.length })],
+  ['ASCII in lower case', 4, (sink) => putLower(sink, { bytes: sink.bytes, start: 1, end: 5 })],
+  ['letters that grow', 8, (sink) => putLower(sink, { bytes: sink.bytes, start: 19, end: letters.length })],
 ];
 
 test('no sink is written past its end, and what fits is put', () => {
@@ -35,7 +36,7 @@ test('no sink is written past its end, and what fits is put', () => {
     for (let room = 0; room <= needed; room++) {
       const bytes = new Uint8Array(128).fill(neighbour);
       bytes.set(letters);
-      const sink: ByteSink = { bytes, length: 64, end: 64 + room };
+      const sink: ByteSink = { bytes, view: viewOf(bytes), length: 64, end: 64 + room };
       if (room < needed) assert.throws(() => put(sink), OutOfRoom, name);
       else put(sink);
       assert.equal(sink.length, room < needed ? 64 : 64 + room, name);

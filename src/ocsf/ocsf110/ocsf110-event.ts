@@ -1,7 +1,7 @@
 import { type ActivityClass, activityClassOf, ocsfClass } from '../activity-classes.ts';
 import { toByteText } from '../byte-text.ts';
 import type { ByteSink } from '../byte-sink.ts';
-import { noBytes } from '../json-cursor.ts';
+import { noBytes, viewOf } from '../json-cursor.ts';
 import { kind, numberOf, readSource, releaseReading, SourceReading, slot } from '../source-fields.ts';
 import { type Head, makeHeads } from './heads.ts';
 import { metadataStart, putMetadata, putTimezone, type Ocsf110Names, type StoredFacts } from './metadata.ts';
@@ -32,7 +32,7 @@ export class Ocsf110Mapper {
   readonly #named: NamedConstants;
   readonly #addedBytesMax: number;
   /** What a reading asks of an arena; nothing is put into it, as stored events need no copy. */
-  readonly #minified: ByteSink = { bytes: noBytes, length: 0, end: 0 };
+  readonly #minified: ByteSink = { bytes: noBytes, view: viewOf(noBytes), length: 0, end: 0 };
   #sources: Buffer = Buffer.alloc(0);
   #sourcesAt = 0;
 

@@ -1,5 +1,5 @@
 import { type ByteSink, putInteger, putRange, putText } from '../byte-sink.ts';
-import { noBytes } from '../json-cursor.ts';
+import { noBytes, viewOf } from '../json-cursor.ts';
 
 /** Where bytes stand in the working memory of a mapper. */
 export interface Range {
@@ -39,8 +39,6 @@ const quote = shared.add('"');
 const close = shared.add('}');
 
 const openBrace = 0x7b;
-const wordDigits = 8;
-const wordMax = 10 ** wordDigits;
 /** Memory that one huge task has made large is not kept. */
 const keptBytesMax = 4 * 1024 * 1024;
 const smallestBytes = 256 * 1024;
@@ -53,6 +51,7 @@ const smallestBytes = 256 * 1024;
  */
 export class Output implements ByteSink {
   bytes: Uint8Array = noBytes;
+  view: DataView = viewOf(noBytes);
   length = 0;
   end = 0;
   /** What observables are to say, in threes: the constant before the value (its place among them), and the value. */
@@ -103,19 +102,7 @@ export class Output implements ByteSink {
 
   /** A safe integer. */
   integer(value: number): void {
-    if (value < wordMax) return putInteger(this, value);
-    // Times: to divide small integers is several times faster.
-    const high = Math.floor(value / wordMax);
-    putInteger(this, high);
-    const { bytes, length } = this;
-    let rest = value - high * wordMax;
-    if (length + wordDigits > this.end) return putText(this, String(rest).padStart(wordDigits, '0'));
-    for (let at = length + wordDigits - 1; at >= length; at--) {
-      const next = (rest / 10) | 0;
-      bytes[at] = 0x30 + (rest - next * 10);
-      rest = next;
-    }
-    this.length = length + wordDigits;
+    putInteger(this, value);
   }
 
   comma(): void {
@@ -142,6 +129,7 @@ export class Output implements ByteSink {
     const bytes = new Uint8Array(size);
     bytes.set(kept === 0 ? this.#constants : this.bytes.subarray(0, kept));
     this.bytes = bytes;
+    this.view = viewOf(bytes);
     this.end = size;
   }
 }
