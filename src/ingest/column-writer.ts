@@ -12,6 +12,8 @@ const uuidDigits = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 export class ColumnWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes);
   #view = viewOf(this.#bytes);
+  /** The last one that was written as text: rows of one organization come together. */
+  #lastUuid = '';
   /** Where pieces come from: mostly one buffer. */
   #from: Uint8Array = noBytes;
   #fromView = noView;
@@ -49,11 +51,13 @@ export class ColumnWriter {
   /** The canonical text of a UUID, in the engine's order: two little-endian 64-bit halves, high half first. */
   uuid(text: string): void {
     this.#reserve(16);
-    for (let i = 0; i < 16; i++) {
-      const digit = uuidDigits[i] as number;
-      const byte = hexDigit(text.charCodeAt(digit)) * 16 + hexDigit(text.charCodeAt(digit + 1));
-      this.#bytes[this.#length + (i < 8 ? 7 - i : 23 - i)] = byte;
+    const at = this.#length;
+    if (text === this.#lastUuid && at > 0) copyWords(this.#view, at - 16, this.#view, at, 16);
+    else {
+      const digits = Buffer.from(text, 'latin1');
+      for (let i = 0; i < 16; i++) this.#bytes[at + (i < 8 ? 7 - i : 23 - i)] = hexByte(digits, i, 0);
     }
+    this.#lastUuid = text;
     this.#length += 16;
   }
 
@@ -62,11 +66,8 @@ export class ColumnWriter {
     this.#reserve(16);
     if (start === end) this.#bytes.fill(0, this.#length, this.#length + 16);
     else {
-      for (let i = 0; i < 16; i++) {
-        const digit = start + (uuidDigits[i] as number);
-        const byte = hexDigit(from[digit] as number) * 16 + hexDigit(from[digit + 1] as number);
-        this.#bytes[this.#length + (i < 8 ? 7 - i : 23 - i)] = byte;
-      }
+      for (let i = 0; i < 16; i++)
+        this.#bytes[this.#length + (i < 8 ? 7 - i : 23 - i)] = hexByte(from, i, start);
     }
     this.#length += 16;
   }
@@ -145,6 +146,12 @@ export function writeVarint(target: Uint8Array, offset: number, value: number): 
   }
   target[at++] = rest;
   return at;
+}
+
+/** A byte of the UUID that is written from `start` on. */
+function hexByte(from: Uint8Array, index: number, start: number): number {
+  const digit = start + (uuidDigits[index] as number);
+  return hexDigit(from[digit] as number) * 16 + hexDigit(from[digit + 1] as number);
 }
 
 function hexDigit(code: number): number {

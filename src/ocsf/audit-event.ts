@@ -66,10 +66,23 @@ const nilUuid = Buffer.from('00000000-0000-0000-0000-000000000000');
 const resultCodeDefault = 200;
 const failureCodeMin = 400;
 
-type Pair = readonly [Piece, Piece];
-type Row = { -readonly [K in keyof MappedEvent]: MappedEvent[K] };
-
 const noPiece = (): Piece => ({ bytes: noBytes, start: 0, end: 0 });
+
+/** Two pieces, and the lists of those of them that count: made once, as every event has two of these. */
+class Pair {
+  readonly one = noPiece();
+  readonly two = noPiece();
+  readonly #lists = [[], [this.one], [this.two], [this.one, this.two]] as const;
+
+  /** Those that are not empty, and the second only where it differs. */
+  list(): readonly Piece[] {
+    const { one, two } = this;
+    const hasOne = one.end > one.start;
+    const hasTwo = two.end > two.start && !(hasOne && samePiece(one, two));
+    return this.#lists[(hasOne ? 1 : 0) + (hasTwo ? 2 : 0)] ?? [];
+  }
+}
+type Row = { -readonly [K in keyof MappedEvent]: MappedEvent[K] };
 
 const emptyRow = (source: Piece): Row => ({
   org: '',
@@ -99,8 +112,8 @@ export class Mapper {
   readonly #redaction: Redaction | undefined;
   readonly #now: () => number;
   readonly #row: Row;
-  readonly #names: Pair = [noPiece(), noPiece()];
-  readonly #fileHashes: Pair = [noPiece(), noPiece()];
+  readonly #names = new Pair();
+  readonly #fileHashes = new Pair();
 
   constructor({ appName, redaction, now = Date.now }: MapperOptions) {
     this.#redaction = redaction;
@@ -265,14 +278,10 @@ export class Mapper {
     if (piece.end > piece.start) putLower(this.#arena.lowered, piece);
   }
 
-  /** Lower-cased strings of two slots, without empty ones, and the second only where it differs. */
-  #toPair([one, two]: Pair, first: number, second: number): Piece[] {
-    const pieces: Piece[] = [];
-    this.#toLower(one, first);
-    this.#toLower(two, second);
-    if (one.end > one.start) pieces.push(one);
-    if (two.end > two.start && !(pieces.length > 0 && samePiece(one, two))) pieces.push(two);
-    return pieces;
+  #toPair(pair: Pair, first: number, second: number): readonly Piece[] {
+    this.#toLower(pair.one, first);
+    this.#toLower(pair.two, second);
+    return pair.list();
   }
 }
 

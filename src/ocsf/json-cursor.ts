@@ -178,7 +178,8 @@ export function scanString(c: Cursor, at: number): number {
 function endsIn(word: number): number {
   const toQuote = word ^ quotes;
   const toBackslash = word ^ backslashes;
-  const found = ((toQuote - ones) & ~toQuote) | ((toBackslash - ones) & ~toBackslash) | ((word - spaces) & ~word);
+  const found =
+    ((toQuote - ones) & ~toQuote) | ((toBackslash - ones) & ~toBackslash) | ((word - spaces) & ~word);
   return found & highBits;
 }
 

@@ -206,11 +206,11 @@ function putEndpoint(sink: ByteSink, r: SourceReading): void {
  */
 function putExtra(sink: ByteSink, r: SourceReading): void {
   const { start } = r.source;
-  const { extraMembers } = r;
-  if (extraMembers.length === 0) return;
+  const { extraMembers, extraLength } = r;
+  if (extraLength === 0) return;
   const values = lastValues(r);
   let opening: Range = json.enrichments;
-  for (let at = 0; at < extraMembers.length; at += 4) {
+  for (let at = 0; at < extraLength; at += 4) {
     const value = values === undefined ? at : (values[at / 4] as number);
     if (value < 0) continue;
     put(sink, opening);
@@ -227,12 +227,12 @@ const membersComparedMax = 16;
 
 /** For each member that is the first of its name, where the last of that name stands; undefined when all differ. */
 function lastValues(r: SourceReading): number[] | undefined {
-  const { extraMembers } = r;
-  if (extraMembers.length / 4 <= membersComparedMax && !hasEqualNames(r)) return undefined;
+  const { extraMembers, extraLength } = r;
+  if (extraLength / 4 <= membersComparedMax && !hasEqualNames(r)) return undefined;
   const { bytes, start } = r.source;
   const firsts = new Map<string, number>();
   const values: number[] = [];
-  for (let at = 0; at < extraMembers.length; at += 4) {
+  for (let at = 0; at < extraLength; at += 4) {
     const from = start + (extraMembers[at] as number);
     const token = Buffer.from(bytes.subarray(from, start + (extraMembers[at + 1] as number))).toString();
     // Two spellings of one name are told to be one only when their escapes are undone.
@@ -246,8 +246,8 @@ function lastValues(r: SourceReading): number[] | undefined {
 }
 
 /** True when two names are, or by their escapes may be, the same. */
-function hasEqualNames({ extraMembers, source: { bytes, start } }: SourceReading): boolean {
-  for (let at = 0; at < extraMembers.length; at += 4) {
+function hasEqualNames({ extraMembers, extraLength, source: { bytes, start } }: SourceReading): boolean {
+  for (let at = 0; at < extraLength; at += 4) {
     const from = start + (extraMembers[at] as number);
     const to = start + (extraMembers[at + 1] as number);
     for (let i = from; i < to; i++) if (bytes[i] === 0x5c) return true;

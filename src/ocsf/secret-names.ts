@@ -49,26 +49,28 @@ function namesOf(keys: readonly string[]): Set<string> {
 
 const separators = ' _.-';
 const ascii = 128;
+const lengthMax = 255;
 
 /**
- * For the first and the last character of a name, both ASCII: whether it may be one of `names`. Nearly every name is
- * settled by this alone. One that begins or ends with a separator may always be.
+ * For the first and the last character of a name, both ASCII: how long it is at least if it is one of `names`, 0 where
+ * none has both. Nearly every name is settled by this alone. One that begins or ends with a separator may always be.
  */
 function candidatesOf(names: Iterable<string>): Uint8Array {
   const candidates = new Uint8Array(ascii * ascii);
-  const mark = (first: string, last: string): void => {
+  const mark = (first: string, last: string, length: number): void => {
     const index = first.charCodeAt(0) * ascii + last.charCodeAt(0);
-    if (first < '\u0080' && last < '\u0080') candidates[index] = 1;
+    if (first >= '\u0080' || last >= '\u0080') return;
+    candidates[index] = Math.min(candidates[index] || lengthMax, length);
   };
   for (const name of names) {
     const [first = '', last = ''] = [name.at(0), name.at(-1)];
     for (const one of [first, first.toUpperCase()])
-      for (const other of [last, last.toUpperCase()]) mark(one, other);
+      for (const other of [last, last.toUpperCase()]) mark(one, other, name.length);
   }
   for (const separator of separators) {
     for (let code = 0; code < ascii; code++) {
-      mark(separator, String.fromCharCode(code));
-      mark(String.fromCharCode(code), separator);
+      mark(separator, String.fromCharCode(code), 1);
+      mark(String.fromCharCode(code), separator, 1);
     }
   }
   return candidates;
@@ -79,7 +81,8 @@ function isCandidate(
   candidates: Uint8Array,
 ): boolean {
   if (keyEscaped || keyWide) return true;
-  return candidates[(bytes[keyStart] as number) * ascii + (bytes[keyEnd - 1] as number)] === 1;
+  const length = candidates[(bytes[keyStart] as number) * ascii + (bytes[keyEnd - 1] as number)] as number;
+  return length > 0 && keyEnd - keyStart >= length;
 }
 
 /** The name that the cursor holds, as `plainName` has it. */

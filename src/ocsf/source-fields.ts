@@ -198,6 +198,8 @@ export class SourceReading {
   extraEnd = 0;
   /** The same of each member of `extra`: name, its end, value, its end; quotes included. */
   readonly extraMembers: number[] = [];
+  /** How many of these numbers are of this event: an array that is cut gives its memory back. */
+  extraLength = 0;
   /**
    * Members that are no fields, where they are wanted: the slot of the object that has them (-1 for the event), where
    * the name begins, its quote included, and where the value ends.
@@ -213,10 +215,9 @@ export class SourceReading {
 /** Forgets the event: every reading begins with empty slots, and no body outlives its task. */
 export function releaseReading(r: SourceReading): void {
   r.kinds.fill(kind.absent);
-  r.extraMembers.length = 0;
+  r.extraLength = 0;
   if (r.others !== undefined) r.others.length = 0;
   r.cursor.text = '';
-  r.cursor.bytes = noBytes;
   r.cursor.out = '';
 }
 
@@ -238,7 +239,8 @@ export function numberOf({ starts, ends, kinds, cursor }: SourceReading, at: num
   const { bytes } = cursor;
   const isNegative = bytes[start] === 0x2d;
   let value = 0;
-  for (let i = isNegative ? start + 1 : start; i < end; i++) value = value * 10 + ((bytes[i] as number) - 0x30);
+  for (let i = isNegative ? start + 1 : start; i < end; i++)
+    value = value * 10 + ((bytes[i] as number) - 0x30);
   return isNegative ? -value : value;
 }
 
@@ -383,8 +385,8 @@ function keep(r: SourceReading, at: number, what: number, start: number, end: nu
 
 /** `extra`: its members noted by where they stand in the minified copy. */
 function readExtra(r: SourceReading, at: number, depth: number): number {
-  const { cursor: c, extraMembers } = r;
-  extraMembers.length = 0;
+  const { cursor: c } = r;
+  r.extraLength = 0;
   if (isTooDeep(c, at, depth)) return -1;
   r.extraStart = outPosition(c, at);
   let next = skipSpace(c, at + 1);
@@ -412,7 +414,10 @@ function readExtraMember(r: SourceReading, name: number, at: number, depth: numb
   const isFileHash = keyIs(c, fileHashName);
   const next = skipMember(c, at, depth, r.watch);
   if (next < 0) return -1;
-  extraMembers.push(name, nameEnd, value, outPosition(c, next));
+  extraMembers[r.extraLength++] = name;
+  extraMembers[r.extraLength++] = nameEnd;
+  extraMembers[r.extraLength++] = value;
+  extraMembers[r.extraLength++] = outPosition(c, next);
   if (isFileHash) {
     r.kinds[slot.fileHash] = kind.absent;
     const isText = codeAt(c, at) === quote && next > at + 2;

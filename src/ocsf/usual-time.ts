@@ -17,7 +17,8 @@ export function usualMicros(view: DataView, start: number, end: number): number 
   const hour = twoDigits(view, start + 11);
   const minute = twoDigits(view, start + 14);
   const second = twoDigits(view, start + 17);
-  if (startMicros < 0 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59) return -1;
+  if (startMicros < 0 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59)
+    return -1;
   const hasColons = view.getUint8(start + 13) === 0x3a && view.getUint8(start + 16) === 0x3a;
   if (!hasColons || view.getUint8(start + 10) !== 0x54) return -1;
   const micros = fraction(view, start + 19, end - 1);
@@ -29,7 +30,8 @@ function dayMicros(view: DataView, start: number): number {
   const year = view.getInt32(start, true);
   const month = view.getInt32(start + 4, true);
   const end = view.getInt32(start + 6, true);
-  if (day.startMicros >= 0 && year === day.year && month === day.month && end === day.end) return day.startMicros;
+  if (day.startMicros >= 0 && year === day.year && month === day.month && end === day.end)
+    return day.startMicros;
   let date = '';
   for (let at = start; at < start + 10; at++) date += String.fromCharCode(view.getUint8(at));
   const startMicros = parseRfc3339Micros(`${date}T00:00:00Z`) ?? -1;

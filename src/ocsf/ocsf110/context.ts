@@ -17,10 +17,10 @@ const memberNames = ['"member"', '"memberEmail"', '"member_email"', '"user"', '"
 /** The text of the last member with one of these names. */
 function memberText(r: SourceReading, names: readonly string[]): string | undefined {
   if (r.kinds[slot.extra] !== kind.object) return undefined;
-  const { extraMembers, cursor, source } = r;
+  const { extraMembers, extraLength, cursor, source } = r;
   // Places of members count from where the source begins; nothing has been left out of it.
   const shift = source.start + cursor.shift;
-  for (let at = extraMembers.length - 4; at >= 0; at -= 4) {
+  for (let at = extraLength - 4; at >= 0; at -= 4) {
     const [start, end] = [extraMembers[at] as number, extraMembers[at + 1] as number];
     const isNamed = names.some(
       (name) => name.length === end - start && cursor.text.startsWith(name, start + shift),
