@@ -89,7 +89,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /** Beside both `src` and the compiled `dist/http`: the page is built into `dist/web` either way. */
-const builtPage = fileURLToPath(new URL('../../dist/web/', import.meta.url));
+const builtPage = fileURLToPath(new URL('../../../dist/web/', import.meta.url));
 
 /**
  * Reads the built page into memory; `npm run build:web` compresses each file ahead (`x.js.br`, `x.js.gz`). No files
