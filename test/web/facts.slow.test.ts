@@ -7,6 +7,19 @@ import { sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 /** 2024-05-06T00:00:00Z */
 const start = Date.UTC(2024, 4, 6) * 1000;
 const ada = 'ada@facts.example';
+const bob = 'bob@facts.example';
+/** Wednesday noon in Berlin. */
+const noon = '2024-05-15T10:00:00Z';
+
+/** Ten failures on each working day before, and nine today; in one hour a thousand events, of which three failed. */
+function loudEvents(): object[] {
+  const of = (day: number, count: number, code: number, hour = 8) =>
+    Array.from({ length: count }, (_, n) =>
+      sourceEvent({ timestamp: Date.UTC(2024, 4, day, hour, 0, n) * 1000, actor: bob, result: { code } }),
+    );
+  const days = [6, 7, 8, 9, 10, 13, 14].flatMap((day) => of(day, 10, 403));
+  return [...days, ...of(15, 9, 403), ...of(14, 997, 200, 12), ...of(14, 3, 403, 12)];
+}
 
 let shared: SharedPage;
 let tenant: Tenant;
@@ -16,9 +29,11 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     shared = await sharedPage();
     const { server } = shared;
     tenant = await createTenant(server, 'facts');
-    await createTenant(server, 'other-facts');
+    const other = await createTenant(server, 'other-facts');
+    await other.record(loudEvents());
+    await other.settled(loudEvents().length, { endTime: noon });
     await createUser(server, 'facts', 'admin', ada);
-    await createUser(server, 'other-facts', 'admin', 'bob@facts.example');
+    await createUser(server, 'other-facts', 'admin', bob);
     await tenant.record([sourceEvent({ timestamp: start })]);
   });
   afterEach(() => shared.closeVisits());
@@ -53,5 +68,31 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await page.unrouteAll();
     await page.getByRole('button', { name: 'Load the page anew' }).click();
     await page.getByRole('grid').waitFor();
+  });
+
+  test('failures stand out where there are more than usual, and nowhere else', async () => {
+    const page = await shared.open(bob, '#/receipts');
+    await page.clock.setFixedTime(noon);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    const tile = page.locator('.tile', { hasText: 'Failures today' });
+    await tile.getByText('-10% usually 10 by now').waitFor();
+    assert.equal(await tile.locator('.figure').getAttribute('class'), 'figure');
+  });
+
+  test('a bar is red by the share that failed, has a scale, and is seen beside a peak', async () => {
+    const page = await shared.open(bob, '#/events?from=2024-05-13T00:00:00Z&to=2024-05-15T10:00:00Z');
+    const heights = (name: string) =>
+      page.evaluate<number[]>(
+        `Array.from(document.querySelectorAll('.chart .${name}'), (bar) => Number(bar.getAttribute('height')))`,
+      );
+    await page.locator('.chart[data-stale=false] .success').first().waitFor();
+    const [green = 0] = await heights('success');
+    const [red = 0] = await heights('success + .failure-bar');
+    assert.ok(Math.abs(red / (red + green) - 0.003) < 0.0001, `${red} of ${red + green}`);
+    assert.deepEqual(await page.locator('.scale span').allTextContents(), ['500', '1,000']);
+    await page.getByRole('button', { name: 'Heights of the bars: linear' }).click();
+    await page.getByRole('button', { name: 'Heights of the bars: log' }).waitFor();
+    assert.deepEqual(await page.locator('.scale span').allTextContents(), ['10', '100', '1,000']);
+    assert.ok(Math.max(...(await heights('failure-bar'))) > 15);
   });
 });

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { EventCounter } from '../../web/events/event-counter.ts';
 import { type Filter, filterNames, parametersOf, readFilters, withValue } from '../../web/events/filters.ts';
+import { heightOf, marksOf } from '../../web/events/scale.ts';
 import { ticksOf } from '../../web/events/ticks.ts';
 import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
 import { limits } from '../../web/overview/limits.ts';
@@ -73,6 +74,22 @@ describe('instants', () => {
     assert.equal(fromRfc3339('2026-05-12T09:30:00+02:00'), Date.UTC(2026, 4, 12, 7, 30) * 1000);
     for (const text of ['', 'now', '2026-05-12', '2026-05-12T09:30:00', '2026-13-12T09:30:00Z'])
       assert.equal(fromRfc3339(text), undefined, text);
+  });
+});
+
+describe('the scale beside a chart', () => {
+  it('names round counts that have room, up to the highest', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1_000_000_000 }), fc.boolean(), (highest, isLog) => {
+        const marks = marksOf(highest, isLog);
+        assert.ok(marks.length <= 3 && (marks.length > 0 || (isLog && highest < 10)), marks.join());
+        const heights = [0, ...marks.map((mark) => heightOf(mark, highest, isLog))];
+        assert.ok(heights.every((height, at) => at === 0 || height > (heights[at - 1] ?? 0) + 0.25));
+        assert.ok((heights.at(-1) ?? 0) <= 1 && marks.every(Number.isInteger));
+      }),
+    );
+    assert.deepEqual(marksOf(48_213, false), [20_000, 40_000]);
+    assert.deepEqual(marksOf(48_213, true), [100, 10_000]);
   });
 });
 

@@ -3,6 +3,7 @@ import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { fromRfc3339 } from '../api/instant.ts';
 import { isNarrow } from '../ui/screen.ts';
+import { stored } from '../ui/stored.ts';
 import {
   formatDay,
   formatDuration,
@@ -13,6 +14,7 @@ import {
 } from '../ui/time.ts';
 import { type Choice, useBrush } from './brush.ts';
 import type { ExactRange } from './query.ts';
+import { heightOf, marksOf } from './scale.ts';
 import { ticksOf } from './ticks.ts';
 
 interface ChartProps {
@@ -24,11 +26,13 @@ interface ChartProps {
 }
 
 const barHeight = 56;
-/** A bar that stands for few events among many is still seen; what failed of them is a line on top. */
+/** A bar that stands for few events among many is still seen. */
 const barHeightMin = 2;
-const failureHeightMin = 1;
 
-/** Events over time: what succeeded and, on top of it in red, what failed. Dragging over bars zooms in. */
+/** How bars grow: with their counts, or by logarithms, where one peak would hide all others. */
+const scale = stored('auditlog.scale', ['linear', 'log']);
+
+/** Events over time: in a bar, the part that failed is red. Dragging over bars zooms in. */
 export function Chart({ histogram, isStale, onZoom }: ChartProps) {
   const bars = histogram?.data ?? [];
   const width = (histogram?.meta.bucket_seconds ?? 1) * 1_000_000;
@@ -36,6 +40,7 @@ export function Chart({ histogram, isStale, onZoom }: ChartProps) {
   const { hover, choice, handlers } = useBrush(bars.length, (first, last) =>
     onZoom({ from: startOf(first), to: startOf(last) + width - 1 }),
   );
+  const highest = Math.max(1, ...bars.map(({ success, failure }) => success + failure));
   const failed = bars.reduce((sum, { failure }) => sum + failure, 0);
   const label = t('eventsChart', {
     total: formatNumber(histogram?.meta.total ?? 0),
@@ -56,37 +61,72 @@ export function Chart({ histogram, isStale, onZoom }: ChartProps) {
         preserveAspectRatio="none"
         {...handlers}
       >
-        <Bars histogram={histogram} />
+        <Bars bars={bars} highest={highest} />
         {hover !== undefined && <rect class="hover" x={hover} width={1} height={barHeight} />}
         {chosen && <rect class="brush" {...chosen} height={barHeight} />}
       </svg>
+      <Scale highest={highest} />
       <Ticks histogram={histogram} />
       {hover !== undefined && <Readout histogram={histogram} choice={choice ?? { from: hover, to: hover }} />}
     </div>
   );
 }
 
-function Bars({ histogram }: { readonly histogram: Histogram | undefined }) {
-  const bars = histogram?.data ?? [];
-  const highest = Math.max(1, ...bars.map(({ success, failure }) => success + failure));
-  const heightOf = (count: number, least: number) =>
-    count === 0 ? 0 : Math.max(least, (count / highest) * barHeight);
+interface BarsProps {
+  readonly bars: Histogram['data'];
+  readonly highest: number;
+}
+
+function Bars({ bars, highest }: BarsProps) {
+  const isLog = scale.value === 'log';
   return (
     <g>
+      {marksOf(highest, isLog).map((mark) => {
+        const y = (1 - heightOf(mark, highest, isLog)) * barHeight;
+        return <line key={mark} x1={0} x2={bars.length} y1={y} y2={y} vector-effect="non-scaling-stroke" />;
+      })}
       {bars.map(({ start, success, failure }, index) => {
-        const low = heightOf(success, barHeightMin);
-        const high = heightOf(failure, success === 0 ? barHeightMin : failureHeightMin);
+        const total = success + failure;
+        if (total === 0) return null;
+        const height = Math.max(barHeightMin, heightOf(total, highest, isLog) * barHeight);
+        const red = (height * failure) / total;
         const common = { x: index + 0.1, width: 0.8 };
         return (
           <g key={start}>
-            {success > 0 && <rect class="success" {...common} y={barHeight - low} height={low} />}
-            {failure > 0 && (
-              <rect class="failure-bar" {...common} y={Math.max(0, barHeight - low - high)} height={high} />
+            {success > 0 && (
+              <rect class="success" {...common} y={barHeight - height + red} height={height - red} />
             )}
+            {failure > 0 && <rect class="failure-bar" {...common} y={barHeight - height} height={red} />}
           </g>
         );
       })}
     </g>
+  );
+}
+
+/** What heights of bars stand for, and the switch between the two ways. */
+function Scale({ highest }: { readonly highest: number }) {
+  const isLog = scale.value === 'log';
+  const words = t(isLog ? 'eventsScaleLog' : 'eventsScaleLinear');
+  return (
+    <>
+      <div class="scale" aria-hidden="true">
+        {marksOf(highest, isLog).map((mark) => (
+          <span key={mark} style={{ bottom: `${heightOf(mark, highest, isLog) * 100}%` }}>
+            {formatNumber(mark)}
+          </span>
+        ))}
+      </div>
+      <button
+        type="button"
+        class="button quiet small"
+        aria-label={`${t('eventsScale')}: ${words}`}
+        title={t('eventsScale')}
+        onClick={() => (scale.value = isLog ? 'linear' : 'log')}
+      >
+        {words}
+      </button>
+    </>
   );
 }
 

@@ -8,6 +8,7 @@ interface TileProps {
   readonly title: string;
   readonly href?: string | undefined;
   readonly value: number;
+  /** Worse than usual. */
   readonly isBad?: boolean;
   readonly children: ComponentChildren;
 }

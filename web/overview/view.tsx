@@ -64,6 +64,7 @@ function Waiting() {
 function Content({ data, isStale }: { readonly data: OverviewData; readonly isStale: boolean }) {
   const { days, nowMs, today, failed } = data;
   const [total, failures] = [totalOf(days[0], allOf), totalOf(days[0], failuresOf)];
+  const usualFailures = usualByNow(days, nowMs, failuresOf);
   const important = today.severities.find(({ severity }) => severity === 'High')?.count ?? 0;
   const like = daysLike(days).length;
   return (
@@ -76,9 +77,9 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
         title={t('overviewFailures')}
         href={todayHref({ status: 'Failure' })}
         value={failures}
-        isBad={failures > 0}
+        isBad={failures > (usualFailures ?? failures)}
       >
-        <Comparison value={failures} usual={usualByNow(days, nowMs, failuresOf)} warns />
+        <Comparison value={failures} usual={usualFailures} warns />
         <Hours days={days} count={failuresOf} style="failure-bar" />
       </Tile>
       <Tile title={t('overviewImportant')} href={todayHref({ severity: 'High' })} value={important}>
