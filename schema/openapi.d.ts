@@ -215,6 +215,37 @@ export interface Schemas {
     readonly data: readonly (Schemas['OcsfEvent'])[];
     readonly meta: Schemas['PageMeta'];
   };
+  /** Events as a list shows them. */
+  readonly Rows: {
+    /** Newest first; of one time those recorded last first. */
+    readonly data: readonly ({
+      /** Its order number, which no other event has. */
+      readonly seq: string;
+      /** When it happened, Unix microseconds. */
+      readonly time: number;
+      readonly activity_name: string;
+      readonly severity: 'Informational' | 'Medium' | 'High';
+      readonly status: 'Success' | 'Failure';
+      /** The first 300 characters. */
+      readonly message: string;
+      readonly actor_name?: string;
+      readonly actor_email?: string;
+      readonly ip?: string;
+      /** `fileName` of its `extra_map`. */
+      readonly file_name?: string;
+    })[];
+    readonly meta: {
+      /** How many match, on the side of the place that is asked for. */
+      readonly total: number;
+      readonly limit: number;
+      readonly offset: number;
+      /** An order number: none of the organization's events below it is still to come. So `since` it there are `unsettled` events now, and later as many more as came. */
+      readonly settled: string;
+      /** How many of the total have this order number or a higher one. */
+      readonly unsettled: number;
+      readonly searched_back_to?: Schemas['SearchedBackTo'];
+    };
+  };
   /** Audit events and what they were made of. */
   readonly SourceEvents: {
     /** Newest first. */

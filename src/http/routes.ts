@@ -22,6 +22,7 @@ import {
   feedHandler,
   histogramHandler,
   organizationEventsHandler,
+  rowsHandler,
   sourceEventsHandler,
   topValuesHandler,
 } from './routes/events.ts';
@@ -103,6 +104,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(config.retentionDays)),
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
     session('GET', '/api/v1/portal/events', 'portal-events', readers, auditHandler(read.page)),
+    session('GET', '/api/v1/portal/rows', 'rows', readers, rowsHandler(read.rows)),
     session('GET', '/api/v1/portal/feed', 'portal-feed', readers, feedHandler(read.feed)),
     session(
       'GET',

@@ -27,8 +27,19 @@ export interface AuditFilter {
   readonly not?: ByFilter<readonly FilterValue[]>;
   /** All of them stand in the shown event; in lower case. */
   readonly words?: readonly string[];
+  /** What is on one side of a place in the order of pages. */
+  readonly side?: Side;
+  /** Order numbers from this one on. */
+  readonly sinceSeq?: string;
   /** What no event has is asked for, such as an `orgId` that is not the caller's. */
   readonly nothing?: true;
+}
+
+/** Of the events at `micros` (Unix microseconds), those with a lower or a higher order number than `seq` belong to it. */
+export interface Side {
+  readonly of: 'older' | 'newer';
+  readonly micros: number;
+  readonly seq: string;
 }
 
 type ByFilter<T> = Readonly<Partial<Record<FilterName, T>>>;
@@ -129,6 +140,73 @@ export function readTimeRange(parameters: QueryParameters): Pick<AuditFilter, 'f
   return { ...(fromMicros !== undefined && { fromMicros }), ...(toMicros !== undefined && { toMicros }) };
 }
 
+export interface RowsRequest {
+  readonly filter: AuditFilter;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+const seqMax = (1n << 64n) - 1n;
+
+/**
+ * The request for rows of a list: the filters of pages; `from`, `before` or `after` a place, of which the first that is
+ * given counts; and `since` an order number. Invalid ones are as if they had not been given.
+ */
+export function readRowsRequest(parameters: QueryParameters, organization: OrganizationNames): RowsRequest {
+  const filter = readFilter(parameters, organization);
+  const [from, before, after] = ['from', 'before', 'after'].map((name) => parameters.read(name, readPlace));
+  const sinceSeq = parameters.read('since', readSeq);
+  const place = from ?? before ?? after;
+  return {
+    filter: {
+      ...(place === undefined
+        ? filter
+        : onSide(filter, place, { isOlder: place !== after, isIn: place === from })),
+      ...(sinceSeq !== undefined && { sinceSeq: String(sinceSeq) }),
+    },
+    limit: readLimit(parameters, limits.pageLimitDefault, limits.pageLimitMax),
+    offset: readOffset(parameters),
+  };
+}
+
+/** A place in the order of pages, after all events of its instant where it names none. */
+interface Place {
+  readonly micros: number;
+  readonly seq: bigint | undefined;
+}
+
+/** `2026-05-12T09:30:00.250118Z~4629700416936869888`: time and order number of an event; or a time alone. */
+export function readPlace(text: string): Place | undefined {
+  const [instant = '', number, ...more] = text.split('~');
+  const micros = time(instant);
+  const seq = number === undefined ? undefined : readSeq(number);
+  if (micros === undefined || more.length > 0 || (number !== undefined && seq === undefined))
+    return undefined;
+  return { micros, seq };
+}
+
+function readSeq(text: string): bigint | undefined {
+  const value = /^\d{1,20}$/.test(text) ? BigInt(text) : undefined;
+  return value === undefined || value > seqMax ? undefined : value;
+}
+
+/** The range of time says the most of it, and has an index. `isIn`: the event at the place belongs to it. */
+export function onSide(
+  filter: AuditFilter,
+  { micros, seq = seqMax }: Place,
+  { isOlder, isIn }: { readonly isOlder: boolean; readonly isIn: boolean },
+): AuditFilter {
+  const { fromMicros = micros, toMicros = micros } = filter;
+  const bound = isIn && seq < seqMax ? seq + 1n : seq;
+  return isOlder
+    ? { ...filter, toMicros: Math.min(toMicros, micros), side: { of: 'older', micros, seq: String(bound) } }
+    : {
+        ...filter,
+        fromMicros: Math.max(fromMicros, micros),
+        side: { of: 'newer', micros, seq: String(bound) },
+      };
+}
+
 /** Clamped to just outside of what an event can have, so that any year fits the engine's type. */
 function time(text: string): number | undefined {
   // A plus sign that nobody encoded arrives as a space.
@@ -156,12 +234,13 @@ export function readOffset(parameters: QueryParameters): number {
 }
 
 /** Whether anything but the time decides which of an organization's events match. */
-export function hasColumnFilter({ is, in: within, not, words }: AuditFilter): boolean {
-  return [is, within, not, words].some((one) => one !== undefined);
+export function hasColumnFilter({ is, in: within, not, words, sinceSeq }: AuditFilter): boolean {
+  return [is, within, not, words, sinceSeq].some((one) => one !== undefined);
 }
 
 /** Whether a column decides that has an index or a projection of its own. */
-export function hasIndexedFilter({ is = {}, in: within = {} }: AuditFilter): boolean {
+export function hasIndexedFilter({ is = {}, in: within = {}, sinceSeq }: AuditFilter): boolean {
+  if (sinceSeq !== undefined) return true;
   return filterNames.some(
     (name) => filterOf(name).isIndexed && (is[name] !== undefined || within[name] !== undefined),
   );
@@ -199,6 +278,19 @@ export function whereClause(organization: string, filter: AuditFilter): Where {
   if (filter.nothing) conditions.push('0');
   addTime("time >= fromUnixTimestamp64Micro({from:Int64}, 'UTC')", 'from', earliestOf(filter));
   addTime("time <= fromUnixTimestamp64Micro({to:Int64}, 'UTC')", 'to', filter.toMicros);
+  if (filter.side !== undefined) {
+    const { of, micros, seq } = filter.side;
+    const beyond = of === 'older' ? '<' : '>';
+    conditions.push(
+      `(time ${beyond} fromUnixTimestamp64Micro({side:Int64}, 'UTC') OR ` +
+        `(time = fromUnixTimestamp64Micro({side:Int64}, 'UTC') AND seq ${beyond} {side_seq:UInt64}))`,
+    );
+    Object.assign(parameters, { side: micros, side_seq: seq });
+  }
+  if (filter.sinceSeq !== undefined) {
+    conditions.push('seq >= {since_seq:UInt64}');
+    parameters['since_seq'] = filter.sinceSeq;
+  }
   for (const name of filterNames) {
     const { column, match } = filterOf(name);
     const { [name]: one } = filter.is ?? {};

@@ -23,6 +23,8 @@ export const limits = {
   /** Audit events with their source events: for a look at one and what is beside it. */
   sourceEventsDefault: 10,
   sourceEventsMax: 100,
+  /** Of an event's message in a list, which shows a line of it. */
+  rowMessageCharactersMax: 300,
   /** A search for words ends after this time, and looks through so many events at first; the threads of the engine. */
   searchMsMax: 1_500,
   searchRowsMin: 20_000,

@@ -135,11 +135,11 @@ function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStar
  * its projection finds.
  */
 export function pageStart(filter: AuditFilter, where: Where): PageStart | undefined {
-  const { is = {}, in: within, not, words, nothing } = filter;
+  const { is = {}, in: within, not, words, sinceSeq, nothing } = filter;
   const given = Object.keys(is) as FilterName[];
   if (given.includes('flowId') || nothing) return undefined;
-  // No counts are kept of lists and words.
-  const isCounted = [within, not, words].every((one) => one === undefined);
+  // No counts are kept of lists, words and order numbers.
+  const isCounted = [within, not, words, sinceSeq].every((one) => one === undefined);
   const found = kept.filter(({ lead }) =>
     lead === undefined ? given.length === 0 && isCounted : given.includes(lead.filter),
   );

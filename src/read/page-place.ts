@@ -63,8 +63,12 @@ function startOf(request: PageRequest, where: Where, floor?: number): PageStart 
   return found ?? { scalars: '', condition: '1', skip: '{offset:UInt64}', total };
 }
 
-/** Where only the time decides, to skip the few events before the page costs less than to look for it. */
+/**
+ * Where only the time decides, to skip the few events before the page costs less than to look for it. Where rows newer
+ * than a place are read from it on, what is kept says nothing of where they are.
+ */
 function isSoonFound({ filter, offset }: PageRequest): boolean {
+  if (filter.side?.of === 'newer') return true;
   return offset < limits.deepOffsetMin && !hasColumnFilter(filter);
 }
 

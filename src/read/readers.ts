@@ -12,6 +12,7 @@ import type { AuditFilter, EventSchema } from './filter.ts';
 import { limits } from './limits.ts';
 import { createPageReader, createOcsf110PageReader, type PageReader } from './page.ts';
 import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
+import { createRowsReader, type RowsReader } from './rows.ts';
 import { createSourceEventsReader, type SourceEventsReader } from './source-events.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
 import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
@@ -19,6 +20,7 @@ import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
 /** What reads records, each for one organization. */
 export interface Readers {
   readonly page: PageReader;
+  readonly rows: RowsReader;
   readonly feed: FeedReader;
   readonly export: ExportReader;
   readonly legacy: LegacyReader;
@@ -55,12 +57,14 @@ export function createReaders(options: ReadersOptions): Readers {
   const { storage, pool, envelope, clock, order } = options;
   const queue = readQueue();
   const watermarks = memoizeFor(limits.feedWatermarkMs, () => order.watermarks());
+  const watermark = async (organization: string) => (await watermarks()).of(organization);
   const retentionCutOff = (organization: string) => options.retentionCutOff(organization);
   const { ofKept, byKept } = keepingTo(retentionCutOff);
   const turn = turnOf(queue);
   const page = createPageReader(storage, envelope, clock, turn);
   return {
     page: inTurn(queue, ofKept(bySchema(page, createOcsf110PageReader(options, turn)))),
+    rows: inTurn(queue, ofKept(createRowsReader(storage, watermark))),
     export: inTurn(
       exportSlots(),
       ofKept(bySchema(createExportReader(storage, envelope), createOcsf110ExportReader(options))),
@@ -72,7 +76,7 @@ export function createReaders(options: ReadersOptions): Readers {
       envelope,
       clock,
       cursors: createFeedCursors(options.secret),
-      watermark: async (organization) => (await watermarks()).of(organization),
+      watermark,
       arrivedBefore: (organization) => order.arrivedBefore(organization),
       retentionCutOff,
       queue,

@@ -39,6 +39,7 @@ export async function search(
 ): Promise<SearchFound> {
   const options = { signal, settings: { ...planOf(filter), max_threads: limits.searchThreads } };
   const { from, to } = timesOf(filter);
+  const isNewer = filter.side?.of === 'newer';
   const begun = performance.now();
   const places: (readonly [string, string])[] = [];
   let total = 0;
@@ -49,8 +50,10 @@ export async function search(
     const since = past === undefined ? from : Math.min(past + 1, upto);
     const slice = { ...filter, fromMicros: since, toMicros: upto };
     const page = { skip: Math.max(0, offset - total), rows: limit - places.length };
-    const found = await matchesOf(storage, organization, slice, page, options);
+    const found = await matchesOf(storage, organization, slice, isNewer ? { last: limit } : page, options);
     places.push(...found.places);
+    // Of what is newer than a place, those next to it are wanted: the last ones.
+    if (isNewer) places.splice(0, Math.max(0, places.length - limit));
     total += found.total;
     upto = since - 1;
     if (past === undefined || upto < from) return { total, places, searchedBackTo: undefined };
@@ -83,13 +86,14 @@ async function matchesOf(
   storage: Storage,
   organization: string,
   filter: AuditFilter,
-  page: { readonly skip: number; readonly rows: number },
+  page: { readonly skip: number; readonly rows: number } | { readonly last: number },
   options: QueryOptions,
 ): Promise<Pick<SearchFound, 'total' | 'places'>> {
   const where = whereClause(organization, filter);
+  const part = 'last' in page ? '-{last:Int64}' : '{skip:UInt64} + 1, {rows:UInt64}';
   const query =
     'SELECT count() AS total, arraySlice(arrayReverseSort(groupArray((toUnixTimestamp64Micro(time), seq))), ' +
-    `{skip:UInt64} + 1, {rows:UInt64}) AS places FROM events WHERE ${where.sql}`;
+    `${part}) AS places FROM events WHERE ${where.sql}`;
   const [found] = await storage.readRows<{ total: string; places: [string, string][] }>(
     query,
     { ...where.parameters, ...page },

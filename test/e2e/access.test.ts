@@ -217,6 +217,8 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     lookups(`${portal}/histogram`, now).map((path) => ({ path, expected: readers })),
   [`GET ${portal}/feed`]: (now) =>
     lookups(`${portal}/feed`, now).map((path) => ({ path, expected: readers, shows: true })),
+  [`GET ${portal}/rows`]: (now) =>
+    lookups(`${portal}/rows`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/source-events`]: (now) =>
     lookups(`${portal}/source-events`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/top-values`]: (now) =>

@@ -270,7 +270,7 @@ describe('what the portal shows', () => {
   });
 
   test('is not for members; whoami is', async () => {
-    for (const path of ['events', 'feed', 'source-events', 'histogram', 'top-values'])
+    for (const path of ['events', 'feed', 'rows', 'source-events', 'histogram', 'top-values'])
       problemOf(await member.get(`${portal}/${path}`), 403);
     const whoami = jsonOf(await member.get(`${portal}/whoami`));
     assert.equal((whoami['user'] as { role: string }).role, 'member');

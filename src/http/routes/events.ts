@@ -3,12 +3,22 @@ import { limits } from '../limits.ts';
 import { ignoredParameters, pageLinks } from '../read-headers.ts';
 import { jsonReply, replyOf } from '../response.ts';
 import { type FeedReader, readFeedRequest } from '../../read/feed.ts';
-import { readColumnFilter, readFilter, readLimit, readOffset, readPageRequest } from '../../read/filter.ts';
+import {
+  onSide,
+  readColumnFilter,
+  readFilter,
+  readLimit,
+  readOffset,
+  readPageRequest,
+  readPlace,
+  readRowsRequest,
+} from '../../read/filter.ts';
 import type { HistogramReader } from '../../read/histogram.ts';
 import { type LegacyReader, readLegacyRequest } from '../../read/legacy.ts';
 import { limits as readLimits } from '../../read/limits.ts';
 import type { PageReader } from '../../read/page.ts';
 import { QueryParameters } from '../../read/parameters.ts';
+import type { RowsReader } from '../../read/rows.ts';
 import type { SourceEventsReader } from '../../read/source-events.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
 
@@ -39,13 +49,28 @@ export function feedHandler(readFeed: FeedReader): SharedHandler {
 }
 
 /**
+ * GET /api/v1/portal/rows: what a list of events shows of each, on one side of a place in their order (contract:
+ * portal).
+ */
+export function rowsHandler(readRows: RowsReader): SessionHandler {
+  return async (context, { organization }) => {
+    const parameters = new QueryParameters(context.query);
+    const request = readRowsRequest(parameters, organization);
+    const rows = await readRows(organization.id, request, context.signal);
+    return jsonReply(200, 'Rows', rows, ignoredParameters(parameters));
+  };
+}
+
+/**
  * GET /api/v1/portal/source-events: audit events as `portal/events` has them, each with what its producer sent. `limit`
- * is 10 when it is not given or invalid, 100 at most.
+ * is 10 when it is not given or invalid, 100 at most. `from` a place, as of rows.
  */
 export function sourceEventsHandler(readSourceEvents: SourceEventsReader): SessionHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
-    const filter = readFilter(parameters, organization);
+    const given = readFilter(parameters, organization);
+    const from = parameters.read('from', readPlace);
+    const filter = from === undefined ? given : onSide(given, from, { isOlder: true, isIn: true });
     const limit = readLimit(parameters, readLimits.sourceEventsDefault, readLimits.sourceEventsMax);
     const offset = readOffset(parameters);
     const body = await readSourceEvents(organization.id, { filter, limit, offset }, context.signal);

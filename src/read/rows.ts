@@ -1,0 +1,101 @@
+import type { Answer } from '../contract/document.ts';
+import { onShard } from '../storage/cluster.ts';
+import type { Storage } from '../storage/storage.ts';
+import { type RowsRequest, whereClause } from './filter.ts';
+import { limits } from './limits.ts';
+import { placeOf } from './page-place.ts';
+import { newestFirst } from './plans.ts';
+
+/** Events as a list shows them, newest first, and how many match. */
+export type Rows = Answer<'Rows'>;
+
+/** Rejects with EngineError. `organization` is a lower-case UUID. */
+export type RowsReader = (organization: string, request: RowsRequest, signal: AbortSignal) => Promise<Rows>;
+
+/** What of the rendering a list shows: parsed once a row, and none of it travels that is not shown. */
+const shown =
+  'Tuple(message String, actor Tuple(user Tuple(name String, email_addr String)), ' +
+  'src_endpoint Tuple(ip String), extra_map Tuple(fileName String))';
+
+/** In the order of `rowOf`. */
+const cells = [
+  'toString(seq)',
+  'toString(toUnixTimestamp64Micro(time))',
+  'activity_name',
+  'severity',
+  'status',
+  `substringUTF8(cells.1, 1, ${limits.rowMessageCharactersMax})`,
+  'cells.2.1.1',
+  'cells.2.1.2',
+  'cells.3.1',
+  'cells.4.1',
+].join(', ');
+
+interface Found {
+  readonly total: string;
+  readonly unsettled: string;
+  readonly rows: readonly (readonly string[])[];
+}
+
+/**
+ * Reads rows on one side of a place in the order of pages, those next to it; without a place the newest. What arrives
+ * meanwhile moves nothing, as it would where rows are counted from the newest. The total is of the same snapshot.
+ *
+ * `watermark` is an order number below which no event of the organization is stored any more. How many of the total are
+ * not below it tells what came later: of `since` that number there are so many more by then.
+ */
+export function createRowsReader(
+  storage: Storage,
+  watermark: (organization: string) => Promise<bigint>,
+): RowsReader {
+  return async (organization, request, signal) => {
+    const settled = String(await watermark(organization));
+    const { filter, limit, offset } = request;
+    const place = await placeOf(storage, organization, request, signal);
+    const { scalars, condition, skip, total } = place.start;
+    const isAscending = filter.side?.of === 'newer' && filter.words === undefined;
+    const order = isAscending ? 'ORDER BY org, time, seq' : newestFirst;
+    const matching = whereClause(organization, filter);
+    const found =
+      `SELECT seq, time, activity_name, severity, status, ocsf FROM events WHERE ${place.where.sql} AND ${condition} ` +
+      `${order} LIMIT {limit:UInt64} OFFSET ${skip}`;
+    const query =
+      `${scalars} SELECT toString(${total}) AS total, ` +
+      `toString((SELECT count() FROM events WHERE ${matching.sql} AND seq >= {settled:UInt64})) AS unsettled, ` +
+      `groupArray([${cells}]) AS rows ` +
+      `FROM (SELECT *, JSONExtract(concat('{', ocsf, '}}'), '${shown}') AS cells FROM (${found}))`;
+    const parameters = { ...matching.parameters, ...place.parameters, settled };
+    // The parser that is used by default gives up on integers beyond 64 bits.
+    const settings = { ...place.settings, allow_simdjson: 0 };
+    const [answer] = await storage.readRows<Found>(onShard(storage, query), parameters, { settings, signal });
+    const rows = (answer?.rows ?? []).map(rowOf);
+    return {
+      data: rows.toSorted((a, b) => b.time - a.time || (BigInt(b.seq) > BigInt(a.seq) ? 1 : -1)),
+      meta: {
+        total: Number(answer?.total ?? 0),
+        limit,
+        offset,
+        settled,
+        unsettled: Number(answer?.unsettled ?? 0),
+        searched_back_to: place.searchedBackTo,
+      },
+    };
+  };
+}
+
+function rowOf(cells: readonly string[]): Rows['data'][number] {
+  const [seq = '', time, activity_name = '', severity, status, message = '', ...others] = cells;
+  const [actor_name, actor_email, ip, file_name] = others.map((text) => text || undefined);
+  return {
+    seq,
+    time: Number(time),
+    activity_name,
+    severity: severity as Rows['data'][number]['severity'],
+    status: status as Rows['data'][number]['status'],
+    message,
+    actor_name,
+    actor_email,
+    ip,
+    file_name,
+  };
+}
