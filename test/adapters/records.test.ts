@@ -883,6 +883,48 @@ lines('json', 'targets, outcomes, addresses and flows', [
   [line({ action: 'a', traceId: 'none' }), 'a: Other | by nobody'],
 ]);
 
+lines('json', 'what GELF, Serilog and Log4j write beside or below their own members', [
+  [
+    line({
+      short_message: 'm',
+      _action: 'a',
+      _user: zoe,
+      _target: 'Plan',
+      _status: 'failed',
+      _remote_ip: '192.0.2.9',
+    }),
+    `a: Other | by ${zoe} | of Plan | from 192.0.2.9 | failed 400 | says m`,
+  ],
+  [
+    line({ short_message: 'm', _action: 'a', _outcome: 'denied', _ip: '192.0.2.9', _trace_id: trace }),
+    `a: Other | by nobody | from 192.0.2.9 | failed 400 | says m | flow ${flow}`,
+  ],
+  [line({ short_message: 'm', _action: 'a', _status: 500 }), 'a: Other | by nobody | failed 500 | says m'],
+  [
+    {
+      Timestamp: '2026-03-01T10:00:00.0000000Z',
+      Level: 'Information',
+      MessageTemplate: 'saved {Name}',
+      TraceId: trace,
+      Properties: { action: 'a', user: zoe, target: 'Plan', outcome: 'failure', ip: '192.0.2.9' },
+    },
+    `a: Other | by ${zoe} | of Plan | from 192.0.2.9 | failed 400 | says saved {Name} | flow ${flow}`,
+  ],
+  [
+    { '@t': '2026-03-01T10:00:00Z', '@tr': trace, action: 'a', StatusCode: 403 },
+    `a: Other | by nobody | failed 403 | flow ${flow}`,
+  ],
+  [
+    {
+      instant: { epochSecond: 1_772_359_200, nanoOfSecond: 0 },
+      level: 'WARN',
+      message: 'saved',
+      contextMap: { action: 'a', user: zoe, target: 'Plan', outcome: 'failure', trace_id: trace },
+    },
+    `a: Other | by ${zoe} | of Plan | failed 400 | severity Medium | says saved | flow ${flow}`,
+  ],
+]);
+
 const log = (attributes: object, more: object = {}): object => ({
   timeUnixNano: '1772359200000000000',
   attributes,

@@ -147,8 +147,7 @@ test('a body on GET is ignored when small and refused when large', async () => {
   ]);
   assert.match(large, /^HTTP\/1\.1 413/);
   const chunked = await exchangeRaw(it.server.port, [
-    'GET /slow-get HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
-    `20000\r\n${'x'.repeat(0x20000)}\r\n`,
+    `GET /slow-get HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n20000\r\n${'x'.repeat(0x20000)}\r\n`,
   ]);
   assert.ok(!chunked.includes('200 OK'));
 });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
+import { loadConfig } from '../../src/config/config.ts';
 import { startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';
 
@@ -199,4 +201,29 @@ test('merged parts are synced, and what they were merged from is kept until it w
     `SELECT count() AS n FROM system.parts WHERE database = currentDatabase() AND table = 'events' AND NOT active`,
   );
   assert.notEqual(inactive?.n, '0');
+});
+
+/** With eight minutes of replaced parts, a thousand events a second made 137,000 files. */
+const engineFilesMax = 50_000;
+
+test('the engine’s folder has a bounded number of files, however long events come in', async () => {
+  await engine.storage.command(
+    `INSERT INTO events SELECT * REPLACE (seq + 7000000000 AS seq) FROM events LIMIT 500`,
+  );
+  const [newest] = await engine.storage.rows<{ path: string }>(
+    `SELECT path FROM system.parts WHERE database = currentDatabase() AND table = 'events' AND active
+      ORDER BY modification_time DESC, rows LIMIT 1`,
+  );
+  const entries = await readdir(newest?.path ?? '', { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).length;
+  assert.ok(files > 0);
+  const [table] = await engine.storage.rows<{ settings: string }>(
+    `SELECT engine_full AS settings FROM system.tables WHERE database = currentDatabase() AND name = 'events'`,
+  );
+  const seconds = ['old_parts_lifetime', 'max_cleanup_delay_period'].map((name) =>
+    Number(new RegExp(`${name} = (\\d+)`).exec(table?.settings ?? '')?.[1]),
+  );
+  const kept = seconds.reduce((sum, each) => sum + each, 0);
+  const parts = (kept * 1000) / loadConfig({}).flushIntervalMs;
+  assert.ok(parts * files < engineFilesMax, `${files} files a part, ${parts} parts are kept`);
 });
