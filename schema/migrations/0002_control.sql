@@ -36,7 +36,9 @@ CREATE TABLE IF NOT EXISTS users {{on_cluster}}
 )
 ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY id
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+-- Of an erased account nothing may stay longer than of its events.
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1,
+  min_rows_to_fsync_after_merge = 1, old_parts_lifetime = 120, max_cleanup_delay_period = 30;
 
 -- By what users are known elsewhere. A table of its own: most users are known nowhere else.
 CREATE TABLE IF NOT EXISTS user_identities {{on_cluster}}
@@ -52,7 +54,8 @@ CREATE TABLE IF NOT EXISTS user_identities {{on_cluster}}
 )
 ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY id
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1,
+  min_rows_to_fsync_after_merge = 1, old_parts_lifetime = 120, max_cleanup_delay_period = 30;
 
 -- How people of an organization sign in by a provider of OpenID Connect, and whether passwords are good there. A row for
 -- each organization that has said anything of it.

@@ -103,7 +103,8 @@ ENGINE = {{ReplacingMergeTree(recorded)}}
 ORDER BY (org, erasure, seq)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- What is to stand in the table of events, until it does; gone afterwards.
+-- What is to stand in the table of events, until it does; gone afterwards. It has texts of other persons, who may be erased
+-- at the same time, so what was removed stays on the disk no longer than in the table of events.
 CREATE TABLE IF NOT EXISTS erasure_rows {{on_cluster}}
 (
     org UUID,
@@ -120,4 +121,5 @@ CREATE TABLE IF NOT EXISTS erasure_rows {{on_cluster}}
 )
 ENGINE = {{ReplacingMergeTree(recorded)}}
 ORDER BY (erasure, seq)
-SETTINGS index_granularity = 256, fsync_after_insert = 1, fsync_part_directory = 1;
+SETTINGS index_granularity = 256, fsync_after_insert = 1, fsync_part_directory = 1,
+  min_rows_to_fsync_after_merge = 1, old_parts_lifetime = 120, max_cleanup_delay_period = 30;

@@ -191,12 +191,14 @@ test('rows found through a projection are the rows of the table', async () => {
 });
 
 test('merged parts are synced, and what they were merged from is kept until it was looked at, and no longer', async () => {
-  const [row] = await engine.storage
-    .rows<{ sql: string }>('SHOW CREATE TABLE events')
-    .then((rows) => rows.map((each) => ({ sql: Object.values(each)[0] ?? '' })));
-  assert.match(row?.sql ?? '', /old_parts_lifetime = 120, max_cleanup_delay_period = 30/);
-  assert.match(row?.sql ?? '', /fsync_after_insert = 1, fsync_part_directory = 1/);
-  assert.match(row?.sql ?? '', /min_rows_to_fsync_after_merge = 1/);
+  for (const table of ['events', 'erasure_rows', 'users', 'user_identities']) {
+    const [row] = await engine.storage.rows<{ sql: string }>(
+      `SELECT engine_full AS sql FROM system.tables WHERE database = currentDatabase() AND name = '${table}'`,
+    );
+    assert.match(row?.sql ?? '', /old_parts_lifetime = 120, max_cleanup_delay_period = 30/, table);
+    assert.match(row?.sql ?? '', /fsync_after_insert = 1, fsync_part_directory = 1/, table);
+    assert.match(row?.sql ?? '', /min_rows_to_fsync_after_merge = 1/, table);
+  }
   const [inactive] = await engine.storage.rows<{ n: string }>(
     `SELECT count() AS n FROM system.parts WHERE database = currentDatabase() AND table = 'events' AND NOT active`,
   );

@@ -26,7 +26,7 @@ export async function checkErasedFiles(world: World): Promise<void> {
     () => parts,
     async () => {
       parts = await world.service.ask(
-        `SELECT name, remove_time FROM system.parts WHERE database = 'audit' AND table = 'events' AND NOT active AND remove_time < now() - ${seconds}`,
+        `SELECT name, remove_time FROM system.parts WHERE database = 'audit' AND table IN ('events', 'erasure_rows') AND NOT active AND remove_time < now() - ${seconds}`,
       );
       return parts === '' || undefined;
     },

@@ -18,7 +18,8 @@ export interface Kept {
 }
 
 interface Verification {
-  readonly healthy: boolean;
+  /** undefined: there was no report. */
+  readonly healthy: boolean | undefined;
   readonly findings: readonly { readonly kind: string; readonly detail: string }[];
   readonly confirm: readonly { readonly kind: string; readonly detail: string }[];
 }
@@ -31,10 +32,11 @@ const withCheckpoints = (kept: Kept | undefined): string[] => [
   ...(kept?.checkpoints ?? []).flatMap((file) => ['--checkpoint', file]),
 ];
 
-/** `verify`, with its exit code held to what it found; undefined where it could not be carried out. */
-async function verify(world: World, args: readonly string[]): Promise<Verification | undefined> {
-  const { stdout, code } = await world.command(['verify', ...args, '--json']);
-  if (!stdout.startsWith('{')) return undefined;
+/** `verify`, with its exit code held to what it found; where it could not be carried out, what it said instead. */
+async function verify(world: World, args: readonly string[]): Promise<Verification> {
+  const { stdout, stderr, code } = await world.command(['verify', ...args, '--json']);
+  if (!stdout.startsWith('{'))
+    return { healthy: undefined, findings: [{ kind: `exit code ${code}`, detail: stderr }], confirm: [] };
   const found = JSON.parse(stdout) as Verification;
   const expected = found.findings.length > 0 ? 1 : found.confirm.length > 0 ? 3 : 0;
   hold(
@@ -61,7 +63,7 @@ function isContent(organization: ModelOrganization, found: Verification | undefi
 async function holdVerdict(
   organization: ModelOrganization,
   what: string,
-  attempt: () => Promise<Verification | undefined>,
+  attempt: () => Promise<Verification>,
 ): Promise<void> {
   let found: Verification | undefined;
   const { slug, tampered } = organization;
@@ -100,11 +102,7 @@ export async function checkEvidence(
   const proof = draw.pickAny(kept.proofs);
   if (proof === undefined) return;
   const found = await verify(world, [proof, ...trustOf(kept)]);
-  hold(
-    found?.healthy === true,
-    'a proof is good for ever',
-    () => `${proof}: ${brief(JSON.stringify(found))}`,
-  );
+  hold(found.healthy === true, 'a proof is good for ever', () => `${proof}: ${brief(JSON.stringify(found))}`);
 }
 
 let files = 0;
