@@ -98,6 +98,7 @@ export class ModelOrganization {
   readonly removed = new Set<string>();
   /** The order that the first follower saw; all others must see the same. */
   readonly order: string[] = [];
+  #usersAsked = 0;
   readonly #hides: (name: string) => boolean;
   readonly #shown = new Map<string, { readonly key: string; readonly shown: Shown }>();
 
@@ -105,6 +106,11 @@ export class ModelOrganization {
     this.slug = slug;
     this.id = id;
     this.#hides = hides;
+  }
+
+  /** Numbers of users are not used again: one whose making a fault has cut short may be there. */
+  nextUser(): number {
+    return this.#usersAsked++;
   }
 
   add(batch: Batch): void {

@@ -10,7 +10,7 @@ import type { World } from '../world.ts';
 
 /** What an auditor keeps of an organization, outside of the service: all that comes later must agree with it. */
 export interface Kept {
-  /** The first public key that the auditor was given, and the newest answer that names those after it. */
+  /** The public keys that the auditor was given first, and the newest answer that names those after them. */
   readonly key: string;
   readonly keys: string;
   readonly checkpoints: string[];
@@ -150,13 +150,13 @@ export async function keepEvidence(world: World, organization: ModelOrganization
   const { slug } = organization;
   const published = await keysOf(world, organization);
   const checkpoint = await asAuditor(world, organization, 'checkpoint');
-  const newest = published?.keys.at(-1);
-  if (published === undefined || checkpoint === undefined || newest === undefined) return;
+  if (published === undefined || checkpoint === undefined) return;
   const file = (name: string): string => join(world.directory, `${slug}-${name}`);
   let kept = world.kept.get(slug);
   if (kept === undefined) {
     kept = { key: file('key'), keys: file('keys.json'), checkpoints: [], proofs: [] };
-    writeFileSync(kept.key, `${newest}\n`);
+    // All of them: a proof comes with the oldest checkpoint that has its event, which an earlier key may have signed.
+    writeFileSync(kept.key, `${published.keys.join('\n')}\n`);
     world.kept.set(slug, kept);
   }
   writeFileSync(kept.keys, published.text);

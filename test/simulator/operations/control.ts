@@ -44,7 +44,7 @@ async function makeUser(
   organization: ModelOrganization,
   role: ModelUser['role'],
 ): Promise<ModelUser | undefined> {
-  const email = `${role}-${organization.users.length}@${organization.slug}.example`;
+  const email = `${role}-${organization.nextUser()}@${organization.slug}.example`;
   const args = ['user', 'create', '--org', organization.slug, '--email', email, '--name', 'Somebody'];
   const row = await world.done([...args, '--role', role, '--password-stdin'], `${password}\n`);
   if (row === undefined) return undefined;
