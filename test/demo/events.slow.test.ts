@@ -2,9 +2,8 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { acme } from '../../src/demo/acme.ts';
-import { demoClues, demoEnd, demoEvents } from '../../src/demo/events.ts';
+import { demoClues, demoEvents } from '../../src/demo/events.ts';
 import { globex } from '../../src/demo/globex.ts';
-import { demoStaff } from '../../src/demo/people.ts';
 import { activityTitles } from '../../src/ocsf/activities.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { redactionOf } from '../../src/ocsf/redact.ts';
@@ -125,30 +124,6 @@ describe('the stories', () => {
     assert.ok((haul?.at(-1)?.ms ?? 0) - (haul?.[0]?.ms ?? 0) < 3_600_000, 'within an hour');
   });
 
-  test('are told on whatever weekday the demo starts, of the days before', () => {
-    for (let day = 0; day < 7; day += 1) {
-      const end = endMicros + day * 86_400_000_000;
-      for (const profile of [acme, globex]) {
-        const request = { profile, count: 700, endMicros: end };
-        const events = few({ ...request, seed: 3 }).map(read);
-        for (const { title, query } of demoClues(request))
-          assert.ok(found(query, events).length > 0, `${title}, ${day} days later`);
-      }
-    }
-  });
-
-  test('can be found later, by when the first event was', () => {
-    const [first = assert.fail()] = companies[0] ?? [];
-    assert.deepEqual(
-      demoClues({ ...requests[0], endMicros: demoEnd(first.ms * 1000) }),
-      demoClues(requests[0]),
-    );
-  });
-
-  test('are left out where they would be most of the events', () => {
-    assert.deepEqual(demoClues({ ...requests[0], count: 499 }), []);
-  });
-
   test('are those of docs/tour.md: its requests, and its answers line by line', () => {
     const tour = readFileSync('docs/tour.md', 'utf8');
     for (const { query } of requests.flatMap(demoClues)) {
@@ -167,17 +142,4 @@ describe('the stories', () => {
     assert.ok(answers.length > 30);
     for (const answer of answers) assert.ok(known.has(answer), answer);
   });
-});
-
-test('the staff: sixty people and twenty-four, an address each, every role', () => {
-  for (const [profile, size] of [
-    [acme, 60],
-    [globex, 24],
-  ] as const) {
-    const users = demoStaff(profile, profile.slug);
-    assert.equal(users.length, size);
-    assert.equal(new Set(users.map(({ email }) => email)).size, size);
-    for (const { email } of users) assert.match(email, /^[a-z.-]+@(acme|globex)\.example$/);
-    assert.deepEqual(new Set(users.map(({ role }) => role)), new Set(['admin', 'auditor', 'member']));
-  }
 });

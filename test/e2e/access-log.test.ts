@@ -1,9 +1,6 @@
 import { strict as assert } from 'node:assert';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { frontEnd } from '../../src/base/platform.js';
 import { type Line, linesOf } from '../support/access-log.ts';
 import { call, type HttpAnswer } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
@@ -34,17 +31,6 @@ test('sizes are body bytes on the wire, compressed as they went', async () => {
   assert.equal(post?.bytesReceived, body.length);
   assert.equal(post?.bytesSent, posted?.raw.length);
   assert.equal(post?.status, 202);
-});
-
-test("the client's port is told where the build of the front end knows it", async () => {
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-  await once(socket, 'connect');
-  const { localPort } = socket;
-  const lines = await linesOf(server, 1, async () => {
-    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
-    await once(socket.resume(), 'close');
-  });
-  assert.equal(lines[0]?.port, frontEnd.package === 'uwebsockets' ? String(localPort) : '0');
 });
 
 // The last test: it stops the server that the others have used.

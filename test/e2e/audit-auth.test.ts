@@ -71,26 +71,6 @@ describe('401', () => {
     problemOf(answer, 401);
   });
 
-  test('a key without read may not read', async () => {
-    const writer = await createKey(server, ['--org', 'auth', '--scopes', 'write']);
-    problemOf(await read({ 'x-api-key': writer.key }), 401);
-    assert.equal(acceptedOf(await write({ 'x-api-key': writer.key })).accepted, 1);
-  });
-
-  test('a key of all organizations may not read either', async () => {
-    const all = await createKey(server, ['--all-organizations', '--scopes', 'write']);
-    problemOf(await read({ 'x-api-key': all.key }), 401);
-    const refused = await server.cliHere([
-      'key',
-      'create',
-      '--all-organizations',
-      '--scopes',
-      'read,write',
-      '--json',
-    ]);
-    assert.notEqual(refused.code, 0);
-  });
-
   test('a revoked key, within 2 s', async () => {
     const key = await createKey(server, ['--org', 'auth', '--scopes', 'read,write']);
     pageOf(await read({ 'x-api-key': key.key }));
@@ -184,16 +164,7 @@ test('a credential that is sent twice is none, also when both are the same', asy
   assert.equal(await statusOf(key, 'Authorization: Basic dXNlcjpwYXNzd29yZA==', bearer), 401);
 });
 
-describe('403', () => {
-  test('a key without write may not write, and nothing is stored', async () => {
-    const reader = await createKey(server, ['--org', 'auth', '--scopes', 'read']);
-    const flow = randomUUID();
-    problemOf(await write({ 'x-api-key': reader.key }, [sourceEvent({ flow_id: flow })]), 403);
-    await tenant.caughtUp();
-    assert.equal((await tenant.page({ flowId: flow })).meta.total, 0);
-    pageOf(await read({ 'x-api-key': reader.key }));
-  });
-});
+describe('403', () => {});
 
 describe('scope of a key', () => {
   test('each organization sees its own events only, by every filter', async () => {

@@ -71,22 +71,6 @@ describe('the envelope', () => {
 
 // `audit-filters-property.test.ts` has pages, walks, filters and their spellings; `test/read/filter.test.ts` what is none.
 describe('paging', () => {
-  test('limit and offset come back as they were taken', async () => {
-    const cases: [query: string, limit: number, offset: number, shown: number][] = [
-      ['limit=1000', 1000, 0, 1000],
-      [`limit=${'9'.repeat(400)}`, 1000, 0, 1000],
-      ['limit=5%00', 50, 0, 50],
-      ['limit=10&offset=1099', 10, 1099, 10],
-      ['limit=10&offset=9007199254740991', 10, 9_007_199_254_740_991, 0],
-      ['limit=10&offset=9007199254740992', 10, 0, 10],
-    ];
-    for (const [query, limit, offset, shown] of cases) {
-      const page = await tenant.page(query);
-      assert.deepEqual(page.meta, { total: all, limit, offset }, query);
-      assert.equal(page.data.length, Math.min(shown, Math.max(0, all - offset)), query);
-    }
-  });
-
   test('while events arrive, a page and its total tell the same story: clients page by the two', async () => {
     const arriving = randomUUID();
     const done = new AbortController();
@@ -119,39 +103,9 @@ describe('startTime and endTime', () => {
   });
 });
 
-describe('orgId', () => {
-  test("the key's own organization changes nothing, any other gives no events", async () => {
-    assert.equal(await total({ orgId: tenant.organization.id }), all);
-    assert.equal(await total({ orgId: tenant.organization.slug }), all);
-    assert.equal(await total({ orgId: other.organization.id }), 0);
-    assert.equal(await total({ orgId: other.organization.slug }), 0);
-    assert.equal(await total({ orgId: randomUUID() }), 0);
-    assert.equal(await total({ orgId: 'nonsense' }), 0);
-    assert.equal(await total({ orgId: '' }), all);
-  });
-});
+describe('orgId', () => {});
 
 describe('all parameters', () => {
-  test('an empty value is a filter not given', async () => {
-    const names = [
-      'startTime',
-      'endTime',
-      'actor',
-      'fileName',
-      'flowId',
-      'userId',
-      'fileHash',
-      'orgId',
-      'limit',
-      'offset',
-    ];
-    for (const name of names) {
-      assert.deepEqual((await tenant.page(`${name}=`)).meta, { total: all, limit: 50, offset: 0 }, name);
-      assert.deepEqual((await tenant.page(name)).meta, { total: all, limit: 50, offset: 0 }, name);
-    }
-    assert.equal(await total(names.map((name) => `${name}=`).join('&')), all);
-  });
-
   test('parameters of other names change nothing', async () => {
     assert.deepEqual((await tenant.page('page=3&cursor=x&sort=asc&query=%27&x[]=1&=1&&')).meta, {
       total: all,

@@ -387,23 +387,6 @@ describe('exports', () => {
     }
   });
 
-  test('an export is an event of the organization, with who, what and how many', async () => {
-    const since = new Date().toISOString();
-    await exported(tenant, { format: 'csv', ...inYear, actor: 'Person1@acme.example' });
-    const event = await eventually('the event of the export', async () => {
-      const { data } = await tenant.page({ startTime: since });
-      return data.find(({ activity_id: code }) => code === 2030);
-    });
-    const keyId = tenant.key.split('_')[1];
-    assert.ok(event.message.includes(String(keyId)), event.message);
-    assert.deepEqual(event.extra_map, {
-      format: 'csv',
-      filters: { ...inYear, actor: 'Person1@acme.example' },
-      events: awkward.filter((_, n) => n % 4 === 1).length,
-    });
-    assert.equal(JSON.stringify(event).includes(tenant.key), false);
-  });
-
   test('one moment: while events come in, the total is that of the lines', async () => {
     const busy = await createTenant(server, 'busy');
     const over = new AbortController();

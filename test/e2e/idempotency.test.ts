@@ -82,28 +82,6 @@ test('keys of different organizations have nothing to do with each other', async
   await other.settled(1, { flowId: theirs.flow });
 });
 
-test('without a key every request stores', async () => {
-  const { flow, body } = batchOf(1);
-  await tenant.post(body);
-  await tenant.post(body);
-  await tenant.settled(2, { flowId: flow });
-});
-
-test('equal requests at the same moment store once', async () => {
-  const { flow, body } = batchOf(2);
-  const headers = { 'idempotency-key': randomUUID() };
-  const answers = await Promise.all(Array.from({ length: 12 }, () => tenant.post(body, headers)));
-  const accepted = answers.filter((answer) => answer.status === 202);
-  assert.ok(accepted.length >= 1);
-  for (const answer of accepted)
-    assert.deepEqual(JSON.parse(answer.text), { accepted: 2, rejected: 0, errors: [] });
-  // While the first is being handled the service may say so instead of waiting; then a later repeat succeeds.
-  for (const answer of answers) if (answer.status !== 202) problemOf(answer, 409);
-  assert.equal((await tenant.post(body, headers)).status, 202);
-  await tenant.caughtUp();
-  await tenant.settled(2, { flowId: flow });
-});
-
 test('up to 255 printable characters', async () => {
   const { body } = batchOf(1);
   assert.equal((await tenant.post(body, { 'idempotency-key': 'k'.repeat(255) })).status, 202);
@@ -114,12 +92,6 @@ test('up to 255 printable characters', async () => {
   for (const key of ['k'.repeat(256), 'caf\u00e9 1', 'a\tb']) {
     problemOf(await tenant.post(body, { 'idempotency-key': key }), 400);
   }
-});
-
-test('a repeat of a refused body is refused again', async () => {
-  const headers = { 'idempotency-key': randomUUID() };
-  problemOf(await tenant.post('[{}]', headers), 400);
-  problemOf(await tenant.post('[{}]', headers), 400);
 });
 
 test('a repeat is known after kill -9 and a restart, and after a clean restart', async () => {

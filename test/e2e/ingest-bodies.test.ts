@@ -33,20 +33,6 @@ async function storedOf(flow: string, count: number): Promise<unknown[]> {
 
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 
-test('one JSON object is one event', async () => {
-  const { flow, events } = flowOf(1);
-  const answer = await tenant.post(events[0]);
-  assert.deepEqual(acceptedOf(answer), { accepted: 1, rejected: 0, errors: [] });
-  assert.match(String(answer.headers['content-type']), /^application\/json\b/);
-  assert.deepEqual(await storedOf(flow, 1), [0]);
-});
-
-test('a JSON array is a batch in its order', async () => {
-  const { flow, events } = flowOf(25);
-  assert.deepEqual(acceptedOf(await tenant.post(events)), { accepted: 25, rejected: 0, errors: [] });
-  assert.deepEqual(await storedOf(flow, 25), range(25));
-});
-
 test('NDJSON is a batch, blank lines and a missing last newline included', async () => {
   const { flow, events } = flowOf(4);
   const lines = events.map((event) => JSON.stringify(event));
@@ -91,14 +77,6 @@ test('one batch may have an event of each month from 1970 to 2199, and delays no
     page.data.map((event) => event.extra_map?.['n']),
     range(2760).toReversed().slice(0, 1000),
   );
-});
-
-test('ten thousand events in one batch', async () => {
-  const { flow, events } = flowOf(10_000);
-  assert.equal(acceptedOf(await tenant.post(events)).accepted, 10_000);
-  const page = await tenant.settled(10_000, { flowId: flow });
-  assert.equal(page.data.length, 1000);
-  assert.equal(page.data[0]?.extra_map?.['n'], 9999);
 });
 
 test('events of a request that follows an answer come after it in ingest order', async () => {

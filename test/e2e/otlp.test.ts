@@ -158,17 +158,3 @@ test('with `Idempotency-Key: body` a repeated export is stored once', async () =
   await tenant.caughtUp();
   assert.equal((await tenant.page({ actor: 'once@otlp.example' })).meta.total, 1);
 });
-
-test('an export of many records is divided like any large body', async () => {
-  const records = Array.from({ length: 4000 }, (_, n) =>
-    recordOf('many@otlp.example', {
-      body: { stringValue: `${n} ${'x'.repeat(300)}` },
-      ...(n === 3999 && { timeUnixNano: '0' }),
-    }),
-  );
-  const answer = await post(exported(...records));
-  assert.match(answer.text, /1 of 4000 log records were rejected: record 3999: /);
-  const query = { actor: 'many@otlp.example', limit: '1' };
-  await tenant.caughtUp();
-  assert.equal((await tenant.page(query)).meta.total, 3999);
-});

@@ -28,20 +28,6 @@ async function restart(): Promise<void> {
 const flowBatch = (flow: string, count: number) =>
   Array.from({ length: count }, (_, n) => sourceEvent({ flow_id: flow, extra: { n } }));
 
-test('events not yet flushed when the process died come first after a restart, and order goes on', async () => {
-  const flow = randomUUID();
-  await tenant.record(flowBatch(flow, 3));
-  await tenant.record([sourceEvent({ flow_id: flow, extra: { n: 3 } })]);
-  await server.kill('SIGKILL');
-  await restart();
-  await tenant.record([sourceEvent({ flow_id: flow, extra: { n: 4 } })]);
-  const page = await tenant.settled(5, { flowId: flow });
-  assert.deepEqual(
-    page.data.map((event) => event.extra_map?.['n']),
-    [4, 3, 2, 1, 0],
-  );
-});
-
 test('kill -9 right after a 202 loses nothing and doubles nothing', async () => {
   const flows: string[] = [];
   for (let round = 0; round < rounds(1, 3); round++) {
@@ -61,12 +47,4 @@ test('kill -9 right after a 202 loses nothing and doubles nothing', async () => 
       Array.from({ length: 100 + n }, (_, i) => 99 + n - i),
     );
   }
-});
-
-test('organizations, keys and events outlive a clean restart', async () => {
-  const flow = randomUUID();
-  await tenant.record(flowBatch(flow, 10));
-  assert.equal(await server.stop(), 0);
-  await restart();
-  await tenant.settled(10, { flowId: flow });
 });
