@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { before, test } from 'node:test';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
-import { acceptedOf, problemOf } from '../support/http.ts';
+import { acceptedOf, problemOf, rawExchange } from '../support/http.ts';
 import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
 import { bodyBytesMax, sharedServer } from '../support/shared.ts';
 
@@ -62,4 +62,18 @@ test('a decompression bomb is 413, without the memory it asks for', async () => 
     problemOf(await tenant.post(body, { 'content-encoding': encoding }), 413);
   }
   assert.equal((await tenant.get('limit=1')).status, 200);
+});
+
+test('a chunked body that never ends is cut off at the limit', async () => {
+  const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`;
+  const { text } = await rawExchange(
+    server.port,
+    [
+      `POST /api/v1/audit HTTP/1.1\r\nHost: x\r\nX-API-Key: ${tenant.key}\r\nContent-Type: application/json\r\n` +
+        'Transfer-Encoding: chunked\r\n\r\n',
+      ...Array.from({ length: bodyBytesMax / 65_536 + 2 }, () => chunk),
+    ],
+    { quietMs: 5000, until: (received) => received.includes('request_id') },
+  );
+  assert.match(text, /^HTTP\/1\.1 413 /);
 });

@@ -44,16 +44,14 @@ export function at(document: unknown, reference: string): unknown {
 }
 
 /** Holds answers against what the document says of them. */
-export interface Conformance {
+interface Conformance {
   /** Fails unless status, media type, headers and body are as the document has them for this operation. */
   check(method: string, path: string, answer: HttpAnswer): void;
-  /** The response that the document names for an operation and a status, `default` where it names none. */
-  responseOf(method: string, path: string, status: number): OpenApiResponse;
   /** Errors of a value against the schema at a pointer into the document; empty when it conforms. */
   errorsOf(pointer: string, value: unknown): string[];
 }
 
-export function conformance(document: OpenApiDocument): Conformance {
+function conformance(document: OpenApiDocument): Conformance {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
   ajv.addSchema(document, 'openapi');
   // Headers of every answer are named in the words about the whole.
@@ -83,7 +81,6 @@ export function conformance(document: OpenApiDocument): Conformance {
     return `${base}/content/${escape(type)}/schema`;
   };
   return {
-    responseOf,
     errorsOf,
     check: (method, path, answer) => {
       const what = `${method} ${path} ${answer.status}`;
