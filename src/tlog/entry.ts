@@ -86,7 +86,7 @@ export function isOwnEntry(entries: Buffer, place: number): boolean {
 export interface EventContent {
   /** The source event, byte by byte. */
   readonly source: Uint8Array;
-  /** SHA-256 of what pages show and filters look at, in the engine's RowBinary (storage/event-hash.ts). */
+  /** SHA-256 of what pages show and filters look at (storage/event-hash.ts). */
   readonly shown: Uint8Array;
 }
 

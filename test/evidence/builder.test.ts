@@ -67,7 +67,8 @@ function shownOf(organization: string, n: number): Buffer {
   const outcome = ['né', 'High', 'Failure', ''].map(text);
   const actor = ['m'.repeat(n % 300), 'id'].map(text);
   const names = [Buffer.from([2]), text('a'), text(''), Buffer.from([0])];
-  return Buffer.concat([uuid, int(-1n), ...outcome, int(404n), ...actor, ...names, uuid, text('"time":1')]);
+  const rendering = hashOf(Buffer.from('"time":1'));
+  return Buffer.concat([rendering, uuid, int(-1n), ...outcome, int(404n), ...actor, ...names, uuid]);
 }
 
 /** Stores events whose times are in another order than they came. */

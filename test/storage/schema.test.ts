@@ -190,6 +190,39 @@ test('rows found through a projection are the rows of the table', async () => {
   }
 });
 
+/** Renderings with an address, or what looks like one, at each place where one can stand; a quotation mark in a text is escaped. */
+const addresses = [
+  [',"src_endpoint":{"ip":"203.0.113.9","port":1}', '::ffff:203.0.113.9'],
+  [',"src_endpoint":{"ip":"2001:db8::1"},"enrichments":[{"value":"src_endpoint"}]', '2001:db8::1'],
+  [`,"src_endpoint":{"ip":"${'0000:'.repeat(6)}203.0.113.255"}`, '::203.0.113.255'],
+  [',"enrichments":[],"extra_map":{"a":{},"src_endpoint":{"ip":"203.0.113.9"}}', '::'],
+  [String.raw`,"message":",\"src_endpoint\":{\"ip\":\"203.0.113.9\""`, '::'],
+  [',"src_endpoint":{"port":1}', '::'],
+  [',"src_endpoint":{"ip":"AWS Internal"}', '::'],
+  [`,"src_endpoint":{"ip":"${'1'.repeat(255)}"}`, '::'],
+  ['', '::'],
+] as const;
+
+test('the engine takes the address out of the rendering, and none out of texts and of what producers add', async () => {
+  const other = '55555555-5555-5555-5555-555555555555';
+  const rows = addresses.map(([ocsf], n) => ({
+    org: other,
+    time: '2025-06-01 00:00:00',
+    seq: String(8_000_000 + n),
+    ocsf: `"time":1${ocsf}`,
+    expires: '2149-06-06',
+  }));
+  await engine.storage.insertRows('events', rows);
+  const found = await engine.storage.rows<{ ip: string }>(
+    'SELECT toString(src_ip) AS ip FROM events WHERE org = {other:UUID} ORDER BY seq',
+    { other },
+  );
+  assert.deepEqual(
+    found.map(({ ip }) => ip),
+    addresses.map(([, ip]) => ip),
+  );
+});
+
 test('merged parts are synced, and what they were merged from is kept until it was looked at, and no longer', async () => {
   for (const table of ['events', 'erasure_rows', 'users', 'user_identities']) {
     const [row] = await engine.storage.rows<{ sql: string }>(
