@@ -1,10 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { benchIngest, prepareIngest } from './cases/ingest.ts';
+import { benchIngestCost } from './cases/ingest-cost.ts';
 import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead } from './cases/reads.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
-import { type Lab, openLab } from './lab/lab.ts';
+import { type Lab, type LabOptions, openLab } from './lab/lab.ts';
 import { prepareReads } from './lab/read-data.ts';
 import { measureInProcess, microIds } from './micro/run.ts';
 import { isWanted, type Options } from './options.ts';
@@ -21,7 +22,7 @@ import { median } from './stats/summary.ts';
 const margins = {
   /** Repeats to 3 % from process to process, seldom 6 %. */
   micro: 0.1,
-  /** Processor time of a page, by that of a plain pass-through. */
+  /** Processor time of a page, by that of a plain pass-through; of an event, by that of plain work on it. */
   cpu: 0.2,
   /** Throughput by throughput: two processes more, and whatever else the machine does. */
   load: 0.3,
@@ -45,6 +46,7 @@ const triesMax = 3;
 const baselineRuns = 3;
 const rows = 300_000;
 const ingestEvents = 240_000;
+const costEvents = 120_000;
 /** Each beside the best SQL by hand; of filters those with the most to lose, and their totals. */
 const guardedReads = new Set(
   [
@@ -77,7 +79,7 @@ function ratiosOf(seen: readonly CaseResult[]): Map<string, BaselineEntry> {
     return ratios;
   }
   const ratio = median(seen.flatMap(({ ratio }) => ratio?.samples ?? []));
-  ratios.set(id, { ratio, margin: margins.load });
+  ratios.set(id, { ratio, margin: id === 'ingest.cost' ? margins.cpu : margins.load });
   const cpu = seen.map(({ service, reference }) => {
     return (reference?.side.serviceMicros ?? Number.NaN) / (service.serviceMicros ?? Number.NaN);
   });
@@ -95,18 +97,25 @@ async function withCases(options: Options, each: (guarded: Guarded) => Promise<v
   const wanted = (id: string): boolean => isWanted(options.only, id);
   for (const id of microIds)
     if (wanted(id)) await each({ id, measure: () => measureInProcess(id, microPlan) });
-  if (wanted('read')) await withLab(options, (lab) => readGuards(lab, wanted, each));
-  if (!wanted('ingest.batches')) return;
-  await withLab(options, async (lab) => {
-    const ready = await prepareIngest(lab, { events: ingestEvents, slices: 3, clients: 8 });
-    await each({ id: 'ingest.batches', measure: () => benchIngest(ready) });
-  });
+  if (wanted('read')) await withLab({ url: options.url }, (lab) => readGuards(lab, wanted, each));
+  const ingestPlan = { events: ingestEvents, slices: 3, clients: 8 };
+  if (wanted('ingest.batches')) {
+    await withLab({ url: options.url }, async (lab) => {
+      const ready = await prepareIngest(lab, ingestPlan);
+      await each({ id: 'ingest.batches', measure: () => benchIngest(ready) });
+    });
+  }
+  if (!wanted('ingest.cost')) return;
+  const costPlan = { ...ingestPlan, events: costEvents };
+  const measure = () =>
+    withLab({ url: undefined, namesThreads: true }, (lab) => benchIngestCost(lab, costPlan));
+  await each({ id: 'ingest.cost', measure });
 }
 
-async function withLab(options: Options, run: (lab: Lab) => Promise<void>): Promise<void> {
-  const lab = await openLab({ url: options.url });
+async function withLab<T>(options: LabOptions, run: (lab: Lab) => Promise<T>): Promise<T> {
+  const lab = await openLab(options);
   try {
-    await run(lab);
+    return await run(lab);
   } finally {
     await lab.close();
   }

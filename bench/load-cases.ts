@@ -11,6 +11,7 @@ import {
   prepareIngest,
   prepareSender,
 } from './cases/ingest.ts';
+import { benchIngestCost } from './cases/ingest-cost.ts';
 import { benchMixed } from './cases/mixed.ts';
 import { benchOcsfExport, benchOcsfPage } from './cases/ocsf.ts';
 import { benchIngestOf, benchPagesOf } from './cases/processes.ts';
@@ -41,6 +42,7 @@ export interface Sink {
 const ofReadData = ['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'web', 'evidence'];
 const sliceEvents = 400_000;
 const readRounds = 6;
+const costSlices = 4;
 /** What the other build takes in within a minute. */
 const peersEvents = 400_000;
 /** Ingest beside reads goes at this rate unless it was measured in the same run. */
@@ -70,7 +72,15 @@ async function inLab(
 export async function runLoadCases(options: Options, sink: Sink): Promise<void> {
   if (sink.wanted('generator')) sink.add(await benchGenerator(Math.min(5, options.seconds)));
   let ingestRate = eventsPerSecondDefault * 2;
-  if (sink.wanted('ingest')) {
+  if (sink.wanted('ingest.cost') && options.url === undefined) {
+    const plan = {
+      events: Math.min(options.rows, sliceEvents),
+      slices: costSlices,
+      clients: options.clients,
+    };
+    await inLab(options, async (lab) => sink.add([await benchIngestCost(lab, plan)]), { namesThreads: true });
+  }
+  if (['ingest.batches', 'ingest.single'].some(sink.wanted)) {
     await inLab(options, async (lab) => {
       const slices = Math.min(10, Math.max(3, Math.round(options.rows / sliceEvents)));
       const ready = await prepareIngest(lab, { events: options.rows, slices, clients: options.clients });

@@ -126,10 +126,10 @@ export async function prepareIngest(lab: Lab, plan: IngestPlan): Promise<IngestL
   return { lab, plan, dataset, heads, chunks, nativePath };
 }
 
-/** The same rows, as Native INSERTs straight to the engine. */
-function insertJob({ lab, chunks, nativePath }: IngestLab, slice: number): Job {
+/** The same rows, as Native INSERTs straight to a table of the bare engine. */
+export function insertJob({ lab, chunks, nativePath }: IngestLab, slice: number, table = 'events'): Job {
   const { hostname, port } = new URL(lab.engine.access.url);
-  const head = lab.engine.head(`INSERT INTO ${lab.bareDatabase}.events FORMAT Native`, insertSettings);
+  const head = lab.engine.head(`INSERT INTO ${lab.bareDatabase}.\`${table}\` FORMAT Native`, insertSettings);
   const steps = (chunks[slice] ?? []).map((body) => [{ target: 0, head: 0, body }]);
   return {
     targets: [{ host: hostname, port: Number(port) }],

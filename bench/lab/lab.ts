@@ -7,6 +7,7 @@ import { epochMs } from '../load/job.ts';
 import { type Engine, reachEngine } from './engine.ts';
 import { ownDirectory } from './left-behind.ts';
 import { type Service, startService } from './service.ts';
+import { threadNamesEnv } from './thread-stats.ts';
 
 /** Everything a load case works with: a running service, its engine seen directly, and the generator. */
 export interface Lab {
@@ -21,8 +22,8 @@ export interface Lab {
   readonly bareDatabase: string;
   /** A new organization with a key to read and write; the slug is unique in this lab. */
   organization(slug: string): Promise<{ id: string; slug: string; key: string }>;
-  /** Waits until the service's table holds that many events, and gives the moment (`epochMs`). */
-  visible(events: number): Promise<number>;
+  /** Waits until the service's table holds that many events, and gives the moment (`epochMs`); each look costs the engine. */
+  visible(events: number, everyMs?: number): Promise<number>;
   events(): Promise<number>;
   close(): Promise<void>;
 }
@@ -39,11 +40,15 @@ export interface LabOptions {
   readonly processes?: number | undefined;
   /** Variables of its environment. */
   readonly variables?: Readonly<Record<string, string>> | undefined;
+  /** It says what its threads are (`thread-stats.ts`). */
+  readonly namesThreads?: boolean | undefined;
 }
 
-export async function openLab({ url, keptIn, processes = 1, variables = {} }: LabOptions): Promise<Lab> {
+export async function openLab(options: LabOptions): Promise<Lab> {
+  const { url, keptIn, processes = 1, namesThreads = false } = options;
   const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
   const dataDir = join(keptIn ?? directory, 'data');
+  const variables = { ...options.variables, ...(namesThreads && threadNamesEnv(directory)) };
   const service = await startService({ directory, dataDir, url, processes, variables }).catch(
     async (error: unknown) => {
       await rm(directory, { recursive: true, force: true });
@@ -70,13 +75,13 @@ export async function openLab({ url, keptIn, processes = 1, variables = {} }: La
       const text = await service.cli(['key', 'create', '--org', slug, '--scopes', 'read,write', '--json']);
       return { id, slug, key: (JSON.parse(text) as { key: string }).key };
     },
-    async visible(wanted) {
+    async visible(wanted, everyMs = pollMs) {
       const deadline = performance.now() + visibleMsMax;
       for (;;) {
         const seen = await events();
         if (seen >= wanted) return epochMs();
         if (performance.now() > deadline) throw new Error(`${seen} events of ${wanted} became readable`);
-        await sleep(pollMs);
+        await sleep(everyMs);
       }
     },
     events,

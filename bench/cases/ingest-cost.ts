@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs';
+import { batchEvents } from '../lab/dataset.ts';
+import type { Lab } from '../lab/lab.ts';
+import { cpuMicros } from '../lab/process-stats.ts';
+import { mergeMicros, serviceThreads, type ThreadGroup } from '../lab/thread-stats.ts';
+import type { CaseResult } from '../stats/result.ts';
+import { median, summarize } from '../stats/summary.ts';
+import { batchJob, type IngestLab, insertJob, prepareIngest } from './ingest.ts';
+
+/** Parts of the table of events that cost an INSERT something: the statement that takes each out of an empty table. */
+type Part = readonly [name: string, removal: string];
+
+/** So seldom it is looked whether all is stored. */
+const lookMs = 500;
+
+const whole = 'whole';
+const plain = 'plain';
+
+async function partsOf({ engine, database }: Lab): Promise<Part[]> {
+  const names = async (table: string): Promise<string[]> => {
+    const where = `database = '${database}' AND table = 'events'`;
+    const text = await engine.query(`SELECT name FROM system.${table} WHERE ${where} FORMAT TSV`);
+    return text.split('\n').filter((name) => name !== '');
+  };
+  const drop = (what: string, all: readonly string[]) => all.map((name) => `DROP ${what} ${name}`).join(', ');
+  const projections = await names('projections');
+  const isCount = (name: string): boolean => name.endsWith('counts');
+  return [
+    ['counts', drop('PROJECTION', projections.filter(isCount))],
+    [
+      'positions',
+      drop(
+        'PROJECTION',
+        projections.filter((name) => !isCount(name)),
+      ),
+    ],
+    ['text indexes', drop('INDEX', await names('data_skipping_indices'))],
+    ['event_hash', drop('COLUMN', ['event_hash'])],
+    ['src_ip', drop('COLUMN', ['src_ip'])],
+  ];
+}
+
+/** Tables beside that of the service, each without one of its parts, one without any; they merge nothing. */
+async function makeTables(
+  { engine, database, bareDatabase }: Lab,
+  parts: readonly Part[],
+): Promise<string[]> {
+  const table = `${database}.events`;
+  const ddl = await engine.query(`SHOW CREATE TABLE ${table} FORMAT TSVRaw`);
+  const all: readonly Part[] = [[whole, ''], ...parts, [plain, parts.map(([, one]) => one).join(', ')]];
+  for (const [name, removal] of all) {
+    const other = `${bareDatabase}.\`${name}\``;
+    await engine.query(ddl.replace(table, other));
+    await engine.query(`SYSTEM STOP MERGES ${other}`);
+    if (removal !== '') await engine.query(`ALTER TABLE ${other} ${removal}`);
+  }
+  return all.map(([name]) => name);
+}
+
+type Costs = Record<ThreadGroup | 'engine' | 'merging', number>;
+
+/** Of the service and its engine so far, in microseconds. */
+function costs({ service, engine, directory }: Lab): Costs {
+  const pid = engine.access.pid ?? 0;
+  const merging = mergeMicros(pid);
+  return {
+    ...serviceThreads(service.pid, directory),
+    engine: (cpuMicros(pid) ?? Number.NaN) - merging,
+    merging,
+  };
+}
+
+/** Sends a slice and waits until all is stored and merged: what an event has cost. */
+async function costOfSlice(ready: IngestLab, slice: number): Promise<Costs> {
+  const { lab } = ready;
+  const stored = await lab.events();
+  const before = costs(lab);
+  const { steps } = await lab.generator.run(batchJob(ready, slice));
+  const events = steps * batchEvents;
+  await lab.visible(stored + events, lookMs);
+  await lab.engine.mergesDone();
+  const after = Object.entries(costs(lab)) as [keyof Costs, number][];
+  return Object.fromEntries(after.map(([name, micros]) => [name, (micros - before[name]) / events])) as Costs;
+}
+
+/** What an INSERT into a table costs the engine, for an event. */
+async function costOfInsert(ready: IngestLab, slice: number, table: string): Promise<number> {
+  const { lab, dataset, plan } = ready;
+  const { pid } = lab.engine.access;
+  const before = cpuMicros(pid) ?? Number.NaN;
+  await lab.generator.run(insertJob(ready, slice, table));
+  const micros = (cpuMicros(pid) ?? Number.NaN) - before;
+  await lab.engine.query(`TRUNCATE TABLE ${lab.bareDatabase}.\`${table}\``);
+  return micros / (dataset.events / plan.slices);
+}
+
+/** What `JSON.parse` of an event costs. */
+function costOfParsing({ dataset }: IngestLab): number {
+  const events = dataset.batches.slice(0, 20).flatMap(({ offset, length }) =>
+    readFileSync(dataset.path)
+      .toString('utf8', offset, offset + length)
+      .trim()
+      .split('\n'),
+  );
+  const before = process.cpuUsage();
+  for (const event of events) JSON.parse(event);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / events.length;
+}
+
+const shown = (micros: number): string => micros.toFixed(2);
+
+/**
+ * Processor time of an event, by thread and by part of the table. Its ratio is that of plain work on the same events, which
+ * are parsed, and their rows stored without an index, to all that they cost until they are merged.
+ */
+export async function benchIngestCost(
+  lab: Lab,
+  plan: { readonly events: number; readonly slices: number; readonly clients: number },
+): Promise<CaseResult> {
+  const ready = await prepareIngest(lab, plan);
+  const parts = await partsOf(lab);
+  const tables = await makeTables(lab, parts);
+  const inserts = new Map(tables.map((name): [string, number[]] => [name, []]));
+  const slices: Costs[] = [];
+  const ratios: number[] = [];
+  for (let slice = 0; slice < plan.slices; slice += 1) {
+    const cost = await costOfSlice(ready, slice);
+    slices.push(cost);
+    for (const table of slice % 2 === 0 ? tables : tables.toReversed())
+      inserts.get(table)?.push(await costOfInsert(ready, slice, table));
+    const least = costOfParsing(ready) + (inserts.get(plain)?.[slice] ?? Number.NaN);
+    ratios.push(least / Object.values(cost).reduce((sum, one) => sum + one, 0));
+  }
+  const of = (name: keyof Costs): number => median(slices.map((cost) => cost[name]));
+  const insert = (table: string): number => median(inserts.get(table) ?? []);
+  const total = slices.map((cost) => Object.values(cost).reduce((sum, one) => sum + one, 0));
+  const threads = (['main', 'workers', 'files', 'runtime', 'engine', 'merging'] as const).map(
+    (name) => `${name} ${shown(of(name))}`,
+  );
+  const without = parts.map(([name]) => `${name} ${shown(insert(whole) - insert(name))}`);
+  return {
+    id: 'ingest.cost',
+    title: 'processor time of an event until it is merged',
+    unit: 'events',
+    service: {
+      rate: summarize(total.map((micros) => 1e6 / micros)),
+      serviceMicros: of('main') + of('workers') + of('files') + of('runtime'),
+      engineMicros: of('engine') + of('merging'),
+    },
+    ratio: summarize(ratios),
+    notes: [
+      `${shown(median(total))} µs an event: ${threads.join(', ')}`,
+      `${shown(insert(whole))} µs an INSERT into the table: ${without.join(', ')}; without all ${shown(insert(plain))}`,
+    ],
+  };
+}
