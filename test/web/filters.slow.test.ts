@@ -83,11 +83,11 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     // As a service answers that has no time to look through more than the newest half.
     const half = start + 30 * 1_000_000;
     let isFirst = true;
-    await page.route('**/portal/events?*q=*', async (route) => {
+    await page.route('**/portal/rows?*q=*', async (route) => {
       const response = await route.fetch();
       if (!isFirst) return route.fulfill({ response });
       isFirst = false;
-      const { data, meta } = (await response.json()) as Schemas['AuditPage'];
+      const { data, meta } = (await response.json()) as Schemas['Rows'];
       const newer = data.filter(({ time }) => time > half);
       const back = new Date(half / 1000).toISOString();
       const json = { data: newer, meta: { ...meta, total: newer.length, searched_back_to: back } };
@@ -106,7 +106,7 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     assert.equal(await page.getByText('so far').count(), 0);
     await page.locator('[role=grid]').press('End');
     await page.locator('#event-29 .when', { hasText: '02:00:00.000' }).waitFor();
-    await page.unroute('**/portal/events?*q=*');
+    await page.unroute('**/portal/rows?*q=*');
     await page.getByRole('button', { name: 'Remove the filter: contains report' }).click();
     await page.locator('.chip', { hasText: 'contains quarterly' }).waitFor();
   });

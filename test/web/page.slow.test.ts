@@ -190,7 +190,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await page.getByRole('tab', { name: 'Source event' }).click();
     await panel.locator('pre', { hasText: '"level": "ERROR"' }).waitFor();
     assert.ok((await panel.locator('pre').textContent())?.includes('"large": 12345678901234567890'));
-    await page.getByRole('tab', { name: 'Flow' }).click();
+    await page.getByRole('tab', { name: 'Before and after' }).click();
     await panel.locator('.flow li').nth(2).waitFor();
     assert.deepEqual((await panel.locator('.after').allTextContents()).slice(1), ['+1.5 s', '+1.5 s']);
     assert.equal(await page.locator('img, main script').count(), 0);

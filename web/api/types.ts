@@ -4,6 +4,8 @@ import type { Schemas } from '../../schema/openapi.d.ts';
 export type AuditEvent = Schemas['AuditEvent'];
 export type AuditPage = Schemas['AuditPage'];
 export type FeedPage = Schemas['FeedPage'];
+export type Rows = Schemas['Rows'];
+export type Row = Rows['data'][number];
 export type Histogram = Schemas['Histogram'];
 export type TopValues = Schemas['TopValues'];
 export type ReceiptsPage = Schemas['ReceiptsPage'];

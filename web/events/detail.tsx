@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
 import { Resource } from '../api/resource.ts';
-import type { AuditEvent } from '../api/types.ts';
+import type { Row } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Failure } from '../ui/failure.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -9,45 +9,44 @@ import { layOut } from '../ui/json-text.ts';
 import { JsonView } from '../ui/json-view.tsx';
 import { t } from '../ui/text.ts';
 import { formatAgo, formatExact } from '../ui/time.ts';
+import { Around } from './around.tsx';
 import { type EventDetail, readDetail } from './detail-data.ts';
-import { Flow } from './flow.tsx';
 import { limits } from './limits.ts';
 import type { EventsModel } from './model.ts';
+import { timeOfPlace } from './query.ts';
 import { Summary } from './summary.tsx';
 
 interface DetailProps {
   readonly model: EventsModel;
-  /** Unix microseconds. */
-  readonly micros: number;
+  readonly place: string;
   /** The row that was clicked; undefined where a link led here. */
-  readonly row: AuditEvent | undefined;
+  readonly row: Row | undefined;
 }
 
 const tabs = {
   summary: 'eventsDetailSummary',
-  flow: 'eventsDetailFlow',
+  around: 'eventsAround',
   json: 'eventsDetailJson',
   source: 'eventsDetailSource',
 } as const;
 type Tab = keyof typeof tabs;
 
 /** One event closely. What the row knows is there at once, the rest a moment later. */
-export function Detail({ model, micros, row }: DetailProps) {
+export function Detail({ model, place, row }: DetailProps) {
   const [tab, setTab] = useState<Tab>('summary');
   const detail = useRef(new Resource<EventDetail | 'gone'>()).current;
   useEffect(() => {
     void detail.load(async (abort) => {
       await sleep(limits.detailSettleMs, abort);
-      return (await readDetail(micros, row, abort)) ?? 'gone';
+      return (await readDetail(place, abort)) ?? 'gone';
     });
     return () => detail.stop();
-  }, [micros, row, detail]);
+  }, [place, detail]);
   const root = useFocusBack();
-  const loaded =
-    detail.data.value === 'gone' || detail.data.value?.event.time !== micros ? undefined : detail.data.value;
-  const event = row ?? loaded?.event;
-  const shown = (Object.keys(tabs) as Tab[]).filter((one) => one !== 'flow' || event?.flow_id !== undefined);
-  const current = shown.includes(tab) ? tab : 'summary';
+  const isHere = !detail.isLoading.value && detail.error.value === undefined;
+  const loaded = isHere && detail.data.value !== 'gone' ? detail.data.value : undefined;
+  const event = loaded?.event;
+  const micros = event?.time ?? timeOfPlace(place) ?? 0;
   return (
     <section
       ref={root}
@@ -58,8 +57,8 @@ export function Detail({ model, micros, row }: DetailProps) {
       }}
     >
       <header>
-        <h2>{event?.activity_name ?? t('eventsDetail')}</h2>
-        <CopyButton text={() => location.href} label={t('eventsDetailLink')} />
+        <h2>{(row ?? event)?.activity_name ?? t('eventsDetail')}</h2>
+        <CopyButton text={() => model.linkTo(loaded?.place ?? place)} label={t('eventsDetailLink')} />
         <button
           type="button"
           class="button icon-button quiet"
@@ -72,20 +71,17 @@ export function Detail({ model, micros, row }: DetailProps) {
       <p class="when-exact muted">
         {formatExact(micros)} · {formatAgo(micros)}
       </p>
-      <TabList tabs={shown} current={current} onChange={setTab} />
-      <div role="tabpanel" id="detail-panel" aria-label={t(tabs[current])} tabIndex={0}>
+      <TabList current={tab} onChange={setTab} />
+      <div role="tabpanel" id="detail-panel" aria-label={t(tabs[tab])} tabIndex={0}>
         {detail.error.value !== undefined && (
           <Failure error={detail.error.value} retryAt={detail.retryAt.value} onRetry={() => detail.retry()} />
         )}
-        {detail.data.value === 'gone' && <p class="muted">{t('eventsDetailGone')}</p>}
-        {event !== undefined && current === 'summary' && (
-          <Summary model={model} event={event} detail={loaded} />
-        )}
-        {event?.flow_id !== undefined && current === 'flow' && (
-          <Flow model={model} event={event} id={event.flow_id} />
-        )}
-        {current === 'json' && <Json text={loaded?.eventText} />}
-        {current === 'source' && <Json text={loaded?.sourceText} />}
+        {isHere && detail.data.value === 'gone' && <p class="muted">{t('eventsDetailGone')}</p>}
+        {loaded === undefined && detail.isLoading.value && <span class="skeleton" />}
+        {loaded !== undefined && tab === 'summary' && <Summary model={model} detail={loaded} />}
+        {loaded !== undefined && tab === 'around' && <Around model={model} detail={loaded} />}
+        {loaded !== undefined && tab === 'json' && <Json text={loaded.eventText} />}
+        {loaded !== undefined && tab === 'source' && <Json text={loaded.sourceText} />}
       </div>
     </section>
   );
@@ -106,12 +102,12 @@ function useFocusBack() {
 }
 
 interface TabListProps {
-  readonly tabs: readonly Tab[];
   readonly current: Tab;
   readonly onChange: (tab: Tab) => void;
 }
 
-function TabList({ tabs: shown, current, onChange }: TabListProps) {
+function TabList({ current, onChange }: TabListProps) {
+  const shown = Object.keys(tabs) as Tab[];
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const next = shown[(shown.indexOf(current) + (step ?? 0) + shown.length) % shown.length];
@@ -139,8 +135,7 @@ function TabList({ tabs: shown, current, onChange }: TabListProps) {
   );
 }
 
-function Json({ text }: { readonly text: string | undefined }) {
-  if (text === undefined) return <span class="skeleton" />;
+function Json({ text }: { readonly text: string }) {
   return (
     <div class="json">
       <CopyButton

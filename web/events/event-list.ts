@@ -1,160 +1,211 @@
-import { signal } from '@preact/signals';
+import { batch, signal } from '@preact/signals';
 import { get, getStream, type Parameters, RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
-import type { AuditEvent, AuditPage } from '../api/types.ts';
+import type { Row, Rows } from '../api/types.ts';
 import { fromRfc3339, toRfc3339 } from '../api/instant.ts';
 import { limits } from './limits.ts';
 
-const path = '/api/v1/portal/events';
+export const rowsPath = '/api/v1/portal/rows';
+
+/** Where an event stands among all, by which links name it: `2026-05-12T09:30:00.250118Z~4629700416936869888`. */
+export function placeText({ time, seq }: Pick<Row, 'time' | 'seq'>): string {
+  return `${toRfc3339(time)}~${seq}`;
+}
+
+/** Rows that follow one another, and the number of the first. */
+interface Run {
+  readonly first: number;
+  readonly rows: readonly Row[];
+}
 
 /**
- * The events of one query, newest first, of which only those in sight are asked for. The end of the range is fixed when
- * the list begins, so events that arrive later move nothing.
+ * The events of one query, newest first, of which those around what is in sight are held: one run without a gap. It goes
+ * on from the places of its own ends, so no row comes twice, whatever arrives meanwhile; only a jump counts rows.
  */
 export class EventList {
   /** Names of parameters that the server could make nothing of. */
   readonly ignored: readonly string[];
-  readonly #parameters: Parameters;
-  readonly #total: number;
-  /** Of words that were looked for: how far back that went, where it was not all. */
-  readonly #searchedBackTo: string | undefined;
-  /** What was found from there on. */
-  readonly #rest = signal<EventList | undefined>(undefined);
-  readonly #pages = signal<ReadonlyMap<number, readonly AuditEvent[]>>(new Map());
-  /** The request for pages in sight. */
-  readonly #loading = new Resource<void>();
+  /** Where to begin, where a place was asked for. */
+  start = 0;
+  /** Rows have arrived above those in sight: so many more. */
+  onMoved: (rows: number) => void = () => {};
+  /** The request for rows in sight. */
+  readonly loading = new Resource<void>();
+  readonly #parameters = signal<Parameters>({});
+  readonly #total = signal(0);
+  readonly #run = signal<Run>({ first: 0, rows: [] });
+  readonly #searchedBackTo = signal<string | undefined>(undefined);
   #wanted = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #waitsSince = 0;
 
-  private constructor(parameters: Parameters, { data, meta }: AuditPage, ignored: readonly string[]) {
-    this.#total = meta.total;
-    this.#parameters = parameters;
-    this.#searchedBackTo = meta.searched_back_to;
+  private constructor(parameters: Parameters, { data, meta }: Rows, ignored: readonly string[]) {
+    const [newest] = data;
+    const endTime = parameters['endTime'] ?? (newest && toRfc3339(newest.time));
     this.ignored = ignored;
-    this.#pages.value = new Map([[0, data]]);
+    this.#parameters.value = { ...parameters, endTime };
+    this.#searched(meta);
+    this.#total.value = meta.total;
+    this.#run.value = { first: 0, rows: data };
   }
 
-  /** Asks for the first page. Rejects as requests do. */
-  static async begin(parameters: Parameters, abort: AbortSignal): Promise<EventList> {
-    const response = await getStream(path, { ...parameters, limit: limits.pageEvents }, { signal: abort });
-    const first = (await response.json()) as AuditPage;
-    const newest = first.data[0];
-    const endTime = parameters['endTime'] ?? (newest && toRfc3339(newest.time));
-    const back = fromRfc3339(first.meta.searched_back_to ?? '');
-    // Later pages are of what was looked through, however far a request comes.
-    const startTime = back === undefined ? parameters['startTime'] : toRfc3339(back + 1);
+  /** Asks for the newest rows, or for those around a place. Rejects as requests do. */
+  static async begin(
+    parameters: Parameters,
+    place: string | undefined,
+    abort: AbortSignal,
+  ): Promise<EventList> {
+    const response = await getStream(
+      rowsPath,
+      { ...parameters, limit: limits.pageEvents },
+      { signal: abort },
+    );
     const ignored = response.headers.get('ignored-parameters')?.split(', ') ?? [];
-    return new EventList({ ...parameters, startTime, endTime }, first, ignored);
+    const list = new EventList(parameters, (await response.json()) as Rows, ignored);
+    if (place !== undefined) list.start = await list.indexOf(place, abort);
+    return list;
   }
 
   get total(): number {
-    return this.#total + (this.#rest.value?.total ?? 0);
+    return this.#total.value;
   }
 
   /** What exactly these events match, the end of the range included. */
   get parameters(): Parameters {
-    const rest = this.#rest.value?.parameters;
-    return rest === undefined ? this.#parameters : { ...this.#parameters, startTime: rest['startTime'] };
+    return this.#parameters.value;
   }
 
   /** How far back words were looked for, RFC 3339; undefined where all of the range was looked through. */
   get searchedBackTo(): string | undefined {
-    return this.#rest.value === undefined ? this.#searchedBackTo : this.#rest.value.searchedBackTo;
+    return this.#searchedBackTo.value;
   }
 
-  /** The request for pages in sight. */
-  get loading(): Resource<void> {
-    const rest = this.#rest.value?.loading;
-    return rest?.error.value === undefined ? this.#loading : rest;
-  }
-
-  /** Looks for the words from there on, and adds what it finds. Rejects as requests do. */
+  /** Looks for the words from there on, back to `startTime`. Rejects as requests do. */
   async searchOn(startTime: Parameters[string], abort: AbortSignal): Promise<void> {
-    const rest = this.#rest.value;
-    if (rest !== undefined) return rest.searchOn(startTime, abort);
-    const parameters = { ...this.#parameters, startTime, endTime: this.#searchedBackTo };
-    this.#rest.value = await EventList.begin(parameters, abort);
-    return undefined;
+    const parameters = { ...this.parameters, startTime, endTime: this.searchedBackTo, limit: 1 };
+    const { meta } = await get<Rows>(rowsPath, parameters, { signal: abort });
+    batch(() => {
+      this.#parameters.value = { ...this.parameters, startTime };
+      this.#searched(meta);
+      this.#total.value += meta.total;
+    });
   }
 
-  /** An event by its place; undefined while it is not here. */
-  at(index: number): AuditEvent | undefined {
-    if (index >= this.#total) return this.#rest.value?.at(index - this.#total);
-    return this.#pages.value.get(Math.floor(index / limits.pageEvents))?.[index % limits.pageEvents];
+  /** A row by its number; undefined while it is not here. */
+  at(index: number): Row | undefined {
+    const { first, rows } = this.#run.value;
+    return rows[index - first];
+  }
+
+  /** The number of the event at a place, or of the next older one; its surroundings are here then. Rejects as requests do. */
+  async indexOf(place: string, abort: AbortSignal): Promise<number> {
+    const { first, rows } = this.#run.value;
+    const known = rows.findIndex((row) => placeText(row) === place);
+    if (known >= 0) return first + known;
+    const [older, newer] = await Promise.all(
+      ['from', 'after'].map((side) => this.#ask({ [side]: place, limit: limits.pageEvents }, abort)),
+    );
+    if (older === undefined || newer === undefined) throw new Error('unreachable');
+    const index = newer.meta.total;
+    batch(() => {
+      this.#run.value = { first: index - newer.data.length, rows: [...newer.data, ...older.data] };
+      if (!isPart(newer) && !isPart(older)) this.#total.value = index + older.meta.total;
+    });
+    return Math.max(0, Math.min(index, this.total - 1));
   }
 
   /** Rows `first` to `last` are in sight: what lacks of them is asked for, once scrolling has come to rest. */
   show(first: number, last: number): void {
-    const beyond = last - this.#total;
-    if (beyond >= 0) this.#rest.value?.show(Math.max(0, first - this.#total), beyond);
-    if (first >= this.#total) return;
     clearTimeout(this.#timer);
     const now = performance.now();
     if (this.#waitsSince === 0) this.#waitsSince = now;
     const wait = Math.min(limits.settleMs, Math.max(0, this.#waitsSince + limits.settleMsMax - now));
     this.#timer = setTimeout(() => {
       this.#waitsSince = 0;
-      this.#ask(this.#missing(first - limits.aheadRows, last + limits.aheadRows));
+      this.#want(first - limits.aheadRows, last + limits.aheadRows);
     }, wait);
-  }
-
-  /** How many events are newer than a moment (Unix microseconds): the place of the first that is not. */
-  async placeOf(micros: number, abort: AbortSignal): Promise<number> {
-    const startTime = toRfc3339(micros + 1);
-    const { meta } = await get<AuditPage>(
-      path,
-      { ...this.parameters, startTime, limit: 1 },
-      { signal: abort },
-    );
-    return Math.min(meta.total, this.total - 1);
   }
 
   stop(): void {
     clearTimeout(this.#timer);
-    this.#loading.stop();
-    this.#rest.value?.stop();
+    this.loading.stop();
   }
 
-  #missing(first: number, last: number): number[] {
-    const page = (index: number) =>
-      Math.floor(Math.max(0, Math.min(index, this.#total - 1)) / limits.pageEvents);
-    const missing: number[] = [];
-    for (let number = page(first); number <= page(last); number += 1) {
-      if (!this.#pages.value.has(number)) missing.push(number);
-    }
-    return missing;
+  /** Later pages are of what was looked through, however far a request comes. */
+  #searched({ searched_back_to: text }: Rows['meta']): void {
+    const back = fromRfc3339(text ?? '');
+    this.#searchedBackTo.value = text;
+    if (back !== undefined) this.#parameters.value = { ...this.parameters, startTime: toRfc3339(back + 1) };
   }
 
-  #ask(missing: readonly number[]): void {
-    const wanted = missing.join();
+  #ask(parameters: Parameters, abort: AbortSignal): Promise<Rows> {
+    return get<Rows>(rowsPath, { ...this.parameters, ...parameters }, { signal: abort });
+  }
+
+  #want(first: number, last: number): void {
+    const from = Math.max(0, first);
+    const to = Math.min(last, this.total - 1);
+    const { first: begin, rows } = this.#run.value;
+    const isHere = from >= begin && to < begin + rows.length;
+    // Of rows that are asked for, the next ones bring as many as a page.
+    const wanted = isHere ? '' : [from, to].map((row) => Math.floor(row / limits.aheadRows)).join();
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
-    if (missing.length === 0) return this.#loading.stop();
-    void this.#loading.load(async (abort) => {
-      for (const number of missing) {
-        const offset = number * limits.pageEvents;
-        const parameters = { ...this.#parameters, limit: limits.pageEvents, offset };
-        const { data, meta } = await get<AuditPage>(path, parameters, { signal: abort });
-        // A search that came less far than the first one has not reached this page: another try will.
-        if (
-          meta.searched_back_to !== undefined &&
-          data.length < Math.min(limits.pageEvents, this.#total - offset)
-        )
-          throw new RequestError('unavailable', 'The search ended before this page.');
-        this.#keep(number, data);
-      }
+    if (isHere) return this.loading.stop();
+    void this.loading.load(async (abort) => {
+      await this.#fill(from, to, abort);
       this.#wanted = '';
     });
     return undefined;
   }
 
-  #keep(number: number, events: readonly AuditEvent[]): void {
-    const pages = new Map(this.#pages.value).set(number, events);
-    for (const [old] of [...pages].toSorted(([a], [b]) => Math.abs(b - number) - Math.abs(a - number))) {
-      if (pages.size <= limits.pagesMax) break;
-      pages.delete(old);
-    }
-    this.#pages.value = pages;
+  async #fill(from: number, to: number, abort: AbortSignal): Promise<void> {
+    const { first, rows } = this.#run.value;
+    const end = first + rows.length;
+    const isNear = from <= end + limits.pageEvents && to >= first - limits.pageEvents;
+    if (!isNear) {
+      const { data, meta } = await this.#ask({ offset: from, limit: limits.pageEvents }, abort);
+      this.#keep({ first: from, rows: data }, isPart({ data, meta }) ? this.total : meta.total);
+    } else if (from < first) await this.#addNewer(first - from, abort);
+    else if (to >= end) await this.#addOlder(to + 1 - end, abort);
+  }
+
+  /** What else arrived above is counted with it, and moves what is below. */
+  async #addNewer(count: number, abort: AbortSignal): Promise<void> {
+    const { first, rows } = this.#run.value;
+    const [top] = rows;
+    if (top === undefined) return;
+    const after = { after: placeText(top), limit: Math.max(limits.pageEvents, count) };
+    const { data, meta } = await this.#ask(after, abort);
+    const moved = meta.total - first;
+    const run = { first: meta.total - data.length, rows: [...data, ...rows].slice(0, limits.rowsMax) };
+    this.#keep(run, this.total + moved);
+    if (moved !== 0) this.onMoved(moved);
+  }
+
+  async #addOlder(count: number, abort: AbortSignal): Promise<void> {
+    const { first, rows } = this.#run.value;
+    const bottom = rows.at(-1);
+    if (bottom === undefined) return;
+    const before = { before: placeText(bottom), limit: Math.max(limits.pageEvents, count) };
+    const page = await this.#ask(before, abort);
+    const isShort = isPart(page);
+    // A search that came less far than the first one has not reached these rows: another try will.
+    if (isShort && page.data.length < count)
+      throw new RequestError('unavailable', 'The search ended before these rows.');
+    const all = [...rows, ...page.data];
+    const dropped = Math.max(0, all.length - limits.rowsMax);
+    const total = first + rows.length + page.meta.total;
+    this.#keep({ first: first + dropped, rows: all.slice(dropped) }, isShort ? this.total : total);
+  }
+
+  #keep(run: Run, total: number): void {
+    batch(() => {
+      this.#run.value = run;
+      this.#total.value = total;
+    });
   }
 }
+
+/** Of words that were looked for, whether time ended before all was looked through. */
+const isPart = ({ meta }: Rows): boolean => meta.searched_back_to !== undefined;

@@ -21,12 +21,11 @@ type Proof =
   | { readonly state: 'late' }
   | { readonly state: 'off' | 'absent' };
 
-/** Whether a signed checkpoint covers the event, by its order number; undefined while that is not known. */
-export function Evidence({ seq }: { readonly seq: string | undefined }) {
+/** Whether a signed checkpoint covers the event, by its order number. */
+export function Evidence({ seq }: { readonly seq: string }) {
   const proof = useRef(new Resource<Proof>()).current;
   useEffect(() => {
     proof.data.value = undefined;
-    if (seq === undefined) return;
     const asking = new AbortController();
     void follow(proof, seq, asking.signal);
     return () => {

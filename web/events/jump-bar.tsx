@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { toRfc3339 } from '../api/instant.ts';
 import { Resource } from '../api/resource.ts';
 import { Icon } from '../ui/icon.tsx';
 import { t } from '../ui/text.ts';
@@ -20,7 +21,7 @@ export function JumpBar({ list, onJump }: JumpBarProps) {
     event.preventDefault();
     const micros = fromField(moment);
     if (micros === undefined) return;
-    await place.load((abort) => list.placeOf(micros, abort));
+    await place.load((abort) => list.indexOf(toRfc3339(micros), abort));
     if (place.data.value !== undefined && place.error.value === undefined) onJump(place.data.value);
   };
   return (

@@ -1,9 +1,8 @@
 /** Bounds of the list of events; units last. */
 export const limits = {
-  /** Events of one request. */
+  /** Rows of one request, and those held around what is in sight. */
   pageEvents: 100,
-  /** Pages kept; the ones farthest from what is in sight go first. */
-  pagesMax: 60,
+  rowsMax: 6_000,
   /** Rows beyond those in sight that are asked for with them. */
   aheadRows: 40,
   /** Scrolling waits so long for its end before it asks, and never longer than the second. */
@@ -17,14 +16,14 @@ export const limits = {
   knownMax: 500,
   /** Ways out of a view without events whose numbers are asked for. */
   waysCounted: 4,
-  /** Events at one microsecond that are looked through for the one that is open. */
-  sameMomentEvents: 100,
   /** Moving from row to row, an event that is passed by is not asked for. */
   detailSettleMs: 200,
   /** An event that no checkpoint covers yet is asked for again so often. */
   evidenceAgainMs: 10_000,
   evidenceAgainMsMin: 1_000,
-  flowEvents: 200,
+  /** Events before and after one, and so many more at a time. */
+  aroundEvents: 10,
+  aroundMoreEvents: 50,
   /** The feed is asked again no sooner than this, and holds each question this long while there is nothing. */
   livePauseMs: 5_000,
   liveWaitSeconds: 20,

@@ -3,7 +3,7 @@ import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
 import { toRfc3339 } from '../api/instant.ts';
-import { go, place } from '../ui/router.ts';
+import { go, hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
 import { limits } from './limits.ts';
@@ -25,6 +25,12 @@ function merged<T>(
   for (const [value, name] of before)
     if (!names.has(value) && names.size < limits.knownMax) names.set(value, name);
   return names;
+}
+
+/** The row at the top when this entry of the browser's history was left: Back leads there. */
+function topOfEntry(): string | undefined {
+  const state: unknown = history.state;
+  return typeof state === 'string' ? state : undefined;
 }
 
 /** What the view of events knows: the query in the address, and what the server said to it. */
@@ -60,12 +66,12 @@ export class EventsModel {
   /** Asks anew where the query is another one than before. */
   follow(query: EventQuery): void {
     const key = writeQuery({ ...query, open: undefined }).toString();
-    if (key !== this.#asked) this.refresh();
+    if (key !== this.#asked) this.refresh(query.open ?? topOfEntry());
     this.#asked = key;
   }
 
-  /** Asks again up to now. */
-  refresh(): void {
+  /** Asks again up to now; `place`: not from the newest event on, but around this one. */
+  refresh(place?: string): void {
     const { range, filters } = this.query.value;
     const now = Date.now();
     this.askedAtMs.value = now;
@@ -73,7 +79,7 @@ export class EventsModel {
     const parameters: Parameters = { ...given, ...timeParameters(exactRange(range, now)) };
     this.list.data.value?.stop();
     this.further.stop();
-    void this.list.load((abort) => EventList.begin(parameters, abort));
+    void this.list.load((abort) => EventList.begin(parameters, place, abort));
     void this.histogram.load((abort) => get('/api/v1/portal/histogram', parameters, { signal: abort }));
     void this.top.load((abort) =>
       get('/api/v1/portal/top-values', { ...parameters, limit: limits.topValues }, { signal: abort }),
@@ -111,9 +117,25 @@ export class EventsModel {
   }
 
   /** Opens an event, or closes it. Going back skips the events that were only passed by. */
-  open(micros: number | undefined): void {
+  open(place: string | undefined): void {
     const isOpen = this.query.value.open !== undefined;
-    const query = writeQuery({ ...this.query.value, open: micros });
-    go('events', query, { replace: isOpen && micros !== undefined });
+    go('events', this.#queryOf(place), { replace: isOpen && place !== undefined });
+  }
+
+  /** Where an event is open under the query of now. */
+  hrefOf(place: string): string {
+    return hrefOf('events', this.#queryOf(place));
+  }
+
+  /** The same for others, and for later: the range does not move with the time. */
+  linkTo(place: string): string {
+    const given = this.query.value.range;
+    const range = given === 'all' ? given : exactRange(given, this.askedAtMs.value);
+    const query = writeQuery({ ...this.query.value, open: place, range });
+    return new URL(hrefOf('events', query), location.href).href;
+  }
+
+  #queryOf(open: string | undefined): URLSearchParams {
+    return writeQuery({ ...this.query.value, open });
   }
 }

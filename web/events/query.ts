@@ -26,8 +26,8 @@ export interface ExactRange {
 export interface EventQuery {
   readonly range: RangeName | ExactRange;
   readonly filters: Filters;
-  /** Time of the event that is open, Unix microseconds. */
-  readonly open?: number | undefined;
+  /** Place of the event that is open: its time and order number, or in older links the time alone. */
+  readonly open?: string | undefined;
 }
 
 const rangeDefault: RangeName = '24h';
@@ -37,9 +37,16 @@ export function readQuery(parameters: URLSearchParams): EventQuery {
   const from = fromRfc3339(parameters.get('from') ?? '');
   const to = fromRfc3339(parameters.get('to') ?? '');
   const named = rangeNames.find((name) => name === parameters.get('range')) ?? rangeDefault;
-  const open = fromRfc3339(parameters.get('event') ?? '');
+  const event = parameters.get('event') ?? '';
+  const open = timeOfPlace(event) === undefined ? undefined : event;
   const range = from === undefined && to === undefined ? named : { from, to };
   return { range, filters: readFilters(parameters), open };
+}
+
+/** Unix microseconds; undefined for what is no place. */
+export function timeOfPlace(place: string): number | undefined {
+  const [, time = ''] = /^([^~]+)(?:~\d{1,20})?$/.exec(place) ?? [];
+  return fromRfc3339(time);
 }
 
 export function writeQuery({ range, filters, open }: EventQuery): URLSearchParams {
@@ -51,7 +58,7 @@ export function writeQuery({ range, filters, open }: EventQuery): URLSearchParam
     if (range.to !== undefined) parameters.set('to', toRfc3339(range.to));
   }
   for (const [name, value] of Object.entries(parametersOf(filters))) parameters.set(name, value);
-  if (open !== undefined) parameters.set('event', toRfc3339(open));
+  if (open !== undefined) parameters.set('event', open);
   return parameters;
 }
 

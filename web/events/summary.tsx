@@ -12,15 +12,15 @@ import { severityName, statusName } from './words.ts';
 
 interface SummaryProps {
   readonly model: EventsModel;
-  readonly event: AuditEvent;
-  /** With the source event, once it is here: that alone has the actor's id and the hash that its sender gave. */
-  readonly detail: EventDetail | undefined;
+  /** With the source event: that alone has the actor's id and the hash that its sender gave. */
+  readonly detail: EventDetail;
 }
 
 /** The event as people read it. Each value is a button for what can be done with it. */
-export function Summary({ model, event, detail }: SummaryProps) {
+export function Summary({ model, detail }: SummaryProps) {
+  const { event } = detail;
   const { actor, src_endpoint: from } = event;
-  const source = detail === undefined ? undefined : fieldsOf(detail.sourceText);
+  const source = fieldsOf(detail.sourceText);
   const value = (name: FilterName | undefined, text: string | undefined, words = text) =>
     text === undefined ? undefined : <Value model={model} name={name} value={text} words={words ?? text} />;
   const { name, email_addr: email } = actor.user ?? {};
@@ -45,9 +45,9 @@ export function Summary({ model, event, detail }: SummaryProps) {
         <Fact name={t('actor')}>{named}</Fact>
         <Fact name={t('email')}>{value('actor', email)}</Fact>
         <Fact name={t('eventsDetailType')}>{value(undefined, actor.user?.type)}</Fact>
-        <Fact name={t('eventsUserId')}>{value('userId', source?.userId)}</Fact>
-        <Fact name={t('eventsTarget')}>{value('fileName', source?.target)}</Fact>
-        <Fact name={t('eventsHash')}>{value('fileHash', source?.hash)}</Fact>
+        <Fact name={t('eventsUserId')}>{value('userId', source.userId)}</Fact>
+        <Fact name={t('eventsTarget')}>{value('fileName', source.target)}</Fact>
+        <Fact name={t('eventsHash')}>{value('fileHash', source.hash)}</Fact>
         <Fact name={t('address')}>
           {from?.ip !== undefined && (
             <>
@@ -59,7 +59,7 @@ export function Summary({ model, event, detail }: SummaryProps) {
         <Fact name={t('eventsDetailFlow')}>{value('flowId', event.flow_id)}</Fact>
       </dl>
       <Context model={model} event={event} />
-      <Evidence seq={detail?.seq} />
+      <Evidence seq={detail.seq} />
     </>
   );
 }
@@ -110,7 +110,7 @@ interface SourceFields {
 }
 
 /** What filters compare and the audit event does not show. */
-function fieldsOf(sourceText: string): SourceFields {
+export function fieldsOf(sourceText: string): SourceFields {
   const message = membersOf(membersOf(sourceText).get('message') ?? '{}');
   const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
   const member = (name: string, inner: string) => {

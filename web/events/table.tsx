@@ -1,23 +1,28 @@
+import { effect } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { AuditEvent } from '../api/types.ts';
+import type { Row as EventRow } from '../api/types.ts';
+import { isAborted, RequestError } from '../api/request.ts';
 import { Middle } from '../ui/middle.tsx';
 import { isNarrow } from '../ui/screen.ts';
 import { t } from '../ui/text.ts';
 import { formatClock, formatDay, formatZone, zone } from '../ui/time.ts';
 import { RowScroll } from '../ui/row-scroll.ts';
 import { VirtualRows } from '../ui/virtual-rows.tsx';
-import type { EventList } from './event-list.ts';
+import { type EventList, placeText } from './event-list.ts';
 import { JumpBar } from './jump-bar.tsx';
-import { statusName, targetOf } from './words.ts';
+import { limits } from './limits.ts';
+import { statusName } from './words.ts';
 
 interface EventTableProps {
   readonly list: EventList;
-  /** Time of the event that is open. */
-  readonly open: number | undefined;
-  readonly onOpen: (event: AuditEvent) => void;
+  /** Place of the event that is open. */
+  readonly open: string | undefined;
+  readonly onOpen: (event: EventRow) => void;
   readonly onClose: () => void;
 }
 
+/** Rows above an event that a link names. */
+const rowsAbove = 5;
 const columns = ['time', 'activity', 'actor', 'eventsTarget', 'eventsAddress', 'status'] as const;
 
 /** All events of a list, newest first: a row for each, of which the browser has those in sight. */
@@ -29,7 +34,8 @@ export function EventTable({ list, open, onOpen, onClose }: EventTableProps) {
     setCursor(index);
     scroll.scrollTo(index);
   };
-  useEffect(() => jump(0), [list]);
+  useFollowing(list, open, scroll, setCursor);
+  useEffect(() => keepPlace(list, scroll), [list]);
   const openAt = (index: number) => {
     setCursor(index);
     const event = list.at(index);
@@ -56,7 +62,7 @@ export function EventTable({ list, open, onOpen, onClose }: EventTableProps) {
   };
   const row = (index: number) => {
     const event = list.at(index);
-    const isOpen = open !== undefined && index === cursor && event?.time === open;
+    const isOpen = event !== undefined && placeText(event) === open;
     const state = { index, event, newer: list.at(index - 1), isCursor: index === cursor, isOpen };
     return <Row key={index} {...state} onClick={() => openAt(index)} />;
   };
@@ -68,6 +74,57 @@ export function EventTable({ list, open, onOpen, onClose }: EventTableProps) {
       <JumpBar list={list} onJump={jump} />
     </>
   );
+}
+
+/** Rows stay where they are on the screen, and the event that is open is in sight, whatever led to it. */
+function useFollowing(
+  list: EventList,
+  open: string | undefined,
+  scroll: RowScroll,
+  setCursor: (change: (cursor: number) => number) => void,
+): void {
+  useEffect(() => {
+    setCursor(() => list.start);
+    scroll.scrollTo(open === undefined ? list.start : Math.max(0, list.start - rowsAbove));
+    list.onMoved = (rows) => {
+      setCursor((cursor) => cursor + rows);
+      scroll.moveBy(rows);
+    };
+  }, [list]);
+  useEffect(() => {
+    if (open === undefined) return undefined;
+    const asking = new AbortController();
+    void list
+      .indexOf(open, asking.signal)
+      .then((index) => {
+        setCursor(() => index);
+        scroll.reveal(index);
+      })
+      .catch((error: unknown) => {
+        // The panel says what is the matter.
+        if (!isAborted(error) && !(error instanceof RequestError)) throw error;
+      });
+    return () => asking.abort();
+  }, [list, open]);
+}
+
+/** Keeps the row at the top with the entry of the browser's history: Back leads there, and so does loading anew. */
+function keepPlace(list: EventList, scroll: RowScroll): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = effect(() => {
+    const first = Math.floor(scroll.top.value);
+    const top = list.at(first);
+    clearTimeout(timer);
+    if (top === undefined) return;
+    timer = setTimeout(
+      () => history.replaceState(first === 0 ? null : placeText(top), ''),
+      limits.settleMsMax,
+    );
+  });
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
 }
 
 /** The row that a key leads to; undefined for any other key. */
@@ -109,9 +166,9 @@ function classOf(column: (typeof columns)[number]): string {
 
 interface RowProps {
   readonly index: number;
-  readonly event: AuditEvent | undefined;
+  readonly event: EventRow | undefined;
   /** The row above. */
-  readonly newer: AuditEvent | undefined;
+  readonly newer: EventRow | undefined;
   readonly isCursor: boolean;
   readonly isOpen: boolean;
   readonly onClick: () => void;
@@ -135,10 +192,9 @@ function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
       </div>
     );
   }
-  const user = event.actor.user;
   const day = formatDay(event.time);
   const beginsDay = newer !== undefined && formatDay(newer.time) !== day;
-  const { target, message } = targetOf(event);
+  const { actor_email: email, actor_name: name, file_name: target, message } = event;
   return (
     <div
       {...common}
@@ -152,14 +208,14 @@ function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
       <span role="gridcell" class={`activity${event.severity === 'High' ? ' important' : ''}`}>
         {event.activity_name}
       </span>
-      <span role="gridcell" class="actor" title={user?.email_addr}>
-        {user?.name ?? user?.email_addr ?? '–'}
+      <span role="gridcell" class="actor" title={email}>
+        {name ?? email ?? '–'}
       </span>
       <span role="gridcell" class="target">
         {target === undefined ? <span title={message}>{message}</span> : <Middle text={target} />}
       </span>
       <span role="gridcell" class="address mono">
-        {event.src_endpoint?.ip}
+        {event.ip}
       </span>
       <span role="gridcell" class="status">
         <span class={`state${event.status === 'Failure' ? ' failed' : ''}`}>{statusName(event.status)}</span>

@@ -1,12 +1,13 @@
 import './view.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { AuditEvent } from '../api/types.ts';
+import type { Row } from '../api/types.ts';
 import { Failure } from '../ui/failure.tsx';
 import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
 import { Detail } from './detail.tsx';
 import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
+import { placeText } from './event-list.ts';
 import { EventsModel } from './model.ts';
 import { Nothing } from './nothing.tsx';
 import { SearchReach } from './search-reach.tsx';
@@ -39,7 +40,7 @@ export default function EventsView() {
 }
 
 function TableArea({ model }: { readonly model: EventsModel }) {
-  const [row, setRow] = useState<AuditEvent>();
+  const [row, setRow] = useState<Row>();
   const { open } = model.query.value;
   // After a failure the list is still that of the query before.
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
@@ -61,13 +62,17 @@ function TableArea({ model }: { readonly model: EventsModel }) {
           open={open}
           onOpen={(event) => {
             setRow(event);
-            model.open(event.time);
+            model.open(placeText(event));
           }}
           onClose={() => model.open(undefined)}
         />
       )}
       {open !== undefined && (
-        <Detail model={model} micros={open} row={row?.time === open ? row : undefined} />
+        <Detail
+          model={model}
+          place={open}
+          row={row !== undefined && placeText(row) === open ? row : undefined}
+        />
       )}
     </div>
   );

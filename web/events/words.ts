@@ -44,12 +44,6 @@ export function valueWords(
   return value;
 }
 
-/** What an event was about, where it names a file, and what it says. */
-export function targetOf({ message, extra_map: extra }: AuditEvent): { target?: string; message: string } {
-  const file = extra?.['fileName'];
-  return typeof file === 'string' && file !== '' ? { target: file, message } : { message };
-}
-
 /** How many there are, in words; `isPart` where not all has been looked through. */
 export function totalWords(total: number, isPart = false): string {
   const words = t(total === 1 ? 'eventsTotalOne' : 'eventsTotal', { n: formatNumber(total) });

@@ -46,6 +46,12 @@ export class RowScroll {
     this.#alignBar();
   }
 
+  /** Rows have come above: those in sight stay where they are. */
+  moveBy(rows: number): void {
+    this.count.value = Math.max(this.count.value, Math.ceil(this.top.value) + rows);
+    this.scrollTo(this.top.value + rows);
+  }
+
   /** Scrolls as little as is needed for the row to be in sight. */
   reveal(index: number): void {
     const rows = this.height.value / this.rowHeight.value;

@@ -265,7 +265,15 @@ const texts = {
   eventsDetailJson: ['JSON', 'JSON'],
   eventsDetailSource: ['Source event', 'Quellereignis'],
   eventsDetailFlow: ['Flow', 'Ablauf'],
-  eventsDetailFlowSteps: ['{n} events in {duration}', '{n} Ereignisse in {duration}'],
+  eventsAround: ['Before and after', 'Davor und danach'],
+  eventsAroundFlow: ['in its flow', 'im Ablauf'],
+  eventsAroundActor: ['by the actor', 'vom Akteur'],
+  eventsAroundAddress: ['from the address', 'von der Adresse'],
+  eventsAroundTarget: ['on the target', 'am Ziel'],
+  eventsAroundHere: ['this event', 'dieses Ereignis'],
+  eventsAroundOlder: ['{n} before these', '{n} davor'],
+  eventsAroundNewer: ['{n} after these', '{n} danach'],
+  eventsAroundNone: ['It shares nothing with others.', 'Es hat mit keinem anderen etwas gemeinsam.'],
   eventsDetailType: ['Type', 'Art'],
   eventsDetailContext: ['Context', 'Kontext'],
   eventsDetailGone: [
@@ -303,8 +311,6 @@ const texts = {
   ],
   eventsEvidenceProof: ['Download the proof', 'Beweis herunterladen'],
   eventsDetailLink: ['Copy link', 'Link kopieren'],
-  eventsDetailPrevious: ['Newer event', 'Neueres Ereignis'],
-  eventsDetailNext: ['Older event', 'Älteres Ereignis'],
   eventsExport: ['Export', 'Exportieren'],
   eventsExportTitle: ['Export events', 'Ereignisse exportieren'],
   eventsExportWhat: [
@@ -341,7 +347,6 @@ const texts = {
   eventsAlso: ['This as well', 'Auch dies'],
   eventsNot: ['Not this', 'Nicht dies'],
   eventsWords: ['Look for these words', 'Nach diesen Wörtern suchen'],
-  eventsFilterBy: ['Filter by {value}', 'Nach {value} filtern'],
 
   apiKeys: ['API keys', 'API-Schlüssel'],
   apiKeysLead: [

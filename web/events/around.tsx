@@ -1,0 +1,196 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { get, type Parameters } from '../api/request.ts';
+import { Resource } from '../api/resource.ts';
+import type { Row, Rows } from '../api/types.ts';
+import { Choice } from '../ui/choice.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { formatNumber } from '../ui/number.ts';
+import { t } from '../ui/text.ts';
+import { formatClock, formatDay, formatDuration } from '../ui/time.ts';
+import type { EventDetail } from './detail-data.ts';
+import { placeText, rowsPath } from './event-list.ts';
+import { parametersOf, type FilterName } from './filters.ts';
+import { limits } from './limits.ts';
+import type { EventsModel } from './model.ts';
+import { fieldsOf } from './summary.tsx';
+import { isAddress } from './suggestions.ts';
+import { totalWords } from './words.ts';
+
+const relations = {
+  flowId: 'eventsAroundFlow',
+  actor: 'eventsAroundActor',
+  ip: 'eventsAroundAddress',
+  fileName: 'eventsAroundTarget',
+} as const satisfies Partial<Record<FilterName, string>>;
+type Relation = keyof typeof relations;
+
+/** What an event shares with others. */
+function valuesOf({ event, sourceText }: EventDetail): readonly (readonly [Relation, string])[] {
+  const ip = event.src_endpoint?.ip;
+  const file = event.extra_map?.['fileName'];
+  const values = {
+    flowId: event.flow_id,
+    actor: event.actor.user?.email_addr,
+    ip: ip !== undefined && isAddress(ip) ? ip : undefined,
+    fileName: fieldsOf(sourceText).target ?? (typeof file === 'string' ? file : undefined),
+  };
+  return (Object.keys(relations) as Relation[]).flatMap((name) => {
+    const value = values[name];
+    return value === undefined || value === '' ? [] : [[name, value] as const];
+  });
+}
+
+interface AroundProps {
+  readonly model: EventsModel;
+  readonly detail: EventDetail;
+}
+
+/** What happened before and after an event: in its flow, by its actor, from its address, to its target. */
+export function Around({ model, detail }: AroundProps) {
+  const values = valuesOf(detail);
+  const [chosen, choose] = useState<Relation>();
+  const [name, value] = values.find(([one]) => one === chosen) ?? values[0] ?? [];
+  if (name === undefined || value === undefined) return <p class="muted">{t('eventsAroundNone')}</p>;
+  return (
+    <>
+      <Choice
+        label={t('eventsAround')}
+        value={name}
+        options={values.map(([one]) => [one, t(relations[one])])}
+        onChange={choose}
+      />
+      <Related key={`${name} ${value} ${detail.place}`} {...{ model, detail, name, value }} />
+    </>
+  );
+}
+
+/** Rows next to one another, newest first, and how many there are beyond. */
+interface Neighbours {
+  readonly rows: readonly Row[];
+  readonly older: number;
+  readonly newer: number;
+  /** Of all of them, Unix microseconds. */
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+interface RelatedProps extends AroundProps {
+  readonly name: Relation;
+  readonly value: string;
+}
+
+function Related({ model, detail, name, value }: RelatedProps) {
+  const found = useRef(new Resource<Neighbours>()).current;
+  const filter = parametersOf([{ name, isNot: false, values: [value] }]);
+  useEffect(() => {
+    void found.load((abort) => neighboursOf(filter, detail.place, abort));
+    return () => found.stop();
+  }, []);
+  const more = (side: 'before' | 'after', known: Neighbours) => {
+    void found.load((abort) => extended(filter, known, side, abort));
+  };
+  return (
+    <Loaded resource={found}>
+      {(known) => (
+        <>
+          <p class="muted">
+            {totalWords(known.older + known.rows.length + known.newer)}
+            {' · '}
+            {formatDuration(known.newest - known.oldest)}{' '}
+            <button type="button" class="button small" onClick={() => model.filter(name, value)}>
+              {t('eventsOnly')}
+            </button>
+          </p>
+          <More count={known.older} words="eventsAroundOlder" onMore={() => more('before', known)} />
+          <Steps model={model} known={known} detail={detail} />
+          <More count={known.newer} words="eventsAroundNewer" onMore={() => more('after', known)} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+interface MoreProps {
+  readonly count: number;
+  readonly words: 'eventsAroundOlder' | 'eventsAroundNewer';
+  readonly onMore: () => void;
+}
+
+function More({ count, words, onMore }: MoreProps) {
+  if (count === 0) return null;
+  return (
+    <button type="button" class="button small" onClick={onMore}>
+      {t(words, { n: formatNumber(count) })}
+    </button>
+  );
+}
+
+interface StepsProps extends AroundProps {
+  readonly known: Neighbours;
+}
+
+/** The oldest first, with the time between them; each leads to its event. */
+function Steps({ model, known, detail }: StepsProps) {
+  const steps = known.rows.toReversed();
+  return (
+    <ol class="flow">
+      {steps.map((step, index) => {
+        const before = steps[index - 1];
+        const isHere = step.seq === detail.seq;
+        const after =
+          before === undefined
+            ? `${formatDay(step.time)} ${formatClock(step.time)}`
+            : `+${formatDuration(step.time - before.time)}`;
+        const about = [step.actor_name ?? step.actor_email, step.file_name ?? step.message];
+        return (
+          <li key={step.seq} class={isHere ? 'here' : undefined}>
+            <span class="after">{after}</span>
+            <span class={`dot${step.status === 'Failure' ? ' failed' : ''}`} aria-hidden="true" />
+            <a href={model.hrefOf(placeText(step))} aria-current={isHere ? 'step' : undefined}>
+              {step.activity_name}
+              {isHere && <span class="mark"> {t('eventsAroundHere')}</span>}
+              <br />
+              <span class="muted">{about.filter(Boolean).join(' · ')}</span>
+            </a>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+async function neighboursOf(filter: Parameters, place: string, abort: AbortSignal): Promise<Neighbours> {
+  const ask = (parameters: Parameters) =>
+    get<Rows>(rowsPath, { ...filter, ...parameters }, { signal: abort });
+  const [from, after] = await Promise.all([
+    ask({ from: place, limit: limits.aroundEvents + 1 }),
+    ask({ after: place, limit: limits.aroundEvents }),
+  ]);
+  const rows = [...after.data, ...from.data];
+  const older = from.meta.total - from.data.length;
+  const newer = after.meta.total - after.data.length;
+  const [last, first] = await Promise.all([
+    older === 0 ? rows : ask({ after: '1970-01-01T00:00:00Z~0', limit: 1 }).then(({ data }) => data),
+    newer === 0 ? rows : ask({ limit: 1 }).then(({ data }) => data),
+  ]);
+  const [oldest, newest] = [last.at(-1)?.time ?? 0, first[0]?.time ?? 0];
+  return { rows, older, newer, oldest, newest };
+}
+
+/** Some more of what is beyond an end. */
+async function extended(
+  filter: Parameters,
+  known: Neighbours,
+  side: 'before' | 'after',
+  abort: AbortSignal,
+): Promise<Neighbours> {
+  const { rows } = known;
+  const end = side === 'before' ? rows.at(-1) : rows[0];
+  if (end === undefined) return known;
+  const parameters = { ...filter, [side]: placeText(end), limit: limits.aroundMoreEvents };
+  const { data, meta } = await get<Rows>(rowsPath, parameters, { signal: abort });
+  const rest = meta.total - data.length;
+  return side === 'before'
+    ? { ...known, rows: [...rows, ...data], older: rest }
+    : { ...known, rows: [...data, ...rows], newer: rest };
+}
