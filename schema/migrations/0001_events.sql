@@ -99,6 +99,8 @@ ORDER BY (org, time, seq)
 -- An acknowledged insert is on the disk, and so is a merge. The parts that a merge has replaced stay two minutes: so long
 -- takes the look at what was written (src/storage/write-health.ts), which comes each minute. A table at rest is cleaned each
 -- half minute, too: by default the engine would keep for five minutes more what a removal or an erasure has replaced.
+-- The statement of an erasure has its events' whole texts, with persons who may be erased later by another statement. So of
+-- those that are done only the last one stays, and not a hundred.
 SETTINGS index_granularity = 1024,
   min_compress_block_size = 16384,
   max_compress_block_size = 65536,
@@ -109,6 +111,7 @@ SETTINGS index_granularity = 1024,
   fsync_part_directory = 1,
   min_rows_to_fsync_after_merge = 1,
   old_parts_lifetime = 120,
-  max_cleanup_delay_period = 30;
+  max_cleanup_delay_period = 30,
+  finished_mutations_to_keep = 1;
 
 {{distributed events by cityHash64(org)}};

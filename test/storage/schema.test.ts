@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { loadConfig } from '../../src/config/config.ts';
 import { startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';
+import { eventually } from '../support/http.ts';
 
 let engine: TestEngine;
 before(async () => {
@@ -236,6 +237,29 @@ test('merged parts are synced, and what they were merged from is kept until it w
     `SELECT count() AS n FROM system.parts WHERE database = currentDatabase() AND table = 'events' AND NOT active`,
   );
   assert.notEqual(inactive?.n, '0');
+});
+
+test('of the statements that have changed events only the last one stays on the disk', async () => {
+  // Else the engine comes each half minute.
+  await engine.storage.command(
+    'ALTER TABLE events MODIFY SETTING cleanup_delay_period = 1, max_cleanup_delay_period = 1',
+  );
+  for (const text of ['first text', 'second text', 'third text'])
+    await engine.storage.command(
+      `ALTER TABLE events UPDATE source = {text:String} WHERE org = {org:UUID} AND seq = 1`,
+      { org, text },
+      { settings: { mutations_sync: 2 } },
+    );
+  await eventually(
+    'the others to go',
+    async () => {
+      const rows = await engine.storage.rows<{ command: string }>(
+        "SELECT command FROM system.mutations WHERE database = currentDatabase() AND table = 'events'",
+      );
+      return rows.length === 1 && rows[0]?.command.includes('third text') === true ? true : undefined;
+    },
+    30_000,
+  );
 });
 
 /** With eight minutes of replaced parts, a thousand events a second made 137,000 files. */
