@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';
@@ -56,6 +56,16 @@ test('each alert fires on its condition, and none while all is well', async (con
   assert.equal(answer?.code ?? 0, 0, answer?.text);
   const tested = await readFile('deploy/prometheus/alerts.test.yml', 'utf8');
   for (const { alert } of rules) assert.ok(tested.includes(`alertname="${alert}"`), `${alert} has no test`);
+});
+
+test('each alert is caused for real in a test', async () => {
+  const folder = 'test/deploy/alerts';
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.alert.ts'));
+  const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')));
+  const fired = new Set(
+    texts.flatMap((text) => Array.from(text.matchAll(/\.fires\('(\w+)'/g), ([, alert]) => alert)),
+  );
+  assert.deepEqual(fired, new Set(rules.map(({ alert }) => alert)));
 });
 
 test('each alert says what to do, and where there is more', async () => {

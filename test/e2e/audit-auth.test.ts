@@ -164,8 +164,6 @@ test('a credential that is sent twice is none, also when both are the same', asy
   assert.equal(await statusOf(key, 'Authorization: Basic dXNlcjpwYXNzd29yZA==', bearer), 401);
 });
 
-describe('403', () => {});
-
 describe('scope of a key', () => {
   test('each organization sees its own events only, by every filter', async () => {
     const flow = randomUUID();

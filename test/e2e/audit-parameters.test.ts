@@ -103,8 +103,6 @@ describe('startTime and endTime', () => {
   });
 });
 
-describe('orgId', () => {});
-
 describe('all parameters', () => {
   test('parameters of other names change nothing', async () => {
     assert.deepEqual((await tenant.page('page=3&cursor=x&sort=asc&query=%27&x[]=1&=1&&')).meta, {
