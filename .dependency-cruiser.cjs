@@ -17,7 +17,9 @@ const folders = {
   processes: ['ingest', 'storage', 'config', 'base'],
   client: [],
   demo: ['ocsf'],
+  tools: ['adapters', 'ocsf', 'tlog', 'client', 'base'],
   cli: [
+    'tools',
     'adapters',
     'ocsf',
     'config',
@@ -60,7 +62,7 @@ const page = [
 
 /** Types that `npm run openapi` makes. */
 const types = {
-  from: { path: '^(src/(contract|client)|web/api)/' },
+  from: { path: '^(src/(contract|client|tools)|web/api)/' },
   to: { path: '^schema/openapi\\.d\\.ts$' },
 };
 const packages = { from: { path: '^src/' }, to: { dependencyTypes: ['core', 'npm', 'npm-optional'] } };
@@ -72,7 +74,7 @@ module.exports = {
     types,
     packages,
     {
-      from: { path: '^src/(service/|((main|cli|command-line|front-end)\\.ts|check-platform\\.js)$)' },
+      from: { path: '^src/(service/|((main|cli|tools|command-line|front-end)\\.ts|check-platform\\.js)$)' },
       to: {},
     },
   ],
@@ -82,7 +84,7 @@ module.exports = {
     {
       name: 'environment-is-read-in-one-place',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(config|cli|command-line|front-end|main)' },
+      from: { path: '^src/', pathNot: '^src/(config|cli|tools\\.ts|command-line|front-end|main)' },
       to: { path: '^src/config/env\\.ts$' },
     },
     {

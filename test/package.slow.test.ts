@@ -17,6 +17,7 @@ const run = promisify(execFile);
 interface Manifest {
   readonly version: string;
   readonly bin: Record<string, string>;
+  readonly dependencies: Record<string, string>;
   readonly exports: Record<string, string | Record<string, string>>;
   readonly scripts: Record<string, string>;
   readonly allowScripts?: Record<string, boolean>;
@@ -117,7 +118,13 @@ test('a release has its files with their checksums, and of the front end what a 
   const names = summed.map((line) => line.split('  ')[1] ?? '');
   assert.deepEqual((await readdir(made)).toSorted(), [...names, 'SHA256SUMS'].toSorted());
   const server = `auditlog-${version}.tgz`;
-  for (const name of [server, `auditlog-client-${version}.tgz`, 'sbom.cdx.json', 'images.txt'])
+  for (const name of [
+    server,
+    `auditlog-client-${version}.tgz`,
+    `auditlog-tools-${version}.tgz`,
+    'sbom.cdx.json',
+    'images.txt',
+  ])
     assert.ok(names.includes(name), name);
   assert.match(await readFile(join(made, 'notes.md'), 'utf8'), new RegExp(`^# ${version}\n`));
   const { stdout } = await run('tar', ['--list', '--file', join(made, server)], { maxBuffer: 1 << 26 });
@@ -155,6 +162,40 @@ test('npm ci has nothing to warn of on this release of Node', async () => {
   const { stderr } = await run('npm', ['ci', '--dry-run', '--offline'], { cwd: copy });
   // Settings of the person who runs this are not ours to judge.
   assert.doesNotMatch(stderr, /EBADENGINE|deprecated|Unsupported/);
+});
+
+test('the tools install alone, in less than 15 MB, with the same packages as the service', async () => {
+  const [tools, all] = await Promise.all([manifestOf('packages/tools'), manifestOf('.')]);
+  for (const [name, version] of Object.entries(tools.dependencies))
+    assert.equal(version, all.dependencies[name], name);
+  const place = join(directory, 'tools');
+  await mkdir(place);
+  await run('npm', ['pack', '--pack-destination', place], { cwd: join(root, 'packages/tools') });
+  await writeFile(join(place, 'package.json'), '{}');
+  await run('npm', ['install', '--prefer-offline', `./auditlog-tools-${tools.version}.tgz`], { cwd: place });
+  const { stdout: kilobytes } = await run('du', ['-sk', 'node_modules'], { cwd: place });
+  assert.ok(Number.parseInt(kilobytes, 10) < 15_000, `${kilobytes} KB`);
+  const program = join(place, 'node_modules/.bin/auditlog-tools');
+  assert.equal((await run(program, ['--version'])).stdout, `${tools.version}\n`);
+  const record = {
+    eventVersion: '1.08',
+    eventTime: '2024-06-01T00:00:00Z',
+    eventSource: 'iam.amazonaws.com',
+  };
+  await writeFile(join(place, 'trail.ndjson'), JSON.stringify({ ...record, eventName: 'CreateUser' }));
+  const dryRun = [
+    'import',
+    '--from',
+    'cloudtrail',
+    '--dry-run',
+    '--url',
+    'http://127.0.0.1:1',
+    'trail.ndjson',
+  ];
+  const { stdout: read } = await run(program, dryRun, { cwd: place });
+  assert.match(read, /CreateUser/);
+  await writeFile(join(place, 'read.ndjson'), '{"class_uid":3001}');
+  await assert.rejects(run(program, ['ocsf', 'validate', 'read.ndjson'], { cwd: place }), /not valid OCSF/);
 });
 
 test('the client installs alone, and its types hold under nodenext and bundler', async () => {

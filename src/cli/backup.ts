@@ -5,11 +5,12 @@ import { chainOf, eventsInLog } from './backup/manifest.ts';
 import { placeOf } from './backup/open-place.ts';
 import { BackupRun, mebibytes } from './backup/take.ts';
 import type { CliDeps } from './context.ts';
-import { option } from './option.ts';
-import { counted, type JsonOption, print } from './output.ts';
+import { option } from '../tools/option.ts';
+import { print } from './output.ts';
+import { counted, type JsonOption } from '../tools/output.ts';
 import { fullSpeedRow } from './throttle.ts';
-import { createProgress } from './progress.ts';
-import { type S3Options, s3Rows } from './s3.ts';
+import { createProgress } from '../tools/progress.ts';
+import { type S3Options, s3Rows } from '../tools/s3.ts';
 import { setUp, withStorage } from './session.ts';
 
 interface BackupOptions extends S3Options, JsonOption {

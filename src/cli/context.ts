@@ -1,20 +1,9 @@
 import type { Logger } from '../base/observability/log.ts';
 import type { Config } from '../config/config.ts';
-import type { Environment } from '../config/env.ts';
 import type { Directory } from '../control/directory.ts';
 import type { EventEnvelope } from '../read/envelope.ts';
 import type { Storage } from '../storage/storage.ts';
-
-/** Standard streams as the commands use them. */
-export interface CliIo {
-  out(text: string): void;
-  error(text: string): void;
-  /** Standard output as a stream: for bytes, and where a command must wait until they are taken. */
-  readonly output: NodeJS.WritableStream;
-  /** Standard error is a terminal, so a command may redraw lines there. */
-  readonly errorIsTerminal?: boolean;
-  readonly input: NodeJS.ReadStream | NodeJS.ReadableStream;
-}
+import type { Environment, ToolDeps } from '../tools/context.ts';
 
 /**
  * Stores source events (contract: Ingest) of what a command did, in the organizations that they name, as the service's own.
@@ -25,10 +14,8 @@ export type RecordEvents = (
   events: readonly object[],
 ) => Promise<void>;
 
-/** What the commands need of the process. They import none of it, so a test can run any command in its own process. */
-export interface CliDeps {
-  readonly environment: Environment;
-  readonly io: CliIo;
+/** What the commands need of the process. */
+export interface CliDeps extends ToolDeps {
   readonly recordEvents: RecordEvents;
   /** What readers put around the stored text of every event. */
   readonly eventEnvelope: (config: Config) => EventEnvelope;
@@ -39,8 +26,6 @@ export interface CliDeps {
     environment: Environment,
     deps: ServiceOutputs,
   ) => Promise<RunningProcesses>;
-  /** Resolves when the process is asked to end. */
-  readonly untilStopped: () => Promise<void>;
 }
 
 export interface ServiceOutputs {

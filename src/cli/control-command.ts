@@ -4,7 +4,8 @@ import type { Change } from '../control/change-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
-import { type JsonOption, print } from './output.ts';
+import { print } from './output.ts';
+import type { JsonOption } from '../tools/output.ts';
 import { eventsOf, recordAfter, type Session, setUp, withStorage } from './session.ts';
 
 /** What a command shows, as JSON of a schema and as text for people, and what it changed. */

@@ -21,7 +21,8 @@ import { demoBodies, demoClues, demoEnd, type DemoRequest } from '../demo/events
 import { globex } from '../demo/globex.ts';
 import { demoStaff } from '../demo/people.ts';
 import type { Profile } from '../demo/profile.ts';
-import { counted, print } from './output.ts';
+import { print } from './output.ts';
+import { counted } from '../tools/output.ts';
 
 interface DemoOptions {
   readonly dataDir?: string;

@@ -39,7 +39,8 @@ import {
   checkSyncedWrites,
 } from './doctor/place.ts';
 import { checkSignOn } from './doctor/sign-on.ts';
-import { counted, print } from './output.ts';
+import { print } from './output.ts';
+import { counted } from '../tools/output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
 
 interface DoctorOptions {

@@ -30,8 +30,9 @@ import type { CliDeps } from './context.ts';
 import { type EraseScope, eventsOf, Planner, scopeOf } from './erase/events-of.ts';
 import { type PersonOptions, personOf } from './erase/person.ts';
 import { limits } from './limits.ts';
-import { integer, oneOf, option } from './option.ts';
-import { counted, type JsonOption, print, timeText } from './output.ts';
+import { integer, oneOf, option } from '../tools/option.ts';
+import { print, timeText } from './output.ts';
+import { counted, type JsonOption } from '../tools/output.ts';
 import {
   eventsOf as eventsOfChanges,
   operator,

@@ -18,12 +18,13 @@ import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
 import { hashBytes } from '../tlog/hash.ts';
 import { PolicyHistory } from '../tlog/policy.ts';
 import { tileWidth } from '../tlog/tile.ts';
-import { compressionOfName, createFileCompressor } from './compress.ts';
+import { compressionOfName, createFileCompressor } from '../tools/compress.ts';
 import { limits } from './limits.ts';
-import { createProgress, type ProgressIo } from './progress.ts';
+import { createProgress, type ProgressIo } from '../tools/progress.ts';
 import { erasuresOf } from './verify/erasures.ts';
-import { erasureLine, eventLine, headLine, type StoredContent } from './verify/evidence-file.ts';
-import { type PlacedEvent, policiesOf, statementOf } from './verify/policies.ts';
+import { erasureLine, eventLine, headLine, type StoredContent } from '../tools/verify/evidence-file.ts';
+import { policiesOf } from './verify/policies.ts';
+import { type PlacedEvent, statementOf } from '../tools/verify/policies.ts';
 
 interface EvidenceExport {
   readonly organization: Organization;

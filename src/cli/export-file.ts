@@ -7,8 +7,8 @@ import { replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { errorCode } from '../base/errors/system-error.ts';
 import type { ExportPlan } from '../read/export-plan.ts';
 import { AppendFile } from '../base/files/append-file.ts';
-import { createFileCompressor, type FileCompression } from './compress.ts';
-import { readState } from './state-file.ts';
+import { createFileCompressor, type FileCompression } from '../tools/compress.ts';
+import { readState } from '../tools/state-file.ts';
 
 /** What the file is to hold, as JSON values. Only an export of an equal subject continues an unfinished file. */
 export interface ExportSubject extends Readonly<Record<string, unknown>> {

@@ -14,6 +14,7 @@ import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportPlan, type ExportSlice, planExport } from '../read/export-plan.ts';
 import type { AuditFilter } from '../read/filter.ts';
 import { type ExportSnapshot, SnapshotGoneError } from './export-file.ts';
+import { tellLongCells } from '../tools/export.ts';
 import { eventColumns } from './parquet/columns.ts';
 import { parquetOf } from './parquet/file.ts';
 import type { Session } from './session.ts';
@@ -96,15 +97,10 @@ export function sliceReader(run: ExportRun, plan: Plan): ReadSlice {
       stream.destroy();
       throw new SnapshotGoneError();
     }
-    tellLongCells(run, longCells);
+    tellLongCells(run.deps, longCells);
     const isLast = index === plan.slices.length - 1;
     return enclosed(toReadable(stream), index === 0 ? opens : between, isLast ? closes : '');
   };
-}
-
-/** Says what Excel will not show of an export, of which this may be a part. */
-export function tellLongCells({ deps }: ExportRun, cells = 0): void {
-  if (cells > 0) deps.io.error(`${cells} cells have more than 32,767 characters: Excel cuts them off\n`);
 }
 
 async function* enclosed(stream: Readable, before: string, after: string): AsyncGenerator<Buffer> {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { basename, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { toReadable } from '../base/bytes/byte-flow.ts';
 import { systemClock } from '../base/time/clock.ts';
 import { Problem } from '../base/errors/problem.ts';
@@ -14,7 +13,7 @@ import { type AuditFilter, readFilter } from '../read/filter.ts';
 import { QueryParameters } from '../read/parameters.ts';
 import { Ocsf110Pool } from '../read/ocsf110/pool.ts';
 import type { Storage } from '../storage/storage.ts';
-import { compressionOfName } from './compress.ts';
+import { compressionOfName } from '../tools/compress.ts';
 import type { CliDeps } from './context.ts';
 import { exportEvidence } from './export-evidence.ts';
 import { type ExportResult, type ExportSnapshot, PartialExport, SnapshotGoneError } from './export-file.ts';
@@ -29,43 +28,36 @@ import {
   planOf,
   readerOf,
   sliceReader,
-  tellLongCells,
   untilTheEnd,
 } from './export-read.ts';
 import { limits } from './limits.ts';
-import { addFilters, type Filters, filtersOf, oneOf, option, wrong } from './option.ts';
-import { checkOutputFile } from './output-file.ts';
-import { counted, printJson } from './output.ts';
-import { createProgress } from './progress.ts';
-import { linesOf } from './lines.ts';
+import {
+  checkFormat,
+  type ExportEngine,
+  type ExportOptions,
+  formatOf,
+  tellLongCells,
+} from '../tools/export.ts';
+import { type Filters, filtersOf, oneOf, wrong } from '../tools/option.ts';
+import { checkOutputFile } from '../tools/output-file.ts';
+import { printJson } from './output.ts';
+import { counted } from '../tools/output.ts';
+import { createProgress } from '../tools/progress.ts';
+import { linesOf } from '../tools/lines.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
-interface ExportOptions {
+interface EngineExport extends ExportOptions {
   readonly org: string;
-  readonly format?: string;
-  readonly schema?: 'default' | 'ocsf';
   readonly partitionBy?: 'day';
-  readonly output?: string;
   readonly restart?: true;
-  readonly bom?: true;
   readonly evidence?: true;
-  readonly json?: true;
 }
 
-/** By `--format`, else by the end of the file's name. */
-function readFormat({ format, output = '-', partitionBy }: ExportOptions): Format {
+function readFormat(options: EngineExport): Format {
+  const { format, output = '-', partitionBy } = options;
   if (partitionBy !== undefined && (format ?? 'parquet') === 'parquet') return 'parquet';
-  const name = output.replace(/\.(?:gz|zst)$/, '');
-  const known =
-    format !== undefined
-      ? oneOf(formats)(format, '--format', undefined)
-      : (formats.find((one) => name.endsWith(`.${one}`)) ?? (output === '-' ? 'ndjson' : undefined));
-  if (known === undefined)
-    throw wrong(
-      '--output',
-      `a name that ends in .${formats.join(', .')}, or with .gz or .zst after it; else --format`,
-    );
-  if (known === 'parquet' && name !== output)
+  const known = formatOf(options, formats);
+  if (known === 'parquet' && compressionOfName(output) !== 'none')
     throw new Problem('malformed', 'Parquet is compressed inside: give a name without .gz or .zst');
   return known;
 }
@@ -116,7 +108,7 @@ async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
 }
 
 /** Writes the events of one moment to a file. Where the table no longer holds them, it takes a later moment. */
-async function toFile(run: ExportRun, options: ExportOptions, file: string): Promise<void> {
+async function toFile(run: ExportRun, options: EngineExport, file: string): Promise<void> {
   const { deps, organization, format, filtersGiven: filters } = run;
   const schema = { ...(run.pool && { schema: 'ocsf' }), ...(run.bom && { bom: true }) };
   const compression = compressionOfName(file);
@@ -179,7 +171,7 @@ function momentOf({ filtersGiven }: ExportRun, { takenMicros, seqMax }: ExportSn
 }
 
 /** Files of one moment by class and day. Where the table no longer holds its events, they are made of a later one. */
-async function toDirectory(run: ExportRun, options: ExportOptions, directory: string): Promise<void> {
+async function toDirectory(run: ExportRun, options: EngineExport, directory: string): Promise<void> {
   const { deps, organization, filtersGiven } = run;
   // The same command gives the same names; another range of the same day stands beside it.
   const filters = createHash('sha256').update(JSON.stringify(filtersGiven)).digest('hex').slice(0, 8);
@@ -243,7 +235,7 @@ async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   const read = readerOf(run);
   const request = { format, filter, ...(bom && { bom }) };
   const { total, longCells, stream } = await read(organization.id, request, systemClock(), untilTheEnd);
-  tellLongCells(run, longCells);
+  tellLongCells(run.deps, longCells);
   await recordExport(run, total, 0);
   return toReadable(stream) as AsyncIterable<Buffer>;
 }
@@ -275,7 +267,7 @@ async function keptFilter(
 }
 
 /** All entries of the tree, with the source events that match: what `verify` needs without the engine. */
-async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void> {
+async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> {
   const { output, format, schema, restart, partitionBy } = options;
   if (output === undefined || output === '-')
     throw wrong('--output', 'a file, for an export with --evidence');
@@ -307,15 +299,13 @@ async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void>
   });
 }
 
-async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
+async function run(deps: CliDeps, options: EngineExport): Promise<void> {
   if (options.evidence === true) return runEvidence(deps, options);
   const setup = setUp(deps);
   const format = readFormat(options);
   const filtersGiven = filtersOf(options);
   const { output = '-', schema, partitionBy } = options;
-  if (schema === 'ocsf' && format === 'csv')
-    throw wrong('--schema', 'ocsf is for --format ndjson, json or parquet; csv has columns of its own');
-  if (options.bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
+  checkFormat(format, options);
   if (partitionBy !== undefined && (schema !== 'ocsf' || format !== 'parquet' || output === '-'))
     throw wrong('--partition-by', 'for --schema ocsf and --format parquet, with a directory as --output');
   if (output !== '-')
@@ -343,36 +333,22 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   }
 }
 
-/** `export` (contract: Command line): an organization's events to a file or to standard output. */
-export function registerExport(program: Command, deps: CliDeps): void {
-  const command = program
-    .command('export')
-    .description("write an organization's events, newest first, as one consistent snapshot")
-    .requiredOption('--org <slug>', 'slug or id of the organization')
-    .option('--format <format>', `${formats.join(', ')} (default: by the name of the file, else ndjson)`)
-    .addOption(
-      option(
-        '--schema <name>',
-        'form of the events: default, or ocsf (OCSF 1.1.0)',
-        oneOf(['default', 'ocsf']),
-        'default',
-      ),
-    )
-    .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
-    .addOption(
-      option(
+/** Exports of what is stored of an organization. */
+export function exportEngine(deps: CliDeps): ExportEngine {
+  return {
+    formats,
+    options: [
+      [
         '--partition-by <unit>',
         'day: a directory of Parquet files by class and day, as Security Lake takes them',
         oneOf(['day']),
-      ),
-    )
-    .option('--bom', 'with csv: begin with a byte order mark, so that Excel reads it as UTF-8')
-    .option(
-      '--evidence',
-      'what "verify" needs: every entry of the tree with its source event, in the order of ingest',
-    )
-    .option('--restart', 'throw away what an interrupted export to the file has left')
-    .option('--json', 'print JSON about the file');
-  addFilters(command);
-  command.action((options: ExportOptions) => run(deps, options));
+      ],
+      [
+        '--evidence',
+        'what "verify" needs: every entry of the tree with its source event, in the order of ingest',
+      ],
+      ['--restart', 'throw away what an interrupted export to the file has left'],
+    ],
+    run: (options) => run(deps, options as EngineExport),
+  };
 }

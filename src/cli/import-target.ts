@@ -1,26 +1,19 @@
-import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { systemClock } from '../base/time/clock.ts';
 import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { limits } from './limits.ts';
-import { Problem } from '../base/errors/problem.ts';
-import { baseUrl } from '../client/transport.ts';
 import { answers, localUrl, readServerFile, type ServerAddress } from '../base/files/server-file.ts';
 import { createApiKey, listApiKeys } from '../control/api-keys.ts';
 import { changesOfKey } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
 import type { CliDeps } from './context.ts';
-import type { ImportTarget } from './import-send.ts';
-import { wrong } from './option.ts';
-import { givenKey } from './secret.ts';
+import type { ImportEngine } from '../tools/import.ts';
+import type { ImportTarget } from '../tools/import-send.ts';
+import { givenTarget, type ImportWork, targetAt, type TargetOptions } from '../tools/import-target.ts';
+import { wrong } from '../tools/option.ts';
+import { givenKey } from '../tools/secret.ts';
 import { eventsOf, type Session, type Setup, setUp, withStorage } from './session.ts';
-import { trustedFetch, type TrustOptions } from './trusted-fetch.ts';
-
-export interface TargetOptions extends TrustOptions {
-  readonly url?: string;
-  readonly keyFile?: string;
-  readonly org?: string;
-}
+import { trustedFetch, type TrustOptions } from '../tools/trusted-fetch.ts';
 
 const keyDuration = '30d';
 /** An import does not begin with a key that expires sooner. */
@@ -53,18 +46,8 @@ async function localKey(session: Session, org: string | undefined): Promise<Omit
   return { key: issued.text, name, keyIsNew: true };
 }
 
-/** The id of a key, which stays when it is rotated; of a text of another form no part may be told. */
-function idOf(key: string): string {
-  const [, id] = /^ak_([0-9a-z]{16})_/.exec(key) ?? [];
-  return id ?? `sha256:${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
-}
-
 /** Runs the work on a server in this process. When it ends, readers can read what was recorded. */
-async function withOwnServer(
-  setup: Setup,
-  org: string | undefined,
-  work: (target: ImportTarget) => Promise<void>,
-): Promise<void> {
+async function withOwnServer(setup: Setup, org: string | undefined, work: ImportWork): Promise<void> {
   const { deps, config, log } = setup;
   const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined, redirectPort: undefined };
   const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
@@ -86,31 +69,22 @@ async function withOwnServer(
  * key, the one at HOST and PORT, and without a key one of its own. Without a key, access to the data directory
  * is what permits the import.
  */
-export async function withTarget(
-  deps: CliDeps,
-  options: TargetOptions,
-  work: (target: ImportTarget) => Promise<void>,
-): Promise<void> {
-  const setup = setUp(deps);
-  const { config } = setup;
+async function withTarget(deps: CliDeps, options: TargetOptions, work: ImportWork): Promise<void> {
   const key = await givenKey(options, deps.environment);
   if (key !== undefined && options.org !== undefined)
     throw wrong('--org', 'for imports without a key: a key has its organization');
-  if (key === undefined && options.url !== undefined)
-    throw new Problem('malformed', 'an API key is needed with --url: in AUDITLOG_API_KEY, or by --key-file');
-  const running = await readServerFile(config.dataDir, (server) => doesAnswer(server, options));
+  if (options.url !== undefined) return work(await givenTarget(deps, options.url, options));
+  const setup = setUp(deps);
+  const { host, port, tls, dataDir } = setup.config;
+  const running = await readServerFile(dataDir, (server) => doesAnswer(server, options));
   if (key !== undefined) {
-    const { host, port, tls } = config;
-    const known = running ?? { url: localUrl(host, port, tls !== undefined) };
-    const server = options.url === undefined ? known : { url: options.url };
-    const { url } = server;
-    if (options.url === undefined && !(await doesAnswer(server, options)))
+    const { url, certificate } = running ?? { url: localUrl(host, port, tls !== undefined) };
+    if (running === undefined && !(await doesAnswer({ url }, options)))
       throw new Error(
         `no server answers at ${url}: start it with "auditlog serve", name another with --url, ` +
           'or leave AUDITLOG_API_KEY unset to import into DATA_DIR without one',
       );
-    const name = `${baseUrl(url).href} with the API key ${idOf(key)}`;
-    await work({ url, key, name, keyIsNew: false, fetch: await trustedFetch(options, server.certificate) });
+    await work(await targetAt(url, key, options, certificate));
   } else if (running === undefined) {
     await withOwnServer(setup, options.org, work);
   } else {
@@ -121,4 +95,12 @@ export async function withTarget(
 
 async function doesAnswer({ url, certificate }: ServerAddress, trust: TrustOptions): Promise<boolean> {
   return answers(url, limits.cliServerAskMsMax, await trustedFetch(trust, certificate));
+}
+
+/** Imports on a server of this machine, or on one that is started for it. */
+export function importEngine(deps: CliDeps): ImportEngine {
+  return {
+    withTarget: (options, work) => withTarget(deps, options, work),
+    previewOptions: () => setUp(deps).config,
+  };
 }

@@ -1,9 +1,5 @@
 /** Bounds of the commands; units last. */
 export const limits = {
-  /** Of `ocsf validate`: bytes of a line (a document may be one), lines of a document, which is held, and faults told as JSON. */
-  validateLineBytesMax: 256 * 1024 ** 2,
-  validateDocumentLinesMax: 10_000_000,
-  validateFaultsMax: 1_000,
   /** Snapshots that an export tries on a table that keeps changing. */
   exportSnapshotsMax: 5,
   /** A row group of Parquet: so many events, or fewer that have so many characters. Eight files may be open at once. */
@@ -12,24 +8,7 @@ export const limits = {
   /** An event of 1 MiB, with all that its attributes repeat of it. */
   parquetLineBytesMax: 32 * 1024 * 1024,
   cliServerAskMsMax: 2_000,
-  /** A running server knows a new key within this. */
-  cliKeyKnownMsMax: 10_000,
   cliPasswordMsMax: 120_000,
-  progressIntervalMs: 250,
-  helpColumnsMax: 100,
-  /** Requests of an import at once, each with at most so many bytes (and the rest of a line) and lines. */
-  importRequestsAtOnceMax: 8,
-  importChunkBytes: 700_000,
-  importChunkLinesMax: 10_000,
-  /** An import does not send a longer line: it cannot be an event. */
-  importLineBytesMax: 4 * 1024 * 1024,
-  importRequestMsMax: 120_000,
-  /** How long an import retries one request. */
-  importRetryMsMax: 600_000,
-  importCheckpointMs: 1_000,
-  /** Records that a dry run shows. */
-  importShownMax: 5,
-  importHeadBytes: 64 * 1024,
   /** `status --wait`, a first start included; `stop`, which waits for requests, the log and the engine. */
   statusWaitMs: 120_000,
   statusPollMs: 100,
@@ -37,26 +16,6 @@ export const limits = {
   demoBodiesAtOnceMax: 4,
   demoTellMs: 1_000,
   demoFlushMsMax: 60_000,
-  forwardBatchEventsMax: 1000,
-  forwardFileBytesMin: 4096,
-  /** Short enough to keep the figures current. */
-  forwardWaitSeconds: 10,
-  /** Events of a stretch of time that is read as one, where the server has no feed. */
-  forwardSliceEventsMax: 10_000,
-  /** Events of one microsecond, which cannot be divided further. */
-  forwardInstantEventsMax: 200_000,
-  forwardSliceTriesMax: 5,
-  /** Events remembered so that the overlap is not forwarded twice; with more, the overlap is shortened. */
-  forwardKnownEventsMax: 50_000,
-  /** A batch that is being delivered when the process is asked to end. */
-  forwardStopMsMax: 10_000,
-  /** Attempts of `--once` go on this long. */
-  forwardOnceMsMax: 120_000,
-  /** The checkpoint saves a position that moved without any event this often. */
-  forwardIdleSaveMs: 60_000,
-  /** Between looks at what a receiver's system has taken of a batch. */
-  forwardSyslogLookMs: 10,
-  forwardAnswerBytesMax: 64 * 1024 * 1024,
   /**
    * What a command reads a second at least beside running servers, for each core of the engine, uncompressed: some 2 % of
    * it, as an event, of a kilobyte or so, costs a backup 12 us and `verify` 4 (bench/notes.md, Upkeep and Evidence). A
@@ -74,15 +33,6 @@ export const limits = {
   throttleLookMs: 1_000,
   /** Small, so that a command never has a core for long. */
   throttleBlockEvents: 8_192,
-  /** Checkpoints that are held against one tree: each is a root to compare. */
-  verifyCheckpointsMax: 10_000,
-  /** Those of a copy: its entries say where a change is, so a few are enough. */
-  verifyCopyCheckpointsMax: 1_000,
-  /**
-   * Tiles of entries that are read at once: 131,072 events. Where events came in another order than that of their times, a
-   * stretch is spread over all that the organization has in a part, and each reads that once more: so no fewer.
-   */
-  verifyTilesAtOnce: 512,
   /** A stretch at the slowest throttle, of large events or of such as are spread over a large part. */
   verifyStretchMsMax: 6 * 3_600_000,
   /** How far ahead of all that is known of the order a writer may be: an hour, of which a second has 100 ticks of 64 writers. */
@@ -95,8 +45,6 @@ export const limits = {
   /** Tiles whose events an export with evidence reads at once: 2,048 events. */
   evidenceTilesAtOnce: 8,
   evidenceSourceBytesMax: 32 * 1024 * 1024,
-  /** An event of 1 MiB with its proof, escaped as JSON. */
-  verifyProofBytesMax: 8 * 1024 * 1024,
   /** What `doctor` calls too little, too slow, too late or too many. */
   doctorOrganizationsMax: 100,
   doctorFreeFilesMin: 10_000,
@@ -133,7 +81,6 @@ export const limits = {
   /** How long the command waits for the server; this goes on by itself. */
   eraseWaitMsMax: 600_000,
   erasePollMs: 200,
-  secretFileBytesMax: 64 * 1024,
   /** A backup: a file of it, which is held in memory, and the largest that a restore takes. */
   backupFileBytes: 16 * 1024 ** 2,
   backupFileBytesMax: 256 * 1024 ** 2,

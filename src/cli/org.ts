@@ -43,8 +43,9 @@ import { setPasswords } from '../control/sign-on-settings.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
-import { integer, option } from './option.ts';
-import { counted, table, timeText } from './output.ts';
+import { integer, option } from '../tools/option.ts';
+import { table, timeText } from './output.ts';
+import { counted } from '../tools/output.ts';
 import { eventsOf, operator, recordAfter, type Session } from './session.ts';
 
 const retentionHelp =

@@ -1,10 +1,8 @@
 import { variablesHelp } from '../config/variables.ts';
 import type { Answer, SchemaName } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
-import type { CliDeps } from './context.ts';
-import { limits } from './limits.ts';
-
-type Output = Pick<CliDeps, 'io'>;
+import { limits } from '../tools/limits.ts';
+import type { JsonOption, Output } from '../tools/output.ts';
 
 /** The variables of the environment for the help: what is too long for a line goes on below it. */
 export function variablesText(): string {
@@ -49,10 +47,6 @@ export function printJson<Name extends SchemaName>(deps: Output, schema: Name, v
   deps.io.out(`${stringify(schema, value)}\n`);
 }
 
-export interface JsonOption {
-  readonly json?: true;
-}
-
 /** As `printJson` where the command was called with `--json`, else the text for people. */
 export function print<Name extends SchemaName>(
   deps: Output,
@@ -63,11 +57,6 @@ export function print<Name extends SchemaName>(
 ): void {
   if (options.json === true) printJson(deps, schema, value);
   else deps.io.out(`${text}\n`);
-}
-
-/** `1 line`, `2 lines`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** RFC 3339 with milliseconds. */

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { text as readText } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
 import { Problem } from '../base/errors/problem.ts';
-import type { CliIo } from './context.ts';
+import type { CliIo } from '../tools/context.ts';
 import { limits } from './limits.ts';
 
 function withTimeout<T>(work: Promise<T>): Promise<T> {

@@ -21,12 +21,13 @@ import type { BackupPlace } from './backup/place.ts';
 import { evidenceTables, mebibytes, secretNames } from './backup/take.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
-import { option } from './option.ts';
-import { counted, type JsonOption, print } from './output.ts';
-import { createProgress } from './progress.ts';
+import { option } from '../tools/option.ts';
+import { print } from './output.ts';
+import { counted, type JsonOption } from '../tools/output.ts';
+import { createProgress } from '../tools/progress.ts';
 import { CountComparison } from './restore/counts.ts';
 import { requireKnown, RowRestore } from './restore/rows.ts';
-import { type S3Options, s3Rows } from './s3.ts';
+import { type S3Options, s3Rows } from '../tools/s3.ts';
 import { operator, recordAfter, type Session, setUp, type Setup, withStorage } from './session.ts';
 
 interface RestoreOptions extends S3Options, JsonOption {

@@ -3,7 +3,7 @@ import { parseServerFile, type ServerFile } from '../base/files/server-file.ts';
 import { errorCode } from '../base/errors/system-error.ts';
 import type { Answer } from '../contract/document.ts';
 import { limits } from './limits.ts';
-import { trustedFetch } from './trusted-fetch.ts';
+import { trustedFetch } from '../tools/trusted-fetch.ts';
 
 type Status = Answer<'CliStatus'>;
 

@@ -6,8 +6,9 @@ import type { Answer } from '../contract/document.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
-import { wrong } from './option.ts';
-import { type JsonOption, printJson } from './output.ts';
+import { wrong } from '../tools/option.ts';
+import { printJson } from './output.ts';
+import type { JsonOption } from '../tools/output.ts';
 import { statusOf } from './running-server.ts';
 
 interface StatusOptions extends JsonOption {

@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { errorCode } from '../base/errors/system-error.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
-import { type JsonOption, print } from './output.ts';
+import { print } from './output.ts';
+import type { JsonOption } from '../tools/output.ts';
 import { serverOn } from './running-server.ts';
 import { configOf } from './status.ts';
 

@@ -1,121 +1,14 @@
-import { open } from 'node:fs/promises';
-import type { Command } from 'commander';
-import { Problem } from '../base/errors/problem.ts';
+import type { VerifyEngine } from '../tools/verify.ts';
 import type { CliDeps } from './context.ts';
-import { limits } from './limits.ts';
-import { counted, print } from './output.ts';
-import { fullSpeedRow } from './throttle.ts';
 import { setUp, withStorage } from './session.ts';
-import { type EngineOptions, verifyEngine } from './verify/engine.ts';
-import { verifyFile } from './verify/file.ts';
-import { readable } from './verify/checkpoints.ts';
-import { asProof, verifyProof } from './verify/proof.ts';
-import { Unconfirmed } from './unconfirmed.ts';
-import { type Confirmable, confirmedDigests, withConfirmed } from './verify/confirmed.ts';
-import type { Report } from './verify/report.ts';
+import { fullSpeedRow } from './throttle.ts';
+import { verifyEngine } from './verify/engine.ts';
 
-interface VerifyOptions extends EngineOptions {
-  readonly org?: string;
-  readonly confirmed?: readonly string[];
-  readonly json?: true;
-}
-
-/** A proof is one small document; a file that is larger than any is an export. */
-async function beginningOf(path: string): Promise<string> {
-  const handle = await open(path, 'r');
-  try {
-    const bytes = Buffer.alloc(limits.verifyProofBytesMax);
-    const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
-    return bytes.toString('utf8', 0, bytesRead);
-  } finally {
-    await handle.close();
-  }
-}
-
-async function examine(deps: CliDeps, file: string | undefined, options: VerifyOptions): Promise<Report> {
-  const { org } = options;
-  if ((file === undefined) === (org === undefined))
-    throw new Problem('malformed', 'name either an organization of the engine (--org) or a file');
-  if (org !== undefined) return withStorage(setUp(deps), (session) => verifyEngine(session, org, options));
-  if (options.fullSpeed)
-    throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
-  const path = file ?? '';
-  const proof = asProof(await readable(path, beginningOf, 'the file to verify'));
-  if (proof === undefined) return verifyFile(deps, path, options);
-  if (options.copy !== undefined) throw new Problem('malformed', '--copy: a proof is verified without one');
-  return verifyProof(proof, options);
-}
-
-function verdictOf({ findings, confirm }: Confirmable): string {
-  if (findings.length > 0) return 'NOT AS SIGNED';
-  return confirm.some(({ confirmed }) => !confirmed) ? 'AS SIGNED, AND NEEDS YOUR CONFIRMATION' : 'ok';
-}
-
-function textOf(report: Confirmable): string {
-  const { origin, events, covered, findings, confirm, notes } = report;
-  const lines = [
-    `${verdictOf(report)}: ${counted(events, 'event')} of ${origin}, checkpoints cover ${covered}`,
-  ];
-  lines.push(...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`));
-  for (const { detail, digest, confirmed } of confirm)
-    lines.push(
-      `  ${confirmed ? 'confirmed' : 'needs your confirmation'}: ${detail}; its digest is ${digest}`,
-    );
-  return [...lines, ...notes.map((note) => `  note: ${note}`)].join('\n');
-}
-
-async function verify(deps: CliDeps, file: string | undefined, options: VerifyOptions): Promise<void> {
-  const confirmed = await confirmedDigests(options.confirmed);
-  const report = withConfirmed(await examine(deps, file, options), confirmed);
-  const healthy = report.findings.length === 0;
-  print(deps, options, 'CliVerification', { healthy, ...report }, textOf(report));
-  if (!healthy) throw new Error('the events are not as they were signed for: see above');
-  if (report.confirm.some((one) => !one.confirmed))
-    throw new Unconfirmed(
-      'nothing contradicts what was signed; whether what is named above was to be, only you can tell',
-    );
-}
-
-const exitCodesText = `
-Exit codes:
-  0  as recorded
-  1  not as signed, or not verified
-  2  wrong usage
-  3  as signed, and needs your confirmation: a policy of retention or an erasure explains what is
-     gone or changed, or a file is older than a kept checkpoint, and --confirmed does not name it`;
-
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
-
-/** `verify` (contract: Command line): events, a file of them, or one event, against signed checkpoints. */
-export function registerVerify(program: Command, deps: CliDeps): void {
-  program
-    .command('verify [file]')
-    .description(
-      'hold events against signed checkpoints: of an organization, of an export with --evidence, or one by its proof',
-    )
-    .option('--org <slug>', 'slug or id of an organization in the engine')
-    .option(
-      '--key <key>',
-      'public key of the log, a file of keys, or beside one an answer of …/evidence/key; may be repeated',
-      collect,
-    )
-    .option(
-      '--checkpoint <file>',
-      'checkpoint that was kept, a directory of them, or EVIDENCE_DIR; may be repeated',
-      collect,
-    )
-    .option(
-      '--copy <directory>',
-      'copy of the tree (EVIDENCE_DIR, or what is in it of the organization), to hold each event against',
-    )
-    .option(...fullSpeedRow)
-    .option(
-      '--confirmed <digest>',
-      'a decision that was to be, by the digest that is printed with it, or a file of digests, one a line; may be repeated',
-      collect,
-    )
-    .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)
-    .option('--json', 'print JSON')
-    .addHelpText('after', exitCodesText)
-    .action((file: string | undefined, options: VerifyOptions) => verify(deps, file, options));
+/** Verifies what is stored of an organization. */
+export function engineVerifier(deps: CliDeps): VerifyEngine {
+  return {
+    options: [['--org <slug>', 'slug or id of an organization in the engine'], fullSpeedRow],
+    verify: (organization, options) =>
+      withStorage(setUp(deps), (session) => verifyEngine(session, organization, options)),
+  };
 }

@@ -1,15 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { formatVersion } from '../ingest/segment.ts';
 import { levelText, newestMigration } from '../storage/migration-files.ts';
+import { version } from '../tools/version.ts';
 import type { CliDeps } from './context.ts';
-import { type JsonOption, print } from './output.ts';
-
-/** Of package.json, which is at the same place for `src` and `dist`. */
-export function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
-}
+import { print } from './output.ts';
+import type { JsonOption } from '../tools/output.ts';
 
 /** `version` (contract: Command line): what this release knows of tables and log, whatever there is of them. */
 export function registerVersion(program: Command, deps: CliDeps): void {

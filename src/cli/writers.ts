@@ -9,7 +9,8 @@ import {
   type Writer,
 } from '../storage/fenced-writers.ts';
 import type { CliDeps } from './context.ts';
-import { type JsonOption, print, table, timeText } from './output.ts';
+import { print, table, timeText } from './output.ts';
+import type { JsonOption } from '../tools/output.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
 interface FenceOptions extends JsonOption {

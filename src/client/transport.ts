@@ -84,7 +84,8 @@ function problemOf(text: string) {
   };
 }
 
-async function httpError(response: Response): Promise<AuditlogError> {
+/** Of an answer other than 2xx. */
+export async function httpError(response: Response): Promise<AuditlogError> {
   const { status, headers } = response;
   const problem = problemOf(
     await readBounded(response, limits.errorBodyBytesMax)
@@ -101,8 +102,8 @@ async function httpError(response: Response): Promise<AuditlogError> {
   });
 }
 
-/** Undici says "fetch failed" and leaves the reason to the cause. */
-function networkError(error: unknown): AuditlogError {
+/** Of a request without an answer. Undici says "fetch failed" and leaves the reason to the cause. */
+export function networkError(error: unknown): AuditlogError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
   return new AuditlogError('network', `no answer: ${code ?? 'the connection failed'}`, { cause });

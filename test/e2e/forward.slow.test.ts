@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, eventIdentity } from '../../src/client/client.ts';
-import { forward as forwardHere } from '../cli/forward-support.ts';
+import { forward as forwardHere } from '../tools/forward-support.ts';
 import { call, eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';

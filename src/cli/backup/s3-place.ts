@@ -2,7 +2,7 @@ import { AuditlogError } from '../../client/error.ts';
 import { retryPolicy, withRetries } from '../../client/retry.ts';
 import { requestBytes } from '../../client/transport.ts';
 import { limits } from '../limits.ts';
-import { objectUrl, type S3Access, signed } from '../s3.ts';
+import { objectUrl, type S3Access, signed } from '../../tools/s3.ts';
 import { latestName, type BackupPlace, requirePath } from './place.ts';
 
 const nothing = new Uint8Array(0);

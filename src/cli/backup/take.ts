@@ -10,9 +10,9 @@ import { EventRemoval, recordingMonth, type RemovalBounds } from '../../storage/
 import type { Settings } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
 import { Throttle } from '../throttle.ts';
-import { createProgress, type Progress } from '../progress.ts';
+import { createProgress, type Progress } from '../../tools/progress.ts';
 import type { Session } from '../session.ts';
-import { version } from '../version.ts';
+import { version } from '../../tools/version.ts';
 import { newIn, takeSnapshot, type Taken } from './snapshot.ts';
 import { FileWriter } from './file-writer.ts';
 import {

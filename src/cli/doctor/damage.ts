@@ -6,9 +6,9 @@ import { readLedger } from '../../storage/ledger.ts';
 import { activeParts, checkPart, quarantinedParts } from '../../storage/parts.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { compareWithTable, listAcknowledgedLosses } from '../../storage/stored-counts.ts';
-import type { CliIo } from '../context.ts';
-import { counted } from '../output.ts';
-import { createProgress } from '../progress.ts';
+import type { CliIo } from '../../tools/context.ts';
+import { counted } from '../../tools/output.ts';
+import { createProgress } from '../../tools/progress.ts';
 import { type Check, check, type Finding } from './check.ts';
 
 const keptFor: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { compressZstd, loadZstd } from '../../base/bytes/zstd.ts';
 import { limits } from '../limits.ts';
-import { linesOf } from '../lines.ts';
-import { version } from '../version.ts';
+import { linesOf } from '../../tools/lines.ts';
+import { version } from '../../tools/version.ts';
 import type { EventColumns } from './columns.ts';
 
 type Row = Record<string, unknown>;

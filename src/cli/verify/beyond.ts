@@ -1,7 +1,7 @@
 import { seqTimeMs } from '../../base/events/sequence.ts';
 import { formatMicros } from '../../base/time/timestamp.ts';
 import type { Storage } from '../../storage/storage.ts';
-import type { Report } from './report.ts';
+import type { Report } from '../../tools/verify/report.ts';
 
 interface Beyond {
   readonly organization: string;

@@ -14,17 +14,20 @@ import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
+import { limits as toolLimits } from '../../tools/limits.ts';
 import { endOfOrder } from '../order-end.ts';
 import { Throttle, type ThrottledSession } from '../throttle.ts';
-import { createProgress, type Progress, type ProgressIo } from '../progress.ts';
+import { createProgress, type Progress, type ProgressIo } from '../../tools/progress.ts';
 import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { beyondTrees } from './beyond.ts';
-import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
-import { CopyAudit, TreeCopy } from './copy.ts';
-import { erasuresOf, explainedByErasures } from './erasures.ts';
-import { explainedBy, notesOf, policiesOf, statementOf } from './policies.ts';
-import { contradictionsIn, differencesIn, type Report } from './report.ts';
+import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from '../../tools/verify/checkpoints.ts';
+import { CopyAudit, TreeCopy } from '../../tools/verify/copy.ts';
+import { explainedByErasures } from '../../tools/verify/erasures.ts';
+import { explainedBy, notesOf, statementOf } from '../../tools/verify/policies.ts';
+import { erasuresOf } from './erasures.ts';
+import { policiesOf } from './policies.ts';
+import { contradictionsIn, differencesIn, type Report } from '../../tools/verify/report.ts';
 
 export interface EngineOptions extends TrustOptions {
   readonly fullSpeed?: boolean;
@@ -190,7 +193,7 @@ async function addStored(
   organization: string,
 ): Promise<string[]> {
   const notes: string[] = [];
-  for (const { text, size } of await table.spread(organization, limits.verifyCheckpointsMax)) {
+  for (const { text, size } of await table.spread(organization, toolLimits.verifyCheckpointsMax)) {
     try {
       checkpoints.add(text);
     } catch (error) {
@@ -223,8 +226,8 @@ class EntrySource {
 
   /** The entries of so many tiles as are looked at at once; empty behind the last. */
   async read(firstTile: number): Promise<Buffer> {
-    const stored = await this.#tiles.entries(this.#organization, firstTile, limits.verifyTilesAtOnce);
-    const copied = await this.#copy?.entries(firstTile, limits.verifyTilesAtOnce);
+    const stored = await this.#tiles.entries(this.#organization, firstTile, toolLimits.verifyTilesAtOnce);
+    const copied = await this.#copy?.entries(firstTile, toolLimits.verifyTilesAtOnce);
     if (copied === undefined) return stored;
     this.#audit?.compare(stored, copied, firstTile * tileWidth);
     return Buffer.concat([copied, stored.subarray(copied.length)]);
@@ -236,7 +239,7 @@ class EntrySource {
  * them; what it has got since begins in tiles that have been read, so to go on would leave events out.
  */
 const isWhole = (entries: Buffer): boolean =>
-  entries.length === limits.verifyTilesAtOnce * tileWidth * entryBytes;
+  entries.length === toolLimits.verifyTilesAtOnce * tileWidth * entryBytes;
 
 /**
  * Stretch by stretch, the next one being read while this one is looked at. It ends where trees had come by the beginning,
@@ -255,7 +258,7 @@ async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
   let from = 0n;
   let entries = await source.read(0);
   let events: Promise<Run> | undefined;
-  for (let tile = limits.verifyTilesAtOnce; entries.length > 0; tile += limits.verifyTilesAtOnce) {
+  for (let tile = toolLimits.verifyTilesAtOnce; entries.length > 0; tile += toolLimits.verifyTilesAtOnce) {
     const end = entryAt(entries, entries.length / entryBytes - 1).seq + 1n;
     const isLast = !isWhole(entries) || (end >= watermark && tile * tileWidth >= covered);
     const behind = isLast ? Buffer.alloc(0) : source.read(tile);

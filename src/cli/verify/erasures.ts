@@ -1,18 +1,12 @@
 import { listErasures } from '../../control/erasure.ts';
 import type { TileTable } from '../../evidence/tile-table.ts';
 import type { Storage } from '../../storage/storage.ts';
-import {
-  encodeErased,
-  type Erasure,
-  ErasureDigest,
-  ErasureHistory,
-  erasureCode,
-  erasureIn,
-} from '../../tlog/erasure.ts';
-import { sha256 } from '../../tlog/hash.ts';
+import { encodeErased, type Erasure, ErasureHistory, erasureCode, erasureIn } from '../../tlog/erasure.ts';
+import { believed, disbelieved } from '../../tools/verify/erasures.ts';
+import { hashOf, type PlacedEvent } from '../../tools/verify/policies.ts';
+import type { Report } from '../../tools/verify/report.ts';
 import { limits } from '../limits.ts';
-import { eventsInTree, hashOf, type PlacedEvent, type Statements } from './policies.ts';
-import type { Report } from './report.ts';
+import { eventsInTree, type Statements } from './policies.ts';
 
 /** Lists of erased events that the tree speaks for, the events that say so, and what is wrong with others. */
 export interface FoundErasures {
@@ -55,21 +49,6 @@ export async function erasuresOf(
   return { erasures, placed, findings };
 }
 
-/** A list as the event of the tree speaks of it; undefined where it is another one. */
-export function believed({ position, seq, source }: PlacedEvent, list: Buffer, isPending: boolean) {
-  const statement = erasureIn(source);
-  if (statement === undefined) return undefined;
-  const digest = new ErasureDigest();
-  digest.add(list);
-  if (digest.hex() !== statement.digest) return undefined;
-  return { pseudonym: statement.pseudonym, seq, position, list, isPending };
-}
-
-export function disbelieved({ position }: PlacedEvent): Report['findings'][number] {
-  const detail = `the list of erased events is not the one that the event at place ${position} speaks of: it is passed over`;
-  return { kind: 'altered', position, detail };
-}
-
 async function listOf(storage: Storage, org: string, id: string): Promise<Buffer> {
   const list: Buffer[] = [];
   for (let after = 0n; ; ) {
@@ -87,12 +66,3 @@ async function listOf(storage: Storage, org: string, id: string): Promise<Buffer
 
 /** Whatever somebody has written there: a hash has 32 bytes. */
 const fromHex = (text: string): Buffer => Buffer.concat([Buffer.from(text, 'hex')], 32);
-
-/** How many events were changed, and which event says so: whoever reads a report sees one that nobody has made. */
-export function explainedByErasures(history: ErasureHistory): Report['confirm'] {
-  return history.erased.map(({ erasure: { pseudonym, seq, position, list }, events }) => {
-    const detail = `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`;
-    const decision = [String(seq), pseudonym, Buffer.from(sha256(list)).toString('hex')];
-    return { kind: 'erasure', events, position, detail, decision };
-  });
-}

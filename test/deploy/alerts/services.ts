@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { trustedFetch } from '../../../src/cli/trusted-fetch.ts';
+import { trustedFetch } from '../../../src/tools/trusted-fetch.ts';
 import { makeAuthority } from '../../support/certificates.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { patience } from '../../support/patience.ts';

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { Environment } from '../config/env.ts';
+import type { Environment } from './context.ts';
 import { limits } from './limits.ts';
 import { unreadable, wrong } from './option.ts';
 

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
-import { openFileSource, openInputSource } from '../../src/cli/import-source.ts';
+import { openFileSource, openInputSource } from '../../src/tools/import-source.ts';
 import { all, cutInto } from './import-support.ts';
 
 let directory: string;

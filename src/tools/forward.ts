@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CliDeps } from './context.ts';
+import type { ToolDeps } from './context.ts';
 import { formatNames } from './forward/formats.ts';
 import {
   destination,
@@ -24,7 +24,7 @@ import {
 import { s3Rows } from './s3.ts';
 import { trustRows } from './trusted-fetch.ts';
 
-async function run(deps: CliDeps, options: ForwardOptions): Promise<void> {
+async function run(deps: ToolDeps, options: ForwardOptions): Promise<void> {
   const secrets = await readSecrets(options, deps.environment);
   const stop = new AbortController();
   void deps.untilStopped().then(() => stop.abort());
@@ -72,7 +72,7 @@ const optionTable: readonly OptionRow[] = [
 ];
 
 /** `forward` (contract: Command line): what a client of the audit API does to feed another system. */
-export function registerForward(program: Command, deps: CliDeps): void {
+export function registerForward(program: Command, deps: ToolDeps): void {
   const command = program
     .command('forward')
     .description(

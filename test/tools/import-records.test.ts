@@ -1,10 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { chunksOf, type ImportChunk } from '../../src/cli/import-chunks.ts';
-import { openRecords } from '../../src/cli/import-records.ts';
-import type { ImportSource } from '../../src/cli/import-source.ts';
-import { limits } from '../../src/cli/limits.ts';
+import { chunksOf, type ImportChunk } from '../../src/tools/import-chunks.ts';
+import { openRecords } from '../../src/tools/import-records.ts';
+import type { ImportSource } from '../../src/tools/import-source.ts';
+import { limits } from '../../src/tools/limits.ts';
 import { mappingOf } from '../../src/adapters/built-in.ts';
 import { spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
 import { all, cutInto } from './import-support.ts';

@@ -3,7 +3,7 @@ import { faultText } from '../base/errors/fault.ts';
 import { Problem } from '../base/errors/problem.ts';
 import type { Fault } from '../ocsf/ocsf110/fault.ts';
 import { validateEvent } from '../ocsf/ocsf110/validate.ts';
-import type { CliDeps } from './context.ts';
+import type { ToolDeps } from './context.ts';
 import { openFileSource, openInputSource } from './import-source.ts';
 import { limits } from './limits.ts';
 import { linesOf } from './lines.ts';
@@ -78,7 +78,7 @@ async function* textLines(text: AsyncIterable<Buffer>): AsyncGenerator<string> {
     for (const line of lines) yield line.toString();
 }
 
-async function validate(deps: CliDeps, file: string, options: JsonOption): Promise<void> {
+async function validate(deps: ToolDeps, file: string, options: JsonOption): Promise<void> {
   const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(file);
   const told: LineFault[] = [];
   let events = 0;
@@ -101,7 +101,7 @@ async function validate(deps: CliDeps, file: string, options: JsonOption): Promi
 }
 
 /** `ocsf` (contract: Command line): what has to do with the schema alone, and needs no service. */
-export function registerOcsf(program: Command, deps: CliDeps): void {
+export function registerOcsf(program: Command, deps: ToolDeps): void {
   const ocsf = program.command('ocsf').description('events of OCSF 1.1.0');
   ocsf
     .command('validate')

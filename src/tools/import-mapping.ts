@@ -3,15 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { mappingOf } from '../adapters/built-in.ts';
 import { checkedDefinition, type AdapterName } from '../adapters/definition.ts';
 import { Mapping } from '../adapters/mapping.ts';
-import { Preview } from '../adapters/preview.ts';
-import type { CliDeps } from './context.ts';
+import { Preview, type PreviewOptions } from '../adapters/preview.ts';
+import type { ToolDeps } from './context.ts';
 import { chunksOf } from './import-chunks.ts';
 import { openRecords } from './import-records.ts';
 import { asMapped, mapLine } from './import-send.ts';
 import type { ImportSource } from './import-source.ts';
 import { limits } from './limits.ts';
 import { unreadable, wrong } from './option.ts';
-import { setUp } from './session.ts';
 
 export interface MappingOptions {
   readonly from?: AdapterName;
@@ -57,16 +56,21 @@ function understood<T>(map: string, work: () => T): T {
   }
 }
 
+const name = 'Audit Log Service';
+/** A server without settings of its own. */
+const usual: PreviewOptions = { appName: name, productName: name, vendorName: name, redactKeys: [] };
+
 /**
  * Prints the first records as they would be read back, a line each, and why others would be refused. Where all
  * of these are, it reads on to the first that is not, and rejects, as the import would, when there is none.
  */
 export async function dryRun(
-  deps: CliDeps,
+  deps: ToolDeps,
   source: ImportSource,
   mapping: Mapping | undefined,
+  options: PreviewOptions = usual,
 ): Promise<void> {
-  const preview = new Preview(setUp(deps).config);
+  const preview = new Preview(options);
   const { text, splitter } = await openRecords(source, 0, mapping);
   let seenLines = 0;
   let refused = 0;

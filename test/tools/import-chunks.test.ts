@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { chunksOf, type ImportChunk } from '../../src/cli/import-chunks.ts';
-import { limits } from '../../src/cli/limits.ts';
+import { chunksOf, type ImportChunk } from '../../src/tools/import-chunks.ts';
+import { limits } from '../../src/tools/limits.ts';
 import { all, cutInto } from './import-support.ts';
 
 const chunks = (bytes: Buffer, sizes: readonly number[], offset = 0, firstLine = 1): Promise<ImportChunk[]> =>

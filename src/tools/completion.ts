@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { CliDeps } from './context.ts';
+import type { ToolDeps } from './context.ts';
 
 /** A command with the words that lead to it, such as `auditlog org create`. */
 interface Known {
@@ -19,13 +19,16 @@ function wordsOf({ commands, options }: Command): string {
     .join(' ');
 }
 
+/** `_auditlog_tools`: names of functions have no hyphens. */
+const functionOf = (root: Command): string => `_${root.name().replaceAll('-', '_')}`;
+
 /** Finds the command that the words so far lead to, and offers what it knows; else files. */
 function shellFunction(root: Command, words: string, offer: (words: string) => string): string {
   const known = [...commandsOf(root)];
   const paths = known.map(({ path }) => `'${path}'`).join('|');
   const cases = known.map(({ path, command }) => `    '${path}') ${offer(wordsOf(command))} ;;`);
-  return `_auditlog() {
-  local at=auditlog word
+  return `${functionOf(root)}() {
+  local at=${root.name()} word
   for word in ${words}; do
     case "$at $word" in
       ${paths}) at="$at $word" ;;
@@ -41,12 +44,12 @@ function bash(root: Command): string {
   const before = '"${COMP_WORDS[@]:1:COMP_CWORD-1}"';
   const offer = (words: string): string =>
     `COMPREPLY=($(compgen -W '${words}' -- "\${COMP_WORDS[COMP_CWORD]}"))`;
-  return `${shellFunction(root, before, offer)}\ncomplete -o default -F _auditlog auditlog`;
+  return `${shellFunction(root, before, offer)}\ncomplete -o default -F ${functionOf(root)} ${root.name()}`;
 }
 
 function zsh(root: Command): string {
   const body = shellFunction(root, '"${words[2,CURRENT-1][@]}"', (words) => `compadd -- ${words} || _files`);
-  return `#compdef auditlog\n${body}\ncompdef _auditlog auditlog`;
+  return `#compdef ${root.name()}\n${body}\ncompdef ${functionOf(root)} ${root.name()}`;
 }
 
 function fish(root: Command): string {
@@ -56,7 +59,7 @@ function fish(root: Command): string {
     const children = command.commands.map((one) => one.name());
     const conditions = words.map((word) => `__fish_seen_subcommand_from ${word}`);
     if (children.length > 0) conditions.push(`not __fish_seen_subcommand_from ${children.join(' ')}`);
-    const begin = `complete -c auditlog -n '${conditions.join('; and ')}'`;
+    const begin = `complete -c ${root.name()} -n '${conditions.join('; and ')}'`;
     return [
       ...command.commands.map((one) => `${begin} -f -a ${one.name()} -d ${quoted(one.description())}`),
       ...command.options
@@ -73,11 +76,11 @@ function fish(root: Command): string {
 const shells = { bash, zsh, fish };
 
 /** `completion` (contract: Command line): a script that teaches a shell the commands and their options. */
-export function registerCompletion(program: Command, deps: CliDeps): void {
+export function registerCompletion(program: Command, deps: ToolDeps): void {
   program
     .command('completion')
     .description('print a script that completes commands and options in a shell')
     .addArgument(new Argument('<shell>').choices(Object.keys(shells)))
-    .addHelpText('after', '\nFor bash: source <(auditlog completion bash), in ~/.bashrc.')
+    .addHelpText('after', `\nFor bash: source <(${program.name()} completion bash), in ~/.bashrc.`)
     .action((shell: keyof typeof shells) => deps.io.out(`${shells[shell](program)}\n`));
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AwsV4Signer } from 'aws4fetch';
 import { Problem } from '../base/errors/problem.ts';
-import type { Environment } from '../config/env.ts';
+import type { Environment } from './context.ts';
 import { type OptionRow, httpAddress, wrong } from './option.ts';
 
 export interface S3Credentials {

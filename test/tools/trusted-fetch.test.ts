@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { certificateFacts } from '../../src/base/network/certificate.ts';
-import { trustedFetch } from '../../src/cli/trusted-fetch.ts';
+import { trustedFetch } from '../../src/tools/trusted-fetch.ts';
 import { startTestServer } from '../http/support.ts';
 import { makeAuthority } from '../support/certificates.ts';
 

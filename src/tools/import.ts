@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { adapterNames } from '../adapters/definition.ts';
-import type { CliDeps } from './context.ts';
+import type { PreviewOptions } from '../adapters/preview.ts';
+import type { ToolDeps } from './context.ts';
 import { chunksOf, type ImportChunk } from './import-chunks.ts';
 import { dryRun, type ImportMapping, importMapping, type MappingOptions } from './import-mapping.ts';
 import { openRecords } from './import-records.ts';
 import { ImportSender, type ImportTarget, type SentChunk } from './import-send.ts';
 import { type ImportSource, openFileSource, openInputSource } from './import-source.ts';
 import { type GivenPaths, ImportState } from './import-state.ts';
-import { type TargetOptions, withTarget } from './import-target.ts';
+import { givenTarget, type ImportWork, type TargetOptions } from './import-target.ts';
 import { limits } from './limits.ts';
 import { oneOf, option, serviceAddress } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
@@ -21,6 +22,14 @@ interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
   readonly restart?: true;
   readonly dryRun?: true;
   readonly json?: true;
+}
+
+/** What imports do where there is an engine. */
+export interface ImportEngine {
+  /** Runs the work on a server, which need not be named, nor a key given. */
+  readonly withTarget: (options: TargetOptions, work: ImportWork) => Promise<void>;
+  /** How that server shows events. */
+  readonly previewOptions: () => PreviewOptions;
 }
 
 interface Underway {
@@ -50,7 +59,7 @@ async function* sendInOrder(
  * stores it once.
  */
 async function sendAll(
-  deps: CliDeps,
+  deps: ToolDeps,
   source: ImportSource,
   target: ImportTarget,
   state: ImportState,
@@ -84,7 +93,7 @@ async function sendAll(
 }
 
 function report(
-  deps: CliDeps,
+  deps: ToolDeps,
   json: boolean,
   { first, position, rejectedPath: file }: ImportState,
   seconds: number,
@@ -110,15 +119,20 @@ function report(
   if (rejected > 0) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${file}\n`);
 }
 
-async function run(deps: CliDeps, file: string, options: ImportOptions): Promise<void> {
+async function run(
+  deps: ToolDeps,
+  file: string,
+  options: ImportOptions,
+  engine: ImportEngine | undefined,
+): Promise<void> {
   const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(resolve(file));
   const mapping = await importMapping(options);
-  if (options.dryRun === true) return dryRun(deps, source, mapping.mapping);
+  if (options.dryRun === true) return dryRun(deps, source, mapping.mapping, engine?.previewOptions());
   const { path } = source;
   const given: GivenPaths = options;
   if (path !== undefined) await checkOutputFile(resolve(given.checkpoint ?? `${path}.import.json`));
   if (given.rejected !== undefined) await checkOutputFile(resolve(given.rejected));
-  await withTarget(deps, options, async (target) => {
+  const work: ImportWork = async (target) => {
     const begun = performance.now();
     const subject = { target: target.name, mapping: mapping.name };
     const state = await ImportState.open({ source, given, subject, restart: options.restart === true });
@@ -126,12 +140,15 @@ async function run(deps: CliDeps, file: string, options: ImportOptions): Promise
     report(deps, options.json === true, state, (performance.now() - begun) / 1000);
     const { accepted, rejected } = state.position;
     if (accepted === 0 && rejected > 0) throw new Error('nothing was imported: every line was rejected');
-  });
+  };
+  if (engine !== undefined) await engine.withTarget(options, work);
+  else await work(await givenTarget(deps, options.url ?? '', options));
 }
 
 /** `import` (contract: Command line): source events from NDJSON, each once however often it is interrupted. */
-export function registerImport(program: Command, deps: CliDeps): void {
-  program
+export function registerImport(program: Command, deps: ToolDeps, engine?: ImportEngine): void {
+  const url = 'server (default: the one on DATA_DIR, else HOST and PORT)';
+  const command = program
     .command('import')
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
     .argument('<file>', 'file, or - for standard input')
@@ -140,11 +157,15 @@ export function registerImport(program: Command, deps: CliDeps): void {
     )
     .option('--map <file>', 'a mapping of your own for records of another program')
     .option('--dry-run', 'store nothing: print the first five as they would be read back')
-    .option('--org <slug>', 'organization of events that name none (without a key)')
     .addOption(
-      option('--url <url>', 'server (default: the one on DATA_DIR, else HOST and PORT)', serviceAddress),
+      engine === undefined
+        ? option('--url <url>', 'server', serviceAddress).makeOptionMandatory()
+        : option('--url <url>', url, serviceAddress),
     )
-    .option('--key-file <file>', 'file with the API key (default: AUDITLOG_API_KEY, else a key of its own)')
+    .option(
+      '--key-file <file>',
+      `file with the API key (default: AUDITLOG_API_KEY${engine === undefined ? '' : ', else a key of its own'})`,
+    )
     .option(...trustRows[0])
     .option(...trustRows[1])
     .option(...trustRows[2])
@@ -152,5 +173,7 @@ export function registerImport(program: Command, deps: CliDeps): void {
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
     .option('--restart', 'begin anew, whatever an earlier run has noted')
     .option('--json', 'print JSON about what was done')
-    .action((file: string, options: ImportOptions) => run(deps, file, options));
+    .action((file: string, options: ImportOptions) => run(deps, file, options, engine));
+  if (engine !== undefined)
+    command.option('--org <slug>', 'organization of events that name none (without a key)');
 }

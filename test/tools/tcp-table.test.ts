@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { tcpEnds, tcpFacts } from '../../src/cli/forward/tcp-table.ts';
+import { tcpEnds, tcpFacts } from '../../src/tools/forward/tcp-table.ts';
 import { eventually } from '../support/http.ts';
 
 for (const host of ['127.0.0.1', '::1']) {

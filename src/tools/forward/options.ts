@@ -1,7 +1,7 @@
 import { Problem } from '../../base/errors/problem.ts';
 import { parseBytes } from '../../base/time/units.ts';
 import type { EventSchema } from '../../client/client.ts';
-import type { Environment } from '../../config/env.ts';
+import type { Environment } from '../context.ts';
 import { limits } from '../limits.ts';
 import { httpAddress, wrong } from '../option.ts';
 import { type S3Credentials, s3Credentials, s3Location, type S3Options } from '../s3.ts';

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
+import { Problem } from '../base/errors/problem.ts';
+import { errorCode } from '../base/errors/system-error.ts';
+import { syncDirectory } from '../base/files/durable-file.ts';
+import { baseUrl, endpoint, httpError, networkError } from '../client/transport.ts';
+import { compressionOfName, createFileCompressor } from './compress.ts';
+import type { ToolDeps } from './context.ts';
+import { addFilters, filtersOf, oneOf, option, type OptionRow, serviceAddress, wrong } from './option.ts';
+import { checkOutputFile } from './output-file.ts';
+import { counted, printJson } from './output.ts';
+import { givenKey } from './secret.ts';
+import { trustedFetch, type TrustOptions, trustRows } from './trusted-fetch.ts';
+
+/** Formats of the endpoint. */
+const formats = ['ndjson', 'json', 'csv'] as const;
+
+export interface ExportOptions extends TrustOptions {
+  readonly org?: string;
+  readonly url?: string;
+  readonly keyFile?: string;
+  readonly format?: string;
+  readonly schema?: 'default' | 'ocsf';
+  readonly output?: string;
+  readonly bom?: true;
+  readonly json?: true;
+}
+
+/** What exports do where there is an engine. */
+export interface ExportEngine {
+  readonly formats: readonly string[];
+  /** Options for it alone, beside `--org`. */
+  readonly options: readonly OptionRow[];
+  /** The events of the organization of `--org`. */
+  readonly run: (options: ExportOptions) => Promise<void>;
+}
+
+/** By `--format`, else by the end of the file's name. */
+export function formatOf<T extends string>(
+  { format, output = '-' }: Pick<ExportOptions, 'format' | 'output'>,
+  known: readonly T[],
+): T {
+  if (format !== undefined) return oneOf(known)(format, '--format', undefined);
+  const name = output === '-' ? 'events.ndjson' : output.replace(/\.(?:gz|zst)$/, '');
+  const found = known.find((one) => name.endsWith(`.${one}`));
+  if (found !== undefined) return found;
+  throw wrong(
+    '--output',
+    `a name that ends in .${known.join(', .')}, or with .gz or .zst after it; else --format`,
+  );
+}
+
+/** What a schema or a mark cannot be given with. */
+export function checkFormat(format: string, { schema, bom }: ExportOptions): void {
+  if (schema === 'ocsf' && format === 'csv')
+    throw wrong('--schema', 'ocsf is for --format ndjson, json or parquet; csv has columns of its own');
+  if (bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
+}
+
+/** Says what Excel will not show of an export, of which this may be a part. */
+export function tellLongCells({ io }: ToolDeps, cells = 0): void {
+  if (cells > 0) io.error(`${cells} cells have more than 32,767 characters: Excel cuts them off\n`);
+}
+
+/** The answer of the endpoint, whose body is still to come; a server that overlooks a filter would send too much. */
+async function answerOf(
+  { environment }: ToolDeps,
+  url: string,
+  query: object,
+  options: ExportOptions,
+): Promise<Response> {
+  const key = await givenKey(options, environment);
+  if (key === undefined)
+    throw new Problem('malformed', 'an API key is needed with --url: in AUDITLOG_API_KEY, or by --key-file');
+  const ask = await trustedFetch(options);
+  const address = endpoint(baseUrl(url), 'api/v1/audit/export', query);
+  const response = await ask(address, { headers: { 'x-api-key': key }, redirect: 'manual' }).catch(
+    (error: unknown) => Promise.reject(networkError(error)),
+  );
+  if (!response.ok) throw await httpError(response);
+  const ignored = response.headers.get('ignored-parameters');
+  if (ignored === null) return response;
+  await response.body?.cancel();
+  throw new Error(`the server at ${url} does not know what was asked for: ${ignored}`);
+}
+
+/** Writes them beside the file, which is there once it is whole. */
+async function toFile(events: Readable, file: string) {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const counting = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      done(null, chunk);
+    },
+  });
+  const partial = `${file}.${process.pid}.tmp`;
+  const compressor = createFileCompressor(compressionOfName(file));
+  try {
+    const written = createWriteStream(partial, { flush: true });
+    await pipeline([events, ...(compressor ? [compressor] : []), counting, written]);
+    await rename(partial, file);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+  await syncDirectory(dirname(file));
+  return { file, bytes, sha256: hash.digest('hex') };
+}
+
+/** A reader that goes away is no error. */
+async function toOutput(events: Readable, output: NodeJS.WritableStream): Promise<void> {
+  try {
+    await pipeline(events, output, { end: false });
+  } catch (error) {
+    if (errorCode(error) !== 'EPIPE') throw error;
+  }
+}
+
+/** From the export endpoint of a server, with a key. */
+async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Promise<void> {
+  const format = formatOf(options, formats);
+  checkFormat(format, options);
+  const { output = '-', schema, bom } = options;
+  const file = resolve(output);
+  if (output !== '-') await checkOutputFile(file);
+  const query = {
+    ...filtersOf(options),
+    format,
+    ...(schema === 'ocsf' && { schema }),
+    ...(bom && { bom: '1' }),
+  };
+  const response = await answerOf(deps, url, query, options);
+  tellLongCells(deps, Number(response.headers.get('x-long-cells')));
+  const events = Readable.from((response.body ?? []) as AsyncIterable<Uint8Array>, { objectMode: false });
+  events.once('error', () => undefined);
+  if (output === '-') return toOutput(events, deps.io.output);
+  const rows = Number(response.headers.get('x-total-count'));
+  const made = await toFile(events, file);
+  if (options.json === true) printJson(deps, 'CliExport', { ...made, rows });
+  else
+    deps.io.error(`${counted(rows, 'event')} in ${made.file}, ${made.bytes} bytes, SHA-256 ${made.sha256}\n`);
+}
+
+async function run(deps: ToolDeps, options: ExportOptions, engine: ExportEngine | undefined): Promise<void> {
+  const { org, url } = options;
+  if (engine !== undefined && org !== undefined && url === undefined) return engine.run(options);
+  if (url === undefined || org !== undefined)
+    throw new Problem('malformed', 'name either an organization of the engine (--org) or a server (--url)');
+  const alone = engine?.options.map((row) => option(...row)).find((one) => one.attributeName() in options);
+  if (alone !== undefined) throw wrong(alone.long ?? alone.flags, 'with --org alone');
+  await overHttp(deps, url, options);
+}
+
+/** `export` (contract: Command line): an organization's events to a file or to standard output. */
+export function registerExport(program: Command, deps: ToolDeps, engine?: ExportEngine): void {
+  const known = (engine?.formats ?? formats).join(', ');
+  const command = program
+    .command('export')
+    .description("write an organization's events, newest first, as one consistent snapshot");
+  if (engine === undefined)
+    command.addOption(option('--url <url>', 'server', serviceAddress).makeOptionMandatory());
+  else
+    command
+      .option('--org <slug>', 'slug or id of an organization in the engine')
+      .addOption(option('--url <url>', 'a server, in place of --org', serviceAddress));
+  command
+    .option('--key-file <file>', 'with --url: file with the API key (default: AUDITLOG_API_KEY)')
+    .option(...trustRows[0])
+    .option(...trustRows[1])
+    .option(...trustRows[2])
+    .option('--format <format>', `${known} (default: by the name of the file, else ndjson)`)
+    .addOption(
+      option(
+        '--schema <name>',
+        'form of the events: default, or ocsf (OCSF 1.1.0)',
+        oneOf(['default', 'ocsf']),
+        'default',
+      ),
+    )
+    .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
+    .option('--bom', 'with csv: begin with a byte order mark, so that Excel reads it as UTF-8')
+    .option('--json', 'print JSON about the file');
+  for (const row of engine?.options ?? []) command.addOption(option(...row));
+  addFilters(command);
+  command.action((options: ExportOptions) => run(deps, options, engine));
+}

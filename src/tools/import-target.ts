@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { Problem } from '../base/errors/problem.ts';
+import { baseUrl } from '../client/transport.ts';
+import type { ToolDeps } from './context.ts';
+import type { ImportTarget } from './import-send.ts';
+import { givenKey } from './secret.ts';
+import { trustedFetch, type TrustOptions } from './trusted-fetch.ts';
+
+export interface TargetOptions extends TrustOptions {
+  readonly url?: string;
+  readonly keyFile?: string;
+  readonly org?: string;
+}
+
+export type ImportWork = (target: ImportTarget) => Promise<void>;
+
+/** The id of a key, which stays when it is rotated; of a text of another form no part may be told. */
+function idOf(key: string): string {
+  const [, id] = /^ak_([0-9a-z]{16})_/.exec(key) ?? [];
+  return id ?? `sha256:${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
+}
+
+/** A server that a key is for; `certificate`: the one that it has announced. */
+export async function targetAt(
+  url: string,
+  key: string,
+  trust: TrustOptions,
+  certificate?: string,
+): Promise<ImportTarget> {
+  const name = `${baseUrl(url).href} with the API key ${idOf(key)}`;
+  return { url, key, name, keyIsNew: false, fetch: await trustedFetch(trust, certificate) };
+}
+
+/** The server of `--url`, with a key. */
+export async function givenTarget(
+  { environment }: ToolDeps,
+  url: string,
+  options: TargetOptions,
+): Promise<ImportTarget> {
+  const key = await givenKey(options, environment);
+  if (key === undefined)
+    throw new Problem('malformed', 'an API key is needed with --url: in AUDITLOG_API_KEY, or by --key-file');
+  return targetAt(url, key, options);
+}

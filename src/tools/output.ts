@@ -1,0 +1,22 @@
+import type { Schemas } from '../../schema/openapi.d.ts';
+import type { ToolDeps } from './context.ts';
+
+export type Output = Pick<ToolDeps, 'io'>;
+
+export interface JsonOption {
+  readonly json?: true;
+}
+
+/** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
+export function printJson<Name extends keyof Schemas>(
+  deps: Output,
+  _schema: Name,
+  value: Readonly<Schemas[Name]>,
+): void {
+  deps.io.out(`${JSON.stringify(value)}\n`);
+}
+
+/** `1 line`, `2 lines`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,52 @@
+import { fileErrorWords } from '../base/errors/system-error.ts';
+import type { ToolDeps } from './context.ts';
+
+/** What a program of commands has of its process, apart from the environment. */
+
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** npm hands on a Ctrl-C that the terminal has sent to all of the group already. */
+const sameSignalMs = 1000;
+
+/**
+ * The first signal asks for an orderly end, and so does a terminal that is closed. More of them within a second are the
+ * same one; a later one takes the system's default and ends at once.
+ */
+function untilStopped(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (): void => {
+      resolve();
+      setTimeout(() => {
+        for (const signal of stopSignals) process.off(signal, stop);
+      }, sameSignalMs).unref();
+    };
+    for (const signal of stopSignals) process.on(signal, stop);
+  });
+}
+
+export const processDeps: Omit<ToolDeps, 'environment'> = {
+  io: {
+    out: (text) => process.stdout.write(text),
+    error: (text) => process.stderr.write(text),
+    output: process.stdout,
+    errorIsTerminal: process.stderr.isTTY,
+    input: process.stdin,
+  },
+  untilStopped,
+};
+
+/** Runs the commands of this process, and ends it with their exit code. */
+export async function runProcess(commands: () => Promise<number>): Promise<never> {
+  // A reader that has gone away, such as `head` or a terminal that was closed, is no reason to fail; a full disk is.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE' || error.code === 'EIO') return;
+    const words = fileErrorWords(Object.assign(error, { path: 'standard output' }));
+    process.stderr.write(`auditlog: ${words ?? `standard output: ${error.message}`}\n`);
+    process.exit(1);
+  });
+  // There is nowhere left to tell it.
+  process.stderr.on('error', () => undefined);
+  const code = await commands();
+  // A failure of what was printed last is told before this is.
+  await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  process.exit(code);
+}

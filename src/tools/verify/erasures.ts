@@ -1,0 +1,28 @@
+import { ErasureDigest, type ErasureHistory, erasureIn } from '../../tlog/erasure.ts';
+import { sha256 } from '../../tlog/hash.ts';
+import type { PlacedEvent } from './policies.ts';
+import type { Report } from './report.ts';
+
+/** A list as the event of the tree speaks of it; undefined where it is another one. */
+export function believed({ position, seq, source }: PlacedEvent, list: Buffer, isPending: boolean) {
+  const statement = erasureIn(source);
+  if (statement === undefined) return undefined;
+  const digest = new ErasureDigest();
+  digest.add(list);
+  if (digest.hex() !== statement.digest) return undefined;
+  return { pseudonym: statement.pseudonym, seq, position, list, isPending };
+}
+
+export function disbelieved({ position }: PlacedEvent): Report['findings'][number] {
+  const detail = `the list of erased events is not the one that the event at place ${position} speaks of: it is passed over`;
+  return { kind: 'altered', position, detail };
+}
+
+/** How many events were changed, and which event says so: whoever reads a report sees one that nobody has made. */
+export function explainedByErasures(history: ErasureHistory): Report['confirm'] {
+  return history.erased.map(({ erasure: { pseudonym, seq, position, list }, events }) => {
+    const detail = `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`;
+    const decision = [String(seq), pseudonym, Buffer.from(sha256(list)).toString('hex')];
+    return { kind: 'erasure', events, position, detail, decision };
+  });
+}

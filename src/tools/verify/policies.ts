@@ -1,0 +1,47 @@
+import { seqTimeMs } from '../../base/events/sequence.ts';
+import { formatMicros } from '../../base/time/timestamp.ts';
+import { eventHash } from '../../tlog/entry.ts';
+import { type PolicyHistory, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
+import type { Report } from './report.ts';
+
+/** An event of a tree that says something of its organization. */
+export interface PlacedEvent {
+  readonly position: number;
+  readonly seq: bigint;
+  readonly source: string;
+  /** SHA-256 of what is shown of it. */
+  readonly shown: Buffer;
+}
+
+/** The hash that the entry of such an event has, unless it was altered. */
+export function hashOf({ source, shown }: Pick<PlacedEvent, 'source' | 'shown'>): Buffer {
+  return eventHash({ source: Buffer.from(source), shown });
+}
+
+/** The statement of an event; undefined where it says nothing. */
+export function statementOf({
+  seq,
+  source,
+}: Pick<PlacedEvent, 'seq' | 'source'>): PolicyStatement | undefined {
+  const policy = policyIn(source);
+  return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
+}
+
+/** What was removed on the day that its entry names: nobody decided anything later. */
+export function notesOf(history: PolicyHistory): Report['notes'] {
+  return history.gone.flatMap(({ ending, events }) =>
+    ending === 'recorded' ? [`${events} expired events are gone`] : [],
+  );
+}
+
+/** What was removed, and by which policy: whoever reads a report sees one that nobody has made. */
+export function explainedBy(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['confirm'] {
+  return history.gone.flatMap(({ ending, events }) => {
+    if (ending === 'recorded') return [];
+    const position = policies.find(({ seq }) => seq === ending.seq)?.position ?? 0;
+    const since = formatMicros(ending.recordedMicros);
+    const detail = `${events} events are gone by the retention of ${ending.days} days, which held from ${since} on (the event at place ${position})`;
+    const decision = [String(ending.seq), String(ending.recordedMicros), String(ending.days)];
+    return [{ kind: 'retention', events, position, detail, decision }];
+  });
+}

@@ -1,0 +1,141 @@
+import { strict as assert } from 'node:assert';
+import { createHash, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { runTools } from '../../src/tools/program.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { call, eventually } from '../support/http.ts';
+import { createTenant, sourceEvent, type SharedServer, type Tenant } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
+
+/** The program without an engine, against a service: it has nothing but an address, a key and files. */
+
+let directory = '';
+let server: SharedServer;
+let tenant: Tenant;
+before(async () => {
+  directory = await temporaryDirectory();
+  server = await sharedServer();
+  tenant = await createTenant(server, `tools-${randomUUID().slice(0, 8)}`);
+});
+after(() => removeDirectory(directory));
+
+async function tools(args: readonly string[], key = tenant.key) {
+  const said = { out: '', error: '' };
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      said.out += chunk.toString();
+      done();
+    },
+  });
+  const code = await runTools(args, {
+    environment: { AUDITLOG_API_KEY: key },
+    io: {
+      out: (text) => (said.out += text),
+      error: (text) => (said.error += text),
+      output,
+      input: Readable.from([]),
+    },
+    untilStopped: () => new Promise(() => undefined),
+  });
+  return { code, ...said };
+}
+
+async function listening(answer: RequestListener): Promise<Server> {
+  const made = createServer(answer).listen(0, '127.0.0.1');
+  await once(made, 'listening');
+  return made;
+}
+
+const actors = ['ann@acme.example', 'ben@acme.example', 'ann@acme.example'];
+
+describe('auditlog-tools', () => {
+  test('imports, and exports what the endpoint answers', async () => {
+    const file = join(directory, 'events.ndjson');
+    const events = actors.map((actor) => JSON.stringify(sourceEvent({ actor })));
+    writeFileSync(file, events.join('\n'));
+    const imported = await tools(['import', file, '--url', server.url]);
+    assert.match(imported.error, /^3 events imported/);
+    assert.equal(imported.code, 0);
+    await eventually('all are readable', async () => {
+      const { out } = await tools(['export', '--url', server.url, '--format', 'json', '--activity', '2001']);
+      return (JSON.parse(out) as unknown[]).length === 3 ? true : undefined;
+    });
+
+    const made = join(directory, 'ann.csv.gz');
+    const exported = await tools([
+      'export',
+      '--url',
+      server.url,
+      '--actor',
+      'ann@acme.example',
+      '-o',
+      made,
+      '--json',
+    ]);
+    assert.equal(exported.code, 0, exported.error);
+    const bytes = readFileSync(made);
+    assert.deepEqual(JSON.parse(exported.out), {
+      file: made,
+      bytes: bytes.length,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      rows: 2,
+    });
+    const answer = await call(
+      `${server.url}/api/v1/audit/export?format=csv&actor=${encodeURIComponent('ann@acme.example')}`,
+      { headers: { 'x-api-key': tenant.key } },
+    );
+    assert.equal(gunzipSync(bytes).toString(), answer.text);
+  });
+
+  test('an export that fails leaves no file, and says why', async () => {
+    const into = ['-o', join(directory, 'none.ndjson')];
+    const refused = await tools(['export', '--url', server.url, ...into], 'ak_none');
+    assert.equal(refused.code, 1);
+    assert.match(refused.error, /^auditlog-tools: 401 /);
+    const cut = await listening((_request, answer) => {
+      answer.writeHead(200, { 'x-total-count': '2' }).write('{}\n');
+      setTimeout(() => answer.destroy(), 50);
+    });
+    const old = await listening((_request, answer) => {
+      answer.writeHead(200, { 'ignored-parameters': 'actor' }).end('{}\n');
+    });
+    try {
+      const at = ({ port }: AddressInfo): string => `http://127.0.0.1:${port}`;
+      const broken = await tools(['export', '--url', at(cut.address() as AddressInfo), ...into]);
+      assert.equal(broken.code, 1);
+      const ignoring = await tools([
+        'export',
+        '--url',
+        at(old.address() as AddressInfo),
+        '--actor',
+        'x',
+        ...into,
+      ]);
+      assert.match(ignoring.error, /does not know what was asked for: actor/);
+    } finally {
+      cut.close();
+      old.close();
+    }
+    assert.deepEqual(
+      readdirSync(directory).filter((name) => name.includes('none')),
+      [],
+    );
+  });
+
+  test('has no word of an engine, and refuses what needs one', async () => {
+    for (const command of ['import', 'export', 'verify', 'forward']) {
+      const { out } = await tools([command, '--help']);
+      assert.doesNotMatch(out, /--org|engine|DATA_DIR/, command);
+    }
+    assert.equal((await tools(['export', '--org', 'acme'])).code, 2);
+    assert.equal((await tools(['import', 'events.ndjson'])).code, 2);
+    assert.equal((await tools(['verify'])).code, 2);
+  });
+});
