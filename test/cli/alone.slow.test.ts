@@ -28,6 +28,10 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   for (const { code, stderr } of keys) assert.equal(code, 0, stderr);
   const listed = await runCli(['key', 'list', '--json'], { dataDir });
   assert.equal(JSON.parse(listed.stdout).length, keys.length);
+  // No server has run, so none has made a key or signed.
+  const verified = await runCli(['verify', '--org', 'solo'], { dataDir });
+  assert.equal(verified.code, 1, verified.stderr);
+  assert.match(verified.stdout, /unproven: there is no checkpoint that a trusted key has signed/);
 
   // What the commands changed is in the audit events of the organization.
   const { id } = JSON.parse(made.stdout) as { id: string };

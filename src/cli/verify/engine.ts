@@ -134,12 +134,13 @@ async function trustIn(
   notes: string[],
 ): Promise<Trust> {
   const keys = await readKeys(storage);
-  let trust = await trustOf(options);
+  const trust = await trustOf(options);
   if (trust === undefined) {
     notes.push(
       'no --key was given: the keys are those that the engine names, which proves nothing against who can write to it',
     );
-    trust = new Trust(keys.map(({ key }) => verifierKeyFor(origin, Buffer.from(key, 'base64'))));
+    // None before the first checkpoint, which makes the key.
+    return new Trust(keys.map(({ key }) => verifierKeyFor(origin, Buffer.from(key, 'base64'))));
   }
   trust.follow(
     serviceName,
