@@ -11,6 +11,22 @@ const bob = 'bob@facts.example';
 /** Wednesday noon in Berlin. */
 const noon = '2024-05-15T10:00:00Z';
 
+const longName = 'Maximiliane-Charlotte von Hohenstein-Wallburg';
+/** A program that would look like a document; and one whose end tells it apart from others. */
+const reversed = 'invoice \u202Efdp.exe';
+const longFile = 'A report on what everybody has done in the second quarter.pdf';
+
+/** Names that hide others, themselves, or what they are. */
+function namedEvents(): object[] {
+  const of = (at: number, name: string, fileName: string) =>
+    sourceEvent({
+      timestamp: start + at * 1_000_000,
+      actor: { id: `u${at}`, name, email: `u${at}@facts.example` },
+      extra: { fileName },
+    });
+  return [of(1, longName, reversed), of(2, '   ', longFile)];
+}
+
 /** Ten failures on each working day before, and nine today; in one hour a thousand events, of which three failed. */
 function loudEvents(): object[] {
   const of = (day: number, count: number, code: number, hour = 8) =>
@@ -34,7 +50,8 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await other.settled(loudEvents().length, { endTime: noon });
     await createUser(server, 'facts', 'admin', ada);
     await createUser(server, 'other-facts', 'admin', bob);
-    await tenant.record([sourceEvent({ timestamp: start })]);
+    await tenant.record([sourceEvent({ timestamp: start }), ...namedEvents()]);
+    await tenant.settled(3, { endTime: noon });
   });
   afterEach(() => shared.closeVisits());
 
@@ -94,5 +111,29 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await page.getByRole('button', { name: 'Heights of the bars: log' }).waitFor();
     assert.deepEqual(await page.locator('.scale span').allTextContents(), ['10', '100', '1,000']);
     assert.ok(Math.max(...(await heights('failure-bar'))) > 15);
+  });
+
+  test('names neither hide counts, nor turn around, nor are nothing; a name that is cut is copied and found whole', async () => {
+    const page = await shared.open(ada, '#/events?range=all&to=2024-12-31T00:00:00Z');
+    await page.locator('.total', { hasText: '3 events' }).waitFor();
+    const facet = page.locator('.facets button', { hasText: longName });
+    const [bar, count] = [
+      await page.locator('.facets').boundingBox(),
+      await facet.locator('span').last().boundingBox(),
+    ];
+    assert.ok(bar && count && count.x + count.width < bar.x + bar.width, 'the count is in sight');
+    const drawn = page.locator('.row .drawn');
+    const titles = ['␣␣␣', longFile, 'invoice [U+202E]fdp.exe'];
+    await drawn.nth(2).waitFor();
+    for (const [at, title] of titles.entries())
+      assert.equal(await drawn.nth(at).getAttribute('title'), title);
+    await page.setViewportSize({ width: 900, height: 700 });
+    const select = (at: number) => `(() => {
+      getSelection().selectAllChildren(document.querySelectorAll('.row .drawn')[${at}]);
+      return getSelection().toString();
+    })()`;
+    assert.equal(await page.evaluate(select(1)), longFile);
+    assert.equal(await page.evaluate(select(2)), reversed);
+    assert.equal(await page.evaluate("getSelection().empty(), find('done in the second quarter.pdf')"), true);
   });
 });

@@ -36,7 +36,7 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
     'receipts',
     async (page, url) => {
       await page.goto(`${url}/#/receipts`);
-      await page.locator('.receipt .middle').first().waitFor();
+      await page.locator('.receipt .drawn').first().waitFor();
     },
   ],
   [

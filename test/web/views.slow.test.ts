@@ -303,7 +303,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
 
   test('have nothing that keeps people out, in light and dark, on a phone too', async () => {
     const page = await shared.open(member, '#/receipts');
-    await page.locator('.receipt .middle').first().waitFor();
+    await page.locator('.receipt .drawn').first().waitFor();
     await assertAccessibleInBoth(page);
     await page.setViewportSize({ width: 360, height: 700 });
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);

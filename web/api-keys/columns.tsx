@@ -2,6 +2,7 @@ import { fromRfc3339 } from '../api/instant.ts';
 import type { ApiKey } from '../api/types.ts';
 import { ActionMenu } from '../ui/action-menu.tsx';
 import type { Column } from '../ui/list-table.tsx';
+import { Marked } from '../ui/marked.tsx';
 import { Moment } from '../ui/moment.tsx';
 import { isNarrow } from '../ui/screen.ts';
 import { t } from '../ui/text.ts';
@@ -54,7 +55,7 @@ export function keyColumns(onChoose: (what: 'rotate' | 'revoke', key: ApiKey) =>
 function Name({ apiKey }: { readonly apiKey: ApiKey }) {
   return (
     <>
-      {nameOf(apiKey)}
+      <Marked text={nameOf(apiKey)} />
       <p class="mono">ak_{apiKey.id}_…</p>
       {isNarrow.value && (
         <p>

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { Icon } from '../ui/icon.tsx';
+import { Marked } from '../ui/marked.tsx';
+import { markedText } from '../ui/marked-text.ts';
 import { t } from '../ui/text.ts';
 import { type Filter, parameterOf } from './filters.ts';
 import type { EventsModel } from './model.ts';
@@ -52,11 +54,13 @@ function Value({ model, filter, value, index, isFixed }: ValueProps) {
   return (
     <>
       {index > 0 && <span class="muted"> {t(filter.name === 'q' ? 'eventsAnd' : 'eventsOr')} </span>}
-      <span title={words}>{words}</span>
+      <span title={markedText(words)}>
+        <Marked text={words} />
+      </span>
       {!isFixed && (
         <button
           type="button"
-          aria-label={t('eventsChipRemove', { filter: `${filterWords(filter)} ${words}` })}
+          aria-label={t('eventsChipRemove', { filter: `${filterWords(filter)} ${markedText(words)}` })}
           onClick={() => model.unfilter(filter.name, value, filter.isNot)}
         >
           <Icon name="close" />

@@ -7,6 +7,7 @@ import { Failure } from '../ui/failure.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { layOut } from '../ui/json-text.ts';
 import { JsonView } from '../ui/json-view.tsx';
+import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import { formatAgo, formatExact } from '../ui/time.ts';
 import { Around } from './around.tsx';
@@ -57,7 +58,9 @@ export function Detail({ model, place, row }: DetailProps) {
       }}
     >
       <header>
-        <h2>{(row ?? event)?.activity_name ?? t('eventsDetail')}</h2>
+        <h2>
+          <Marked text={(row ?? event)?.activity_name ?? t('eventsDetail')} />
+        </h2>
         <CopyButton text={() => model.linkTo(loaded?.place ?? place)} label={t('eventsDetailLink')} />
         <button
           type="button"

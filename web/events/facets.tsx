@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { TopValues } from '../api/types.ts';
+import { Marked } from '../ui/marked.tsx';
+import { markedText } from '../ui/marked-text.ts';
 import { formatNumber } from '../ui/number.ts';
 import { t, type TextKey } from '../ui/text.ts';
 import { limits } from './limits.ts';
@@ -92,13 +94,17 @@ function Facet({ model, name, title, values }: FacetProps) {
             <button
               type="button"
               aria-pressed={hasValue(filters, name, value)}
-              title={t('eventsFacetTitle', { value: words === value ? value : `${words} (${value})` })}
+              title={t('eventsFacetTitle', {
+                value: markedText(words === value ? value : `${words} (${value})`),
+              })}
               onClick={({ altKey }) => {
                 if (hasValue(filters, name, value)) model.unfilter(name, value);
                 else model.filter(name, value, altKey ? 'not' : 'only');
               }}
             >
-              <span>{words}</span>
+              <span>
+                <Marked text={words} />
+              </span>
               <span>{formatNumber(count)}</span>
               <i aria-hidden="true" style={{ width: `calc((100% - 16px) * ${count / highest})` }} />
             </button>

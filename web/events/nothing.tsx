@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { AuditPage } from '../api/types.ts';
+import { Marked } from '../ui/marked.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { limits } from './limits.ts';
@@ -34,7 +35,7 @@ export function Nothing({ model }: { readonly model: EventsModel }) {
       <p class="empty-ways">
         {ways.map(({ words, go }, index) => (
           <button key={words} type="button" class="button small" onClick={go}>
-            {words}
+            <Marked text={words} />
             <span class="muted">{formatCount(counts.data.value?.[index])}</span>
           </button>
         ))}

@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Icon } from '../ui/icon.tsx';
+import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import type { EventsModel } from './model.ts';
 import { suggest, type Suggestion } from './suggestions.ts';
@@ -86,7 +87,9 @@ function Options({ id, suggestions, chosen, onPoint, onTake }: OptionsProps) {
           }}
         >
           <span>{filterWords(suggestion)}</span>
-          <span>{suggestion.words}</span>
+          <span>
+            <Marked text={suggestion.words} />
+          </span>
         </li>
       ))}
     </ul>

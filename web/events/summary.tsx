@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { AuditEvent } from '../api/types.ts';
 import { membersOf } from '../ui/json-text.ts';
+import { Marked } from '../ui/marked.tsx';
+import { markedText } from '../ui/marked-text.ts';
 import { t } from '../ui/text.ts';
 import type { EventDetail } from './detail-data.ts';
 import { Evidence } from './evidence.tsx';
@@ -74,7 +76,9 @@ function Fact({ name, children }: FactProps) {
   if (children === undefined || children === false) return null;
   return (
     <>
-      <dt title={name}>{name}</dt>
+      <dt title={markedText(name)}>
+        <Marked text={name} />
+      </dt>
       <dd>{children}</dd>
     </>
   );

@@ -2,7 +2,8 @@ import { effect } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { Row as EventRow } from '../api/types.ts';
 import { isAborted, RequestError } from '../api/request.ts';
-import { Middle } from '../ui/middle.tsx';
+import { Marked, Middle } from '../ui/marked.tsx';
+import { markedText } from '../ui/marked-text.ts';
 import { isNarrow } from '../ui/screen.ts';
 import { t } from '../ui/text.ts';
 import { formatClock, formatDay, formatZone, zone } from '../ui/time.ts';
@@ -206,16 +207,22 @@ function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
         {formatClock(event.time)}
       </span>
       <span role="gridcell" class={`activity${event.severity === 'High' ? ' important' : ''}`}>
-        {event.activity_name}
+        <Marked text={event.activity_name} />
       </span>
-      <span role="gridcell" class="actor" title={email}>
-        {name ?? email ?? '–'}
+      <span role="gridcell" class="actor" title={email && markedText(email)}>
+        <Marked text={name ?? email ?? '–'} />
       </span>
       <span role="gridcell" class="target">
-        {target === undefined ? <span title={message}>{message}</span> : <Middle text={target} />}
+        {target === undefined ? (
+          <span title={message}>
+            <Marked text={message} />
+          </span>
+        ) : (
+          <Middle text={target} />
+        )}
       </span>
       <span role="gridcell" class="address mono">
-        {event.ip}
+        <Marked text={event.ip ?? ''} />
       </span>
       <span role="gridcell" class="status">
         <span class={`state${event.status === 'Failure' ? ' failed' : ''}`}>{statusName(event.status)}</span>

@@ -1,5 +1,6 @@
 import { ActionMenu } from '../ui/action-menu.tsx';
 import { copyText } from '../ui/copy-button.tsx';
+import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import { type FilterName, hasValue, withValue } from './filters.ts';
 import type { EventsModel } from './model.ts';
@@ -32,5 +33,7 @@ export function Value({ model, name, value, words }: ValueProps) {
     ...(name === undefined ? [] : way('eventsNot', 'not')),
     { words: t('copy'), onChoose: () => void copyText(words) },
   ];
-  return <ActionMenu name={words} class="value" align="start" button={words} actions={actions} />;
+  return (
+    <ActionMenu name={words} class="value" align="start" button={<Marked text={words} />} actions={actions} />
+  );
 }

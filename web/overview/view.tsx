@@ -4,6 +4,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Resource } from '../api/resource.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Failure } from '../ui/failure.tsx';
+import { Marked } from '../ui/marked.tsx';
+import { markedText } from '../ui/marked-text.ts';
 import { formatNumber, formatShare } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { formatMinute, formatWeekday, formatZone, zone } from '../ui/time.ts';
@@ -152,8 +154,8 @@ function Names({ items }: NamesProps) {
     <ul class="names">
       {items.map(({ words, title = words, href }) => (
         <li key={href}>
-          <a href={href} title={title}>
-            {words}
+          <a href={href} title={markedText(title)}>
+            <Marked text={words} />
           </a>
         </li>
       ))}
@@ -184,8 +186,10 @@ function List({ items }: { readonly items: readonly Item[] }) {
     <ul class="ranks">
       {items.slice(0, limits.listValues).map(({ words, count, href }) => (
         <li key={href}>
-          <a href={href} title={words}>
-            <span>{words}</span>
+          <a href={href} title={markedText(words)}>
+            <span>
+              <Marked text={words} />
+            </span>
             <span>{formatNumber(count)}</span>
             <i aria-hidden="true" style={{ width: `${(count / highest) * 100}%` }} />
           </a>

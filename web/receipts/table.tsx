@@ -3,7 +3,7 @@ import { fromRfc3339 } from '../api/instant.ts';
 import { session } from '../api/session.ts';
 import type { Receipt } from '../api/types.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Middle } from '../ui/middle.tsx';
+import { Middle } from '../ui/marked.tsx';
 import { formatBytes, formatNumber } from '../ui/number.ts';
 import { hrefOf } from '../ui/router.ts';
 import { t, type TextKey } from '../ui/text.ts';

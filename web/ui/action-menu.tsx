@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { Icon } from './icon.tsx';
+import { markedText } from './marked-text.ts';
 import { Menu } from './menu.tsx';
 import { t } from './text.ts';
 
@@ -31,7 +32,7 @@ export function ActionMenu(props: ActionMenuProps) {
   } = props;
   if (actions.length === 0) return null;
   return (
-    <Menu class={look} align={align} label={t('listActions', { name })} button={button}>
+    <Menu class={look} align={align} label={t('listActions', { name: markedText(name) })} button={button}>
       {(close) => (
         <ul class="action-menu">
           {actions.map(({ words, isDanger = false, onChoose }) => (

@@ -1,4 +1,5 @@
 import { layOut } from './json-text.ts';
+import { escapedJson } from './marked-text.ts';
 
 /** JSON to look at. */
 export function JsonView({ text }: { readonly text: string }) {
@@ -6,7 +7,7 @@ export function JsonView({ text }: { readonly text: string }) {
     <pre>
       {layOut(text).map(({ text: piece, kind }, index) => (
         <span key={index} class={kind}>
-          {piece}
+          {escapedJson(piece)}
         </span>
       ))}
     </pre>

@@ -1,6 +1,7 @@
 import type { User } from '../api/types.ts';
 import { ActionMenu } from '../ui/action-menu.tsx';
 import type { Column } from '../ui/list-table.tsx';
+import { Marked } from '../ui/marked.tsx';
 import { Moment } from '../ui/moment.tsx';
 import { roleName } from '../ui/roles.ts';
 import { t } from '../ui/text.ts';
@@ -46,8 +47,10 @@ export function userColumns(
 function Name({ user: { name, email, disabled_at: disabled }, isOwn }: { user: User; isOwn: boolean }) {
   return (
     <>
-      {name} {isOwn && <span class="badge">{t('usersYou')}</span>}
-      <p>{email}</p>
+      <Marked text={name} /> {isOwn && <span class="badge">{t('usersYou')}</span>}
+      <p>
+        <Marked text={email} />
+      </p>
       {disabled !== undefined && (
         <p>
           <span class="badge">{t('usersDisabled')}</span> <Moment at={disabled} />
