@@ -10,5 +10,9 @@ import './ui/theme.ts';
 
 const root = document.getElementById('app');
 if (root === null) throw new Error('the document has no element "app"');
-render(<Frame />, root);
-void loadSession();
+if (location.pathname === '/docs') {
+  void import('./docs/view.tsx').then(({ default: Docs }) => render(<Docs />, root));
+} else {
+  render(<Frame />, root);
+  void loadSession();
+}

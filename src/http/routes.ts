@@ -219,6 +219,7 @@ function openEndpoints(deps: EndpointDeps): Endpoint[] {
 
     // The web page, in files.
     { ...open('/', 'page', pageHandler(page)), head: true },
+    { ...open('/docs', 'docs', pageHandler(page)), head: true },
     { ...open('/assets/:file', 'page-file', pageFileHandler(page)), head: true },
   ];
 }

@@ -53,6 +53,9 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
                 setChangesPassword(true);
               }}
             />
+            <a class="button quiet" href="/docs">
+              {t('accountApi')}
+            </a>
             <button type="button" class="button quiet" onClick={() => void signOut()}>
               {t('signOut')}
             </button>

@@ -136,6 +136,7 @@ const texts = {
   accountPasswordRule: ['At least 12 characters.', 'Mindestens 12 Zeichen.'],
   accountPasswordWrong: ['The current password is not right.', 'Das jetzige Passwort stimmt nicht.'],
   accountPasswordDone: ['Your password has been changed.', 'Ihr Passwort ist geändert.'],
+  accountApi: ['API', 'API'],
   accountMenu: ['Account and appearance', 'Konto und Darstellung'],
   accountTheme: ['Appearance', 'Darstellung'],
   accountThemeSystem: ['System', 'System'],

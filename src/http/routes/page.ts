@@ -37,7 +37,7 @@ const documentHeaders = {
 /** The name of a file has a hash of what is in it. */
 const assetHeaders = { 'Cache-Control': `public, max-age=${limits.pageFileKeptSeconds}, immutable` };
 
-/** GET /: the document of the web page. */
+/** GET / and /docs: the document of the web page. */
 export function pageHandler(files: PageFiles | undefined): Handler {
   return (context) => {
     const file = files?.get('index.html');

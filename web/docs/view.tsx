@@ -1,0 +1,60 @@
+import './view.css';
+import { useState } from 'preact/hooks';
+import { Field } from '../ui/field.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { useResource } from '../ui/use-resource.ts';
+import type { Document } from './document.ts';
+import { OperationDetails } from './operation.tsx';
+import { Prose } from './prose.tsx';
+
+/** The description of the API for people, in the language of its document; it needs no session. */
+export default function DocsView() {
+  const { resource } = useResource<Document>('/openapi.json');
+  document.title = 'API';
+  return (
+    <main class="page docs" lang="en">
+      <Loaded resource={resource}>{(description) => <Description document={description} />}</Loaded>
+    </main>
+  );
+}
+
+/** Operations by their tags; those that take a key can be tried in place. */
+function Description({ document }: { readonly document: Document }) {
+  const { info, tags, paths } = document;
+  const [key, setKey] = useState('');
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  return (
+    <>
+      <h1>
+        {info.title} <span class="muted">{info.version}</span>
+      </h1>
+      <Prose text={info.description} />
+      <p>
+        The same for programs: <a href="/openapi.json">openapi.json</a>. For people: <a href="/">the page</a>.
+      </p>
+      <Field
+        label="API key"
+        type="password"
+        autocomplete="off"
+        spellcheck={false}
+        placeholder="ak_…"
+        hint="Sent with the requests of this page, to this server only, and kept nowhere."
+        value={key}
+        onInput={({ currentTarget }) => setKey(currentTarget.value.trim())}
+      />
+      {tags.map(({ name, description }) => (
+        <section key={name} aria-labelledby={`tag-${name}`}>
+          <h2 id={`tag-${name}`}>{name}</h2>
+          <Prose text={description} />
+          {operations
+            .filter(({ operation }) => operation.tags.includes(name))
+            .map((one) => (
+              <OperationDetails key={one.operation.operationId} {...one} document={document} apiKey={key} />
+            ))}
+        </section>
+      ))}
+    </>
+  );
+}
