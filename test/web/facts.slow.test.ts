@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
-import { createUser, password } from '../e2e/session-support.ts';
+import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 import { sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
@@ -135,5 +135,22 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     assert.equal(await page.evaluate(select(1)), longFile);
     assert.equal(await page.evaluate(select(2)), reversed);
     assert.equal(await page.evaluate("getSelection().empty(), find('done in the second quarter.pdf')"), true);
+  });
+
+  test('a view that is not for somebody’s role says so, also where the role changes meanwhile', async () => {
+    const { server } = shared;
+    const eve = await createUser(server, 'facts', 'auditor', 'eve@facts.example');
+    const page = await shared.open('eve@facts.example', '#/events?range=all');
+    await page.getByRole('grid').waitFor();
+    const admin = await signIn(server, ada);
+    const become = async (role: string) =>
+      assert.equal((await admin.send('PATCH', `/api/v1/portal/users/${eve.id}`, { role })).status, 200);
+    await become('member');
+    await page.locator('.facets button').first().click();
+    await page.getByText('“Events” is not for your role in this organization (Member).').waitFor();
+    assert.deepEqual(await page.locator('nav a').allTextContents(), ['Receipts']);
+    await become('auditor');
+    await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
+    await page.getByRole('grid').waitFor();
   });
 });

@@ -52,6 +52,9 @@ export function setOwner(who: Whoami | undefined): void {
     who === undefined ? {} : { 'X-Session-User': who.user.id, 'X-Session-Organization': who.organization.id };
 }
 
+/** Counts refusals for what somebody may not do: the role that the page knows may be another one by now. */
+export const refusals = signal(0);
+
 const isEnded = signal(false);
 /** True while the page itself puts another session in the place of its own. */
 export const isBeingReplaced = signal(false);
@@ -138,6 +141,7 @@ async function ask(
       signal?.throwIfAborted();
       continue;
     }
+    if (response.status === 403) refusals.value += 1;
     throw await refusal(response);
   }
 }

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { get, isBeingReplaced, RequestError, resumeSession, send, setOwner } from './request.ts';
+import { get, isBeingReplaced, refusals, RequestError, resumeSession, send, setOwner } from './request.ts';
 import type { Whoami } from './types.ts';
 
 /** Who uses the page. `asking` is before the first answer. */
@@ -29,6 +29,25 @@ export async function loadSession(): Promise<void> {
     session.value = error.status === 401 ? { state: 'out' } : { state: 'failed', error };
   }
 }
+
+/** Asks again what the person may do and see: roles and settings change while the page is open. */
+async function refreshSession(): Promise<void> {
+  if (session.value.state !== 'in') return;
+  try {
+    const who = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });
+    if (session.value.state === 'in') session.value = { state: 'in', who };
+  } catch (error) {
+    // A session that has ended, or a server that is away, shows with what is asked next.
+    if (!(error instanceof RequestError)) throw error;
+  }
+}
+
+refusals.subscribe((count) => {
+  if (count > 0) void refreshSession();
+});
+addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible') void refreshSession();
+});
 
 /**
  * Signs in; rejects with RequestError, which lists organizations where one of several has to be chosen. Where a session has ended in the middle of work it goes on, unless it is somebody

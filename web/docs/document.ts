@@ -69,7 +69,13 @@ export function resolve<T extends Reference>(document: Document, thing: T): T {
 export function exampleOf(document: Document, media: Media | undefined): string {
   const [first] = Object.values(media?.examples ?? {});
   const value = first === undefined ? media?.example : resolve(document, first).value;
-  return typeof value === 'string' ? value : JSON.stringify(value ?? {}, null, 2);
+  return asText(value, 2);
+}
+
+/** A text as it is, anything else as JSON; nothing where there is nothing. */
+export function asText(value: unknown, indent?: number): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value, null, indent);
 }
 
 /** A schema in a few words: `string | null`, `array of AuditEvent`. */

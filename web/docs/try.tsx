@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { Field } from '../ui/field.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { SelectField } from '../ui/select-field.tsx';
-import { exampleOf, type Parameter, resolve } from './document.ts';
+import { asText, exampleOf, type Parameter, resolve } from './document.ts';
 import type { OperationProps } from './operation.tsx';
 
 /** An answer is shown so far; the rest is given up. */
@@ -87,7 +87,7 @@ function Input({
       name={name}
       hint={hint}
       required={required || place === 'path'}
-      placeholder={String(example ?? schema?.default ?? '')}
+      placeholder={asText(example ?? schema?.default)}
     />
   );
 }
@@ -102,7 +102,7 @@ function requestOf(path: string, parameters: readonly Parameter[], data: FormDat
   const headers: Record<string, string> = {};
   let place = path;
   for (const { name, in: where } of parameters) {
-    const value = String(data.get(name) ?? '');
+    const value = asText(data.get(name));
     if (where === 'path')
       place = place.replace(`{${name}}`, value.split('/').map(encodeURIComponent).join('/'));
     else if (value !== '' && where === 'query') query.set(name, value);
@@ -123,7 +123,7 @@ async function ask(
       method: method.toUpperCase(),
       headers: { ...headers, 'X-API-Key': apiKey, ...(type && { 'Content-Type': type }) },
       credentials: 'omit',
-      ...(type && { body: String(data.get('body of the request')) }),
+      ...(type && { body: asText(data.get('body of the request')) }),
     });
     const text = await startOf(response);
     return {

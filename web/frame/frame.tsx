@@ -6,6 +6,7 @@ import type { Whoami } from '../api/types.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Failure } from '../ui/failure.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { roleName } from '../ui/roles.ts';
 import { hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { useResource } from '../ui/use-resource.ts';
@@ -41,9 +42,10 @@ export function Frame() {
 
 function SignedIn({ who }: { readonly who: Whoami }) {
   const allowed = views.filter(({ roles }) => roles.includes(who.user.role));
-  const view = allowed.find(({ path }) => path === place.value.view) ?? allowed[0];
+  const wanted = views.find(({ path }) => path === place.value.view) ?? allowed[0];
+  const view = allowed.find((one) => one === wanted);
   useEffect(() => {
-    document.title = `${view === undefined ? '' : `${t(view.title)} · `}${who.organization.name}`;
+    document.title = `${wanted === undefined ? '' : `${t(wanted.title)} · `}${who.organization.name}`;
   });
   useEffect(() => {
     // On a phone the views are wider than the bar.
@@ -70,11 +72,22 @@ function SignedIn({ who }: { readonly who: Whoami }) {
       </header>
       <main id="content" tabIndex={-1}>
         {view === undefined ? (
-          <p class="empty">{t('frameNothing')}</p>
+          <p class="empty">
+            {t('frameNotForRole', { view: wanted ? t(wanted.title) : '', role: roleName(who.user.role) })}
+          </p>
         ) : (
           <LoadedView key={view.path} view={view} />
         )}
       </main>
+      <Overlays who={who} />
+    </div>
+  );
+}
+
+/** What lies over every view. */
+function Overlays({ who }: { readonly who: Whoami }) {
+  return (
+    <>
       <LimitNotice />
       <KeyboardHelp />
       {isAnothers.value && (
@@ -94,7 +107,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
       <p class="visually-hidden" role="status">
         {announcement.value}
       </p>
-    </div>
+    </>
   );
 }
 

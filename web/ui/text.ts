@@ -174,9 +174,9 @@ const texts = {
   ],
   frameRetryIn: ['Next try in {seconds} s.', 'Nächster Versuch in {seconds} s.'],
   frameRefused: ['That did not work: {detail}', 'Das ging nicht: {detail}'],
-  frameNothing: [
-    'There is nothing to see for your role in this organization.',
-    'Für Ihre Rolle gibt es in dieser Organisation nichts zu sehen.',
+  frameNotForRole: [
+    '“{view}” is not for your role in this organization ({role}). An administrator can give you another one.',
+    '„{view}“ ist nicht für Ihre Rolle in dieser Organisation ({role}). Die Administration kann Ihnen eine andere geben.',
   ],
   frameReference: ['Reference {id}', 'Kennung {id}'],
 
