@@ -153,4 +153,18 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
     await page.getByRole('grid').waitFor();
   });
+
+  test('an event of very many members is shown in parts, and copied whole', async () => {
+    const extra = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`k${at}`, at]));
+    await tenant.record([sourceEvent({ timestamp: start + 9_000_000, actor: 'big@facts.example', extra })]);
+    const page = await shared.open(ada, '#/events?range=all&to=2024-12-31T00:00:00Z&actor=big@facts.example');
+    await page.locator('.row[aria-selected]').click();
+    await page.getByText('49,900 more are in the JSON.').waitFor();
+    await page.getByRole('tab', { name: 'JSON' }).click();
+    const more = page.getByRole('button', { name: /^Show more: [\d,]+ pieces follow$/ });
+    await more.waitFor();
+    assert.equal(await page.locator('.json pre span').count(), 2_000);
+    await more.click();
+    await page.locator('.json pre span').nth(5_999).waitFor();
+  });
 });

@@ -57,6 +57,15 @@ export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
+/** What is shown of an operation, and the key to ask with. */
+export interface OperationProps {
+  readonly document: Document;
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+  readonly apiKey: string;
+}
+
 /** What a reference within the document leads to, or the thing itself. */
 export function resolve<T extends Reference>(document: Document, thing: T): T {
   if (thing.$ref === undefined) return thing;

@@ -1,15 +1,7 @@
 import { useState } from 'preact/hooks';
-import { type Body, type Document, type Operation, resolve, type Schema, typeOf } from './document.ts';
+import { type Body, type Document, type OperationProps, resolve, type Schema, typeOf } from './document.ts';
 import { Prose } from './prose.tsx';
 import { Try } from './try.tsx';
-
-export interface OperationProps {
-  readonly document: Document;
-  readonly path: string;
-  readonly method: string;
-  readonly operation: Operation;
-  readonly apiKey: string;
-}
 
 /** An operation: its line, and when that is opened, all there is to know. */
 export function OperationDetails(props: OperationProps) {

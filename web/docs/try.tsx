@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks';
 import { Field } from '../ui/field.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { SelectField } from '../ui/select-field.tsx';
-import { asText, exampleOf, type Parameter, resolve } from './document.ts';
-import type { OperationProps } from './operation.tsx';
+import { asText, exampleOf, type OperationProps, type Parameter, resolve } from './document.ts';
 
 /** An answer is shown so far; the rest is given up. */
 const shownBytesMax = 256 * 1024;

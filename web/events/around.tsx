@@ -4,6 +4,7 @@ import { Resource } from '../api/resource.ts';
 import type { Row, Rows } from '../api/types.ts';
 import { Choice } from '../ui/choice.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { Marked } from '../ui/marked.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { formatClock, formatDay, formatDuration } from '../ui/time.ts';
@@ -147,10 +148,12 @@ function Steps({ model, known, detail }: StepsProps) {
             <span class="after">{after}</span>
             <span class={`dot${step.status === 'Failure' ? ' failed' : ''}`} aria-hidden="true" />
             <a href={model.hrefOf(placeText(step))} aria-current={isHere ? 'step' : undefined}>
-              {step.activity_name}
+              <Marked text={step.activity_name} />
               {isHere && <span class="mark"> {t('eventsAroundHere')}</span>}
               <br />
-              <span class="muted">{about.filter(Boolean).join(' · ')}</span>
+              <span class="muted">
+                <Marked text={about.filter(Boolean).join(' · ')} />
+              </span>
             </a>
           </li>
         );

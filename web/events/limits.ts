@@ -16,6 +16,10 @@ export const limits = {
   knownMax: 500,
   /** Ways out of a view without events whose numbers are asked for. */
   waysCounted: 4,
+  /** Of what a producer gave besides, in words; the JSON has all of it. */
+  contextValues: 100,
+  /** Of a value that is a button. */
+  valueCharacters: 2_000,
   /** Moving from row to row, an event that is passed by is not asked for. */
   detailSettleMs: 200,
   /** An event that no checkpoint covers yet is asked for again so often. */

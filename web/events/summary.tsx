@@ -3,9 +3,11 @@ import type { AuditEvent } from '../api/types.ts';
 import { membersOf } from '../ui/json-text.ts';
 import { Marked } from '../ui/marked.tsx';
 import { markedText } from '../ui/marked-text.ts';
+import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import type { EventDetail } from './detail-data.ts';
 import { Evidence } from './evidence.tsx';
+import { limits } from './limits.ts';
 import type { EventsModel } from './model.ts';
 import type { FilterName } from './filters.ts';
 import { isAddress } from './suggestions.ts';
@@ -92,7 +94,7 @@ function Context({ model, event }: { readonly model: EventsModel; readonly event
     <>
       <h3>{t('eventsDetailContext')}</h3>
       <dl class="facts">
-        {pairs.map(({ name, value }) => (
+        {pairs.slice(0, limits.contextValues).map(({ name, value }) => (
           <Fact key={name} name={name}>
             <Value
               model={model}
@@ -103,6 +105,11 @@ function Context({ model, event }: { readonly model: EventsModel; readonly event
           </Fact>
         ))}
       </dl>
+      {pairs.length > limits.contextValues && (
+        <p class="muted">
+          {t('eventsDetailContextMore', { n: formatNumber(pairs.length - limits.contextValues) })}
+        </p>
+      )}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { copyText } from '../ui/copy-button.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import { type FilterName, hasValue, withValue } from './filters.ts';
+import { limits } from './limits.ts';
 import type { EventsModel } from './model.ts';
 
 interface ValueProps {
@@ -27,6 +28,7 @@ export function Value({ model, name, value, words }: ValueProps) {
     withValue(filters, name ?? 'q', value, how) === undefined
       ? []
       : [{ words: t(text), onChoose: () => model.filter(name ?? 'q', value, how) }];
+  const shown = words.length > limits.valueCharacters ? `${words.slice(0, limits.valueCharacters)}…` : words;
   const actions = [
     ...way(name === undefined ? 'eventsWords' : 'eventsOnly', 'only'),
     ...(hasOthers ? way('eventsAlso', 'also') : []),
@@ -34,6 +36,6 @@ export function Value({ model, name, value, words }: ValueProps) {
     { words: t('copy'), onChoose: () => void copyText(words) },
   ];
   return (
-    <ActionMenu name={words} class="value" align="start" button={<Marked text={words} />} actions={actions} />
+    <ActionMenu name={shown} class="value" align="start" button={<Marked text={shown} />} actions={actions} />
   );
 }

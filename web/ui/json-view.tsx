@@ -1,15 +1,36 @@
+import { useMemo, useState } from 'preact/hooks';
 import { layOut } from './json-text.ts';
 import { escapedJson } from './marked-text.ts';
+import { formatNumber } from './number.ts';
+import { t } from './text.ts';
 
-/** JSON to look at. */
+/** Some hundred lines: a browser lays out no more at once than people look at. */
+const piecesAtOnce = 2_000;
+
+/** JSON to look at: its beginning, and as much more as somebody asks for. */
 export function JsonView({ text }: { readonly text: string }) {
+  const pieces = useMemo(() => layOut(text), [text]);
+  const [asked, setAsked] = useState({ text, count: piecesAtOnce });
+  const count = asked.text === text ? asked.count : piecesAtOnce;
+  const rest = pieces.length - count;
   return (
-    <pre>
-      {layOut(text).map(({ text: piece, kind }, index) => (
-        <span key={index} class={kind}>
-          {escapedJson(piece)}
-        </span>
-      ))}
-    </pre>
+    <>
+      <pre>
+        {pieces.slice(0, count).map(({ text: piece, kind }, index) => (
+          <span key={index} class={kind}>
+            {escapedJson(piece)}
+          </span>
+        ))}
+      </pre>
+      {rest > 0 && (
+        <button
+          type="button"
+          class="button small"
+          onClick={() => setAsked({ text, count: count + 2 * piecesAtOnce })}
+        >
+          {t('jsonMore', { n: formatNumber(rest) })}
+        </button>
+      )}
+    </>
   );
 }

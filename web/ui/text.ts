@@ -54,6 +54,7 @@ const texts = {
     'Sieht Belege der eigenen Übertragungen, sonst nichts.',
   ],
 
+  jsonMore: ['Show more: {n} pieces follow', 'Mehr anzeigen: es folgen {n} Teile'],
   listActions: ['Actions for {name}', 'Aktionen für {name}'],
   listMore: ['Show {n} more of {rest}', '{n} weitere von {rest} anzeigen'],
 
@@ -277,6 +278,7 @@ const texts = {
   eventsAroundNone: ['It shares nothing with others.', 'Es hat mit keinem anderen etwas gemeinsam.'],
   eventsDetailType: ['Type', 'Art'],
   eventsDetailContext: ['Context', 'Kontext'],
+  eventsDetailContextMore: ['{n} more are in the JSON.', '{n} weitere stehen im JSON.'],
   eventsDetailGone: [
     'This event is not there any more: its retention may be over.',
     'Dieses Ereignis gibt es nicht mehr: Vielleicht ist seine Aufbewahrung abgelaufen.',
