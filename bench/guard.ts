@@ -22,7 +22,7 @@ import { median } from './stats/summary.ts';
 const margins = {
   /** Repeats to 3 % from process to process, seldom 6 %. */
   micro: 0.1,
-  /** Processor time of a page, by that of a plain pass-through; of an event, by that of plain work on it. */
+  /** Processor time of a page, by that of a plain pass-through; of an INSERT, by that without projections and indexes. */
   cpu: 0.2,
   /** Throughput by throughput: two processes more, and whatever else the machine does. */
   load: 0.3,

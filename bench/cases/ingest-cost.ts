@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { batchEvents } from '../lab/dataset.ts';
 import type { Lab } from '../lab/lab.ts';
 import { cpuMicros } from '../lab/process-stats.ts';
@@ -94,25 +93,11 @@ async function costOfInsert(ready: IngestLab, slice: number, table: string): Pro
   return micros / (dataset.events / plan.slices);
 }
 
-/** What `JSON.parse` of an event costs. */
-function costOfParsing({ dataset }: IngestLab): number {
-  const events = dataset.batches.slice(0, 20).flatMap(({ offset, length }) =>
-    readFileSync(dataset.path)
-      .toString('utf8', offset, offset + length)
-      .trim()
-      .split('\n'),
-  );
-  const before = process.cpuUsage();
-  for (const event of events) JSON.parse(event);
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / events.length;
-}
-
 const shown = (micros: number): string => micros.toFixed(2);
 
 /**
- * Processor time of an event, by thread and by part of the table. Its ratio is that of plain work on the same events, which
- * are parsed, and their rows stored without an index, to all that they cost until they are merged.
+ * Processor time of an event, by thread and by part of the table. Its ratio is that of an INSERT into the table without these
+ * parts to one into the whole table, which depends little on how much else the machine has to do.
  */
 export async function benchIngestCost(
   lab: Lab,
@@ -123,15 +108,14 @@ export async function benchIngestCost(
   const tables = await makeTables(lab, parts);
   const inserts = new Map(tables.map((name): [string, number[]] => [name, []]));
   const slices: Costs[] = [];
-  const ratios: number[] = [];
   for (let slice = 0; slice < plan.slices; slice += 1) {
-    const cost = await costOfSlice(ready, slice);
-    slices.push(cost);
+    slices.push(await costOfSlice(ready, slice));
     for (const table of slice % 2 === 0 ? tables : tables.toReversed())
       inserts.get(table)?.push(await costOfInsert(ready, slice, table));
-    const least = costOfParsing(ready) + (inserts.get(plain)?.[slice] ?? Number.NaN);
-    ratios.push(least / Object.values(cost).reduce((sum, one) => sum + one, 0));
   }
+  const ratios = (inserts.get(plain) ?? []).map(
+    (least, at) => least / (inserts.get(whole)?.[at] ?? Number.NaN),
+  );
   const of = (name: keyof Costs): number => median(slices.map((cost) => cost[name]));
   const insert = (table: string): number => median(inserts.get(table) ?? []);
   const total = slices.map((cost) => Object.values(cost).reduce((sum, one) => sum + one, 0));
