@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert';
-import { createHmac } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
@@ -24,8 +23,8 @@ import {
 } from './session-support.ts';
 
 /**
- * Sessions, through three lives of one data directory: with a secret of its own behind a proxy; restarted, with hosts
- * of organizations; restarted, with a secret that the test knows and so can sign tokens with.
+ * Sessions, through two lives of one data directory: behind a proxy; restarted, with hosts of organizations. Forged tokens
+ * and what ends sessions: `test/control/sessions.test.ts`.
  */
 
 const loginPath = '/api/v1/auth/login-handler';
@@ -34,7 +33,6 @@ const logoutPath = '/api/v1/auth/logout';
 const whoamiPath = '/api/v1/portal/whoami';
 const usersPath = '/api/v1/portal/users';
 const domain = 'audit.example';
-const secret = 'a secret of the test, of more than 32 bytes';
 
 const common = { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off', SERVICE_NAME: 'AuditPortal' };
 
@@ -81,16 +79,6 @@ async function addUser(email: string, role = 'auditor'): Promise<User> {
 
 const whoami = (cookie: string, headers: Record<string, string> = {}) =>
   call(`${server.url}${whoamiPath}`, { headers: { cookie, ...headers } });
-
-/** Waits until a session is refused, as long as the contract allows. */
-async function ends(cookie: string): Promise<void> {
-  await eventually(
-    'the session to end',
-    async () => ((await whoami(cookie)).status === 401 ? true : undefined),
-    2000,
-  );
-  problemOf(await whoami(cookie), 401);
-}
 
 function claimsOf(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
   const [header = '', claims = ''] = token.split('.');
@@ -446,26 +434,6 @@ describe('token and logout', () => {
   });
 });
 
-describe('what ends a session', () => {
-  test('disabling the user by the command line, within 2 s', async () => {
-    const user = await addUser('dis@one.example');
-    const sessions = [await signIn(server, user.email), await signIn(server, user.email)];
-    printed(await server.cliHere(['user', 'disable', user.email, '--org', 'one', '--json']));
-    for (const { cookie } of sessions) await ends(cookie);
-    problemOf(await login(server, { email: user.email, password }), 401);
-  });
-
-  test('another password by the command line, within 2 s; the new one opens a new session', async () => {
-    const user = await addUser('pass@one.example');
-    const session = await signIn(server, user.email);
-    const args = ['user', 'set-password', user.email, '--org', 'one', '--password-stdin', '--json'];
-    printed(await server.cliHere(args, 'another horse battery staple\n'));
-    await ends(session.cookie);
-    problemOf(await login(server, { email: user.email, password }), 401);
-    jsonOf(await login(server, { email: user.email, password: 'another horse battery staple' }));
-  });
-});
-
 describe('changes from another site', () => {
   const host = () => `127.0.0.1:${server.port}`;
   /** A change that is refused as soon as it is looked at (400), so that only who may ask is in question. */
@@ -631,53 +599,5 @@ describe('after a restart, with hosts of organizations', () => {
     problemOf(await ports(`http://one.${domain}`, 80), 400);
     problemOf(await ports(`https://one.${domain}`, 80), 403);
     problemOf(await ports(`https://one.${domain}:443`, 8443), 403);
-  });
-});
-
-describe('forged tokens', () => {
-  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const hashes: Record<string, string> = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' };
-  let claims: Record<string, unknown>;
-  let genuine: SignedIn;
-
-  before(async () => {
-    await restart({ SESSION_SECRET: secret });
-    genuine = await signIn(server, admin.email);
-    ({ claims } = claimsOf(genuine.token));
-  });
-
-  function tokenOf(
-    payload: unknown,
-    header: Record<string, unknown> = { alg: 'HS256', typ: 'JWT' },
-    key = secret,
-  ) {
-    const signed = `${part(header)}.${part(payload)}`;
-    const hash = hashes[String(header['alg'])] ?? 'sha256';
-    return `${signed}.${createHmac(hash, key).update(signed).digest('base64url')}`;
-  }
-
-  const refused = async (token: string, what: string) => {
-    const answer = await withCookie(server, `auditportal=${token}`).get(whoamiPath);
-    assert.equal(answer.status, 401, `${what}: ${answer.text.slice(0, 200)}`);
-    problemOf(answer, 401);
-  };
-
-  test('another secret, also that of an earlier life', async () => {
-    await refused(tokenOf(claims, undefined, `${secret}.`), 'another secret');
-    await refused(tokenOf(claims, undefined, ''), 'no secret');
-    await refused(kept.token, 'the secret of before');
-  });
-
-  test('the role is what the user has now, whatever the token says', async () => {
-    const session = await signIn(server, member.email);
-    const token = tokenOf({ ...claimsOf(session.token).claims, role: 'admin' });
-    const forged = withCookie(server, `auditportal=${token}`);
-    problemOf(await forged.get(usersPath), 403);
-  });
-
-  test('nothing of a token is in what the server prints', async () => {
-    const printedText = [...server.stdoutLines(), ...server.stderrLines()].join('\n');
-    for (const secretText of [secret, password, genuine.token, genuine.token.split('.')[2] ?? ''])
-      assert.ok(!printedText.includes(secretText), 'a secret is printed');
   });
 });

@@ -50,16 +50,6 @@ describe('counts over time', () => {
     assert.deepEqual([backwards.data, backwards.meta.total], [[], 0]);
   });
 
-  it('are one bucket for one event', async () => {
-    const caller = createCaller();
-    await record(caller.organization.id, [at(base + 7, { result: { code: 400 } })]);
-    const time = formatMicros(base + 7);
-    assert.deepEqual(await read(caller), {
-      data: [{ start: formatMicros(base), success: 0, failure: 1 }],
-      meta: { bucket_seconds: 1, start: time, end: time, total: 1 },
-    });
-  });
-
   it('have empty buckets where a range was asked for', async () => {
     const { data, meta } = await read(createCaller(), {
       startTime: '2024-02-28T00:00:00Z',

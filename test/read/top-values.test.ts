@@ -38,13 +38,6 @@ describe('most frequent values', () => {
   const read = (caller: SessionCaller, query: Readonly<Record<string, string>> = {}) =>
     answerOf<TopAnswer>(topValuesHandler(createTopValuesReader(engine.storage)), caller, query);
 
-  it('are empty lists where there is nothing', async () => {
-    assert.deepEqual(await read(createCaller()), {
-      data: { activities: [], actors: [], severities: [], statuses: [] },
-      meta: { limit: 10 },
-    });
-  });
-
   it('carry the most frequent title of a code and the newest name of an actor', async () => {
     const caller = createCaller();
     const event = (at: number, title: string, actor: unknown, level?: string) => ({
