@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { rounds } from '../support/rounds.ts';
 import { blockOf, fill } from './page.ts';
 import {
   findProgram,
@@ -15,10 +16,11 @@ import {
   untilListening,
 } from './support.ts';
 
+const total = rounds(3_000, 20_000);
 const program = findProgram('rsyslogd', 'RSYSLOGD');
 const skip = program === undefined && 'rsyslogd is not installed: RSYSLOGD may name it';
 
-test('rsyslog: 20,000 messages over kills and silence, each once; what is refused is told', {
+test(`rsyslog: ${total} messages over kills and silence, each once; what is refused is told`, {
   skip,
 }, async () => {
   const folder = await temporaryDirectory();
@@ -42,7 +44,6 @@ test('rsyslog: 20,000 messages over kills and silence, each once; what is refuse
   const shipper = startProgram([program ?? '', '-n', ...files], { output: join(folder, 'output') });
   try {
     await untilListening(input, shipper);
-    const total = 20_000;
     const lines = Array.from({ length: total }, (_, n) => `<13>Mar  1 10:00:00 host app[7]: message ${n}`);
     // Bytes that are no UTF-8, which rsyslog passes on.
     await sendLines(input, ['<11>Mar  1 10:00:00 host app[7]: caf\u00e9', ...lines]);

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { rounds } from '../support/rounds.ts';
 import { blockOf, fill } from './page.ts';
 import {
   findProgram,
@@ -15,10 +16,11 @@ import {
   untilListening,
 } from './support.ts';
 
+const total = rounds(3_000, 20_000);
 const program = findProgram('syslog-ng', 'SYSLOG_NG');
 const skip = program === undefined && 'syslog-ng is not installed: SYSLOG_NG may name it';
 
-test('syslog-ng: 20,000 messages over kills and silence, each once; what is refused is told', {
+test(`syslog-ng: ${total} messages over kills and silence, each once; what is refused is told`, {
   skip,
 }, async () => {
   const folder = await temporaryDirectory();
@@ -36,7 +38,6 @@ test('syslog-ng: 20,000 messages over kills and silence, each once; what is refu
   const shipper = startSyslogNg(program ?? '', folder);
   try {
     await untilListening(input, shipper);
-    const total = 20_000;
     const lines = Array.from({ length: total }, (_, n) => `<13>Mar  1 10:00:00 app[7]: message ${n}`);
     // No service takes a time like that.
     await sendLines(input, ['<11>2300-01-01T00:00:00+00:00 app[7]: too late', ...lines]);
