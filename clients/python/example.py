@@ -24,7 +24,7 @@ def main() -> int:
         if n == count // 2:
             print("half", flush=True)
         time.sleep(pause)
-    report = audit.close(timeout=60)
+    report = audit.close(timeout=600)
     print(json.dumps(dataclasses.asdict(report)))
     return 0 if report.complete else 1
 

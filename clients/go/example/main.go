@@ -50,7 +50,7 @@ func main() {
 		}
 		time.Sleep(pause)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	report := audit.Close(ctx)
 	check(json.NewEncoder(os.Stdout).Encode(report))
