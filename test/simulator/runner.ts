@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { mkdir } from 'node:fs/promises';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { loudLines } from './checks/log.ts';
 import { Draw } from './draw.ts';
 import { fullDisk, SmallDisk } from './faults/disk.ts';
 import { Finding } from './finding.ts';
@@ -112,6 +113,8 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
   try {
     await run.play();
   } catch (error) {
+    const told = loudLines(world);
+    if (told !== '') world.say(`warnings and errors of the service since the last rest:\n${told}`);
     failure =
       error instanceof Finding
         ? { check: error.check, message: error.message }

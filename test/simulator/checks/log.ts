@@ -49,8 +49,8 @@ export type DamageKind =
   | 'control_data'
   | 'evidence';
 
-/** The words of a line above `warn`; undefined for any other. What is no line of the log is as loud as can be. */
-function loudWords(line: string): string | undefined {
+/** The words of a line above a level; undefined for any other. What is no line of the log is as loud as can be. */
+function loudWords(line: string, aboveLevel: number): string | undefined {
   let told: { readonly level?: unknown; readonly msg?: unknown };
   try {
     told = JSON.parse(line) as typeof told;
@@ -58,8 +58,26 @@ function loudWords(line: string): string | undefined {
     return line;
   }
   const { level, msg } = told;
-  const isLoud = typeof level === 'number' ? level > warnLevel : level === 'error' || level === 'fatal';
+  const isLoud = typeof level === 'number' ? level > aboveLevel : level === 'error' || level === 'fatal';
   return isLoud ? String(msg) : undefined;
+}
+
+interface Loud {
+  readonly line: string;
+  readonly words: string;
+}
+
+const loudOf = (lines: readonly string[], aboveLevel: number): Loud[] =>
+  lines.flatMap((line) => {
+    const words = loudWords(line, aboveLevel);
+    return words === undefined ? [] : [{ line, words }];
+  });
+
+const shown = (loud: readonly Loud[]): string => loud.map(({ line }) => brief(line)).join('\n');
+
+/** Warnings and errors since the last look, the newest last: why a run failed may stand there alone. */
+export function loudLines(world: World): string {
+  return shown(loudOf(world.service.newLines(), warnLevel - 1).slice(-linesShownMax));
 }
 
 /**
@@ -73,19 +91,13 @@ export function checkLog(world: World): void {
     'no secret is shown',
     () => 'in the operational log',
   );
-  const loud = lines.flatMap((line) => {
-    const words = loudWords(line);
-    return words === undefined ? [] : [{ line, words }];
-  });
+  const loud = loudOf(lines, warnLevel);
   const unexpected = loud.filter(
     ({ words }) =>
       !world.expectedWords.some((one) => (typeof one === 'string' ? one === words : one.test(words))),
   );
   hold(unexpected.length === 0, 'the log is what the faults explain', () =>
-    unexpected
-      .slice(0, linesShownMax)
-      .map(({ line }) => brief(line))
-      .join('\n'),
+    shown(unexpected.slice(0, linesShownMax)),
   );
   const untold = world.takeDue().filter((words) => !loud.some((one) => one.words === words));
   hold(untold.length === 0, 'the log tells what happened', () => `nothing of this: ${untold.join('; ')}`);
