@@ -517,6 +517,8 @@ export interface Schemas {
     readonly session: {
       readonly expires_at: Schemas['Instant'];
     };
+    /** The service's clock, by which a page asks for ranges up to now. */
+    readonly time: Schemas['Instant'];
   };
   readonly ScimSchemaNames: readonly (string)[];
   readonly ScimMeta: {

@@ -101,7 +101,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     ...signOnEndpoints(deps),
     session('GET', '/api/v1/auth/token', 'token', everyone, tokenHandler),
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
-    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(config.retentionDays)),
+    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(deps)),
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
     session('GET', '/api/v1/portal/events', 'portal-events', readers, auditHandler(read.page)),
     session('GET', '/api/v1/portal/rows', 'rows', readers, rowsHandler(read.rows)),

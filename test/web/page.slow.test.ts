@@ -345,7 +345,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await press('ArrowDown', 'ArrowDown', 'Enter');
     await page.getByText('User id').waitFor();
     await tabTo('[role=tab][aria-selected=true]');
-    await press('ArrowRight');
+    await press('ArrowRight', 'ArrowRight');
     await page.locator('[role=tabpanel] .number').first().waitFor();
     await press('Escape');
     await page.locator('[role=grid]').and(page.locator(':focus')).waitFor();

@@ -128,11 +128,11 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     await panel.getByRole('button', { name: '213 after these' }).click();
     await panel.getByRole('button', { name: '163 after these' }).waitFor();
     assert.equal(await panel.locator('.flow li').count(), 62);
-    await panel.getByRole('radio', { name: 'by the actor' }).check({ force: true });
+    await panel.getByRole('radio', { name: 'Actor' }).check({ force: true });
     await panel.getByText('750 events · 14 min').waitFor();
-    await panel.getByRole('radio', { name: 'from the address' }).check({ force: true });
+    await panel.getByRole('radio', { name: 'Address' }).check({ force: true });
     await panel.getByText('562 events · 14 min').waitFor();
-    await panel.getByRole('radio', { name: 'on the target' }).check({ force: true });
+    await panel.getByRole('radio', { name: 'Target' }).check({ force: true });
     await panel.getByText('450 events · 14 min').waitFor();
     await panel.locator('.flow a', { hasText: 'number 20.' }).click();
     await here.getByText('number 20.').waitFor();

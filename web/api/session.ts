@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { setServerTime } from './clock.ts';
 import { get, isBeingReplaced, refusals, RequestError, resumeSession, send, setOwner } from './request.ts';
 import type { Whoami } from './types.ts';
 
@@ -17,11 +18,18 @@ export interface Credentials {
   readonly organization?: string | undefined;
 }
 
+async function whoami(): Promise<Whoami> {
+  const askedAtMs = Date.now();
+  const who = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });
+  setServerTime(who.time, askedAtMs);
+  return who;
+}
+
 /** Finds out whether the browser has a session that is still good. */
 export async function loadSession(): Promise<void> {
   setOwner(undefined);
   try {
-    const who = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });
+    const who = await whoami();
     setOwner(who);
     session.value = { state: 'in', who };
   } catch (error) {
@@ -34,7 +42,7 @@ export async function loadSession(): Promise<void> {
 async function refreshSession(): Promise<void> {
   if (session.value.state !== 'in') return;
   try {
-    const who = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });
+    const who = await whoami();
     if (session.value.state === 'in') session.value = { state: 'in', who };
   } catch (error) {
     // A session that has ended, or a server that is away, shows with what is asked next.

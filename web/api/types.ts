@@ -3,7 +3,6 @@ import type { Schemas } from '../../schema/openapi.d.ts';
 /** What the server sends and takes, from the description of its API. */
 export type AuditEvent = Schemas['AuditEvent'];
 export type AuditPage = Schemas['AuditPage'];
-export type FeedPage = Schemas['FeedPage'];
 export type Rows = Schemas['Rows'];
 export type Row = Rows['data'][number];
 export type Histogram = Schemas['Histogram'];

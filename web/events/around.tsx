@@ -18,10 +18,10 @@ import { isAddress } from './suggestions.ts';
 import { totalWords } from './words.ts';
 
 const relations = {
-  flowId: 'eventsAroundFlow',
-  actor: 'eventsAroundActor',
-  ip: 'eventsAroundAddress',
-  fileName: 'eventsAroundTarget',
+  flowId: 'eventsDetailFlow',
+  actor: 'actor',
+  ip: 'address',
+  fileName: 'eventsTarget',
 } as const satisfies Partial<Record<FilterName, string>>;
 type Relation = keyof typeof relations;
 
@@ -149,7 +149,8 @@ function Steps({ model, known, detail }: StepsProps) {
             <span class={`dot${step.status === 'Failure' ? ' failed' : ''}`} aria-hidden="true" />
             <a href={model.hrefOf(placeText(step))} aria-current={isHere ? 'step' : undefined}>
               <Marked text={step.activity_name} />
-              {isHere && <span class="mark"> {t('eventsAroundHere')}</span>}
+
+              {isHere && <span class="muted"> · {t('eventsAroundHere')}</span>}
               <br />
               <span class="muted">
                 <Marked text={about.filter(Boolean).join(' · ')} />

@@ -25,6 +25,8 @@ interface Run {
 export class EventList {
   /** Names of parameters that the server could make nothing of. */
   readonly ignored: readonly string[];
+  /** How many of these events are not below the order number that was settled when the list began. */
+  readonly counted: Pick<Rows['meta'], 'settled' | 'unsettled'>;
   /** Where to begin, where a place was asked for. */
   start = 0;
   /** Rows have arrived above those in sight: so many more. */
@@ -43,6 +45,7 @@ export class EventList {
     const [newest] = data;
     const endTime = parameters['endTime'] ?? (newest && toRfc3339(newest.time));
     this.ignored = ignored;
+    this.counted = meta;
     this.#parameters.value = { ...parameters, endTime };
     this.#searched(meta);
     this.#total.value = meta.total;
@@ -164,7 +167,8 @@ export class EventList {
     const end = first + rows.length;
     const isNear = from <= end + limits.pageEvents && to >= first - limits.pageEvents;
     if (!isNear) {
-      const { data, meta } = await this.#ask({ offset: from, limit: limits.pageEvents }, abort);
+      const page = { offset: from, limit: Math.max(limits.pageEvents, to + 1 - from) };
+      const { data, meta } = await this.#ask(page, abort);
       this.#keep({ first: from, rows: data }, isPart({ data, meta }) ? this.total : meta.total);
     } else if (from < first) await this.#addNewer(first - from, abort);
     else if (to >= end) await this.#addOlder(to + 1 - end, abort);

@@ -3,10 +3,12 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
+import { useKey } from '../ui/use-key.ts';
 import { Chips } from './chips.tsx';
 import { ExportButton } from './export-dialog.tsx';
 import { Facets } from './facets.tsx';
 import type { EventsModel } from './model.ts';
+import { endsNow } from './query.ts';
 import { RangeMenu } from './range-menu.tsx';
 import { Search } from './search.tsx';
 import { totalWords } from './words.ts';
@@ -31,8 +33,9 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
           )
         }
       />
-      {fresh > 0 && (
-        <button type="button" class="button small live" onClick={() => model.refresh()}>
+      {endsNow(range) && <FollowButton model={model} />}
+      {fresh > 0 && !model.live.follows.value && (
+        <button type="button" class="button small live" onClick={() => model.showNewest()}>
           <Icon name="up" />
           {t(fresh === 1 ? 'eventsNewOne' : 'eventsNew', { n: formatNumber(fresh) })}
         </button>
@@ -42,6 +45,25 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
       </span>
       <ExportButton model={model} list={list} />
     </div>
+  );
+}
+
+/** The list goes on with what comes, while nobody reads what is further down. */
+function FollowButton({ model }: { readonly model: EventsModel }) {
+  const { isOn, isAtTop } = model.live;
+  const isPaused = isOn.value && !isAtTop.value;
+  const toggle = () => model.follow(!isOn.peek() || !isAtTop.peek());
+  useKey('f', toggle);
+  return (
+    <button
+      type="button"
+      class="button small follow"
+      aria-pressed={isOn.value}
+      aria-keyshortcuts="f"
+      onClick={toggle}
+    >
+      {t(isPaused ? 'eventsFollowPaused' : isOn.value ? 'eventsFollows' : 'eventsFollow')}
+    </button>
   );
 }
 

@@ -28,8 +28,8 @@ export const limits = {
   /** Events before and after one, and so many more at a time. */
   aroundEvents: 10,
   aroundMoreEvents: 50,
-  /** The feed is asked again no sooner than this, and holds each question this long while there is nothing. */
+  /** What is new is counted so often, and by a list that follows; what is counted over all of it, by then, not as often. */
   livePauseMs: 5_000,
-  liveWaitSeconds: 20,
-  livePageEvents: 1_000,
+  followPauseMs: 2_000,
+  followChartMs: 10_000,
 } as const;

@@ -1,20 +1,28 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { sleep } from '../api/rate-limit.ts';
 import { get, isAborted, type Parameters, RequestError } from '../api/request.ts';
-import type { FeedPage } from '../api/types.ts';
-import { toRfc3339 } from '../api/instant.ts';
+import type { Rows } from '../api/types.ts';
+import { type EventList, rowsPath } from './event-list.ts';
 import { limits } from './limits.ts';
 
-/** Counts the events that arrive after the list began, by following the feed. It rests while the page is not in sight. */
-export class LiveCount {
+/** Puts the list of now in the place of the one that is there. */
+type Advance = (abort: AbortSignal) => Promise<EventList>;
+
+/** What came since the list began, by the order of recording: whenever it happened. It rests while the page is not in sight. */
+export class Live {
   readonly count = signal(0);
+  /** Whether the list is to go on with what comes. */
+  readonly isOn = signal(false);
+  /** Whether nobody reads anything but the newest rows. */
+  readonly isAtTop = signal(true);
+  readonly follows = computed(() => this.isOn.value && this.isAtTop.value);
   #abort = new AbortController();
 
-  /** Begins at a moment (Unix milliseconds), under the filters of the list. */
-  start(filters: Parameters, sinceMs: number): void {
+  /** Begins with a list under these parameters, without an end of the range. */
+  start(list: EventList, parameters: Parameters, advance: Advance): void {
     this.stop();
     this.#abort = new AbortController();
-    void this.#follow({ ...filters, startTime: toRfc3339(sinceMs * 1000) }, this.#abort.signal);
+    void this.#watch(list, parameters, advance, this.#abort.signal);
   }
 
   stop(): void {
@@ -22,35 +30,44 @@ export class LiveCount {
     this.count.value = 0;
   }
 
-  async #follow(parameters: Parameters, abort: AbortSignal): Promise<void> {
-    let cursor: string | undefined;
-    // The first question only finds the place to go on from.
-    let wait = 0;
-    while (!abort.aborted) {
-      try {
+  async #watch(
+    begun: EventList,
+    parameters: Parameters,
+    advance: Advance,
+    abort: AbortSignal,
+  ): Promise<void> {
+    let list = begun;
+    try {
+      for (;;) {
+        await sleep(this.follows.value ? limits.followPauseMs : limits.livePauseMs, abort);
         await visible(abort);
-        const { data, meta } = await get<FeedPage>(
-          '/api/v1/portal/feed',
-          {
-            ...parameters,
-            cursor,
-            limit: limits.livePageEvents,
-            wait,
-          },
-          { signal: abort },
-        );
-        cursor = meta.next_cursor;
-        wait = limits.liveWaitSeconds;
-        this.count.value += data.length;
-      } catch (error) {
-        if (isAborted(error)) return;
-        if (!(error instanceof RequestError)) throw error;
-        // The list tells what is the matter. Here it is enough to go on later, and without a place among those who wait.
-        wait = 0;
+        list = await this.#look(list, parameters, advance, abort);
       }
-      await sleep(limits.livePauseMs, abort).catch((error: unknown) => {
-        if (!isAborted(error)) throw error;
-      });
+    } catch (error) {
+      if (!isAborted(error)) throw error;
+    }
+  }
+
+  async #look(
+    list: EventList,
+    parameters: Parameters,
+    advance: Advance,
+    abort: AbortSignal,
+  ): Promise<EventList> {
+    const { settled, unsettled } = list.counted;
+    try {
+      const since = { ...parameters, since: settled, limit: 1 };
+      const { meta } = await get<Rows>(rowsPath, since, { signal: abort });
+      abort.throwIfAborted();
+      this.count.value = Math.max(0, meta.total - unsettled);
+      if (this.count.value === 0 || !this.follows.value) return list;
+      const next = await advance(abort);
+      this.count.value = 0;
+      return next;
+    } catch (error) {
+      // The list tells what is the matter. Here it is enough to go on later.
+      if (error instanceof RequestError) return list;
+      throw error;
     }
   }
 }

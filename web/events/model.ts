@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { serverNow } from '../api/clock.ts';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
@@ -7,7 +8,7 @@ import { go, hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
 import { limits } from './limits.ts';
-import { LiveCount } from './live.ts';
+import { Live } from './live.ts';
 import { type FilterName, type FilterWay, parametersOf, withoutValue, withValue } from './filters.ts';
 import { endsNow, type EventQuery, exactRange, readQuery, timeParameters, writeQuery } from './query.ts';
 
@@ -39,7 +40,7 @@ export class EventsModel {
   readonly list = new Resource<EventList>();
   readonly histogram = new Resource<Histogram>();
   readonly top = new Resource<TopValues>();
-  readonly live = new LiveCount();
+  readonly live = new Live();
   /** Looking further back for words. */
   readonly further = new Resource<void>();
   /** What is most frequent under this query, and was under those before: what is filtered by one value has no others. */
@@ -62,9 +63,10 @@ export class EventsModel {
   /** Of the query that was asked last, without the event that is open. */
   #asked: string | undefined;
   readonly askedAtMs = signal(0);
+  #chartedAtMs = 0;
 
   /** Asks anew where the query is another one than before. */
-  follow(query: EventQuery): void {
+  keepUp(query: EventQuery): void {
     const key = writeQuery({ ...query, open: undefined }).toString();
     if (key !== this.#asked) this.refresh(query.open ?? topOfEntry());
     this.#asked = key;
@@ -72,20 +74,58 @@ export class EventsModel {
 
   /** Asks again up to now; `place`: not from the newest event on, but around this one. */
   refresh(place?: string): void {
-    const { range, filters } = this.query.value;
-    const now = Date.now();
-    this.askedAtMs.value = now;
-    const given = parametersOf(filters);
-    const parameters: Parameters = { ...given, ...timeParameters(exactRange(range, now)) };
+    const parameters = this.#parametersOfNow();
     this.list.data.value?.stop();
     this.further.stop();
-    void this.list.load((abort) => EventList.begin(parameters, place, abort));
+    this.live.stop();
+    void this.list.load(async (abort) => {
+      const list = await EventList.begin(parameters, place, abort);
+      if (endsNow(this.query.value.range))
+        this.live.start(list, { ...parameters, endTime: undefined }, (until) => this.#advance(until));
+      return list;
+    });
     void this.histogram.load((abort) => get('/api/v1/portal/histogram', parameters, { signal: abort }));
     void this.top.load((abort) =>
       get('/api/v1/portal/top-values', { ...parameters, limit: limits.topValues }, { signal: abort }),
     );
-    if (endsNow(range)) this.live.start(given, now);
-    else this.live.stop();
+    this.#chartedAtMs = Date.now();
+  }
+
+  /** Goes on with what comes, from the newest events on; or no longer. */
+  follow(isOn: boolean): void {
+    this.live.isOn.value = isOn;
+    if (isOn) this.showNewest();
+  }
+
+  showNewest(): void {
+    this.open(undefined);
+    history.replaceState(null, '');
+    this.refresh();
+  }
+
+  #parametersOfNow(): Parameters {
+    const { range, filters } = this.query.value;
+    const now = serverNow();
+    this.askedAtMs.value = now;
+    return { ...parametersOf(filters), ...timeParameters(exactRange(range, now)) };
+  }
+
+  /** What there is by now takes the place of what is shown, which does not fade for it. */
+  async #advance(abort: AbortSignal): Promise<EventList> {
+    const parameters = this.#parametersOfNow();
+    const list = await EventList.begin(parameters, undefined, abort);
+    this.list.data.value?.stop();
+    this.list.data.value = list;
+    if (Date.now() < this.#chartedAtMs + limits.followChartMs) return list;
+    this.#chartedAtMs = Date.now();
+    const top = { ...parameters, limit: limits.topValues };
+    const [histogram, values] = await Promise.all([
+      get<Histogram>('/api/v1/portal/histogram', parameters, { signal: abort }),
+      get<TopValues>('/api/v1/portal/top-values', top, { signal: abort }),
+    ]);
+    this.histogram.data.value = histogram;
+    this.top.data.value = values;
+    return list;
   }
 
   /** Goes on looking for words where the list ends. */

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { serverNow } from '../api/clock.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { t, type TextKey } from '../ui/text.ts';
@@ -57,7 +58,7 @@ export function RangeMenu({ range, onChange }: RangeMenuProps) {
                 </li>
               ))}
             </ul>
-            <ExactForm range={exactRange(range, Date.now())} onChange={choose} />
+            <ExactForm range={exactRange(range, serverNow())} onChange={choose} />
           </div>
         );
       }}

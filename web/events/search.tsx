@@ -1,7 +1,8 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useRef, useState } from 'preact/hooks';
 import { Icon } from '../ui/icon.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
+import { useKey } from '../ui/use-key.ts';
 import type { EventsModel } from './model.ts';
 import { suggest, type Suggestion } from './suggestions.ts';
 import { filterWords } from './words.ts';
@@ -12,7 +13,7 @@ export function Search({ model }: { readonly model: EventsModel }) {
   const [chosen, setChosen] = useState(0);
   const input = useRef<HTMLInputElement>(null);
   const id = useId();
-  useSlashKey(input);
+  useKey('/', () => input.current?.focus());
   const suggestions = suggest(text, model.known.value);
   const take = (suggestion: Suggestion | undefined) => {
     if (suggestion === undefined) return;
@@ -94,19 +95,4 @@ function Options({ id, suggestions, chosen, onPoint, onTake }: OptionsProps) {
       ))}
     </ul>
   );
-}
-
-/** The key `/` goes to the field from anywhere but another field. */
-function useSlashKey(input: { readonly current: HTMLInputElement | null }): void {
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      const isTyping =
-        event.target instanceof Element && event.target.closest('input, select, textarea, dialog') !== null;
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
-      event.preventDefault();
-      input.current?.focus();
-    };
-    addEventListener('keydown', onKeyDown);
-    return () => removeEventListener('keydown', onKeyDown);
-  }, [input]);
 }

@@ -6,7 +6,7 @@ import { Marked, Middle } from '../ui/marked.tsx';
 import { markedText } from '../ui/marked-text.ts';
 import { isNarrow } from '../ui/screen.ts';
 import { t } from '../ui/text.ts';
-import { formatClock, formatDay, formatZone, zone } from '../ui/time.ts';
+import { formatClock, formatDay, formatExact, formatZone } from '../ui/time.ts';
 import { RowScroll } from '../ui/row-scroll.ts';
 import { VirtualRows } from '../ui/virtual-rows.tsx';
 import { type EventList, placeText } from './event-list.ts';
@@ -20,6 +20,8 @@ interface EventTableProps {
   readonly open: string | undefined;
   readonly onOpen: (event: EventRow) => void;
   readonly onClose: () => void;
+  /** Whether the newest rows are what is read. */
+  readonly onTop: (isTop: boolean) => void;
 }
 
 /** Rows above an event that a link names. */
@@ -27,7 +29,7 @@ const rowsAbove = 5;
 const columns = ['time', 'activity', 'actor', 'eventsTarget', 'eventsAddress', 'status'] as const;
 
 /** All events of a list, newest first: a row for each, of which the browser has those in sight. */
-export function EventTable({ list, open, onOpen, onClose }: EventTableProps) {
+export function EventTable({ list, open, onOpen, onClose, onTop }: EventTableProps) {
   const scroll = useRef(new RowScroll()).current;
   const [cursor, setCursor] = useState(0);
   const onShow = useCallback((first: number, last: number) => list.show(first, last), [list]);
@@ -36,7 +38,7 @@ export function EventTable({ list, open, onOpen, onClose }: EventTableProps) {
     scroll.scrollTo(index);
   };
   useFollowing(list, open, scroll, setCursor);
-  useEffect(() => keepPlace(list, scroll), [list]);
+  usePlace(list, open, scroll, onTop);
   const openAt = (index: number) => {
     setCursor(index);
     const event = list.at(index);
@@ -68,7 +70,14 @@ export function EventTable({ list, open, onOpen, onClose }: EventTableProps) {
     return <Row key={index} {...state} onClick={() => openAt(index)} />;
   };
   const rowHeight = isNarrow.value ? 52 : 28;
-  const content = { count: list.total, rowHeight, row, onShow, head: <Head />, attributes };
+  const content = {
+    count: list.total,
+    rowHeight,
+    row,
+    onShow,
+    head: <Head list={list} scroll={scroll} />,
+    attributes,
+  };
   return (
     <>
       <VirtualRows scroll={scroll} {...content} />
@@ -109,6 +118,23 @@ function useFollowing(
   }, [list, open]);
 }
 
+/** Tells whether the newest rows are what is read, and keeps the place. */
+function usePlace(
+  list: EventList,
+  open: string | undefined,
+  scroll: RowScroll,
+  onTop: EventTableProps['onTop'],
+): void {
+  useEffect(() => keepPlace(list, scroll), [list]);
+  useEffect(() => {
+    const stop = effect(() => onTop(scroll.top.value < 1 && open === undefined));
+    return () => {
+      stop();
+      onTop(true);
+    };
+  }, [list, open]);
+}
+
 /** Keeps the row at the top with the entry of the browser's history: Back leads there, and so does loading anew. */
 function keepPlace(list: EventList, scroll: RowScroll): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -142,13 +168,22 @@ function stepOf(key: string, from: number, visible: number, total: number): numb
   return step === undefined ? undefined : Math.max(0, Math.min(step, total - 1));
 }
 
-function Head() {
+/** Rows on both sides of a change of the clocks have two zones. */
+function zonesOf(list: EventList, scroll: RowScroll): string {
+  const first = Math.floor(scroll.top.value);
+  const zones = Array.from({ length: scroll.visible }, (_, index) => list.at(first + index))
+    .filter((event) => event !== undefined)
+    .map(({ time }) => formatZone(time));
+  return [...new Set(zones)].join(', ');
+}
+
+function Head({ list, scroll }: { readonly list: EventList; readonly scroll: RowScroll }) {
   return (
     <div role="row" class="row head" aria-rowindex={1}>
       {columns.map((column) => (
         <span key={column} role="columnheader" class={classOf(column)}>
           {t(column)}
-          {column === 'time' && ` (${zone.value === 'utc' ? t('utc') : formatZone(Date.now() * 1000)})`}
+          {column === 'time' && ` (${zonesOf(list, scroll)})`}
         </span>
       ))}
     </div>
@@ -202,7 +237,7 @@ function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
       aria-selected={isOpen}
       class={`row${isCursor ? ' cursor' : ''}${beginsDay ? ' first-of-day' : ''}`}
     >
-      <span role="gridcell" class="when">
+      <span role="gridcell" class="when" title={formatExact(event.time)}>
         <span>{day}</span>
         {formatClock(event.time)}
       </span>

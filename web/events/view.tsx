@@ -17,7 +17,7 @@ import { EventTable } from './table.tsx';
 export default function EventsView() {
   const model = useRef(new EventsModel()).current;
   const query = model.query.value;
-  useEffect(() => model.follow(query), [model, query]);
+  useEffect(() => model.keepUp(query), [model, query]);
   useEffect(() => () => model.stop(), [model]);
   useEffect(() => {
     // What was pressed may be gone with the query, such as a chip: Tab goes on from here, not from the bar.
@@ -65,6 +65,9 @@ function TableArea({ model }: { readonly model: EventsModel }) {
             model.open(placeText(event));
           }}
           onClose={() => model.open(undefined)}
+          onTop={(isTop) => {
+            model.live.isAtTop.value = isTop;
+          }}
         />
       )}
       {open !== undefined && (

@@ -1,12 +1,14 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Dialog } from '../ui/dialog.tsx';
 import { t, type TextKey } from '../ui/text.ts';
+import { useKey } from '../ui/use-key.ts';
 
 /** What keys do, beside those that every browser has. */
 const keys: readonly (readonly [keys: readonly string[], does: TextKey])[] = [
   [['/'], 'keysFilter'],
   [['↑', '↓', 'Page ↑', 'Page ↓', 'Home', 'End'], 'keysRows'],
   [['Enter'], 'keysOpen'],
+  [['f'], 'keysFollow'],
   [['Esc'], 'keysClose'],
   [['←', '→'], 'keysBars'],
   [['Shift', 'Enter'], 'keysZoom'],
@@ -16,14 +18,7 @@ const keys: readonly (readonly [keys: readonly string[], does: TextKey])[] = [
 /** The list of keys, which `?` shows. */
 export function KeyboardHelp() {
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
-    const onKeyDown = ({ key, target }: KeyboardEvent) => {
-      const isTyping = target instanceof Element && target.closest('input, select, textarea') !== null;
-      if (key === '?' && !isTyping) setOpen(true);
-    };
-    addEventListener('keydown', onKeyDown);
-    return () => removeEventListener('keydown', onKeyDown);
-  }, []);
+  useKey('?', () => setOpen(true));
   if (!isOpen) return null;
   return (
     <Dialog title={t('keys')} onClose={() => setOpen(false)}>

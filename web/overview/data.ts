@@ -1,3 +1,4 @@
+import { serverNow } from '../api/clock.ts';
 import { toRfc3339 } from '../api/instant.ts';
 import { get, type Parameters } from '../api/request.ts';
 import type { AuditPage, Histogram, TopValues } from '../api/types.ts';
@@ -18,7 +19,7 @@ export interface OverviewData {
 
 /** All that the overview shows, in seven requests, and a few more where an organization has very many actors. */
 export async function readOverview(abort: AbortSignal): Promise<OverviewData> {
-  const nowMs = Date.now();
+  const nowMs = serverNow();
   const ask = <T>(path: string, from: number, to: number, more: Parameters = {}) =>
     get<T>(
       `/api/v1/portal/${path}`,

@@ -8,16 +8,16 @@ import { selfAuditOrigin } from '../self-audit.ts';
 
 /**
  * GET /api/v1/portal/whoami: the signed-in user, its organization and its session (contract: Sessions).
- * `defaultDays` is the service's retention; undefined: events are kept for ever.
  */
-export function whoamiHandler(defaultDays: number | undefined): SessionHandler {
+export function whoamiHandler({ config, clock }: EndpointDeps): SessionHandler {
   return (_, { user, organization, expiresMicros }) => {
     const { id, slug, name, receipts } = organization;
-    const retention_days = effectiveRetentionDays(organization, defaultDays);
+    const retention_days = effectiveRetentionDays(organization, config.retentionDays);
     return jsonReply(200, 'Whoami', {
       user: { id: user.id, name: user.name, email: user.email, role: user.role },
       organization: { id, slug, name, receipts, retention_days },
       session: { expires_at: formatMicros(expiresMicros) },
+      time: formatMicros(clock()),
     });
   };
 }
