@@ -120,7 +120,7 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     await panel.getByText('225 events · 14 min').waitFor();
     const here = panel.locator('[aria-current=step]');
     await here.getByText('number 10.').waitFor();
-    assert.deepEqual(await panel.locator('.flow li a .muted').allTextContents(), [
+    assert.deepEqual(await panel.locator('.flow li a > .muted:last-child').allTextContents(), [
       'user0@a.example · number 0.',
       ...Array.from({ length: 11 }, (_, n) => `user${(10 + 10 * n) % 3}@a.example · number ${10 + 10 * n}.`),
     ]);
