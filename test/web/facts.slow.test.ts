@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
-import { sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+import { assertAccessible, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
 /** 2024-05-06T00:00:00Z */
 const start = Date.UTC(2024, 4, 6) * 1000;
@@ -166,5 +166,44 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     assert.equal(await page.locator('.json pre span').count(), 2_000);
     await more.click();
     await page.locator('.json pre span').nth(5_999).waitFor();
+  });
+
+  test('the table has room on the smallest screen, texts follow the browser’s size, a key leads to the panel and back', async () => {
+    const place = '#/events?range=all&to=2024-12-31T00:00:00Z';
+    const page = await shared.open(ada, place, { width: 320, height: 256 });
+    const grid = page.getByRole('grid');
+    await grid.waitFor();
+    assert.ok(((await grid.boundingBox())?.height ?? 0) > 150);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const size = () =>
+      page.evaluate<string>(
+        "getComputedStyle(document.querySelector('.row[aria-selected] .activity')).fontSize",
+      );
+    assert.equal(await size(), '13px');
+    await page.evaluate("document.documentElement.style.fontSize = '20px'");
+    assert.equal(await size(), '16.25px');
+    await grid.focus();
+    await page.keyboard.press('Enter');
+    await page.locator('.detail').waitFor();
+    await page.keyboard.press('Tab');
+    await page.getByRole('tab', { name: 'Summary' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Escape');
+    await grid.and(page.locator(':focus')).waitFor();
+  });
+
+  test('colours that say something stay where the system forces its own', async () => {
+    const page = await shared.open(bob, '#/receipts');
+    await page.clock.setFixedTime(noon);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.locator('.heat a').first().waitFor();
+    await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' });
+    const shades = await page.evaluate<number>(
+      "new Set(Array.from(document.querySelectorAll('.heat a'), (field) => getComputedStyle(field).backgroundColor)).size",
+    );
+    assert.ok(shades > 1, `${shades} shades`);
+    await assertAccessible(page);
+    await page.getByRole('link', { name: 'Events', exact: true }).click();
+    await page.getByRole('grid').waitFor();
+    await assertAccessible(page);
   });
 });

@@ -52,6 +52,7 @@ export function EventTable({ list, open, onOpen, onClose, onTop }: EventTablePro
       if (open !== undefined) openAt(step);
     } else if (event.key === 'Enter') openAt(cursor);
     else if (event.key === 'Escape') onClose();
+    else if (event.key === 'Tab' && !event.shiftKey && open !== undefined) focusDetail();
     else return;
     event.preventDefault();
   };
@@ -152,6 +153,11 @@ function keepPlace(list: EventList, scroll: RowScroll): () => void {
     clearTimeout(timer);
     stop();
   };
+}
+
+/** Straight to the event that is open, past what stands below the rows. */
+function focusDetail(): void {
+  document.querySelector<HTMLElement>('.detail [role="tab"][aria-selected="true"]')?.focus();
 }
 
 /** The row that a key leads to; undefined for any other key. */

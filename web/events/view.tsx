@@ -27,6 +27,7 @@ export default function EventsView() {
   return (
     <div class="events">
       <h1 class="visually-hidden">{t('events')}</h1>
+      <p class="print-note">{t('eventsPrint')}</p>
       <FilterBar model={model} />
       <Chart
         histogram={model.histogram.data.value}

@@ -263,6 +263,10 @@ const texts = {
     '{total} Ereignisse im Zeitverlauf, davon {failed} fehlgeschlagen; ein Balken ist {width}. Pfeiltasten wählen einen Balken, mit Umschalt mehrere, Enter vergrößert.',
   ],
   eventsChartBar: ['{time}: {n} events, {failed} failed', '{time}: {n} Ereignisse, {failed} fehlgeschlagen'],
+  eventsPrint: [
+    'On paper are the rows that were in sight. An export has all events.',
+    'Gedruckt sind die Zeilen, die zu sehen waren. Ein Export enthält alle Ereignisse.',
+  ],
   eventsScale: ['Heights of the bars', 'Höhe der Balken'],
   eventsScaleLinear: ['linear', 'linear'],
   eventsScaleLog: ['log', 'log'],
