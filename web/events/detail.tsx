@@ -113,7 +113,9 @@ function TabList({ current, onChange }: TabListProps) {
   const shown = Object.keys(tabs) as Tab[];
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const next = shown[(shown.indexOf(current) + (step ?? 0) + shown.length) % shown.length];
+    // From where the focus is: a second key may come before `current` is that of the first.
+    const from = shown.findIndex((tab) => document.activeElement?.id === `tab-${tab}`);
+    const next = shown[(from + (step ?? 0) + shown.length) % shown.length];
     if (step === undefined || next === undefined) return;
     onChange(next);
     document.getElementById(`tab-${next}`)?.focus();
