@@ -3,6 +3,7 @@ import { appendFile, readdir, readFile, rename, rm, stat, writeFile } from 'node
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { patience } from '../support/patience.ts';
 import { type Remote, remoteKey, reply, startRemote, type StoredEvent } from '../client/remote.ts';
 import { type Destination, forward, startDestination, withDirectory } from './forward-support.ts';
 
@@ -93,7 +94,7 @@ describe('to standard output', () => {
       const stop = new AbortController();
       const running = forward(['--url', url, '--interval', '100ms'], { stop: stop.signal });
       setTimeout(() => events.push({ time: Date.now() * 1000 - 1, more: ',"n":25' }), 150);
-      setTimeout(() => stop.abort(), 600);
+      setTimeout(() => stop.abort(), patience(600));
       const ran = await running;
       done(ran);
       assert.deepEqual(places(ran.out), range(26));
