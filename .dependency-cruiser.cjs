@@ -18,8 +18,12 @@ const folders = {
   client: [],
   demo: ['ocsf'],
   tools: ['adapters', 'ocsf', 'tlog', 'client', 'base'],
+  erasure: ['tlog', 'ocsf', 'control', 'storage', 'config', 'base'],
+  backup: ['tools', 'control', 'ingest', 'storage', 'config', 'client', 'base'],
   cli: [
     'tools',
+    'erasure',
+    'backup',
     'adapters',
     'ocsf',
     'config',

@@ -1,7 +1,7 @@
 import type { VerifyEngine } from '../tools/verify.ts';
 import type { CliDeps } from './context.ts';
 import { setUp, withStorage } from './session.ts';
-import { fullSpeedRow } from './throttle.ts';
+import { fullSpeedRow } from '../backup/throttle.ts';
 import { verifyEngine } from './verify/engine.ts';
 
 /** Verifies what is stored of an organization. */

@@ -9,10 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { segmentAtTime, segmentSeqRange, writersMax } from '../../src/base/events/sequence.ts';
 import { formatMicros } from '../../src/base/time/timestamp.ts';
-import { type Snapshot, newIn } from '../../src/cli/backup/snapshot.ts';
-import { limits } from '../../src/cli/limits.ts';
-import { latestText, type Manifest, sha256Of } from '../../src/cli/backup/manifest.ts';
-import { eventsTable, otherTables } from '../../src/cli/backup/tables.ts';
+import { type Snapshot, newIn } from '../../src/backup/snapshot.ts';
+import { limits } from '../../src/backup/limits.ts';
+import { latestText, type Manifest, sha256Of } from '../../src/backup/manifest.ts';
+import { eventsTable, otherTables } from '../../src/backup/tables.ts';
 import { eventHashNow } from '../../src/storage/event-hash.ts';
 import { allTimeMicros, EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -491,7 +491,7 @@ describe('a disk that is too small', () => {
     const full = join(root, 'full-disk');
     await mkdir(full);
     const program = `
-      import { LocalPlace } from ${JSON.stringify(new URL('../../src/cli/backup/local-place.ts', import.meta.url).href)};
+      import { LocalPlace } from ${JSON.stringify(new URL('../../src/backup/local-place.ts', import.meta.url).href)};
       import { readdirSync } from 'node:fs';
       const place = new LocalPlace(${JSON.stringify(full)});
       try { for (let n = 0; n < 9; n++) await place.put('one', 'events/' + n, Buffer.alloc(2 ** 20)); }

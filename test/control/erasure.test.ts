@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { eventsOf, Planner, scopeOf } from '../../src/cli/erase/events-of.ts';
+import { eventsOf, Planner, scopeOf } from '../../src/erasure/events-of.ts';
 import { ErasureReconciler } from '../../src/control/erasure-reconciler.ts';
 import {
   beginErasure,

@@ -16,7 +16,7 @@ import { countExpired, EventRemoval } from '../../storage/removal.ts';
 import { checkRights } from '../../storage/rights.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
-import { endOfOrder } from '../order-end.ts';
+import { endOfOrder } from '../../backup/order-end.ts';
 import { type Check, check, checkOfPlace, type Finding } from './check.ts';
 
 type Advice = Required<Finding>;

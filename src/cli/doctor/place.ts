@@ -7,7 +7,7 @@ import { errorCode } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { limits } from '../limits.ts';
-import { secretNames } from '../backup/take.ts';
+import { secretNames } from '../../backup/take.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
 
 type LogSettings = Pick<Config, 'dataDir' | 'walMaxBytes'>;

@@ -13,10 +13,11 @@ import { ErasureHistory } from '../../tlog/erasure.ts';
 import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
+import { limits as backupLimits } from '../../backup/limits.ts';
 import { limits } from '../limits.ts';
 import { limits as toolLimits } from '../../tools/limits.ts';
-import { endOfOrder } from '../order-end.ts';
-import { Throttle, type ThrottledSession } from '../throttle.ts';
+import { endOfOrder } from '../../backup/order-end.ts';
+import { Throttle, type ThrottledSession } from '../../backup/throttle.ts';
 import { createProgress, type Progress, type ProgressIo } from '../../tools/progress.ts';
 import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -123,7 +124,7 @@ async function signedFor(
 }
 
 const throttleOf = (session: ThrottledSession, { fullSpeed = false }: EngineOptions): Promise<Throttle> =>
-  Throttle.of(session, limits.throttleVerifyBytes, fullSpeed);
+  Throttle.of(session, backupLimits.throttleVerifyBytes, fullSpeed);
 
 /** The keys to believe, those that the engine names among them as far as the others lead there. Rejects where they are another log's. */
 async function trustIn(

@@ -86,7 +86,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     ],
     edits: [
       {
-        file: 'src/cli/erase/events-of.ts',
+        file: 'src/erasure/events-of.ts',
         find: 'rows.map((row) => ({ ...row, ...toBe.get(row.place) }))',
         put: 'rows.map((row) => ({ ...row, ...(toBe.size < 0 ? toBe.get(row.place) : {}) }))',
       },

@@ -1,8 +1,8 @@
-import { AuditlogError } from '../../client/error.ts';
-import { retryPolicy, withRetries } from '../../client/retry.ts';
-import { requestBytes } from '../../client/transport.ts';
-import { limits } from '../limits.ts';
-import { objectUrl, type S3Access, signed } from '../../tools/s3.ts';
+import { AuditlogError } from '../client/error.ts';
+import { retryPolicy, withRetries } from '../client/retry.ts';
+import { requestBytes } from '../client/transport.ts';
+import { limits } from './limits.ts';
+import { objectUrl, type S3Access, signed } from '../tools/s3.ts';
 import { latestName, type BackupPlace, requirePath } from './place.ts';
 
 const nothing = new Uint8Array(0);

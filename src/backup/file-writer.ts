@@ -1,4 +1,4 @@
-import { limits } from '../limits.ts';
+import { limits } from './limits.ts';
 import { type Files, sha256Of, type StoredFile } from './manifest.ts';
 import type { BackupPlace } from './place.ts';
 

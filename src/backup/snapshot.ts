@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rowsPerSegmentMax, segmentAtTime, segmentTimeMs, writersMax } from '../../base/events/sequence.ts';
-import type { Config } from '../../config/config.ts';
-import { logDirectories } from '../../config/log-directories.ts';
-import { HeldLog } from '../../ingest/log-copy.ts';
-import { limits as storageLimits } from '../../storage/limits.ts';
-import type { Parameters, Storage } from '../../storage/storage.ts';
-import { orderOfCommands, othersWatermark } from '../../storage/watermarks.ts';
-import { limits } from '../limits.ts';
-import { endOfOrder, type WhereLogsAre } from '../order-end.ts';
+import { rowsPerSegmentMax, segmentAtTime, segmentTimeMs, writersMax } from '../base/events/sequence.ts';
+import type { Config } from '../config/config.ts';
+import { logDirectories } from '../config/log-directories.ts';
+import { HeldLog } from '../ingest/log-copy.ts';
+import { limits as storageLimits } from '../storage/limits.ts';
+import type { Parameters, Storage } from '../storage/storage.ts';
+import { orderOfCommands, othersWatermark } from '../storage/watermarks.ts';
+import { limits } from './limits.ts';
+import { endOfOrder, type WhereLogsAre } from './order-end.ts';
 import { reading, type Scope } from './slices.ts';
 
 /**

@@ -1,11 +1,11 @@
-import { contentOf } from '../backup/check.ts';
-import { newIn } from '../backup/snapshot.ts';
-import type { CountRow, Manifest, StoredMonth } from '../backup/manifest.ts';
-import type { BackupPlace } from '../backup/place.ts';
-import { countsQuery } from '../backup/take.ts';
-import { limits } from '../limits.ts';
-import { reading } from '../backup/slices.ts';
-import type { Session } from '../session.ts';
+import { contentOf } from './check.ts';
+import { newIn } from './snapshot.ts';
+import type { CountRow, Manifest, StoredMonth } from './manifest.ts';
+import type { BackupPlace } from './place.ts';
+import { countsQuery } from './take.ts';
+import { limits } from './limits.ts';
+import { reading } from './slices.ts';
+import type { BackupSession } from './session.ts';
 
 /** Events of an organization and month that are not in the table as the backup has them. */
 export interface CountFinding {
@@ -59,13 +59,13 @@ function add(counts: Counts, { organization: key, events, hash }: CountRow): voi
  * column.
  */
 export class CountComparison {
-  readonly #session: Pick<Session, 'storage'>;
+  readonly #session: Pick<BackupSession, 'storage'>;
   readonly #place: BackupPlace;
   readonly #chain: readonly Manifest[];
   readonly #bytesAtOnce: number;
 
   constructor(
-    session: Pick<Session, 'storage'>,
+    session: Pick<BackupSession, 'storage'>,
     place: BackupPlace,
     chain: readonly Manifest[],
     bytesAtOnce: number = limits.restoreCountsBytes,

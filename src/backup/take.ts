@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { toReadable } from '../../base/bytes/byte-flow.ts';
-import { readIfThere } from '../../base/files/durable-file.ts';
-import { Problem } from '../../base/errors/problem.ts';
-import { listErasures, type StoredErasure } from '../../control/erasure.ts';
-import { listOrganizations } from '../../control/organizations.ts';
-import { readAnswers } from '../../ingest/log-copy.ts';
-import { EventRemoval, recordingMonth, type RemovalBounds } from '../../storage/removal.ts';
-import type { Settings } from '../../storage/storage.ts';
-import { limits } from '../limits.ts';
-import { Throttle } from '../throttle.ts';
-import { createProgress, type Progress } from '../../tools/progress.ts';
-import type { Session } from '../session.ts';
-import { version } from '../../tools/version.ts';
+import { toReadable } from '../base/bytes/byte-flow.ts';
+import { readIfThere } from '../base/files/durable-file.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { listErasures, type StoredErasure } from '../control/erasure.ts';
+import { listOrganizations } from '../control/organizations.ts';
+import { readAnswers } from '../ingest/log-copy.ts';
+import { EventRemoval, recordingMonth, type RemovalBounds } from '../storage/removal.ts';
+import type { Settings } from '../storage/storage.ts';
+import { limits } from './limits.ts';
+import { Throttle } from './throttle.ts';
+import { createProgress, type Progress } from '../tools/progress.ts';
+import type { BackupSession } from './session.ts';
+import { version } from '../tools/version.ts';
 import { newIn, takeSnapshot, type Taken } from './snapshot.ts';
 import { FileWriter } from './file-writer.ts';
 import {
@@ -59,9 +59,9 @@ export interface TakenBackup {
   readonly notes: readonly string[];
 }
 
-/** One backup, made in the order that keeps it consistent while the service goes on (src/cli/README.md, Backups). */
+/** One backup, made in the order that keeps it consistent while the service goes on (src/backup/README.md). */
 export class BackupRun {
-  readonly #session: Session;
+  readonly #session: BackupSession;
   readonly #options: TakeOptions;
   readonly #id: string;
   readonly #writer: FileWriter;
@@ -73,7 +73,7 @@ export class BackupRun {
   #progress: Progress | undefined;
   #done = 0;
 
-  constructor(session: Session, options: TakeOptions) {
+  constructor(session: BackupSession, options: TakeOptions) {
     this.#session = session;
     this.#options = options;
     const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');

@@ -1,6 +1,6 @@
-import type { Environment } from '../../config/env.ts';
-import { wrong } from '../../tools/option.ts';
-import { defaultS3Region, s3Credentials, s3Location, type S3Options } from '../../tools/s3.ts';
+import type { Environment } from '../tools/context.ts';
+import { wrong } from '../tools/option.ts';
+import { defaultS3Region, s3Credentials, s3Location, type S3Options } from '../tools/s3.ts';
 import { LocalPlace } from './local-place.ts';
 import type { BackupPlace } from './place.ts';
 import { S3Place } from './s3-place.ts';

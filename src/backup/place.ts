@@ -1,4 +1,4 @@
-import { Problem } from '../../base/errors/problem.ts';
+import { Problem } from '../base/errors/problem.ts';
 
 /**
  * Where backups are: each is a set of files under its id, and a file `latest.json` says which is the newest. A file is

@@ -1,5 +1,5 @@
-import { Problem } from '../../base/errors/problem.ts';
-import { limits } from '../limits.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { limits } from './limits.ts';
 import { filesOf, type Manifest, sha256Of, type StoredFile } from './manifest.ts';
 import type { BackupPlace } from './place.ts';
 

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { before, test } from 'node:test';
-import { eventsTable, leftTables, otherTables } from '../../../src/cli/backup/tables.ts';
-import { sharedEngine, type SharedEngine } from '../../support/shared.ts';
+import { eventsTable, leftTables, otherTables } from '../../src/backup/tables.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
 let engine: SharedEngine;
 before(async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EngineError } from '../../base/errors/engine-error.ts';
-import { limits } from '../limits.ts';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { limits } from './limits.ts';
 
 /**
  * ClickHouse error numbers of what passes: too many queries, the same one still running, out of memory, table read-only

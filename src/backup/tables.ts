@@ -1,4 +1,4 @@
-import { eventColumns } from '../../base/events/event-columns.ts';
+import { eventColumns } from '../base/events/event-columns.ts';
 
 /** A table whose rows are in a backup. */
 export interface KeptTable {

@@ -1,12 +1,12 @@
-import { erasuresUnderWay, type StoredErasure, textsToBe } from '../../control/erasure.ts';
-import { Mapper, type MappedEvent } from '../../ocsf/audit-event.ts';
-import type { Piece } from '../../ocsf/byte-sink.ts';
-import { windowOf } from '../../ocsf/byte-text.ts';
-import { type Person, Pseudonymizer } from '../../ocsf/pseudonymize.ts';
-import { eventHashNow } from '../../storage/event-hash.ts';
-import { type ReplacedEvent, seqList } from '../../storage/replaced-events.ts';
-import type { Storage } from '../../storage/storage.ts';
-import { limits } from '../limits.ts';
+import { erasuresUnderWay, type StoredErasure, textsToBe } from '../control/erasure.ts';
+import { Mapper, type MappedEvent } from '../ocsf/audit-event.ts';
+import type { Piece } from '../ocsf/byte-sink.ts';
+import { windowOf } from '../ocsf/byte-text.ts';
+import { type Person, Pseudonymizer } from '../ocsf/pseudonymize.ts';
+import { eventHashNow } from '../storage/event-hash.ts';
+import { type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
+import type { Storage } from '../storage/storage.ts';
+import { limits } from './limits.ts';
 
 /** Where a person is looked for. */
 export interface EraseScope {

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
-import { Problem } from '../../base/errors/problem.ts';
-import { parseAnyEmail } from '../../control/email-address.ts';
-import type { Person } from '../../ocsf/pseudonymize.ts';
-import { limits } from '../limits.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { parseAnyEmail } from '../control/email-address.ts';
+import type { Person } from '../ocsf/pseudonymize.ts';
+import { limits } from './limits.ts';
 
 /** What the command line names of a person. */
 export interface PersonOptions {

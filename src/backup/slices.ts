@@ -1,5 +1,5 @@
-import type { Parameters, Settings, Storage } from '../../storage/storage.ts';
-import { limits } from '../limits.ts';
+import type { Parameters, Settings, Storage } from '../storage/storage.ts';
+import { limits } from './limits.ts';
 
 /** Which rows are meant: a condition with its parameters. */
 export interface Scope {

@@ -1,9 +1,9 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { readIfThere, replaceFile, syncDirectory } from '../../base/files/durable-file.ts';
-import { Problem } from '../../base/errors/problem.ts';
-import { errorCode, fileErrorWords, isDiskFull } from '../../base/errors/system-error.ts';
-import { limits } from '../limits.ts';
+import { readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { errorCode, fileErrorWords, isDiskFull } from '../base/errors/system-error.ts';
+import { limits } from './limits.ts';
 import { latestName, type BackupPlace, requirePath } from './place.ts';
 
 const ending = '.unfinished';

@@ -1,15 +1,15 @@
-import { eventColumns } from '../../base/events/event-columns.ts';
-import { Problem } from '../../base/errors/problem.ts';
-import { segmentName, segmentOfName } from '../../ingest/segment.ts';
-import type { Settings } from '../../storage/storage.ts';
-import { contentOf } from '../backup/check.ts';
-import { newIn } from '../backup/snapshot.ts';
-import type { Manifest, StoredMonth, StoredTable } from '../backup/manifest.ts';
-import type { BackupPlace } from '../backup/place.ts';
-import { limits } from '../limits.ts';
-import { reading, type Scope, within } from '../backup/slices.ts';
-import { eventsTable, otherTables } from '../backup/tables.ts';
-import type { Session } from '../session.ts';
+import { eventColumns } from '../base/events/event-columns.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { segmentName, segmentOfName } from '../ingest/segment.ts';
+import type { Settings } from '../storage/storage.ts';
+import { contentOf } from './check.ts';
+import { newIn } from './snapshot.ts';
+import type { Manifest, StoredMonth, StoredTable } from './manifest.ts';
+import type { BackupPlace } from './place.ts';
+import { limits } from './limits.ts';
+import { reading, type Scope, within } from './slices.ts';
+import { eventsTable, otherTables } from './tables.ts';
+import type { BackupSession } from './session.ts';
 import { patiently } from './patience.ts';
 
 /** A slice is one part, or a few where its events are large. */
@@ -30,13 +30,13 @@ function structureOf(columns: readonly string[]): string {
 
 /** Puts rows of backups, which are of known tables, into an engine. What is there already is seen from its table, so a run that was killed can be repeated. */
 export class RowRestore {
-  readonly #session: Session;
+  readonly #session: BackupSession;
   readonly #place: BackupPlace;
   readonly #queryId: string;
   /** Nothing of this restore can be there yet. */
   readonly #isFresh: boolean;
 
-  constructor(session: Session, place: BackupPlace, id: string, isFresh: boolean) {
+  constructor(session: BackupSession, place: BackupPlace, id: string, isFresh: boolean) {
     this.#session = session;
     this.#place = place;
     this.#queryId = `${session.storage.database}-restore-${id}`;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../../base/errors/problem.ts';
-import { limits } from '../limits.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { limits } from './limits.ts';
 import type { Slice } from './slices.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { BackupPlace } from './place.ts';

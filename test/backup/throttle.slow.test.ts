@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { before, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../src/cli/limits.ts';
-import { Throttle } from '../../src/cli/throttle.ts';
+import { limits } from '../../src/backup/limits.ts';
+import { Throttle } from '../../src/backup/throttle.ts';
 import type { Settings, Storage } from '../../src/storage/storage.ts';
 import { sharedEngine } from '../support/shared.ts';
 
