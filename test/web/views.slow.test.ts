@@ -94,6 +94,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.deepEqual([destination, size, duration], ['Finance', '48.2 kB', '3 min 12 s']);
     assert.match(`${started} ${completed}`, /02:33:20.*02:36:32/s);
     assert.equal(status, 'Completed');
+    await page.locator('.receipt.head .started').getByText('Started (CEST)').waitFor();
     assert.equal((await cells(1)).at(-1), 'Failed');
     assert.deepEqual((await cells(2)).slice(4), ['–', '–', 'Started']);
     assert.equal(await rows.count(), 50);

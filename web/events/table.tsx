@@ -6,7 +6,7 @@ import { Marked, Middle } from '../ui/marked.tsx';
 import { markedText } from '../ui/marked-text.ts';
 import { isNarrow } from '../ui/screen.ts';
 import { t } from '../ui/text.ts';
-import { formatClock, formatDay, formatExact, formatZone } from '../ui/time.ts';
+import { formatClock, formatDay, formatExact, formatZones } from '../ui/time.ts';
 import { RowScroll } from '../ui/row-scroll.ts';
 import { VirtualRows } from '../ui/virtual-rows.tsx';
 import { type EventList, placeText } from './event-list.ts';
@@ -174,13 +174,11 @@ function stepOf(key: string, from: number, visible: number, total: number): numb
   return step === undefined ? undefined : Math.max(0, Math.min(step, total - 1));
 }
 
-/** Rows on both sides of a change of the clocks have two zones. */
+/** Of the rows in sight. */
 function zonesOf(list: EventList, scroll: RowScroll): string {
   const first = Math.floor(scroll.top.value);
-  const zones = Array.from({ length: scroll.visible }, (_, index) => list.at(first + index))
-    .filter((event) => event !== undefined)
-    .map(({ time }) => formatZone(time));
-  return [...new Set(zones)].join(', ');
+  const shown = Array.from({ length: scroll.visible }, (_, index) => list.at(first + index));
+  return formatZones(shown.filter((event) => event !== undefined).map(({ time }) => time));
 }
 
 function Head({ list, scroll }: { readonly list: EventList; readonly scroll: RowScroll }) {

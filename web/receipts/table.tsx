@@ -7,7 +7,7 @@ import { Middle } from '../ui/marked.tsx';
 import { formatBytes, formatNumber } from '../ui/number.ts';
 import { hrefOf } from '../ui/router.ts';
 import { t, type TextKey } from '../ui/text.ts';
-import { formatAgo, formatClock, formatDay, formatDuration, formatExact, formatZone } from '../ui/time.ts';
+import { formatAgo, formatClock, formatDay, formatDuration, formatExact, formatZones } from '../ui/time.ts';
 
 const columns = ['file', 'destination', 'size', 'started', 'completed', 'duration', 'status'] as const;
 type Column = (typeof columns)[number];
@@ -54,14 +54,14 @@ export function WaitingTable() {
 }
 
 export function ReceiptTable({ receipts }: { readonly receipts: readonly Receipt[] }) {
-  const zone = formatZone(Date.now() * 1000);
+  const started = receipts.flatMap((receipt) => instant(receipt.started_at) ?? []);
   return (
     <div class="receipt-table" role="table" aria-label={t('receipts')}>
       <div role="row" class="receipt head">
         {columns.map((column) => (
           <span key={column} role="columnheader" class={column}>
             {t(titles[column])}
-            {column === 'started' && ` (${zone})`}
+            {column === 'started' && ` (${formatZones(started)})`}
           </span>
         ))}
       </div>

@@ -67,6 +67,11 @@ export function formatZone(micros: number): string {
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? t('local');
 }
 
+/** Of several moments: those on both sides of a change of the clocks have two. */
+export function formatZones(moments: readonly number[]): string {
+  return [...new Set(moments.map(formatZone))].join(', ');
+}
+
 const units = [
   ['day', 86_400],
   ['hour', 3600],
