@@ -285,6 +285,7 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
   'GET /ocsf-event.schema.json': () => [{ path: '/ocsf-event.schema.json', expected: all(200) }],
   // The same for all, whether the page has been built or not; test/http/page.test.ts looks at what it is.
   'GET /': () => [{ path: '/', expected: all(existsSync('dist/web/index.html') ? 200 : 404) }],
+  'GET /docs': () => [{ path: '/docs', expected: all(existsSync('dist/web/index.html') ? 200 : 404) }],
   'GET /assets/:file': () => [{ path: '/assets/none.js', expected: all(404) }],
 };
 

@@ -72,6 +72,7 @@ test('every operation names its credential and the three rate-limit headers on s
     'readOcsfSchema',
     'readPage',
     'readPageFile',
+    'readDocs',
   ];
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
