@@ -120,6 +120,7 @@ test('400 days behind: what a retention would remove is counted as it is', async
   const answer = await service.server.cli([
     'org',
     'set',
+    '--org',
     'short',
     '--retention',
     '5d',
