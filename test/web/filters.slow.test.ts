@@ -11,7 +11,15 @@ import { assertAccessibleInBoth, sharedPage, type SharedPage, withoutBrowser } f
 /** 2024-05-06T00:00:00Z */
 const start = Date.UTC(2024, 4, 6) * 1000;
 const ofThen = '#/events?range=all&to=2024-12-31T00:00:00Z';
-const settled = (page: Page, count: string) => page.locator('.total', { hasText: count }).waitFor();
+/** Waits for the count; where it does not come, what the page shows instead says why. */
+const settled = (page: Page, count: string) =>
+  page
+    .locator('.total', { hasText: count })
+    .waitFor()
+    .catch(async (cause: unknown) => {
+      const shown = await page.locator('main').innerText();
+      throw new Error(`no "${count}" at ${page.url()}, but: ${shown.slice(0, 2000)}`, { cause });
+    });
 const rows = (page: Page) => page.locator('.row[aria-selected]');
 
 let shared: SharedPage;
