@@ -47,7 +47,8 @@ export const limits = {
   /** After an early refusal the rest of the body is thrown away this long and this far, so that the answer is seen. */
   refusedBodyDrainBytesMax: 128 * 1024 * 1024,
   refusedBodyDrainMsMax: 10_000,
-  refusedBodyQuietMs: 100,
+  /** A sender that pauses so long waits for the answer's end; a busy one that is cut off meanwhile would not see it. */
+  refusedBodyQuietMs: 500,
   /** A reader of a stream may stand still this long before it is dropped. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,

@@ -153,12 +153,13 @@ test('a body on GET is ignored when small and refused when large', async () => {
 });
 
 test('a sender that leaves in the middle rejects the read and frees the memory', async () => {
+  await until(() => it.server.inFlight() === 0);
   gone = 0;
   for (let i = 0; i < 10; i++) {
     const socket = connect(it.server.port, '127.0.0.1');
     socket.write(`POST /digest HTTP/1.1\r\nHost: x\r\nContent-Length: ${4 * mib}\r\n\r\n`);
     socket.write(Buffer.alloc(3 * mib));
-    await delay(20);
+    await until(() => it.server.inFlight() === 1);
     socket.destroy();
     await until(() => gone === i + 1 && it.server.inFlight() === 0);
   }
