@@ -34,8 +34,8 @@ export interface Taken {
 
 const segmentOfRow = `bitShiftRight(seq, 20)`;
 
-/** Rows that are in a snapshot; parameters have names that begin with `prefix`. */
-function within({ writers, others, without }: Snapshot, prefix: string): Scope {
+/** Rows that are in a snapshot, or those that are not; parameters have names that begin with `prefix`. */
+function rowsOf({ writers, others, without }: Snapshot, prefix: string, which: 'in' | 'not in'): Scope {
   const branches = writers.map(
     (_, n) => `bitAnd(${segmentOfRow}, ${writersMax - 1}) = {${prefix}w${n}:UInt64}, {${prefix}s${n}:UInt64}`,
   );
@@ -48,10 +48,13 @@ function within({ writers, others, without }: Snapshot, prefix: string): Scope {
     parameters[`${prefix}w${n}`] = writer;
     parameters[`${prefix}s${n}`] = segment;
   }
-  return {
-    where: `(${segmentOfRow} <= ${last} AND NOT has({${prefix}x:Array(UInt64)}, ${segmentOfRow}))`,
-    parameters,
-  };
+  const isWithout = `has({${prefix}x:Array(UInt64)}, ${segmentOfRow})`;
+  // No `NOT (… AND …)`: see storage/README.md, Conditions.
+  const where =
+    which === 'in'
+      ? `(${segmentOfRow} <= ${last} AND NOT ${isWithout})`
+      : `(${segmentOfRow} > ${last} OR ${isWithout})`;
+  return { where, parameters };
 }
 
 const lowestOf = ({ writers, others, without }: Snapshot): number =>
@@ -63,13 +66,13 @@ export const highestOf = ({ writers, others, without }: Snapshot): number =>
 
 /** Rows of a snapshot that an earlier one has not; undefined: all of them. The engine finds them by the bounds of `seq`. */
 export function newIn(snapshot: Snapshot, base: Snapshot | undefined): Scope {
-  const { where, parameters } = within(snapshot, 'snapshot_');
+  const { where, parameters } = rowsOf(snapshot, 'snapshot_', 'in');
   const upper: Parameters = { ...parameters, snapshot_end: firstOf(highestOf(snapshot) + 1) };
   const bounded = `seq < {snapshot_end:UInt64} AND ${where}`;
   if (base === undefined) return { where: bounded, parameters: upper };
-  const before = within(base, 'base_');
+  const before = rowsOf(base, 'base_', 'not in');
   return {
-    where: `seq >= {base_low:UInt64} AND ${bounded} AND NOT ${before.where}`,
+    where: `seq >= {base_low:UInt64} AND ${bounded} AND ${before.where}`,
     parameters: { ...upper, ...before.parameters, base_low: firstOf(lowestOf(base)) },
   };
 }

@@ -299,19 +299,23 @@ export function whereClause(organization: string, filter: AuditFilter): Where {
     if (among.length > 0) conditions.push(valuesCondition(column, match, `${column}_in`, among, parameters));
     const { [name]: others = [] } = filter.not ?? {};
     if (others.length > 0)
-      conditions.push(`NOT ${valuesCondition(column, match, `${column}_not`, others, parameters)}`);
+      conditions.push(valuesCondition(column, match, `${column}_not`, others, parameters, 'NOT '));
   }
   const { sql, parameters: ofWords } = wordsCondition(filter.words ?? []);
   return { sql: [...conditions, ...sql].join(' AND '), parameters: { ...parameters, ...ofWords } };
 }
 
-/** The condition that a column has one of the values, which become parameters that begin with `prefix`. */
+/**
+ * The condition that a column has one of the values, or none of them; they become parameters that begin with `prefix`.
+ * No `NOT (… AND …)`: see storage/README.md, Conditions.
+ */
 function valuesCondition(
   column: string,
   { how, type }: Pick<Match, 'how' | 'type'>,
   prefix: string,
   values: readonly FilterValue[],
   parameters: Record<string, Parameter>,
+  not: '' | 'NOT ' = '',
 ): string {
   const single = values.length === 1;
   const bind = (name: string, value: string): string => {
@@ -320,13 +324,15 @@ function valuesCondition(
   };
   if (how === 'equal' && !single) {
     parameters[prefix] = type === 'Int64' ? values.map((one) => BigInt(one as string)) : values;
-    return `(${column} IN {${prefix}:Array(${type})})`;
+    return `(${column} ${not}IN {${prefix}:Array(${type})})`;
   }
   const each = values.map((value, index) => {
     const name = single ? prefix : `${prefix}${index}`;
     if (typeof value !== 'string')
-      return `${column} BETWEEN ${bind(`${name}_first`, value.first)} AND ${bind(`${name}_last`, value.last)}`;
-    return how === 'member' ? `has(${column}, ${bind(name, value)})` : `${column} = ${bind(name, value)}`;
+      return `${column} ${not}BETWEEN ${bind(`${name}_first`, value.first)} AND ${bind(`${name}_last`, value.last)}`;
+    return (
+      not + (how === 'member' ? `has(${column}, ${bind(name, value)})` : `${column} = ${bind(name, value)}`)
+    );
   });
-  return `(${each.join(' OR ')})`;
+  return `(${each.join(not ? ' AND ' : ' OR ')})`;
 }

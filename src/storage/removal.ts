@@ -57,10 +57,10 @@ export interface CarryOutOptions {
   failed?(error: unknown): void;
 }
 
-/** A producer's event with such a code is one like any other. */
-const isPolicy = `(own AND activity_id IN (${policyActivities.join(', ')}))`;
+/** A producer's event with such a code is one like any other. No `NOT (… AND …)`: see README.md, Conditions. */
+const isNoPolicy = `NOT own OR activity_id NOT IN (${policyActivities.join(', ')})`;
 const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
-  AND (NOT ${isPolicy} OR {before:Int64} >= ${allTimeMicros})`;
+  AND (${isNoPolicy} OR {before:Int64} >= ${allTimeMicros})`;
 /** The month of recording, as the partition key of the table has it. */
 export const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
 const partition = `toString(${recordingMonth})`;
@@ -276,7 +276,7 @@ export class EventRemoval {
        WHERE org IN {organizations:Array(UUID)}
          AND toUnixTimestamp64Micro(time) < transform(org, {organizations:Array(UUID)}, {befores:Array(Int64)}, toInt64(0))
          AND seq < transform(org, {organizations:Array(UUID)}, {belows:Array(UInt64)}, toUInt64(0))
-         AND (NOT ${isPolicy} OR org IN {whole:Array(UUID)})`,
+         AND (${isNoPolicy} OR org IN {whole:Array(UUID)})`,
       target,
     );
     const parameters: Parameters = {

@@ -81,6 +81,10 @@ describe('rows of a list', () => {
     await record(caller.organization.id, [
       `{"level":"ERROR","msg":"${'é'.repeat(400)}","message":${message}}`,
       { message: { timestamp: start - 1, action: 7 } },
+      ...['0e999999', '1.7976931348623158e308', '9'.repeat(300)].map(
+        (number) =>
+          `{"msg":"extreme","message":{"timestamp":${start - 2},"action":7,"extra":{"n":${number},"fileName":null}}}`,
+      ),
     ]);
     const { data, meta } = await ask({ limit: 5 });
     assert.deepEqual(data, [
@@ -104,8 +108,16 @@ describe('rows of a list', () => {
         status: 'Success',
         message: 'Activity 7',
       },
+      ...[2, 3, 4].map((at) => ({
+        seq: data[at]?.seq,
+        time: start - 2,
+        activity_name: 'Activity 7',
+        severity: 'Informational',
+        status: 'Success',
+        message: 'extreme',
+      })),
     ]);
-    assert.deepEqual([meta.total, meta.limit, meta.offset], [2, 5, 0]);
+    assert.deepEqual([meta.total, meta.limit, meta.offset], [5, 5, 0]);
   });
 
   it('since an order number count what came later, whenever it happened, and nothing twice', async () => {

@@ -49,6 +49,26 @@ suite('removing events', () => {
     assert.deepEqual([await rowsOf(over), await rowsOf(other)], [0, rows]);
   });
 
+  test('counts what has expired where a projection finds it, as the engine does in a table of a million rows', async () => {
+    const [org, other] = [randomUUID(), randomUUID()];
+    await fill(other, 20_000);
+    await fill(org, 20_000);
+    const large: Storage = {
+      ...storage,
+      rows: (query, parameters, options) =>
+        storage.rows(query, parameters, {
+          ...options,
+          settings: { ...options?.settings, min_table_rows_to_use_projection_index: 0 },
+        }),
+    };
+    const bounds = { organization: org, beforeMicros: Date.UTC(2021, 0, 1) * 1000 };
+    const plan = await new EventRemoval(large).plan(bounds, 101n);
+    assert.deepEqual(
+      plan?.counts.map(({ rows }) => rows),
+      [100],
+    );
+  });
+
   test('keeps what the service itself says of policies, and nothing that producers say', async () => {
     const organization = randomUUID();
     await storage.command(
