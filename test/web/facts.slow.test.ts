@@ -142,11 +142,13 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     const eve = await createUser(server, 'facts', 'auditor', 'eve@facts.example');
     const page = await shared.open('eve@facts.example', '#/events?range=all');
     await page.getByRole('grid').waitFor();
+    const value = page.locator('.facets button').first();
+    await value.waitFor();
     const admin = await signIn(server, ada);
     const become = async (role: string) =>
       assert.equal((await admin.send('PATCH', `/api/v1/portal/users/${eve.id}`, { role })).status, 200);
     await become('member');
-    await page.locator('.facets button').first().click();
+    await value.click();
     await page.getByText('“Events” is not for your role in this organization (Member).').waitFor();
     assert.deepEqual(await page.locator('nav a').allTextContents(), ['Receipts']);
     await become('auditor');
