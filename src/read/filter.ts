@@ -157,6 +157,8 @@ export function readRowsRequest(parameters: QueryParameters, organization: Organ
   const [from, before, after] = ['from', 'before', 'after'].map((name) => parameters.read(name, readPlace));
   const sinceSeq = parameters.read('since', readSeq);
   const place = from ?? before ?? after;
+  // A search begins at the newest event, so it knows the rows next to a place last: none can be passed over before.
+  const hasOffset = place !== after || place === undefined || filter.words === undefined;
   return {
     filter: {
       ...(place === undefined
@@ -165,7 +167,7 @@ export function readRowsRequest(parameters: QueryParameters, organization: Organ
       ...(sinceSeq !== undefined && { sinceSeq: String(sinceSeq) }),
     },
     limit: readLimit(parameters, limits.pageLimitDefault, limits.pageLimitMax),
-    offset: readOffset(parameters),
+    offset: hasOffset ? readOffset(parameters) : 0,
   };
 }
 
