@@ -78,10 +78,16 @@ describe('a clock that jumps', () => {
     wallMs += 60 * dayMs;
     trust = await restarted(trust);
     assert.deepEqual([trust.provenMs(), trust.doubt()], [begin, undefined]);
+    pass(2_000);
+    await trust.look();
+    assert.equal(trust.doubt(), undefined);
     trust.holdBack(true);
     assert.ok(trust.doubt());
     trust.holdBack(false);
     assert.equal(trust.doubt(), undefined);
+    wallMs += 60 * dayMs;
+    await trust.look();
+    assert.match(trust.doubt() ?? '', /^the clock is 120\.0 days ahead/);
   });
 
   test('does not become true by another start', async () => {

@@ -102,6 +102,8 @@ export class ClockTrust {
   #accepted = '';
   /** The clock was seen to jump while this process ran. */
   #hasJumped = false;
+  /** At the last look. How far the clock is ahead at the first is the rest before the start, and no jump. */
+  #aheadAtLookMs = Number.POSITIVE_INFINITY;
   #holdsBack = false;
   #isTold = false;
   #notedMs = Number.NEGATIVE_INFINITY;
@@ -184,10 +186,12 @@ export class ClockTrust {
     const acceptance = await read<Acceptance>(acceptedPath(this.#options.dataDir));
     if (acceptance !== undefined && acceptance.id !== this.#accepted) await this.#accept(acceptance);
     const nowMs = this.#nowMs();
-    const certain = this.#certainMs(this.#passedMs(), nowMs);
-    const wasRunning = this.#notedMs !== Number.NEGATIVE_INFINITY;
-    this.#hasJumped = nowMs - certain > this.#stepMsMax(this.#passedMs()) && (this.#hasJumped || wasRunning);
-    if (this.aheadMs() === 0) this.#holdsBack = false;
+    const stepMs = nowMs - this.#certainMs(this.#passedMs(), nowMs);
+    const stepMsMax = this.#stepMsMax(this.#passedMs());
+    this.#hasJumped =
+      stepMs > stepMsMax && (this.#hasJumped || stepMs - this.#aheadAtLookMs > stepMsMax);
+    this.#aheadAtLookMs = this.aheadMs();
+    if (this.#aheadAtLookMs === 0) this.#holdsBack = false;
     this.#tell();
     if (this.#passedMs() - this.#notedMs >= limits.clockNoteMs) await this.#note();
   }
