@@ -99,7 +99,7 @@ async function earlierEvents(
 }
 
 /** Records the events of one company, a few bodies at once. Resolves with the number of accepted ones. */
-async function recordCompany({ service, tell }: Filling, request: DemoRequest): Promise<number> {
+async function recordCompany({ service, tell, stop }: Filling, request: DemoRequest): Promise<number> {
   const { slug } = request.profile;
   const bodies = demoBodies(request);
   let accepted = 0;
@@ -107,6 +107,7 @@ async function recordCompany({ service, tell }: Filling, request: DemoRequest): 
 
   async function send(): Promise<void> {
     for (const body of bodies) {
+      if (stop.aborted) return;
       const answer = await service.record(slug, body);
       if (answer.rejected > 0) throw new Error(`${answer.rejected} demo events of ${slug} were rejected`);
       accepted += answer.accepted;
@@ -142,10 +143,14 @@ interface Filling {
   readonly service: RunningService;
   /** Says what is being done, on standard error. */
   readonly tell: (words: string) => void;
+  /** Ends it early: nobody waits for the rest. */
+  readonly stop: AbortSignal;
 }
 
-async function fill(filling: Filling, count: number): Promise<Filled> {
-  const { service, tell } = filling;
+/** Undefined where it was stopped before its end. */
+async function fill(filling: Filling, count: number): Promise<Filled | undefined> {
+  const { service, tell, stop } = filling;
+  if (stop.aborted) return undefined;
   const { storage, directory } = service;
   tell('making organizations, users and keys');
   const prepared = await Promise.all(companies.map((company) => prepare(storage, company)));
@@ -162,6 +167,7 @@ async function fill(filling: Filling, count: number): Promise<Filled> {
     const story = earlier ?? { count: part, endMicros: systemClock() };
     if (earlier === undefined) tell(`recording ${counted(part, 'event')} of ${organization}`);
     if (earlier === undefined) events += await recordCompany(filling, { profile, seed, ids, ...story });
+    if (stop.aborted) return undefined;
     organizations.push({ organization, key, logins, clues: demoClues({ profile, ...story }) });
   }
   tell('waiting until all can be read');
@@ -228,13 +234,19 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
   try {
     const config = loadConfig(demoEnvironment(deps.environment, dataDir, options));
     await prepareDataDir(dataDir, createLogger(config.logLevel));
+    const stop = new AbortController();
     // Listens before the start, so that it misses no signal during it.
-    const stopped = deps.untilStopped();
+    const stopped = deps.untilStopped().then(() => {
+      tell('stopping');
+      // The next demo in a directory that is kept shows what is there, so all has to be.
+      if (temporary !== undefined) stop.abort();
+    });
     const accessLogTo = join(dataDir, 'access.log');
     tell(`starting the service and its engine, with its data in ${dataDir}`);
     const service = await deps.startService(config, { log: createLogger(config.logLevel), accessLogTo });
     try {
-      const filled = await fill({ service, tell }, count);
+      const filled = await fill({ service, tell, stop: stop.signal }, count);
+      if (filled === undefined) return;
       const { url } = service;
       const facts = { url, ...filled };
       print(deps, options, 'CliDemo', facts, `\n${instructions(url, filled)}\n`);

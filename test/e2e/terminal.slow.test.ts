@@ -76,6 +76,20 @@ describe('in a terminal', { skip }, () => {
       }
     });
 
+  test('Ctrl-C ends a demo that still records: it records no more, says so, and leaves nothing', async () => {
+    const terminal = inTerminal(`${node} demo --port 0 --events 100000`);
+    try {
+      await until(terminal, 'recording 70000 events');
+      terminal.child.stdin?.write('\u0003');
+      assert.deepEqual((await terminal.ended)[0], 0, terminal.said());
+      assert.match(terminal.said(), /auditlog demo: stopping/);
+      assert.doesNotMatch(terminal.said(), /events of globex|The audit log is at/);
+      assert.deepEqual(await demos(), []);
+    } finally {
+      terminal.child.kill('SIGKILL');
+    }
+  });
+
   test('the demo says what it does from its start on, and uses the page that is built', async () => {
     const page = new URL('dist/web/index.html', projectRoot);
     const build = () => spawnSync(process.execPath, ['web/build.mjs', '--if-changed'], { cwd: projectRoot });
