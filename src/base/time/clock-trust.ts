@@ -188,8 +188,7 @@ export class ClockTrust {
     const nowMs = this.#nowMs();
     const stepMs = nowMs - this.#certainMs(this.#passedMs(), nowMs);
     const stepMsMax = this.#stepMsMax(this.#passedMs());
-    this.#hasJumped =
-      stepMs > stepMsMax && (this.#hasJumped || stepMs - this.#aheadAtLookMs > stepMsMax);
+    this.#hasJumped = stepMs > stepMsMax && (this.#hasJumped || stepMs - this.#aheadAtLookMs > stepMsMax);
     this.#aheadAtLookMs = this.aheadMs();
     if (this.#aheadAtLookMs === 0) this.#holdsBack = false;
     this.#tell();
