@@ -286,12 +286,22 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     const killing = new AbortController();
     const killed = killEngines(killing.signal);
     try {
-      await failures.click();
-      await page.getByText('Records cannot be read right now.').first().waitFor();
+      const away = page.getByText('Records cannot be read right now.').first();
+      const isAway = () =>
+        away.waitFor({ timeout: 3000 }).then(
+          () => true,
+          () => false,
+        );
+      // On a busy machine an engine that is back for a moment may have answered: then the other filter is asked for.
+      for (let tries = 0; !(await isAway()); tries += 1) {
+        assert.ok(tries < 20);
+        await failures.click();
+      }
     } finally {
       killing.abort();
       await killed;
     }
+    if (!page.url().includes('status=')) await failures.click();
     await settled(page, '303 events');
     await page.locator('.failure').waitFor({ state: 'detached' });
   });
