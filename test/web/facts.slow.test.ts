@@ -193,6 +193,39 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await grid.and(page.locator(':focus')).waitFor();
   });
 
+  test('rows are as high as the browser’s texts ask for: none lies over another, and the last is reached', async () => {
+    const page = await shared.open(bob, '#/events?range=all&to=2024-12-31T00:00:00Z');
+    const total = loudEvents().length;
+    const last = page.locator(`#event-${total - 1}[aria-selected]`);
+    const grid = page.getByRole('grid');
+    const boxes = () =>
+      page.evaluate<
+        [top: number, height: number][]
+      >(`Array.from(document.querySelectorAll('.row[aria-selected]'),
+        (row) => { const { top, height } = row.getBoundingClientRect(); return [top, height]; })`);
+    for (const [width, rem, row] of [
+      [1280, 24, 42],
+      [390, 24, 78],
+      [1280, 16, 28],
+    ] as const) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.evaluate(`document.documentElement.style.fontSize = '${rem}px'`);
+      await grid.press('End');
+      await last.waitFor();
+      await page.waitForFunction(`document.querySelector('.row[aria-selected]').clientHeight === ${row - 1}`);
+      const seen = await boxes();
+      assert.ok(seen.length > 3);
+      for (const [at, [top]] of seen.entries())
+        if (at > 0)
+          assert.ok(Math.abs(top - (seen[at - 1]?.[0] ?? 0) - row) < 0.1, `${rem} px: ${seen.join(' ')}`);
+      const end = (await grid.boundingBox()) ?? { y: 0, height: 0 };
+      const [top = 0, height = 0] = seen.at(-1) ?? [];
+      assert.ok(Math.abs(top + height - end.y - end.height) < 1, `the last row ends at ${top + height}`);
+      await grid.press('Home');
+      await page.locator('#event-0[aria-selected]').waitFor();
+    }
+  });
+
   test('colours that say something stay where the system forces its own', async () => {
     const page = await shared.open(bob, '#/receipts');
     await page.clock.setFixedTime(noon);

@@ -392,6 +392,8 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     const page = await shared.open('zoe@a.example', all, { width: 360, height: 700 });
     await rows(page).first().waitFor();
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+    await page.getByRole('button', { name: 'Follow' }).click();
+    await page.getByRole('button', { name: 'Following' }).click();
     await rows(page).first().click();
     await page.locator('.detail').waitFor();
     assert.equal(Math.round((await page.locator('.detail').boundingBox())?.width ?? 0), 360);

@@ -174,7 +174,8 @@ function Readout({
   const begins = fromRfc3339(start) ?? 0;
   const ends = begins + chosen.length * (histogram?.meta.bucket_seconds ?? 0) * 1_000_000;
   const share = (first / bars.length) * 100;
-  const side = share > 50 ? { right: `calc(${100 - share}% + 8px)` } : { left: `calc(${share}% + 24px)` };
+  const side =
+    share > 50 ? { right: `calc(${100 - share}% + 0.5rem)` } : { left: `calc(${share}% + 1.5rem)` };
   return (
     <div class="readout" style={side} aria-live="polite">
       {t('eventsChartBar', {

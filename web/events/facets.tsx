@@ -106,7 +106,7 @@ function Facet({ model, name, title, values }: FacetProps) {
                 <Marked text={words} />
               </span>
               <span>{formatNumber(count)}</span>
-              <i aria-hidden="true" style={{ width: `calc((100% - 16px) * ${count / highest})` }} />
+              <i aria-hidden="true" style={{ width: `calc((100% - 1rem) * ${count / highest})` }} />
             </button>
           </li>
         ))}

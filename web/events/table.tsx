@@ -4,7 +4,6 @@ import type { Row as EventRow } from '../api/types.ts';
 import { isAborted, RequestError } from '../api/request.ts';
 import { Marked, Middle } from '../ui/marked.tsx';
 import { markedText } from '../ui/marked-text.ts';
-import { isNarrow } from '../ui/screen.ts';
 import { t } from '../ui/text.ts';
 import { formatClock, formatDay, formatExact, formatZones } from '../ui/time.ts';
 import { RowScroll } from '../ui/row-scroll.ts';
@@ -70,15 +69,8 @@ export function EventTable({ list, open, onOpen, onClose, onTop }: EventTablePro
     const state = { index, event, newer: list.at(index - 1), isCursor: index === cursor, isOpen };
     return <Row key={index} {...state} onClick={() => openAt(index)} />;
   };
-  const rowHeight = isNarrow.value ? 52 : 28;
-  const content = {
-    count: list.total,
-    rowHeight,
-    row,
-    onShow,
-    head: <Head list={list} scroll={scroll} />,
-    attributes,
-  };
+  const head = <Head list={list} scroll={scroll} />;
+  const content = { count: list.total, row, onShow, head, attributes };
   return (
     <>
       <VirtualRows scroll={scroll} {...content} />

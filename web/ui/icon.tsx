@@ -23,7 +23,7 @@ export type IconName = keyof typeof paths;
 /** Beside words, or in a button that has a label: it says nothing by itself. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
-    <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false">
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
       <path
         d={paths[name]}
         fill="none"

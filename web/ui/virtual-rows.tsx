@@ -2,13 +2,10 @@ import type { ComponentChildren, HTMLAttributes } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { RowScroll } from './row-scroll.ts';
 
-const headHeight = 28;
-
 interface VirtualRowsProps {
   /** Made by who shows the list, to scroll it. */
   readonly scroll: RowScroll;
   readonly count: number;
-  readonly rowHeight: number;
   readonly row: (index: number) => ComponentChildren;
   /** Rows from the first to the last one in sight. */
   readonly onShow: (first: number, last: number) => void;
@@ -20,18 +17,25 @@ interface VirtualRowsProps {
 
 /**
  * A list of any length, of which only the rows in sight are there. Rows stand in a window that stays in place, and move
- * by themselves, so the height of what scrolls need not be that of all rows: see RowScroll.
+ * by themselves, so the height of what scrolls need not be that of all rows: see RowScroll. The style sheet says how high
+ * a row is, by `--row` in rem.
  */
-export function VirtualRows({ scroll, count, rowHeight, row, onShow, head, attributes }: VirtualRowsProps) {
+export function VirtualRows({ scroll, count, row, onShow, head, attributes }: VirtualRowsProps) {
   const outer = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const element = outer.current;
-    if (element === null) return undefined;
+    const top = element?.firstElementChild;
+    if (!element || !top) return undefined;
     const measure = () => {
-      scroll.height.value = element.clientHeight - headHeight;
+      const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+      const rows = Number.parseFloat(getComputedStyle(element).getPropertyValue('--row'));
+      scroll.rowHeight.value = rows * rem;
+      scroll.height.value = element.clientHeight - top.getBoundingClientRect().height;
     };
     const observer = new ResizeObserver(measure);
     observer.observe(element);
+    // Its height follows the size of texts, which may change without any change of the room for all.
+    observer.observe(top);
     scroll.attach(element);
     measure();
     return () => {
@@ -39,11 +43,12 @@ export function VirtualRows({ scroll, count, rowHeight, row, onShow, head, attri
       scroll.attach(undefined);
     };
   }, [scroll]);
+  const rowHeight = scroll.rowHeight.value;
   useLayoutEffect(() => {
     scroll.count.value = count;
-    scroll.rowHeight.value = rowHeight;
     scroll.clamp();
-  }, [scroll, count, rowHeight]);
+  }, [scroll, count]);
+  useLayoutEffect(() => scroll.scrollTo(scroll.top.value), [scroll, rowHeight]);
   const top = scroll.top.value;
   const height = scroll.height.value;
   const first = Math.floor(top);
