@@ -19,34 +19,14 @@ export const views: readonly View[] = [
     roles: ['admin', 'auditor'],
     load: () => import('./overview/view.tsx'),
   },
-  {
-    path: 'events',
-    title: 'events',
-    roles: ['admin', 'auditor'],
-    load: () => import('./events/view.tsx'),
-  },
+  { path: 'events', title: 'events', roles: ['admin', 'auditor'], load: () => import('./events/view.tsx') },
   {
     path: 'receipts',
     title: 'receipts',
     roles: ['admin', 'auditor', 'member'],
     load: () => import('./receipts/view.tsx'),
   },
-  {
-    path: 'api-keys',
-    title: 'apiKeys',
-    roles: ['admin'],
-    load: () => import('./api-keys/view.tsx'),
-  },
-  {
-    path: 'users',
-    title: 'users',
-    roles: ['admin'],
-    load: () => import('./users/view.tsx'),
-  },
-  {
-    path: 'settings',
-    title: 'settings',
-    roles: ['admin'],
-    load: () => import('./settings/view.tsx'),
-  },
+  { path: 'api-keys', title: 'apiKeys', roles: ['admin'], load: () => import('./api-keys/view.tsx') },
+  { path: 'users', title: 'users', roles: ['admin'], load: () => import('./users/view.tsx') },
+  { path: 'settings', title: 'settings', roles: ['admin'], load: () => import('./settings/view.tsx') },
 ];

@@ -6,9 +6,10 @@ import { Marked } from '../ui/marked.tsx';
 import { Moment } from '../ui/moment.tsx';
 import { isNarrow } from '../ui/screen.ts';
 import { t } from '../ui/text.ts';
-import { limits } from './limits.ts';
 
 const dayMicros = 86_400_000_000;
+/** A key that ends so soon is marked. */
+const soonDays = 14;
 
 /** What people call it. */
 export function nameOf({ name, id }: ApiKey): string {
@@ -102,9 +103,7 @@ function End({ apiKey: { state, expires_at: expires, revoked_at: revoked } }: { 
   return (
     <>
       {state === 'expired' && <span class="badge">{t('apiKeysExpired')}</span>}
-      {state === 'active' && daysLeft < limits.soonDays && (
-        <span class="badge warning">{t('apiKeysSoon')}</span>
-      )}{' '}
+      {state === 'active' && daysLeft < soonDays && <span class="badge warning">{t('apiKeysSoon')}</span>}{' '}
       <Moment at={expires} />
     </>
   );

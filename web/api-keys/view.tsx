@@ -1,23 +1,17 @@
 import './view.css';
 import { useState } from 'preact/hooks';
-import type { ApiKey, ApiKeys, IssuedApiKey } from '../api/types.ts';
+import type { ApiKey, ApiKeys } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { Choice } from '../ui/choice.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ListTable } from '../ui/list-table.tsx';
 import { formatNumber } from '../ui/number.ts';
+import { Page } from '../ui/page.tsx';
 import { go, place } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
 import { useResource } from '../ui/use-resource.ts';
 import { keyColumns } from './columns.tsx';
-import { IssuedKey } from './issued-key.tsx';
-import { NewKey } from './new-key.tsx';
-import { RevokeKey } from './revoke-key.tsx';
-import { RotateKey } from './rotate-key.tsx';
-
-type Open =
-  | { readonly what: 'new' }
-  | { readonly what: 'rotate' | 'revoke'; readonly key: ApiKey }
-  | { readonly what: 'issued'; readonly key: IssuedApiKey };
+import { KeyDialog, type Open } from './dialogs.tsx';
 
 /** Credentials of programs: all of them, and making, rotating and ending one. */
 export default function ApiKeysView() {
@@ -30,19 +24,19 @@ export default function ApiKeysView() {
   const showsEnded = place.value.query.get('show') === 'ended';
   const counted = (words: string, list: readonly ApiKey[] | undefined) =>
     list === undefined ? words : `${words} (${formatNumber(list.length)})`;
+  const next = (then?: Open) => {
+    setOpen(then);
+    reload();
+  };
+  const button = (
+    <Button look="primary" onClick={() => setOpen({ what: 'new' })}>
+      <Icon name="plus" />
+      {t('apiKeysNew')}
+    </Button>
+  );
   return (
-    <div class="page">
-      <div class="page-head">
-        <div>
-          <h1>{t('apiKeys')}</h1>
-          <p>{t('apiKeysLead')}</p>
-        </div>
-        <button type="button" class="button primary" onClick={() => setOpen({ what: 'new' })}>
-          <Icon name="plus" />
-          {t('apiKeysNew')}
-        </button>
-      </div>
-      <div class="list-bar keys-bar">
+    <Page title={t('apiKeys')} lead={t('apiKeysLead')} end={button}>
+      <div class="list-bar keys-bar line">
         <Choice
           label={t('apiKeysShow')}
           value={showsEnded ? 'ended' : 'used'}
@@ -58,44 +52,16 @@ export default function ApiKeysView() {
         resource={resource}
         items={showsEnded ? ended : used}
         columns={keyColumns((what, key) => setOpen({ what, key }))}
-        empty={<p>{t(showsEnded ? 'apiKeysNoneEnded' : 'apiKeysNone')}</p>}
+        empty={t(showsEnded ? 'apiKeysNoneEnded' : 'apiKeysNone')}
       />
       {open !== undefined && (
         <KeyDialog
           open={open}
-          onIssued={(key) => {
-            setOpen({ what: 'issued', key });
-            reload();
-          }}
+          onIssued={(key) => next({ what: 'issued', key })}
           onClose={() => setOpen(undefined)}
-          onRevoked={() => {
-            setOpen(undefined);
-            reload();
-          }}
+          onRevoked={next}
         />
       )}
-    </div>
+    </Page>
   );
-}
-
-interface KeyDialogProps {
-  readonly open: Open;
-  readonly onIssued: (key: IssuedApiKey) => void;
-  readonly onRevoked: () => void;
-  readonly onClose: () => void;
-}
-
-function KeyDialog({ open, onIssued, onRevoked, onClose }: KeyDialogProps) {
-  switch (open.what) {
-    case 'new':
-      return <NewKey onIssued={onIssued} onClose={onClose} />;
-    case 'rotate':
-      return <RotateKey apiKey={open.key} onIssued={onIssued} onClose={onClose} />;
-    case 'revoke':
-      return <RevokeKey apiKey={open.key} onRevoked={onRevoked} onClose={onClose} />;
-    case 'issued':
-      return <IssuedKey issued={open.key} onClose={onClose} />;
-    default:
-      return open satisfies never;
-  }
 }

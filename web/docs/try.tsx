@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { Button } from '../ui/button.tsx';
 import { Field } from '../ui/field.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { SelectField } from '../ui/select-field.tsx';
@@ -52,9 +53,9 @@ export function Try({ document, path, method, operation, apiKey }: OperationProp
         />
       )}
       <div>
-        <button type="submit" class="button primary" disabled={isBusy || apiKey === ''}>
+        <Button type="submit" look="primary" disabled={isBusy || apiKey === ''}>
           Send
-        </button>{' '}
+        </Button>{' '}
         {apiKey === '' && <span class="muted">This needs an API key, above.</span>}
       </div>
       <div role="status">

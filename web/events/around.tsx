@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Row, Rows } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { Choice } from '../ui/choice.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { Marked } from '../ui/marked.tsx';
@@ -98,9 +99,9 @@ function Related({ model, detail, name, value }: RelatedProps) {
             {totalWords(known.older + known.rows.length + known.newer)}
             {' · '}
             {formatDuration(known.newest - known.oldest)}{' '}
-            <button type="button" class="button small" onClick={() => model.filter(name, value)}>
+            <Button look="small" onClick={() => model.filter(name, value)}>
               {t('eventsOnly')}
-            </button>
+            </Button>
           </p>
           <More count={known.older} words="eventsAroundOlder" onMore={() => more('before', known)} />
           <Steps model={model} known={known} detail={detail} />
@@ -120,9 +121,9 @@ interface MoreProps {
 function More({ count, words, onMore }: MoreProps) {
   if (count === 0) return null;
   return (
-    <button type="button" class="button small" onClick={onMore}>
+    <Button look="small" onClick={onMore}>
       {t(words, { n: formatNumber(count) })}
-    </button>
+    </Button>
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Histogram } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { fromRfc3339 } from '../api/instant.ts';
@@ -117,15 +118,14 @@ function Scale({ highest }: { readonly highest: number }) {
           </span>
         ))}
       </div>
-      <button
-        type="button"
-        class="button quiet small"
+      <Button
+        look="quiet small"
         aria-label={`${t('eventsScale')}: ${words}`}
         title={t('eventsScale')}
         onClick={() => (scale.value = isLog ? 'linear' : 'log')}
       >
         {words}
-      </button>
+      </Button>
     </>
   );
 }
@@ -178,7 +178,7 @@ function Readout({
     share > 50 ? { right: `calc(${100 - share}% + 0.5rem)` } : { left: `calc(${share}% + 1.5rem)` };
   return (
     <div class="readout" style={side} aria-live="polite">
-      {t('eventsChartBar', {
+      {t('eventsOfTime', {
         time: `${formatMoment(begins)} – ${formatMoment(ends)}`,
         n: formatNumber(total),
         failed: formatNumber(failed),

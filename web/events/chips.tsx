@@ -22,7 +22,7 @@ export function Chips({ model, isFixed = false, children, end }: ChipsProps) {
   const ignored = model.list.data.value?.ignored ?? [];
   if (filters.length === 0 && children === undefined) return null;
   return (
-    <ul class="chips" aria-label={t('eventsFilterLabel')}>
+    <ul class="chips line" aria-label={t('eventsFilterLabel')}>
       {children}
       {filters.map((filter) => {
         const parameter = parameterOf(filter);
@@ -54,7 +54,7 @@ function Value({ model, filter, value, index, isFixed }: ValueProps) {
   return (
     <>
       {index > 0 && <span class="muted"> {t(filter.name === 'q' ? 'eventsAnd' : 'eventsOr')} </span>}
-      <span title={markedText(words)}>
+      <span class="cut" title={markedText(words)}>
         <Marked text={words} />
       </span>
       {!isFixed && (

@@ -2,8 +2,9 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
 import { Resource } from '../api/resource.ts';
 import type { Row } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
-import { Failure } from '../ui/failure.tsx';
+import { FailureOf } from '../ui/failure.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { layOut } from '../ui/json-text.ts';
 import { JsonView } from '../ui/json-view.tsx';
@@ -58,27 +59,20 @@ export function Detail({ model, place, row }: DetailProps) {
       }}
     >
       <header>
-        <h2>
+        <h2 class="cut">
           <Marked text={(row ?? event)?.activity_name ?? t('eventsDetail')} />
         </h2>
         <CopyButton text={() => model.linkTo(loaded?.place ?? place)} label={t('eventsDetailLink')} />
-        <button
-          type="button"
-          class="button icon-button quiet"
-          aria-label={t('close')}
-          onClick={() => model.open(undefined)}
-        >
+        <Button look="icon-button quiet" aria-label={t('close')} onClick={() => model.open(undefined)}>
           <Icon name="close" />
-        </button>
+        </Button>
       </header>
       <p class="when-exact muted">
         {formatExact(micros)} · {formatAgo(micros)}
       </p>
       <TabList current={tab} onChange={setTab} />
       <div role="tabpanel" id="detail-panel" aria-label={t(tabs[tab])} tabIndex={0}>
-        {detail.error.value !== undefined && (
-          <Failure error={detail.error.value} retryAt={detail.retryAt.value} onRetry={() => detail.retry()} />
-        )}
+        <FailureOf resource={detail} />
         {isHere && detail.data.value === 'gone' && <p class="muted">{t('eventsDetailGone')}</p>}
         {loaded === undefined && detail.isLoading.value && <span class="skeleton" />}
         {loaded !== undefined && tab === 'summary' && <Summary model={model} detail={loaded} />}

@@ -3,6 +3,7 @@ import { isAborted, getText, RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import { sleep } from '../api/rate-limit.ts';
 import type { EvidenceInclusion } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
@@ -43,9 +44,9 @@ export function Evidence({ seq }: { readonly seq: string }) {
         {data === undefined && error !== undefined && (
           <>
             <p class="state open">{t('eventsEvidenceFailed')}</p>
-            <button type="button" class="button small" onClick={() => proof.retry()}>
+            <Button look="small" onClick={() => proof.retry()}>
               {t('retryNow')}
-            </button>
+            </Button>
           </>
         )}
         {data === undefined && error === undefined && <span class="skeleton" />}
@@ -91,10 +92,10 @@ function Covered({ inclusion, text, words }: CoveredProps) {
       <p class={isAltered ? 'state failed' : undefined}>
         {t(words, { n: formatNumber(position), time: checkpointTime(Date.parse(signedAt) * 1000) })}
       </p>
-      <button type="button" class="button small" onClick={() => download(`proof-${position}.json`, text)}>
+      <Button look="small" onClick={() => download(`proof-${position}.json`, text)}>
         <Icon name="down" />
         {t('eventsEvidenceProof')}
-      </button>
+      </Button>
     </>
   );
 }

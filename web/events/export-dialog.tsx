@@ -1,9 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { RequestError, withQuery } from '../api/request.ts';
 import { session } from '../api/session.ts';
+import { Button } from '../ui/button.tsx';
 import { Choice } from '../ui/choice.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Failure } from '../ui/failure.tsx';
+import { Fault } from '../ui/fault.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { formatBytes, formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
@@ -29,15 +31,14 @@ export function ExportButton({ model, list }: ExportButtonProps) {
   const isStale = model.list.isLoading.value;
   return (
     <>
-      <button
-        type="button"
-        class="button export"
+      <Button
+        look="export"
         disabled={list === undefined || list.total === 0 || isStale}
         onClick={() => setExported(list)}
       >
         <Icon name="down" />
         <span class="roomy">{t('eventsExport')}</span>
-      </button>
+      </Button>
       {/* Going back to another query closes it. */}
       {exported !== undefined && exported === list && (
         <ExportDialog model={model} list={exported} onClose={() => setExported(undefined)} />
@@ -83,9 +84,9 @@ function ExportDialog({ model, list, onClose }: ExportDialogProps) {
               })}
             </p>
             <div class="actions">
-              <button type="button" class="button primary" onClick={onClose}>
+              <Button look="primary" onClick={onClose}>
                 {t('close')}
-              </button>
+              </Button>
             </div>
           </>
         )}
@@ -105,7 +106,7 @@ interface FormProps extends ExportDialogProps {
 function Form({ model, list, run, state, format, setFormat, onClose }: FormProps) {
   return (
     <>
-      <p class="count">{totalWords(list.total)}</p>
+      <strong class="count">{totalWords(list.total)}</strong>
       <Chips model={model} isFixed>
         <li class="chip">
           <span>{rangeWords(model.query.value.range)}</span>
@@ -127,17 +128,11 @@ function Form({ model, list, run, state, format, setFormat, onClose }: FormProps
       {state.step === 'failed' && <Trouble state={state} />}
       {!canWriteFiles() && <p>{t('eventsExportByBrowser', { events: totalWords(list.total) })}</p>}
       <div class="actions">
-        <button type="button" class="button" onClick={onClose}>
-          {t('cancel')}
-        </button>
+        <Button onClick={onClose}>{t('cancel')}</Button>
         {canWriteFiles() ? (
-          <button
-            type="button"
-            class="button primary"
-            onClick={() => void run.start(format, list.parameters, fileName(format))}
-          >
+          <Button look="primary" onClick={() => void run.start(format, list.parameters, fileName(format))}>
             {t('eventsExport')}
-          </button>
+          </Button>
         ) : (
           <DownloadLink list={list} format={format} />
         )}
@@ -184,9 +179,7 @@ function Running({ state: { events, total, bytes }, onCancel }: RunningProps) {
             })}
       </p>
       <div class="actions">
-        <button type="button" class="button" onClick={onCancel}>
-          {t('cancel')}
-        </button>
+        <Button onClick={onCancel}>{t('cancel')}</Button>
       </div>
     </>
   );
@@ -200,11 +193,7 @@ function Trouble({ state }: { readonly state: ExportState & { readonly step: 'fa
     error instanceof DOMException
       ? t('eventsExportUnwritten')
       : t('eventsExportBroken', { n: formatNumber(events), total: formatNumber(total ?? 0) });
-  return (
-    <p class="fault" role="alert">
-      {words}
-    </p>
-  );
+  return <Fault>{words}</Fault>;
 }
 
 /** `audit-acme-20240506T070809Z.csv`, as the server calls it. */

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { TopValues } from '../api/types.ts';
-import { Marked } from '../ui/marked.tsx';
+import { Button } from '../ui/button.tsx';
 import { markedText } from '../ui/marked-text.ts';
-import { formatNumber } from '../ui/number.ts';
-import { t, type TextKey } from '../ui/text.ts';
+import { RankContent } from '../ui/rank.tsx';
+import { t } from '../ui/text.ts';
 import { limits } from './limits.ts';
 import type { EventsModel } from './model.ts';
 import { type FilterName, hasValue } from './filters.ts';
-import { severityName, statusName } from './words.ts';
+import { filterTitles, severityName, statusName } from './words.ts';
 
 interface FacetValue {
   readonly value: string;
@@ -27,10 +27,9 @@ export function Facets({ model }: { readonly model: EventsModel }) {
       data-stale={model.top.isStale.value}
     >
       {data === undefined && isLoading && <Waiting />}
-      <Facet model={model} name="status" title="status" values={statuses(data)} />
-      <Facet model={model} name="activity" title="activity" values={activities(data)} />
-      <Facet model={model} name="actor" title="actor" values={actors(data)} />
-      <Facet model={model} name="severity" title="severity" values={severities(data)} />
+      {facetsOf(data).map(([name, values]) => (
+        <Facet key={name} {...{ model, name, values }} />
+      ))}
     </aside>
   );
 }
@@ -50,36 +49,25 @@ function Waiting() {
   );
 }
 
-type Data = TopValues['data'] | undefined;
-
-const statuses = (data: Data): FacetValue[] =>
-  (data?.statuses ?? []).map(({ status, count }) => ({ value: status, words: statusName(status), count }));
-
-const activities = (data: Data): FacetValue[] =>
-  (data?.activities ?? []).map(({ activity_id: id, activity_name: words, count }) => ({
-    value: String(id),
-    words,
-    count,
-  }));
-
-const actors = (data: Data): FacetValue[] =>
-  (data?.actors ?? []).map(({ email_addr: value, name, count }) => ({ value, words: name ?? value, count }));
-
-const severities = (data: Data): FacetValue[] =>
-  (data?.severities ?? []).map(({ severity, count }) => ({
-    value: severity,
-    words: severityName(severity),
-    count,
-  }));
+/** The lists, each with what its values are called. */
+function facetsOf(data: TopValues['data'] | undefined): readonly (readonly [FilterName, FacetValue[]])[] {
+  const { statuses = [], activities = [], actors = [], severities = [] } = data ?? {};
+  const named = (value: string, words: string, count: number): FacetValue => ({ value, words, count });
+  return [
+    ['status', statuses.map(({ status, count }) => named(status, statusName(status), count))],
+    ['activity', activities.map((one) => named(String(one.activity_id), one.activity_name, one.count))],
+    ['actor', actors.map((one) => named(one.email_addr, one.name ?? one.email_addr, one.count))],
+    ['severity', severities.map(({ severity, count }) => named(severity, severityName(severity), count))],
+  ];
+}
 
 interface FacetProps {
   readonly model: EventsModel;
   readonly name: FilterName;
-  readonly title: TextKey;
   readonly values: readonly FacetValue[];
 }
 
-function Facet({ model, name, title, values }: FacetProps) {
+function Facet({ model, name, values }: FacetProps) {
   const [showsAll, setShowsAll] = useState(false);
   if (values.length === 0) return null;
   const { filters } = model.query.value;
@@ -87,12 +75,13 @@ function Facet({ model, name, title, values }: FacetProps) {
   const shown = showsAll ? values : values.slice(0, limits.facetValues);
   return (
     <section>
-      <h2>{t(title)}</h2>
+      <h2>{t(filterTitles[name])}</h2>
       <ul>
         {shown.map(({ value, words, count }) => (
           <li key={value}>
             <button
               type="button"
+              class="rank"
               aria-pressed={hasValue(filters, name, value)}
               title={t('eventsFacetTitle', {
                 value: markedText(words === value ? value : `${words} (${value})`),
@@ -102,19 +91,15 @@ function Facet({ model, name, title, values }: FacetProps) {
                 else model.filter(name, value, altKey ? 'not' : 'only');
               }}
             >
-              <span>
-                <Marked text={words} />
-              </span>
-              <span>{formatNumber(count)}</span>
-              <i aria-hidden="true" style={{ width: `calc((100% - 1rem) * ${count / highest})` }} />
+              <RankContent words={words} count={count} highest={highest} />
             </button>
           </li>
         ))}
       </ul>
       {shown.length < values.length && (
-        <button type="button" class="button quiet small" onClick={() => setShowsAll(true)}>
+        <Button look="quiet small" onClick={() => setShowsAll(true)}>
           {t('eventsFacetsMore', { n: values.length - shown.length })}
-        </button>
+        </Button>
       )}
     </section>
   );

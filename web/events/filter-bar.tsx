@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { formatNumber } from '../ui/number.ts';
@@ -19,7 +20,7 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
   const fresh = model.live.count.value;
   return (
-    <div class="filter-bar">
+    <div class="filter-bar line">
       <RangeMenu range={range} onChange={(next) => model.change({ range: next })} />
       <FacetsSheet model={model} />
       <Search model={model} />
@@ -27,22 +28,22 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
         model={model}
         end={
           filters.length > 1 && (
-            <button type="button" class="button quiet small" onClick={() => model.change({ filters: [] })}>
+            <Button look="quiet small" onClick={() => model.change({ filters: [] })}>
               {t('eventsClear')}
-            </button>
+            </Button>
           )
         }
       />
       {endsNow(range) && <FollowButton model={model} />}
       {fresh > 0 && !model.live.follows.value && (
-        <button type="button" class="button small live" onClick={() => model.showNewest()}>
+        <Button look="small live" onClick={() => model.showNewest()}>
           <Icon name="up" />
           {t(fresh === 1 ? 'eventsNewOne' : 'eventsNew', { n: formatNumber(fresh) })}
-        </button>
+        </Button>
       )}
-      <span class="total" role="status" data-stale={model.list.isLoading.value}>
+      <strong class="total" role="status" data-stale={model.list.isLoading.value}>
         {list !== undefined && totalWords(list.total, list.searchedBackTo !== undefined)}
-      </span>
+      </strong>
       <ExportButton model={model} list={list} />
     </div>
   );
@@ -55,15 +56,9 @@ function FollowButton({ model }: { readonly model: EventsModel }) {
   const toggle = () => model.follow(!isOn.peek() || !isAtTop.peek());
   useKey('f', toggle);
   return (
-    <button
-      type="button"
-      class="button small follow"
-      aria-pressed={isOn.value}
-      aria-keyshortcuts="f"
-      onClick={toggle}
-    >
+    <Button look="small follow" aria-pressed={isOn.value} aria-keyshortcuts="f" onClick={toggle}>
       {t(isPaused ? 'eventsFollowPaused' : isOn.value ? 'eventsFollows' : 'eventsFollow')}
-    </button>
+    </Button>
   );
 }
 
@@ -72,10 +67,10 @@ function FacetsSheet({ model }: { readonly model: EventsModel }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <div class="facets-sheet">
-      <button type="button" class="button" onClick={() => setOpen(true)}>
+      <Button onClick={() => setOpen(true)}>
         <Icon name="filter" />
-        <span>{t('eventsFacets')}</span>
-      </button>
+        <span class="roomy">{t('eventsFacets')}</span>
+      </Button>
       {isOpen && (
         <Dialog title={t('eventsFacets')} onClose={() => setOpen(false)}>
           <Facets model={model} />

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { toRfc3339 } from '../api/instant.ts';
 import { Resource } from '../api/resource.ts';
+import { Button } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { t } from '../ui/text.ts';
 import { fromField } from '../ui/time.ts';
@@ -27,15 +28,15 @@ export function JumpBar({ list, onJump }: JumpBarProps) {
   return (
     <div class="table-foot">
       <span class="total-below">{totalWords(list.total)}</span>
-      <button type="button" class="button quiet small newest" onClick={() => onJump(0)}>
+      <Button look="quiet small newest" onClick={() => onJump(0)}>
         <Icon name="up" />
         {t('eventsJumpNewest')}
-      </button>
-      <button type="button" class="button quiet small" onClick={() => onJump(list.total - 1)}>
+      </Button>
+      <Button look="quiet small" onClick={() => onJump(list.total - 1)}>
         <Icon name="down" />
         {t('eventsJumpOldest')}
-      </button>
-      <form onSubmit={(event) => void jump(event)}>
+      </Button>
+      <form class="line" onSubmit={(event) => void jump(event)}>
         <label for="jump">{t('eventsJump')}</label>
         <input
           id="jump"
@@ -45,9 +46,9 @@ export function JumpBar({ list, onJump }: JumpBarProps) {
           aria-label={t('eventsJump')}
           onInput={(event) => setMoment(event.currentTarget.value)}
         />
-        <button type="submit" class="button small" disabled={moment === '' || place.isLoading.value}>
+        <Button type="submit" look="small" disabled={moment === '' || place.isLoading.value}>
           {t('eventsRangeApply')}
-        </button>
+        </Button>
       </form>
     </div>
   );

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { AuditPage } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
@@ -32,12 +33,12 @@ export function Nothing({ model }: { readonly model: EventsModel }) {
   return (
     <div class="empty">
       <p>{t(query.filters.length === 0 ? 'eventsNoneYet' : 'eventsNone')}</p>
-      <p class="empty-ways">
+      <p class="empty-ways line">
         {ways.map(({ words, go }, index) => (
-          <button key={words} type="button" class="button small" onClick={go}>
+          <Button key={words} look="small" onClick={go}>
             <Marked text={words} />
             <span class="muted">{formatCount(counts.data.value?.[index])}</span>
-          </button>
+          </Button>
         ))}
       </p>
     </div>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { serverNow } from '../api/clock.ts';
+import { Button } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { t, type TextKey } from '../ui/text.ts';
@@ -47,14 +48,9 @@ export function RangeMenu({ range, onChange }: RangeMenuProps) {
             <ul>
               {rangeNames.map((name) => (
                 <li key={name}>
-                  <button
-                    type="button"
-                    class="button quiet small"
-                    aria-pressed={name === range}
-                    onClick={() => choose(name)}
-                  >
+                  <Button look="quiet small" aria-pressed={name === range} onClick={() => choose(name)}>
                     {t(names[name])}
-                  </button>
+                  </Button>
                 </li>
               ))}
             </ul>
@@ -90,9 +86,9 @@ function ExactForm({ range, onChange }: ExactFormProps) {
       </strong>
       <MomentField label={t('eventsRangeFrom')} value={from} onInput={setFrom} />
       <MomentField label={t('eventsRangeTo')} value={to} onInput={setTo} />
-      <button type="submit" class="button" disabled={!isRange}>
+      <Button type="submit" disabled={!isRange}>
         {t('eventsRangeApply')}
-      </button>
+      </Button>
     </form>
   );
 }

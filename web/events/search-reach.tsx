@@ -1,5 +1,6 @@
 import { fromRfc3339 } from '../api/instant.ts';
-import { Failure } from '../ui/failure.tsx';
+import { Button } from '../ui/button.tsx';
+import { FailureOf } from '../ui/failure.tsx';
 import { t } from '../ui/text.ts';
 import { formatMoment } from '../ui/time.ts';
 import type { EventList } from './event-list.ts';
@@ -14,25 +15,17 @@ interface SearchReachProps {
 export function SearchReach({ model, list }: SearchReachProps) {
   if (!model.query.value.filters.some(({ name }) => name === 'q')) return null;
   const back = fromRfc3339(list.searchedBackTo ?? '');
-  const { error, retryAt, isLoading } = model.further;
   return (
-    <div class="search-reach">
+    <div class="search-reach line">
       <span role="status">
         {back === undefined ? t('eventsSearchedAll') : t('eventsSearched', { time: formatMoment(back) })}
       </span>
       {back !== undefined && (
-        <button
-          type="button"
-          class="button small"
-          disabled={isLoading.value}
-          onClick={() => model.searchOn()}
-        >
+        <Button look="small" disabled={model.further.isLoading.value} onClick={() => model.searchOn()}>
           {t('eventsSearchOn')}
-        </button>
+        </Button>
       )}
-      {error.value !== undefined && (
-        <Failure error={error.value} retryAt={retryAt.value} onRetry={() => model.further.retry()} />
-      )}
+      <FailureOf resource={model.further} />
     </div>
   );
 }

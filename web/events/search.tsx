@@ -70,6 +70,7 @@ function Options({ id, suggestions, chosen, onPoint, onTake }: OptionsProps) {
   return (
     <ul
       id={`${id}-list`}
+      class="menu-panel"
       role="listbox"
       aria-label={t('eventsFilterLabel')}
       hidden={suggestions.length === 0}
@@ -87,8 +88,8 @@ function Options({ id, suggestions, chosen, onPoint, onTake }: OptionsProps) {
             onTake(suggestion);
           }}
         >
-          <span>{filterWords(suggestion)}</span>
-          <span>
+          <span class="muted">{filterWords(suggestion)}</span>
+          <span class="cut">
             <Marked text={suggestion.words} />
           </span>
         </li>

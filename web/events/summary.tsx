@@ -78,7 +78,7 @@ function Fact({ name, children }: FactProps) {
   if (children === undefined || children === false) return null;
   return (
     <>
-      <dt title={markedText(name)}>
+      <dt class="cut" title={markedText(name)}>
         <Marked text={name} />
       </dt>
       <dd>{children}</dd>

@@ -4,6 +4,7 @@ import type { Row as EventRow } from '../api/types.ts';
 import { isAborted, RequestError } from '../api/request.ts';
 import { Marked, Middle } from '../ui/marked.tsx';
 import { markedText } from '../ui/marked-text.ts';
+import { Skeleton } from '../ui/skeleton.tsx';
 import { t } from '../ui/text.ts';
 import { formatClock, formatDay, formatExact, formatZones } from '../ui/time.ts';
 import { RowScroll } from '../ui/row-scroll.ts';
@@ -25,7 +26,14 @@ interface EventTableProps {
 
 /** Rows above an event that a link names. */
 const rowsAbove = 5;
-const columns = ['time', 'activity', 'actor', 'eventsTarget', 'eventsAddress', 'status'] as const;
+const columns = [
+  ['when-head', 'time'],
+  ['activity', 'activity'],
+  ['actor', 'actor'],
+  ['target', 'eventsTarget'],
+  ['address', 'address'],
+  ['status', 'status'],
+] as const;
 
 /** All events of a list, newest first: a row for each, of which the browser has those in sight. */
 export function EventTable({ list, open, onOpen, onClose, onTop }: EventTableProps) {
@@ -176,24 +184,14 @@ function zonesOf(list: EventList, scroll: RowScroll): string {
 function Head({ list, scroll }: { readonly list: EventList; readonly scroll: RowScroll }) {
   return (
     <div role="row" class="row head" aria-rowindex={1}>
-      {columns.map((column) => (
-        <span key={column} role="columnheader" class={classOf(column)}>
-          {t(column)}
-          {column === 'time' && ` (${zonesOf(list, scroll)})`}
+      {columns.map(([name, title]) => (
+        <span key={name} role="columnheader" class={name}>
+          {t(title)}
+          {title === 'time' && ` (${zonesOf(list, scroll)})`}
         </span>
       ))}
     </div>
   );
-}
-
-const classes: Readonly<Partial<Record<(typeof columns)[number], string>>> = {
-  time: 'when-head',
-  eventsTarget: 'target',
-  eventsAddress: 'address',
-};
-
-function classOf(column: (typeof columns)[number]): string {
-  return classes[column] ?? column;
 }
 
 interface RowProps {
@@ -207,18 +205,13 @@ interface RowProps {
 }
 
 function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
-  const common = {
-    role: 'row' as const,
-    id: `event-${index}`,
-    'aria-rowindex': index + 2,
-    onClick,
-  };
+  const common = { role: 'row' as const, id: `event-${index}`, 'aria-rowindex': index + 2, onClick };
   if (event === undefined) {
     return (
       <div {...common} class={`row${isCursor ? ' cursor' : ''}`} aria-busy="true">
-        {columns.map((column) => (
-          <span key={column} role="gridcell" class={classOf(column)}>
-            <span class="skeleton" style={{ width: `${40 + ((index * 7 + column.length * 13) % 50)}%` }} />
+        {columns.map(([name], column) => (
+          <span key={name} role="gridcell" class={name}>
+            <Skeleton at={index * 7 + column * 13} />
           </span>
         ))}
       </div>

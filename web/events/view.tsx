@@ -1,7 +1,8 @@
 import './view.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Row } from '../api/types.ts';
-import { Failure } from '../ui/failure.tsx';
+import { FailureOf } from '../ui/failure.tsx';
+import { Skeleton } from '../ui/skeleton.tsx';
 import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
 import { Detail } from './detail.tsx';
@@ -45,14 +46,11 @@ function TableArea({ model }: { readonly model: EventsModel }) {
   const { open } = model.query.value;
   // After a failure the list is still that of the query before.
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
-  const error = model.list.error.value ?? list?.loading.error.value;
-  const failed = model.list.error.value === undefined ? list?.loading : model.list;
+  const hasFailed = (list?.loading ?? model.list).error.value !== undefined;
   return (
     <div class="table-area" data-stale={model.list.isLoading.value} aria-busy={model.list.isLoading.value}>
-      {error !== undefined && (
-        <Failure error={error} retryAt={failed?.retryAt.value} onRetry={() => failed?.retry()} />
-      )}
-      {list === undefined && error === undefined && <Waiting />}
+      <FailureOf resource={list?.loading ?? model.list} />
+      {list === undefined && !hasFailed && <Waiting />}
       {list !== undefined && <SearchReach model={model} list={list} />}
       {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && (
         <Nothing model={model} />
@@ -92,8 +90,8 @@ function Waiting() {
       {Array.from({ length: waitingRows }, (_, index) => (
         <div key={index} class="row">
           <span class="skeleton" />
-          <span class="skeleton" style={{ width: `${50 + ((index * 17) % 40)}%` }} />
-          <span class="skeleton" style={{ width: `${40 + ((index * 29) % 50)}%` }} />
+          <Skeleton at={index * 17} />
+          <Skeleton at={index * 29} />
         </div>
       ))}
     </div>

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../api/types.ts';
 import { formatNumber } from '../ui/number.ts';
-import { t } from '../ui/text.ts';
+import { language, t } from '../ui/text.ts';
 import type { Filter, FilterName } from './filters.ts';
 
 export function statusName(status: AuditEvent['status']): string {
@@ -13,23 +13,27 @@ export function severityName(severity: AuditEvent['severity']): string {
   return t(severities[severity]);
 }
 
-const names = {
-  actor: 'eventsChipActor',
-  userId: 'eventsChipUserId',
-  fileName: 'eventsChipFileName',
-  fileHash: 'eventsChipFileHash',
-  ip: 'eventsChipIp',
-  flowId: 'eventsChipFlowId',
-  activity: 'eventsChipActivityId',
-  severity: 'eventsChipSeverity',
-  status: 'eventsChipStatus',
+/** What filters are by, as titles. */
+export const filterTitles = {
+  actor: 'actor',
+  userId: 'eventsUserId',
+  fileName: 'file',
+  fileHash: 'eventsHash',
+  ip: 'address',
+  flowId: 'eventsDetailFlow',
+  activity: 'activity',
+  severity: 'severity',
+  status: 'status',
   q: 'eventsChipWords',
 } as const;
 
 /** What a filter says of events, before its values: `actor is`. */
 export function filterWords({ name, isNot }: Pick<Filter, 'name' | 'isNot'>): string {
-  if (name === 'q') return t('eventsChipWords');
-  return t(isNot ? 'eventsIsNot' : 'eventsIs', { name: t(names[name]) });
+  const title = t(filterTitles[name]);
+  if (name === 'q') return title;
+  // In German, words of this kind have a capital anywhere.
+  const word = language.value === 'en' ? title.toLowerCase() : title;
+  return t(isNot ? 'eventsIsNot' : 'eventsIs', { name: word });
 }
 
 /** The value of a filter as people read it. */

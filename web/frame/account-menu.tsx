@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { signOut } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { Choice } from '../ui/choice.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Menu } from '../ui/menu.tsx';
@@ -17,16 +18,15 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
   const { name, email, role } = who.user;
   return (
     <div class="account">
-      <button
-        type="button"
-        class="button quiet small"
+      <Button
+        look="quiet small"
         aria-label={`${t('accountTimes')}: ${t(zone.value === 'utc' ? 'utc' : 'localTime')}`}
         title={t('accountTimes')}
         onClick={() => (zone.value = zone.value === 'utc' ? 'local' : 'utc')}
       >
         <Icon name="clock" />
         {t(zone.value === 'utc' ? 'utc' : 'local')}
-      </button>
+      </Button>
       <Menu
         class="button quiet"
         align="end"
@@ -34,7 +34,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
         button={
           <>
             <Icon name="user" />
-            <span class="name">{name}</span>
+            <span class="name cut">{name}</span>
             <Icon name="chevron" />
           </>
         }
@@ -56,9 +56,9 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
             <a class="button quiet" href="/docs">
               {t('accountApi')}
             </a>
-            <button type="button" class="button quiet" onClick={() => void signOut()}>
+            <Button look="quiet" onClick={() => void signOut()}>
               {t('signOut')}
-            </button>
+            </Button>
           </div>
         )}
       </Menu>
@@ -71,9 +71,9 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
 function PasswordButton({ onClick }: { readonly onClick: () => void }) {
   if (!useHasPasswords()) return null;
   return (
-    <button type="button" class="button quiet" onClick={onClick}>
+    <Button look="quiet" onClick={onClick}>
       {t('accountPassword')}
-    </button>
+    </Button>
   );
 }
 

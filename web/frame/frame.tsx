@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { getText, isAnothers, isSessionOver } from '../api/request.ts';
 import { loadSession, session } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Failure } from '../ui/failure.tsx';
 import { Loaded } from '../ui/loaded.tsx';
@@ -59,7 +60,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
       <header class="bar">
         <a class="brand" href={hrefOf(view?.path ?? '')} title={who.organization.slug}>
           <span class="mark" aria-hidden="true" />
-          <span>{who.organization.name}</span>
+          <span class="cut">{who.organization.name}</span>
         </a>
         <nav aria-label={t('views')}>
           {allowed.map(({ path, title }) => (
@@ -150,8 +151,8 @@ function LoadedView({ view }: { readonly view: View }) {
 
 function ReloadButton() {
   return (
-    <button type="button" class="button primary" onClick={() => location.reload()}>
+    <Button look="primary" onClick={() => location.reload()}>
       {t('frameAnew')}
-    </button>
+    </Button>
   );
 }

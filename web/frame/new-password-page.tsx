@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
 import { send } from '../api/request.ts';
+import { Button } from '../ui/button.tsx';
+import { Fault } from '../ui/fault.tsx';
 import { wordsOf } from '../ui/form-dialog.tsx';
 import { go } from '../ui/router.ts';
 import { useSubmission } from '../ui/submission.ts';
@@ -29,20 +31,16 @@ export function NewPasswordPage({ token }: { readonly token: string }) {
         </p>
         <form class="form" onSubmit={onSubmit} hidden={isDone}>
           <NewPasswordField />
-          {error !== undefined && (
-            <p class="fault" role="alert">
-              {error.status === 401 ? t('passwordGone') : wordsOf(error)}
-            </p>
-          )}
-          <button type="submit" class="button primary" disabled={isBusy}>
+          <Fault>{error && (error.status === 401 ? t('passwordGone') : wordsOf(error))}</Fault>
+          <Button type="submit" look="primary" disabled={isBusy}>
             {t('save')}
-          </button>
+          </Button>
         </form>
         {isDone && (
           <div class="form">
-            <button type="button" class="button primary" onClick={signIn}>
+            <Button look="primary" onClick={signIn}>
               {t('signIn')}
-            </button>
+            </Button>
           </div>
         )}
       </div>

@@ -1,6 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { type Credentials, signIn } from '../api/session.ts';
 import type { OrganizationName } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
+import { Fault } from '../ui/fault.tsx';
 import { useSubmission } from '../ui/submission.ts';
 import { t } from '../ui/text.ts';
 import { signInFault } from './sign-in-fault.ts';
@@ -25,26 +27,21 @@ export function OrganizationChoice({ organizations, credentials, onBack }: Organ
       <fieldset class="organizations" disabled={isBusy}>
         <legend>{t('signInChoose')}</legend>
         {organizations.map(({ slug, name }, index) => (
-          <button
+          <Button
             key={slug}
             ref={index === 0 ? first : null}
             type="submit"
-            class="button"
             onClick={() => (chosen.current = slug)}
           >
-            <span>{name}</span>
-            <span class="muted">{slug}</span>
-          </button>
+            <span class="cut">{name}</span>
+            <span class="muted cut">{slug}</span>
+          </Button>
         ))}
       </fieldset>
-      {error !== undefined && (
-        <p class="fault" role="alert">
-          {signInFault(error)}
-        </p>
-      )}
-      <button type="button" class="button quiet small" onClick={onBack}>
+      <Fault>{error && signInFault(error)}</Fault>
+      <Button look="quiet small" onClick={onBack}>
         {t('signInBack')}
-      </button>
+      </Button>
     </form>
   );
 }

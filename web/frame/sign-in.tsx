@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
 import { RequestError } from '../api/request.ts';
+import { Button } from '../ui/button.tsx';
 import { useSignOnOptions } from '../ui/sign-on-options.ts';
 import { type Credentials, signIn } from '../api/session.ts';
 import type { OrganizationName } from '../api/types.ts';
+import { Fault } from '../ui/fault.tsx';
 import { Field } from '../ui/field.tsx';
 import { useSubmission } from '../ui/submission.ts';
 import { language, t } from '../ui/text.ts';
@@ -22,14 +24,9 @@ export function SignInPage() {
         <p class="muted">{t('signInLead')}</p>
         <SignOnFault />
         <SignInForm />
-        <button
-          type="button"
-          class="button quiet small"
-          lang={other}
-          onClick={() => (language.value = other)}
-        >
+        <Button look="quiet small" lang={other} onClick={() => (language.value = other)}>
           {other === 'de' ? 'Deutsch' : 'English'}
-        </button>
+        </Button>
       </div>
     </main>
   );
@@ -109,18 +106,14 @@ function PasswordForm({ email, organization }: SignInFormProps) {
         autofocus={email !== undefined}
       />
       {namesOrganization && <OrganizationField />}
-      {error !== undefined && (
-        <p class="fault" role="alert">
-          {signInFault(error)}
-        </p>
-      )}
-      <button type="submit" class="button primary" disabled={isBusy}>
+      <Fault>{error && signInFault(error)}</Fault>
+      <Button type="submit" look="primary" disabled={isBusy}>
         {t('signIn')}
-      </button>
+      </Button>
       {!isKnown && !namesOrganization && (
-        <button type="button" class="button quiet small" onClick={() => setNamesOrganization(true)}>
+        <Button look="quiet small" onClick={() => setNamesOrganization(true)}>
           {t('signInNameOrganization')}
-        </button>
+        </Button>
       )}
     </form>
   );

@@ -29,6 +29,11 @@ function shadeOf(count: number, full: number): number | 'far-out' {
   return count >= full * farOutTimes ? 'far-out' : Math.min(shades, Math.ceil((count / full) * shades));
 }
 
+const look = (shade: number | 'far-out') => ({
+  'data-shade': shade,
+  style: { '--share': `${Number(shade) * (100 / shades)}%` },
+});
+
 /** Each hour of the days as a field, the darker the more happened; a field leads to its events. */
 export function HeatMap({ days }: { readonly days: readonly Day[] }) {
   const root = useRef<HTMLTableElement>(null);
@@ -96,7 +101,7 @@ interface FieldProps {
 
 function Field({ hour, full, at, isReached, onFocus }: FieldProps) {
   const count = allOf(hour);
-  const words = t('overviewHour', {
+  const words = t('eventsOfTime', {
     time: `${formatWeekday(hour.from)} ${formatMinute(hour.from)} – ${formatMinute(hour.to + 1)}`,
     n: formatNumber(count),
     failed: formatNumber(hour.failure),
@@ -105,7 +110,7 @@ function Field({ hour, full, at, isReached, onFocus }: FieldProps) {
     <a
       href={betweenHref(hour.from, hour.to)}
       data-at={at}
-      data-shade={shadeOf(count, full)}
+      {...look(shadeOf(count, full))}
       aria-label={words}
       title={words}
       tabIndex={isReached ? 0 : -1}
@@ -116,13 +121,13 @@ function Field({ hour, full, at, isReached, onFocus }: FieldProps) {
 
 function Legend({ full }: { readonly full: number }) {
   return (
-    <p class="legend muted" aria-hidden="true">
+    <p class="legend line muted" aria-hidden="true">
       {t('overviewFew')}
       {Array.from({ length: shades + 1 }, (_, shade) => (
-        <i key={shade} data-shade={shade} />
+        <i key={shade} {...look(shade)} />
       ))}
       {t('overviewMany', { n: formatNumber(full) })}
-      <i data-shade="far-out" />
+      <i {...look('far-out')} />
       {t('overviewFarOut', { n: formatNumber(full * farOutTimes) })}
     </p>
   );

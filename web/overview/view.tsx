@@ -1,14 +1,15 @@
 import './view.css';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import { Resource } from '../api/resource.ts';
-import { Icon } from '../ui/icon.tsx';
-import { Failure } from '../ui/failure.tsx';
+import { FailureOf } from '../ui/failure.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { markedText } from '../ui/marked-text.ts';
 import { formatNumber, formatShare } from '../ui/number.ts';
+import { Page } from '../ui/page.tsx';
+import { RankContent } from '../ui/rank.tsx';
+import { RefreshButton } from '../ui/refresh-button.tsx';
 import { t } from '../ui/text.ts';
 import { formatMinute, formatWeekday, formatZone, zone } from '../ui/time.ts';
+import { useResource } from '../ui/use-resource.ts';
 import { type OverviewData, readOverview } from './data.ts';
 import { allOf, daysLike, failuresOf, totalOf, usualByNow } from './days.ts';
 import { HeatMap } from './heat-map.tsx';
@@ -18,35 +19,22 @@ import { Comparison, Hours, Tile } from './tile.tsx';
 
 /** Each morning's question: is anything odd? */
 export default function OverviewView() {
-  const overview = useRef(new Resource<OverviewData>()).current;
-  const load = () => void overview.load(readOverview);
   // Days begin elsewhere in another zone.
-  const days = zone.value;
-  useEffect(load, [overview, days]);
-  useEffect(() => () => overview.stop(), [overview]);
-  const data = overview.data.value;
-  const error = overview.error.value;
+  const { resource, reload } = useResource(readOverview, [zone.value]);
+  const data = resource.data.value;
   const now = (data?.nowMs ?? Date.now()) * 1000;
+  const lead = t('overviewUntil', {
+    day: formatWeekday(now),
+    time: formatMinute(now),
+    zone: formatZone(now),
+  });
+  const button = <RefreshButton resource={resource} onClick={reload} />;
   return (
-    <div class="overview wide-page">
-      <header>
-        <div>
-          <h1>{t('overview')}</h1>
-          <p class="muted">
-            {t('overviewUntil', { day: formatWeekday(now), time: formatMinute(now), zone: formatZone(now) })}
-          </p>
-        </div>
-        <button type="button" class="button" disabled={overview.isLoading.value} onClick={load}>
-          <Icon name="refresh" />
-          <span class="roomy">{t('refresh')}</span>
-        </button>
-      </header>
-      {error !== undefined && (
-        <Failure error={error} retryAt={overview.retryAt.value} onRetry={() => overview.retry()} />
-      )}
-      {data === undefined && error === undefined && <Waiting />}
-      {data !== undefined && <Content data={data} isStale={overview.isLoading.value} />}
-    </div>
+    <Page class="overview" title={t('overview')} lead={lead} end={button}>
+      <FailureOf resource={resource} />
+      {data === undefined && resource.error.value === undefined && <Waiting />}
+      {data !== undefined && <Content data={data} isStale={resource.isLoading.value} />}
+    </Page>
   );
 }
 
@@ -151,9 +139,9 @@ interface NamesProps {
 /** What a tile's figure is made of, as links. */
 function Names({ items }: NamesProps) {
   return (
-    <ul class="names">
+    <ul class="names line">
       {items.map(({ words, title = words, href }) => (
-        <li key={href}>
+        <li key={href} class="cut">
           <a href={href} title={markedText(title)}>
             <Marked text={words} />
           </a>
@@ -186,12 +174,8 @@ function List({ items }: { readonly items: readonly Item[] }) {
     <ul class="ranks">
       {items.slice(0, limits.listValues).map(({ words, count, href }) => (
         <li key={href}>
-          <a href={href} title={markedText(words)}>
-            <span>
-              <Marked text={words} />
-            </span>
-            <span>{formatNumber(count)}</span>
-            <i aria-hidden="true" style={{ width: `${(count / highest) * 100}%` }} />
+          <a class="rank" href={href} title={markedText(words)}>
+            <RankContent words={words} count={count} highest={highest} />
           </a>
         </li>
       ))}

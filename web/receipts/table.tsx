@@ -6,6 +6,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Middle } from '../ui/marked.tsx';
 import { formatBytes, formatNumber } from '../ui/number.ts';
 import { hrefOf } from '../ui/router.ts';
+import { Skeleton } from '../ui/skeleton.tsx';
 import { t, type TextKey } from '../ui/text.ts';
 import { formatAgo, formatClock, formatDay, formatDuration, formatExact, formatZones } from '../ui/time.ts';
 
@@ -13,7 +14,7 @@ const columns = ['file', 'destination', 'size', 'started', 'completed', 'duratio
 type Column = (typeof columns)[number];
 
 const titles: Readonly<Record<Column, TextKey>> = {
-  file: 'receiptsFile',
+  file: 'file',
   destination: 'receiptsDestination',
   size: 'receiptsSize',
   started: 'receiptsStarted',
@@ -29,7 +30,7 @@ const kinds = {
 } as const;
 
 const states = {
-  started: { style: 'open', words: 'receiptsStateStarted' },
+  started: { style: 'open', words: 'receiptsStarted' },
   completed: { style: '', words: 'receiptsStateCompleted' },
   failed: { style: 'failed', words: 'receiptsStateFailed' },
 } as const;
@@ -41,10 +42,10 @@ export function WaitingTable() {
   return (
     <div class="receipt-table" role="status" aria-label={t('loading')}>
       {Array.from({ length: waitingRows }, (_, index) => (
-        <div key={index} class="receipt">
+        <div key={index} class="row receipt">
           {columns.map((column) => (
             <span key={column} class={column}>
-              <span class="skeleton" style={{ width: `${40 + ((index * 17 + column.length * 11) % 50)}%` }} />
+              <Skeleton at={index * 17 + column.length * 11} />
             </span>
           ))}
         </div>
@@ -57,7 +58,7 @@ export function ReceiptTable({ receipts }: { readonly receipts: readonly Receipt
   const started = receipts.flatMap((receipt) => instant(receipt.started_at) ?? []);
   return (
     <div class="receipt-table" role="table" aria-label={t('receipts')}>
-      <div role="row" class="receipt head">
+      <div role="row" class="row receipt head">
         {columns.map((column) => (
           <span key={column} role="columnheader" class={column}>
             {t(titles[column])}
@@ -78,7 +79,7 @@ function Row({ receipt }: { readonly receipt: Receipt }) {
   const completed = instant(receipt.completed_at);
   const took = started === undefined || completed === undefined ? undefined : completed - started;
   return (
-    <div role="row" class="receipt">
+    <div role="row" class="row receipt">
       <Cell column="file">
         <span class="kind" title={t(kinds[kind].words)}>
           <Icon name={kinds[kind].icon} />

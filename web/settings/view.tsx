@@ -4,12 +4,15 @@ import { useState } from 'preact/hooks';
 import { send } from '../api/request.ts';
 import { loadSession } from '../api/session.ts';
 import type { Settings } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
+import { Fault } from '../ui/fault.tsx';
 import { Field } from '../ui/field.tsx';
 import { wordsOf } from '../ui/form-dialog.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { Options } from '../ui/options.tsx';
+import { Page } from '../ui/page.tsx';
 import { useSubmission, type Fields } from '../ui/submission.ts';
 import { announcement, t } from '../ui/text.ts';
 import { useResource } from '../ui/use-resource.ts';
@@ -23,13 +26,7 @@ export default function SettingsView() {
     announcement.value = t('saved');
   };
   return (
-    <div class="page settings">
-      <div class="page-head">
-        <div>
-          <h1>{t('settings')}</h1>
-          <p>{t('settingsLead')}</p>
-        </div>
-      </div>
+    <Page class="settings" title={t('settings')} lead={t('settingsLead')}>
       <Loaded resource={resource}>
         {(settings) => (
           <>
@@ -43,7 +40,7 @@ export default function SettingsView() {
                 }}
               />
             </Section>
-            <Section title={t('settingsReceipts')} lead={t('settingsReceiptsLead')}>
+            <Section title={t('receipts')} lead={t('settingsReceiptsLead')}>
               <Receipts settings={settings} onSave={(receipts) => change({ receipts })} />
             </Section>
             <Section title={t('settingsRetention')} lead={t('settingsRetentionLead')}>
@@ -52,7 +49,7 @@ export default function SettingsView() {
           </>
         )}
       </Loaded>
-    </div>
+    </Page>
   );
 }
 
@@ -89,15 +86,11 @@ function SavedForm({ task, children }: SavedFormProps) {
   return (
     <form class="form" onSubmit={onSubmit} onInput={() => setSaved(false)}>
       {children}
-      {error !== undefined && (
-        <p class="fault" role="alert">
-          {wordsOf(error)}
-        </p>
-      )}
-      <div class="save">
-        <button type="submit" class="button" disabled={isBusy}>
+      <Fault>{error && wordsOf(error)}</Fault>
+      <div class="line">
+        <Button type="submit" disabled={isBusy}>
           {t('save')}
-        </button>
+        </Button>
         {isSaved && <span class="muted">{t('saved')}</span>}
       </div>
     </form>
@@ -124,20 +117,21 @@ function Names({ settings: { name, slug, id }, onSave }: NamesProps) {
         />
       </SavedForm>
       <dl>
-        <div>
-          <dt>{t('settingsSlug')}</dt>
-          <dd>
-            <span class="mono">{slug}</span> <CopyButton text={() => slug} />
-          </dd>
-        </div>
-        <div>
-          <dt>{t('settingsId')}</dt>
-          <dd>
-            <span class="mono">{id}</span> <CopyButton text={() => id} />
-          </dd>
-        </div>
+        <Copied name={t('settingsSlug')} value={slug} />
+        <Copied name={t('settingsId')} value={id} />
       </dl>
     </>
+  );
+}
+
+function Copied({ name, value }: { readonly name: string; readonly value: string }) {
+  return (
+    <div class="line">
+      <dt>{name}</dt>
+      <dd class="line">
+        <span class="mono">{value}</span> <CopyButton text={() => value} />
+      </dd>
+    </div>
   );
 }
 

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 import { markedText } from './marked-text.ts';
 import { Menu } from './menu.tsx';
@@ -37,16 +38,15 @@ export function ActionMenu(props: ActionMenuProps) {
         <ul class="action-menu">
           {actions.map(({ words, isDanger = false, onChoose }) => (
             <li key={words}>
-              <button
-                type="button"
-                class={`button quiet ${isDanger ? 'fault' : ''}`}
+              <Button
+                look={`quiet ${isDanger ? 'fault' : ''}`}
                 onClick={() => {
                   close();
                   onChoose();
                 }}
               >
                 {words}
-              </button>
+              </Button>
             </li>
           ))}
         </ul>

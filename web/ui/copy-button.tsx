@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 import { announcement, t } from './text.ts';
 
@@ -16,10 +17,10 @@ export function CopyButton({ text, label = t('copy') }: CopyButtonProps) {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" class="button small" onClick={({ currentTarget }) => void copy(currentTarget)}>
+    <Button look="small" onClick={({ currentTarget }) => void copy(currentTarget)}>
       <Icon name={isCopied ? 'check' : 'copy'} />
       {isCopied ? t('copied') : label}
-    </button>
+    </Button>
   );
 }
 

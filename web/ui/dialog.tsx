@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 import { t } from './text.ts';
 
@@ -37,9 +38,9 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       <header>
         <h2 id={id}>{title}</h2>
         {onClose && (
-          <button type="button" class="button icon-button quiet" aria-label={t('close')} onClick={onClose}>
+          <Button look="icon-button quiet" aria-label={t('close')} onClick={onClose}>
             <Icon name="close" />
-          </button>
+          </Button>
         )}
       </header>
       {children}

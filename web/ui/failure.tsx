@@ -1,4 +1,6 @@
 import { RequestError } from '../api/request.ts';
+import type { Resource } from '../api/resource.ts';
+import { Button } from './button.tsx';
 import { Countdown } from './countdown.tsx';
 import { Icon } from './icon.tsx';
 import { t } from './text.ts';
@@ -24,12 +26,19 @@ export function Failure({ error, retryAt, onRetry }: FailureProps) {
         )}
       </div>
       {onRetry && (
-        <button type="button" class="button small" onClick={onRetry}>
+        <Button look="small" onClick={onRetry}>
           {t('retryNow')}
-        </button>
+        </Button>
       )}
     </div>
   );
+}
+
+/** What is the matter with what a view asks for; nothing while nothing is. */
+export function FailureOf({ resource }: { readonly resource: Resource<unknown> }) {
+  const error = resource.error.value;
+  if (error === undefined) return null;
+  return <Failure error={error} retryAt={resource.retryAt.value} onRetry={() => resource.retry()} />;
 }
 
 function wordsOf(error: Error): string {

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { RequestError } from '../api/request.ts';
+import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
+import { Fault } from './fault.tsx';
 import { type Fields, useSubmission } from './submission.ts';
 import { t } from './text.ts';
 
@@ -28,22 +30,12 @@ export function FormDialog(props: FormDialogProps) {
     <Dialog title={title} onClose={onClose}>
       <form class="form" onSubmit={onSubmit}>
         {typeof children === 'function' ? children(error) : children}
-        {error !== undefined && isShown?.(error) !== true && (
-          <p class="fault" role="alert">
-            {wordsOf(error)}
-          </p>
-        )}
+        <Fault>{error !== undefined && isShown?.(error) !== true && wordsOf(error)}</Fault>
         <div class="actions">
-          <button type="button" class="button" onClick={onClose}>
-            {t('cancel')}
-          </button>
-          <button
-            type="submit"
-            class={`button ${isDanger ? 'danger' : 'primary'}`}
-            disabled={isBusy || !isReady}
-          >
+          <Button onClick={onClose}>{t('cancel')}</Button>
+          <Button type="submit" look={`${isDanger ? 'danger' : 'primary'}`} disabled={isBusy || !isReady}>
             {submit}
-          </button>
+          </Button>
         </div>
       </form>
     </Dialog>

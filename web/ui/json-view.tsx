@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { Button } from './button.tsx';
 import { layOut } from './json-text.ts';
 import { escapedJson } from './marked-text.ts';
 import { formatNumber } from './number.ts';
@@ -23,13 +24,9 @@ export function JsonView({ text }: { readonly text: string }) {
         ))}
       </pre>
       {rest > 0 && (
-        <button
-          type="button"
-          class="button small"
-          onClick={() => setAsked({ text, count: count + 2 * piecesAtOnce })}
-        >
+        <Button look="small" onClick={() => setAsked({ text, count: count + 2 * piecesAtOnce })}>
           {t('jsonMore', { n: formatNumber(rest) })}
-        </button>
+        </Button>
       )}
     </>
   );

@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Resource } from '../api/resource.ts';
-import { Failure } from './failure.tsx';
+import { Button } from './button.tsx';
+import { FailureOf } from './failure.tsx';
 import { formatNumber } from './number.ts';
 import { isNarrow } from './screen.ts';
+import { Skeleton } from './skeleton.tsx';
 import { t } from './text.ts';
 
 /** A column; the first one names the row. */
@@ -24,7 +26,7 @@ interface ListTableProps<T extends { readonly id: string }> {
   readonly items: readonly T[] | undefined;
   readonly columns: readonly Column<T>[];
   /** In place of no items. */
-  readonly empty: ComponentChildren;
+  readonly empty: string;
 }
 
 const rowsAtOnce = 100;
@@ -34,16 +36,13 @@ const rowsWaiting = 4;
 export function ListTable<T extends { readonly id: string }>(props: ListTableProps<T>) {
   const { label, resource, items, columns, empty } = props;
   const [shown, setShown] = useState(rowsAtOnce);
-  const error = resource.error.value;
   const visible = columns.filter(({ isSecondary = false }) => !(isSecondary && isNarrow.value));
   const rest = (items?.length ?? 0) - shown;
   return (
     <>
-      {error !== undefined && (
-        <Failure error={error} retryAt={resource.retryAt.value} onRetry={() => resource.retry()} />
-      )}
+      <FailureOf resource={resource} />
       {items?.length === 0 ? (
-        <div class="empty">{empty}</div>
+        <p class="empty">{empty}</p>
       ) : (
         <table class="list" aria-label={label} aria-busy={resource.isLoading.value}>
           <thead>
@@ -56,18 +55,19 @@ export function ListTable<T extends { readonly id: string }>(props: ListTablePro
             </tr>
           </thead>
           <tbody>
-            {items === undefined && error === undefined && <Waiting columns={visible.length} />}
+            {items === undefined && resource.error.value === undefined && (
+              <Waiting columns={visible.length} />
+            )}
             {items?.slice(0, shown).map((item) => (
               <tr key={item.id}>
-                {visible.map(({ title, cell }, index) =>
-                  index === 0 ? (
-                    <th key={title} scope="row">
+                {visible.map(({ title, cell }, index) => {
+                  const Cell = index === 0 ? 'th' : 'td';
+                  return (
+                    <Cell key={title} {...(index === 0 && { scope: 'row' })}>
                       {cell(item)}
-                    </th>
-                  ) : (
-                    <td key={title}>{cell(item)}</td>
-                  ),
-                )}
+                    </Cell>
+                  );
+                })}
               </tr>
             ))}
           </tbody>
@@ -75,9 +75,9 @@ export function ListTable<T extends { readonly id: string }>(props: ListTablePro
       )}
       {rest > 0 && (
         <p class="list-more">
-          <button type="button" class="button" onClick={() => setShown(shown + rowsAtOnce)}>
+          <Button onClick={() => setShown(shown + rowsAtOnce)}>
             {t('listMore', { n: formatNumber(Math.min(rest, rowsAtOnce)), rest: formatNumber(rest) })}
-          </button>
+          </Button>
         </p>
       )}
     </>
@@ -92,7 +92,7 @@ function Waiting({ columns }: { readonly columns: number }) {
         <tr key={row} class="waiting">
           {Array.from({ length: columns }, (_, column) => (
             <td key={column}>
-              <span class="skeleton" style={{ width: `${40 + ((row * 31 + column * 17) % 50)}%` }} />
+              <Skeleton at={row * 31 + column * 17} />
             </td>
           ))}
         </tr>

@@ -9,8 +9,8 @@ interface SecretProps {
 export function Secret({ label, text }: SecretProps) {
   return (
     <div class="secret">
-      <div>
-        <span>{label}</span>
+      <div class="line">
+        <strong>{label}</strong>
         <CopyButton text={() => text} />
       </div>
       <pre tabIndex={0} aria-label={label}>

@@ -1,19 +1,16 @@
 import { useState } from 'preact/hooks';
 import { session } from '../api/session.ts';
 import type { User, Users } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ListTable } from '../ui/list-table.tsx';
+import { Page } from '../ui/page.tsx';
 import { go, place } from '../ui/router.ts';
 import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { t } from '../ui/text.ts';
 import { useResource } from '../ui/use-resource.ts';
-import { type UserAction, userColumns } from './columns.tsx';
-import { DisableUser } from './disable-user.tsx';
-import { NewUser } from './new-user.tsx';
-import { PasswordLink } from './password-link.tsx';
-import { UserRole } from './user-role.tsx';
-
-type Open = { readonly what: 'new' } | { readonly what: UserAction | 'welcome'; readonly user: User };
+import { userColumns } from './columns.tsx';
+import { type Open, UserDialog } from './dialogs.tsx';
 
 /** People of the organization: all of them, and making one, another role, a link for a password, the end of access. */
 export default function UsersView() {
@@ -23,20 +20,19 @@ export default function UsersView() {
   const users = resource.data.value?.data.filter((user) => matches(user, sought));
   const ownId = session.value.state === 'in' ? session.value.who.user.id : undefined;
   const hasPasswords = useHasPasswords();
-  const close = () => setOpen(undefined);
+  const next = (then?: Open) => {
+    setOpen(then);
+    reload();
+  };
+  const button = (
+    <Button look="primary" onClick={() => setOpen({ what: 'new' })}>
+      <Icon name="plus" />
+      {t('usersNew')}
+    </Button>
+  );
   return (
-    <div class="page">
-      <div class="page-head">
-        <div>
-          <h1>{t('users')}</h1>
-          <p>{t('usersLead')}</p>
-        </div>
-        <button type="button" class="button primary" onClick={() => setOpen({ what: 'new' })}>
-          <Icon name="plus" />
-          {t('usersNew')}
-        </button>
-      </div>
-      <div class="list-bar">
+    <Page title={t('users')} lead={t('usersLead')} end={button}>
+      <div class="list-bar line">
         <input
           type="search"
           aria-label={t('usersFind')}
@@ -52,50 +48,20 @@ export default function UsersView() {
         resource={resource}
         items={users}
         columns={userColumns(ownId, hasPasswords, (what, user) => setOpen({ what, user }))}
-        empty={<p>{t('usersNone')}</p>}
+        empty={t('usersNone')}
       />
       {open !== undefined && (
         <UserDialog
           open={open}
-          onMade={(user) => {
-            setOpen(hasPasswords ? { what: 'welcome', user } : undefined);
-            reload();
-          }}
-          onDone={() => {
-            close();
-            reload();
-          }}
-          onClose={close}
+          onMade={(user) => next(hasPasswords ? { what: 'welcome', user } : undefined)}
+          onDone={next}
+          onClose={() => setOpen(undefined)}
         />
       )}
-    </div>
+    </Page>
   );
 }
 
-interface UserDialogProps {
-  readonly open: Open;
-  readonly onMade: (user: User) => void;
-  readonly onDone: () => void;
-  readonly onClose: () => void;
-}
-
-function UserDialog({ open, onMade, onDone, onClose }: UserDialogProps) {
-  switch (open.what) {
-    case 'new':
-      return <NewUser onMade={onMade} onClose={onClose} />;
-    case 'role':
-      return <UserRole user={open.user} onDone={onDone} onClose={onClose} />;
-    case 'disable':
-      return <DisableUser user={open.user} onDone={onDone} onClose={onClose} />;
-    case 'link':
-    case 'welcome':
-      return <PasswordLink user={open.user} isNew={open.what === 'welcome'} onClose={onClose} />;
-    default:
-      return open satisfies never;
-  }
-}
-
 function matches({ name, email }: User, sought: string): boolean {
-  const text = `${name}\n${email}`.toLowerCase();
-  return text.includes(sought.trim().toLowerCase());
+  return `${name}\n${email}`.toLowerCase().includes(sought.trim().toLowerCase());
 }

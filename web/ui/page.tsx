@@ -1,0 +1,26 @@
+import type { ComponentChildren } from 'preact';
+
+interface PageProps {
+  readonly class?: string;
+  readonly title: string;
+  readonly lead: string;
+  /** Beside the title. */
+  readonly end?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/** A view that is a page of text, fields and tables, beside those that fill the screen. */
+export function Page({ class: look = '', title, lead, end, children }: PageProps) {
+  return (
+    <div class={`page ${look}`}>
+      <header class="page-head line">
+        <div>
+          <h1>{title}</h1>
+          <p>{lead}</p>
+        </div>
+        {end}
+      </header>
+      {children}
+    </div>
+  );
+}
