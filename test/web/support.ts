@@ -156,7 +156,6 @@ export async function sharedPage(): Promise<SharedPage> {
 
 interface Finding {
   readonly id: string;
-  readonly impact: string | null;
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
@@ -170,14 +169,18 @@ export async function assertAccessibleInBoth(page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light' });
 }
 
-/** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
+/** No finding of axe, whatever its weight. */
 export async function assertAccessible(page: Page, rules?: readonly string[]): Promise<void> {
+  assert.deepEqual(await findingsOf(page, rules), []);
+}
+
+/** What axe finds, each with its elements. Run as the browser's own, since the page lets no other script in. */
+export async function findingsOf(page: Page, rules?: readonly string[]): Promise<[string, string[]][]> {
   if (await page.evaluate<boolean>("typeof axe === 'undefined'")) await page.evaluate(axe.source);
   const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) });
   const findings = await page.evaluate<Finding[]>(`axe.run(${options}).then(({ violations }) => violations)`);
-  const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  assert.deepEqual(
-    grave.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
-    [],
-  );
+  return findings.map(({ id, nodes }) => [
+    id,
+    nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`),
+  ]);
 }
