@@ -33,7 +33,7 @@ export function FormDialog(props: FormDialogProps) {
         <Fault>{error !== undefined && isShown?.(error) !== true && wordsOf(error)}</Fault>
         <div class="actions">
           <Button onClick={onClose}>{t('cancel')}</Button>
-          <Button type="submit" look={`${isDanger ? 'danger' : 'primary'}`} disabled={isBusy || !isReady}>
+          <Button type="submit" look={isDanger ? 'danger' : 'primary'} disabled={isBusy || !isReady}>
             {submit}
           </Button>
         </div>
