@@ -18,11 +18,12 @@ const shown =
   'src_endpoint Tuple(ip String), enrichments Array(Tuple(name String, value String)))';
 
 /**
- * The rendering before `extra_map`, whose numbers no parser of the engine takes all: where it gives up on one, nothing of
- * the row would be shown. What stands in quotation marks is found outside of strings only.
+ * The rendering before `extra_map`, whose numbers no parser of the engine takes all, or else before `metadata`, which is
+ * whole on pages only: where a parser gives up, nothing of the row would be shown. What stands in quotation marks is found
+ * outside of strings only.
  */
-const parsable = `if(position(ocsf, '],"extra_map":') = 0, concat('{', ocsf, '}}'),
-  concat('{', substring(ocsf, 1, position(ocsf, '],"extra_map":')), '}'))`;
+const parsable = `concat('{', if(position(ocsf, '],"extra_map":') > 0, substring(ocsf, 1, position(ocsf, '],"extra_map":')),
+  substring(ocsf, 1, position(ocsf, ',"metadata":{') - 1)), '}')`;
 
 /** In the order of `rowOf`. */
 const cells = [

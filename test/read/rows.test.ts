@@ -65,6 +65,16 @@ describe('rows of a list', () => {
     }
   });
 
+  it('pass over an offset on both sides, but not before newer ones that have words', async () => {
+    const { rows, ask } = await recorded();
+    const after = placeOf(rows[60] as Recorded);
+    const some = await ask({ after, offset: 7, limit: 20 });
+    assert.deepEqual([seqsOf(some), some.meta.offset], [seqs(rows.slice(33, 53)), 7]);
+    const odd = rows.slice(0, 60).filter(({ source }) => /"odd"/.test(source));
+    const found = await ask({ after, q: 'odd', offset: 7, limit: 20 });
+    assert.deepEqual([seqsOf(found), found.meta.offset], [seqs(odd.slice(-20)), 0]);
+  });
+
   it('begin at a time without an order number with its newest event', async () => {
     const { rows, ask } = await recorded();
     const moment = toRfc3339(start);
@@ -85,8 +95,12 @@ describe('rows of a list', () => {
         (number) =>
           `{"msg":"extreme","message":{"timestamp":${start - 2},"action":7,"extra":{"n":${number},"fileName":null}}}`,
       ),
+      ...[{}, { extra: { fileName: 'c' } }].map((more) => ({
+        msg: ',"metadata":{],"extra_map":',
+        message: { timestamp: start - 3, action: 7, log: { provider: 'p', version: 'v' }, ...more },
+      })),
     ]);
-    const { data, meta } = await ask({ limit: 5 });
+    const { data, meta } = await ask({ limit: 7 });
     assert.deepEqual(data, [
       {
         seq: data[0]?.seq,
@@ -116,8 +130,17 @@ describe('rows of a list', () => {
         status: 'Success',
         message: 'extreme',
       })),
+      ...['c', undefined].map((file, at) => ({
+        seq: data[at + 5]?.seq,
+        time: start - 3,
+        activity_name: 'Activity 7',
+        severity: 'Informational',
+        status: 'Success',
+        message: ',"metadata":{],"extra_map":',
+        ...(file !== undefined && { file_name: file }),
+      })),
     ]);
-    assert.deepEqual([meta.total, meta.limit, meta.offset], [5, 5, 0]);
+    assert.deepEqual([meta.total, meta.limit, meta.offset], [7, 7, 0]);
   });
 
   it('since an order number count what came later, whenever it happened, and nothing twice', async () => {
