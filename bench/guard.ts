@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { benchIngest, prepareIngest } from './cases/ingest.ts';
-import { benchIngestCost } from './cases/ingest-cost.ts';
+import { benchIngestCost, costLab } from './cases/ingest-cost.ts';
 import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead } from './cases/reads.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
@@ -107,8 +107,7 @@ async function withCases(options: Options, each: (guarded: Guarded) => Promise<v
   }
   if (!wanted('ingest.cost')) return;
   const costPlan = { ...ingestPlan, events: costEvents };
-  const measure = () =>
-    withLab({ url: undefined, namesThreads: true }, (lab) => benchIngestCost(lab, costPlan));
+  const measure = () => withLab({ url: undefined, ...costLab }, (lab) => benchIngestCost(lab, costPlan));
   await each({ id: 'ingest.cost', measure });
 }
 

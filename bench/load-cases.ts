@@ -11,7 +11,7 @@ import {
   prepareIngest,
   prepareSender,
 } from './cases/ingest.ts';
-import { benchIngestCost } from './cases/ingest-cost.ts';
+import { benchIngestCost, costLab } from './cases/ingest-cost.ts';
 import { benchMixed } from './cases/mixed.ts';
 import { benchOcsfExport, benchOcsfPage } from './cases/ocsf.ts';
 import { benchIngestOf, benchPagesOf } from './cases/processes.ts';
@@ -78,7 +78,7 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
       slices: costSlices,
       clients: options.clients,
     };
-    await inLab(options, async (lab) => sink.add([await benchIngestCost(lab, plan)]), { namesThreads: true });
+    await inLab(options, async (lab) => sink.add([await benchIngestCost(lab, plan)]), costLab);
   }
   if (['ingest.batches', 'ingest.single'].some(sink.wanted)) {
     await inLab(options, async (lab) => {

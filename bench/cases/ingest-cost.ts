@@ -1,13 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { batchEvents } from '../lab/dataset.ts';
-import type { Lab } from '../lab/lab.ts';
+import type { Lab, LabOptions } from '../lab/lab.ts';
 import { cpuMicros } from '../lab/process-stats.ts';
-import { mergeMicros, serviceThreads, type ThreadGroup } from '../lab/thread-stats.ts';
+import { serviceThreads, type ThreadGroup } from '../lab/thread-stats.ts';
 import type { CaseResult } from '../stats/result.ts';
 import { median, summarize } from '../stats/summary.ts';
 import { batchJob, type IngestLab, insertJob, prepareIngest } from './ingest.ts';
 
 /** Parts of the table of events that cost an INSERT something: the statement that takes each out of an empty table. */
 type Part = readonly [name: string, removal: string];
+
+/** Of the service: threads have names, and trees are built while a slice waits for them. */
+export const costLab: Omit<LabOptions, 'url'> = {
+  namesThreads: true,
+  variables: { EVIDENCE_INTERVAL: '1s' },
+};
 
 /** So seldom it is looked whether all is stored. */
 const lookMs = 500;
@@ -59,27 +66,40 @@ async function makeTables(
 type Costs = Record<ThreadGroup | 'engine' | 'merging', number>;
 
 /** Of the service and its engine so far, in microseconds. */
-function costs({ service, engine, directory }: Lab): Costs {
-  const pid = engine.access.pid ?? 0;
-  const merging = mergeMicros(pid);
-  return {
-    ...serviceThreads(service.pid, directory),
-    engine: (cpuMicros(pid) ?? Number.NaN) - merging,
-    merging,
-  };
+function costs({ service, engine, directory }: Lab): Omit<Costs, 'merging'> {
+  const threads = serviceThreads(service.pid, directory);
+  return { ...threads, engine: cpuMicros(engine.access.pid) ?? Number.NaN };
 }
 
-/** Sends a slice and waits until all is stored and merged: what an event has cost. */
+/** Waits until all that is stored is in the trees of evidence. */
+async function inTrees({ engine, database }: Lab): Promise<void> {
+  const behind =
+    `SELECT (SELECT max(watermark) FROM ${database}.evidence_progress) <= ` +
+    `(SELECT max(seq) FROM ${database}.events)`;
+  while ((await engine.number(behind)) > 0) await sleep(lookMs);
+}
+
+/**
+ * Sends a slice and waits until all is stored and in its trees, then has it merged: what an event has cost. What the engine
+ * merges meanwhile depends on how many parts came, and so on the machine: here each event is merged once, at the end.
+ */
 async function costOfSlice(ready: IngestLab, slice: number): Promise<Costs> {
   const { lab } = ready;
-  const stored = await lab.events();
+  const table = `${lab.database}.events`;
+  await lab.engine.query(`TRUNCATE TABLE ${table}`);
+  await lab.engine.query(`SYSTEM STOP MERGES ${table}`);
   const before = costs(lab);
   const { steps } = await lab.generator.run(batchJob(ready, slice));
   const events = steps * batchEvents;
-  await lab.visible(stored + events, lookMs);
-  await lab.engine.mergesDone();
-  const after = Object.entries(costs(lab)) as [keyof Costs, number][];
-  return Object.fromEntries(after.map(([name, micros]) => [name, (micros - before[name]) / events])) as Costs;
+  await lab.visible(events, lookMs);
+  await inTrees(lab);
+  const stored = Object.entries(costs(lab)) as [keyof typeof before, number][];
+  const spent = stored.map(([name, micros]) => [name, (micros - before[name]) / events] as const);
+  const unmerged = costs(lab).engine;
+  await lab.engine.query(`SYSTEM START MERGES ${table}`);
+  await lab.engine.query(`OPTIMIZE TABLE ${table} FINAL`);
+  const merging = (costs(lab).engine - unmerged) / events;
+  return { ...(Object.fromEntries(spent) as typeof before), merging };
 }
 
 /** What an INSERT into a table costs the engine, for an event. */
@@ -125,7 +145,7 @@ export async function benchIngestCost(
   const without = parts.map(([name]) => `${name} ${shown(insert(whole) - insert(name))}`);
   return {
     id: 'ingest.cost',
-    title: 'processor time of an event until it is merged',
+    title: 'processor time of an event until it is in its tree and merged once',
     unit: 'events',
     service: {
       rate: summarize(total.map((micros) => 1e6 / micros)),

@@ -21,8 +21,6 @@ function ranMicros(pid: number, thread: string): number {
   return existsSync(path) ? Number(readFileSync(path, 'utf8').split(' ')[0]) / 1000 : 0;
 }
 
-const threadsOf = (pid: number): string[] => readdirSync(`/proc/${pid}/task`);
-
 /** Of a service: whatever is neither a loop of events nor the runtime's is the pool that reads and writes files. */
 export function serviceThreads(pid: number, directory: string): Record<ThreadGroup, number> {
   const names = new Map<string, ThreadGroup>();
@@ -33,14 +31,7 @@ export function serviceThreads(pid: number, directory: string): Record<ThreadGro
       for (const thread of threads.split(',')) names.set(thread, name as ThreadGroup);
   }
   const micros = { main: 0, workers: 0, files: 0, runtime: 0 };
-  for (const thread of threadsOf(pid)) micros[names.get(thread) ?? 'files'] += ranMicros(pid, thread);
+  for (const thread of readdirSync(`/proc/${pid}/task`))
+    micros[names.get(thread) ?? 'files'] += ranMicros(pid, thread);
   return micros;
-}
-
-/** Of an engine: what its threads that merge have taken. */
-export function mergeMicros(pid: number): number {
-  const merging = threadsOf(pid).filter((thread) =>
-    readFileSync(`/proc/${pid}/task/${thread}/comm`, 'utf8').startsWith('MergeMutate'),
-  );
-  return merging.reduce((sum, thread) => sum + ranMicros(pid, thread), 0);
 }
