@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { loadConfig } from '../../src/config/config.ts';
 import { startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';
+import { segmentAtTime, segmentSeqRange } from '../../src/base/events/sequence.ts';
 import { eventually } from '../support/http.ts';
 
 let engine: TestEngine;
@@ -285,4 +286,30 @@ test('the engine’s folder has a bounded number of files, however long events c
   const kept = seconds.reduce((sum, each) => sum + each, 0);
   const parts = (kept * 1000) / loadConfig({}).flushIntervalMs;
   assert.ok(parts * files < engineFilesMax, `${files} files a part, ${parts} parts are kept`);
+});
+
+test('new events are compressed by LZ4, and merges of older ones write ZSTD', async () => {
+  await engine.storage.command('TRUNCATE TABLE events');
+  const ages = [600_000, 0].map((ms) => segmentAtTime(Date.now() - ms));
+  const codecs = async (): Promise<string[]> => {
+    const rows = await engine.storage.rows<{ codec: string }>(
+      `SELECT default_compression_codec AS codec FROM system.parts
+       WHERE database = currentDatabase() AND table = 'events' AND active ORDER BY min_block_number`,
+    );
+    return rows.map(({ codec }) => codec);
+  };
+  for (const [turn, segment] of ages.entries()) {
+    const first = segmentSeqRange(segment).first;
+    for (const more of [0, 100])
+      await engine.storage.command(
+        `INSERT INTO events (org, time, seq, ocsf, source)
+         SELECT {org:UUID}, now64(6), {first:UInt64} + {more:UInt64} + number, 'x', 'y' FROM numbers(100)`,
+        { org, first, more },
+      );
+    const inserted = await codecs();
+    await engine.storage.command('OPTIMIZE TABLE events FINAL');
+    const merged = turn === 0 ? ['ZSTD(1)'] : ['LZ4'];
+    assert.deepEqual([new Set(inserted), await codecs()], [new Set(['LZ4']), merged]);
+    await engine.storage.command('TRUNCATE TABLE events');
+  }
 });
