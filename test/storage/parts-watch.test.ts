@@ -7,6 +7,7 @@ import type { Logger } from '../../src/base/observability/log.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from '../../src/storage/engine.ts';
 import { migrate } from '../../src/storage/migrate.ts';
+import { firstSeqOf, segmentAtTime } from '../../src/base/events/sequence.ts';
 import { PartsWatch } from '../../src/storage/parts-watch.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { WrittenParts } from '../../src/storage/own-engine.ts';
@@ -19,7 +20,8 @@ import { eventually } from '../support/http.ts';
 let dataDir: string;
 let engine: EmbeddedEngine;
 let storage: Storage;
-let nextSeq = 1n;
+/** As events of this hour have it: what is older the engine may merge by itself, to compress it. */
+let nextSeq = firstSeqOf(segmentAtTime(Date.now() + 600_000));
 
 async function startEngine(): Promise<void> {
   engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
