@@ -25,7 +25,7 @@ export class OrganizationLookup {
   #resolver(own: OrganizationFacts | undefined, shared: SharedDirectory | undefined): ResolveOrg {
     if (own !== undefined) {
       return (reference) => {
-        const isOwn = reference === undefined || reference === own.slug || reference.toLowerCase() === own.id;
+        const isOwn = reference === undefined || [own.slug, own.id].includes(reference.toLowerCase());
         return isOwn ? own : '/message/org: is not the organization of this API key';
       };
     }
@@ -33,7 +33,7 @@ export class OrganizationLookup {
     return (reference) => {
       if (reference === undefined)
         return '/message/org: is required with an API key of all organizations, or the parameter org';
-      const found = this.#byReference.get(reference) ?? this.#byReference.get(reference.toLowerCase());
+      const found = this.#byReference.get(reference.toLowerCase());
       return found ?? '/message/org: is not an organization of this service';
     };
   }

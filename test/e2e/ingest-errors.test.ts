@@ -124,15 +124,16 @@ test('message.org: id or slug of the own organization; another one rejects that 
       good(flow, { org: other.organization.slug }),
       good(flow, { org: tenant.organization.id }),
       good(flow, { org: other.organization.id }),
+      good(flow, { org: tenant.organization.slug.toUpperCase() }),
     ]),
   );
-  assert.equal(answer.accepted, 3);
+  assert.equal(answer.accepted, 4);
   assert.deepEqual(
     answer.errors.map((entry) => entry.index),
     [2, 4],
   );
   for (const entry of answer.errors) assert.match(entry.error, /\/message\/org/);
-  await tenant.settled(3, { flowId: flow });
+  await tenant.settled(4, { flowId: flow });
   await other.caughtUp();
   await other.settled(0, { flowId: flow });
 });
