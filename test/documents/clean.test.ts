@@ -8,13 +8,11 @@ import { projectRoot } from '../support/project-root.ts';
 
 const root = fileURLToPath(projectRoot);
 
-/** Files that the commands of a document write into the folder they are run in. */
+/** Files and folders that the commands of a document make in the folder they are run in. */
 function filesMadeBy(text: string): string[] {
-  const option = String.raw`(?:2?>>?|-o|-keyout|-out|--checkpoint|--rejected-to)\s+([\w./-]+\.\w+)`;
+  const option = String.raw`(?:2?>>?|-o|-keyout|-out|--checkpoint|--rejected-to|--report|mkdir -p)\s+(\w[\w./-]*)`;
   const blocks = [...text.matchAll(/^```sh.*\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
-  return blocks
-    .flatMap((block) => [...block.matchAll(new RegExp(option, 'g'))].map(([, name = '']) => name))
-    .filter((name) => !name.startsWith('/'));
+  return blocks.flatMap((block) => [...block.matchAll(new RegExp(option, 'g'))].map(([, name = '']) => name));
 }
 
 test('what documents tell a reader to make, private keys before all, is ignored in a clone', (t) => {

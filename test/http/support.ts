@@ -59,6 +59,10 @@ export async function startTestServer(
     accessLog,
     trustProxy: 0,
     ...options,
+  }).catch(async (error: unknown) => {
+    await accessLog.close();
+    await rm(folder, { recursive: true });
+    throw error;
   });
   return {
     server,
