@@ -11,22 +11,16 @@ export interface View {
   readonly load: () => Promise<{ readonly default: ComponentType }>;
 }
 
+const admins: readonly Role[] = ['admin'];
+const readers: readonly Role[] = ['admin', 'auditor'];
+const all: readonly Role[] = ['admin', 'auditor', 'member'];
+
 /** All views in the order of the navigation; the first that a role may see is where it begins. */
 export const views: readonly View[] = [
-  {
-    path: 'overview',
-    title: 'overview',
-    roles: ['admin', 'auditor'],
-    load: () => import('./overview/view.tsx'),
-  },
-  { path: 'events', title: 'events', roles: ['admin', 'auditor'], load: () => import('./events/view.tsx') },
-  {
-    path: 'receipts',
-    title: 'receipts',
-    roles: ['admin', 'auditor', 'member'],
-    load: () => import('./receipts/view.tsx'),
-  },
-  { path: 'api-keys', title: 'apiKeys', roles: ['admin'], load: () => import('./api-keys/view.tsx') },
-  { path: 'users', title: 'users', roles: ['admin'], load: () => import('./users/view.tsx') },
-  { path: 'settings', title: 'settings', roles: ['admin'], load: () => import('./settings/view.tsx') },
+  { path: 'overview', title: 'overview', roles: readers, load: () => import('./overview/view.tsx') },
+  { path: 'events', title: 'events', roles: readers, load: () => import('./events/view.tsx') },
+  { path: 'receipts', title: 'receipts', roles: all, load: () => import('./receipts/view.tsx') },
+  { path: 'api-keys', title: 'apiKeys', roles: admins, load: () => import('./api-keys/view.tsx') },
+  { path: 'users', title: 'users', roles: admins, load: () => import('./users/view.tsx') },
+  { path: 'settings', title: 'settings', roles: admins, load: () => import('./settings/view.tsx') },
 ];

@@ -8,7 +8,6 @@ import { FormDialog } from '../ui/form-dialog.tsx';
 import { NameField } from '../ui/name-field.tsx';
 import { Options } from '../ui/options.tsx';
 import { Secret } from '../ui/secret.tsx';
-import { SelectField } from '../ui/select-field.tsx';
 import type { Fields } from '../ui/submission.ts';
 import { announcement, t } from '../ui/text.ts';
 import { nameOf } from './columns.tsx';
@@ -78,10 +77,10 @@ function NewKey({ onIssued, onClose }: Ways) {
           setGiven(isChosen ? [...given, scope] : given.filter((one) => one !== scope))
         }
       />
-      <SelectField
+      <Field
         label={t('apiKeysEnds')}
         name="expires"
-        value="90d"
+        defaultValue="90d"
         options={[...ends, [never, t('apiKeysNever')]]}
       />
       <Field
@@ -109,10 +108,10 @@ function RotateKey({ apiKey, onIssued, onClose }: OfKey) {
   return (
     <FormDialog title={title} submit={t('apiKeysRotate')} onClose={onClose} task={task}>
       <p class="muted">{t('apiKeysRotateLead')}</p>
-      <SelectField
+      <Field
         label={t('apiKeysGrace')}
         name="grace"
-        value="24h"
+        defaultValue="24h"
         options={[
           ['0', t('apiKeysGraceNone')],
           ['1h', t('apiKeysGraceHour')],

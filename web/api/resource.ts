@@ -1,7 +1,10 @@
 import { computed, type Signal, signal } from '@preact/signals';
-import { limits } from './limits.ts';
 import { sleep } from './rate-limit.ts';
 import { isAborted, RequestError } from './request.ts';
+
+/** After a failure a view asks again, each time later. */
+const retryMsMin = 2_000;
+const retryMsMax = 30_000;
 
 /** What is asked of the server for a view: asked again where it failed for now, and given up for the next question. */
 export class Resource<T> {
@@ -23,11 +26,7 @@ export class Resource<T> {
     this.stop();
     const { signal } = (this.#abort = new AbortController());
     this.isLoading.value = true;
-    for (
-      let delay: number = limits.retryMsMin;
-      !signal.aborted;
-      delay = Math.min(delay * 2, limits.retryMsMax)
-    ) {
+    for (let delay: number = retryMsMin; !signal.aborted; delay = Math.min(delay * 2, retryMsMax)) {
       try {
         const data = await question(signal);
         if (signal.aborted) return;

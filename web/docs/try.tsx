@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { Button } from '../ui/button.tsx';
 import { Field } from '../ui/field.tsx';
 import { JsonView } from '../ui/json-view.tsx';
-import { SelectField } from '../ui/select-field.tsx';
 import { asText, exampleOf, type OperationProps, type Parameter, resolve } from './document.ts';
 
 /** An answer is shown so far; the rest is given up. */
@@ -77,15 +76,12 @@ function Input({
 }) {
   const choices = schema?.enum?.map(String);
   const hint = description?.trim().replaceAll('`', '');
-  if (choices !== undefined) {
-    const options = ['', ...choices].map((one) => [one, one] as const);
-    return <SelectField label={name} name={name} value="" options={options} {...(hint && { hint })} />;
-  }
   return (
     <Field
       label={name}
       name={name}
       hint={hint}
+      options={choices && ['', ...choices].map((one) => [one, one] as const)}
       required={required || place === 'path'}
       placeholder={asText(example ?? schema?.default)}
     />

@@ -1,6 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
-import { Resource } from '../api/resource.ts';
 import type { Row, Rows } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { Choice } from '../ui/choice.tsx';
@@ -9,6 +8,7 @@ import { Marked } from '../ui/marked.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { formatClock, formatDay, formatDuration } from '../ui/time.ts';
+import { useResource } from '../ui/use-resource.ts';
 import type { EventDetail } from './detail-data.ts';
 import { placeText, rowsPath } from './event-list.ts';
 import { parametersOf, type FilterName } from './filters.ts';
@@ -82,12 +82,8 @@ interface RelatedProps extends AroundProps {
 }
 
 function Related({ model, detail, name, value }: RelatedProps) {
-  const found = useRef(new Resource<Neighbours>()).current;
   const filter = parametersOf([{ name, isNot: false, values: [value] }]);
-  useEffect(() => {
-    void found.load((abort) => neighboursOf(filter, detail.place, abort));
-    return () => found.stop();
-  }, []);
+  const { resource: found } = useResource((abort) => neighboursOf(filter, detail.place, abort), []);
   const more = (side: 'before' | 'after', known: Neighbours) => {
     void found.load((abort) => extended(filter, known, side, abort));
   };

@@ -73,12 +73,7 @@ export function Chart({ histogram, isStale, onZoom }: ChartProps) {
   );
 }
 
-interface BarsProps {
-  readonly bars: Histogram['data'];
-  readonly highest: number;
-}
-
-function Bars({ bars, highest }: BarsProps) {
+function Bars({ bars, highest }: { readonly bars: Histogram['data']; readonly highest: number }) {
   const isLog = scale.value === 'log';
   return (
     <g>

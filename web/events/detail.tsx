@@ -1,6 +1,5 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
-import { Resource } from '../api/resource.ts';
 import type { Row } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
@@ -11,8 +10,9 @@ import { JsonView } from '../ui/json-view.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import { formatAgo, formatExact } from '../ui/time.ts';
+import { useResource } from '../ui/use-resource.ts';
 import { Around } from './around.tsx';
-import { type EventDetail, readDetail } from './detail-data.ts';
+import { readDetail } from './detail-data.ts';
 import { limits } from './limits.ts';
 import type { EventsModel } from './model.ts';
 import { timeOfPlace } from './query.ts';
@@ -36,14 +36,13 @@ type Tab = keyof typeof tabs;
 /** One event closely. What the row knows is there at once, the rest a moment later. */
 export function Detail({ model, place, row }: DetailProps) {
   const [tab, setTab] = useState<Tab>('summary');
-  const detail = useRef(new Resource<EventDetail | 'gone'>()).current;
-  useEffect(() => {
-    void detail.load(async (abort) => {
+  const { resource: detail } = useResource(
+    async (abort) => {
       await sleep(limits.detailSettleMs, abort);
-      return (await readDetail(place, abort)) ?? 'gone';
-    });
-    return () => detail.stop();
-  }, [place, detail]);
+      return (await readDetail(place, abort)) ?? ('gone' as const);
+    },
+    [place],
+  );
   const root = useFocusBack();
   const isHere = !detail.isLoading.value && detail.error.value === undefined;
   const loaded = isHere && detail.data.value !== 'gone' ? detail.data.value : undefined;
@@ -98,12 +97,7 @@ function useFocusBack() {
   return root;
 }
 
-interface TabListProps {
-  readonly current: Tab;
-  readonly onChange: (tab: Tab) => void;
-}
-
-function TabList({ current, onChange }: TabListProps) {
+function TabList({ current, onChange }: { readonly current: Tab; readonly onChange: (tab: Tab) => void }) {
   const shown = Object.keys(tabs) as Tab[];
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];

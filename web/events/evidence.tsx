@@ -15,12 +15,14 @@ interface Pending {
   readonly withinSeconds: number;
 }
 
+interface Covering {
+  readonly state: 'covered' | 'altered';
+  readonly inclusion: EvidenceInclusion;
+  readonly text: string;
+}
+
 /** What there is to say of an event's evidence. `text` is the proof as the server sent it, for a file. */
-type Proof =
-  | Pending
-  | { readonly state: 'covered' | 'altered'; readonly inclusion: EvidenceInclusion; readonly text: string }
-  | { readonly state: 'late' }
-  | { readonly state: 'off' | 'absent' };
+type Proof = Pending | Covering | { readonly state: 'late' } | { readonly state: 'off' | 'absent' };
 
 /** Whether a signed checkpoint covers the event, by its order number. */
 export function Evidence({ seq }: { readonly seq: string }) {
@@ -58,9 +60,8 @@ export function Evidence({ seq }: { readonly seq: string }) {
 function Known({ proof }: { readonly proof: Proof }) {
   switch (proof.state) {
     case 'covered':
-      return <Covered {...proof} words="eventsEvidenceCovered" />;
     case 'altered':
-      return <Covered {...proof} words="eventsEvidenceAltered" />;
+      return <Covered {...proof} />;
     case 'pending':
       return (
         <p class="state open">
@@ -78,19 +79,16 @@ function Known({ proof }: { readonly proof: Proof }) {
   }
 }
 
-interface CoveredProps {
-  readonly inclusion: EvidenceInclusion;
-  readonly text: string;
-  readonly words: 'eventsEvidenceCovered' | 'eventsEvidenceAltered';
-}
-
-function Covered({ inclusion, text, words }: CoveredProps) {
+function Covered({ inclusion, text, state }: Covering) {
   const { position, signed_at: signedAt } = inclusion;
-  const isAltered = words === 'eventsEvidenceAltered';
+  const isAltered = state === 'altered';
   return (
     <>
       <p class={isAltered ? 'state failed' : undefined}>
-        {t(words, { n: formatNumber(position), time: checkpointTime(Date.parse(signedAt) * 1000) })}
+        {t(isAltered ? 'eventsEvidenceAltered' : 'eventsEvidenceCovered', {
+          n: formatNumber(position),
+          time: checkpointTime(Date.parse(signedAt) * 1000),
+        })}
       </p>
       <Button look="small" onClick={() => download(`proof-${position}.json`, text)}>
         <Icon name="down" />

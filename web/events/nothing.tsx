@@ -1,11 +1,10 @@
-import { useEffect, useRef } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
-import { Resource } from '../api/resource.ts';
 import type { AuditPage } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
+import { useResource } from '../ui/use-resource.ts';
 import { limits } from './limits.ts';
 import type { EventsModel } from './model.ts';
 import { parametersOf, withoutValue } from './filters.ts';
@@ -22,14 +21,11 @@ interface Way {
 /** No event matches: which filter to do without, and how many events there would be. */
 export function Nothing({ model }: { readonly model: EventsModel }) {
   const query = model.query.value;
-  const counts = useRef(new Resource<readonly number[]>()).current;
   const ways = waysOut(model, query);
-  useEffect(() => {
-    void counts.load((abort) =>
-      Promise.all(ways.slice(0, limits.waysCounted).map((way) => count(way, abort))),
-    );
-    return () => counts.stop();
-  }, [query, counts]);
+  const { resource: counts } = useResource(
+    (abort) => Promise.all(ways.slice(0, limits.waysCounted).map((way) => count(way, abort))),
+    [query],
+  );
   return (
     <div class="empty">
       <p>{t(query.filters.length === 0 ? 'eventsNoneYet' : 'eventsNone')}</p>

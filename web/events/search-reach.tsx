@@ -6,13 +6,8 @@ import { formatMoment } from '../ui/time.ts';
 import type { EventList } from './event-list.ts';
 import type { EventsModel } from './model.ts';
 
-interface SearchReachProps {
-  readonly model: EventsModel;
-  readonly list: EventList;
-}
-
 /** How far words have been looked for, and the way on from there. */
-export function SearchReach({ model, list }: SearchReachProps) {
+export function SearchReach({ model, list }: { readonly model: EventsModel; readonly list: EventList }) {
   if (!model.query.value.filters.some(({ name }) => name === 'q')) return null;
   const back = fromRfc3339(list.searchedBackTo ?? '');
   return (

@@ -68,13 +68,8 @@ export function Summary({ model, detail }: SummaryProps) {
   );
 }
 
-interface FactProps {
-  readonly name: string;
-  readonly children: ComponentChildren;
-}
-
 /** A line, or none where there is nothing to say. */
-function Fact({ name, children }: FactProps) {
+function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   if (children === undefined || children === false) return null;
   return (
     <>

@@ -1,9 +1,10 @@
 import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { getText, isAnothers, isSessionOver } from '../api/request.ts';
+import { getText, isAnothers, isSessionOver, rateLimit } from '../api/request.ts';
 import { loadSession, session } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
+import { Countdown } from '../ui/countdown.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Failure } from '../ui/failure.tsx';
 import { Loaded } from '../ui/loaded.tsx';
@@ -14,7 +15,6 @@ import { useResource } from '../ui/use-resource.ts';
 import { type View, views } from '../views.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
-import { LimitNotice } from './limit-notice.tsx';
 import { NewPasswordPage } from './new-password-page.tsx';
 import { SignInForm, SignInPage } from './sign-in.tsx';
 
@@ -87,9 +87,17 @@ function SignedIn({ who }: { readonly who: Whoami }) {
 
 /** What lies over every view. */
 function Overlays({ who }: { readonly who: Whoami }) {
+  const limit = rateLimit.waiting.value;
   return (
     <>
-      <LimitNotice />
+      <div class="limit-notice" role="status">
+        {/* Requests wait for the limit, and for how long. */}
+        {limit !== undefined && (
+          <p>
+            <Countdown text="frameLimit" until={limit.until} values={{ limit: limit.requests }} />
+          </p>
+        )}
+      </div>
       <KeyboardHelp />
       {isAnothers.value && (
         <Dialog title={t('frameAnother')}>

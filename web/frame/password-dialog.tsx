@@ -4,13 +4,8 @@ import { FormDialog } from '../ui/form-dialog.tsx';
 import { announcement, t } from '../ui/text.ts';
 import { NewPasswordField } from './new-password-field.tsx';
 
-interface PasswordDialogProps {
-  readonly email: string;
-  readonly onClose: () => void;
-}
-
 /** Another password of one's own. The page stays as it is. */
-export function PasswordDialog({ email, onClose }: PasswordDialogProps) {
+export function PasswordDialog({ email, onClose }: { readonly email: string; readonly onClose: () => void }) {
   return (
     <FormDialog
       title={t('accountPassword')}

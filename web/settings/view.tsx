@@ -7,9 +7,9 @@ import type { Settings } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Fault } from '../ui/fault.tsx';
-import { Field } from '../ui/field.tsx';
 import { wordsOf } from '../ui/form-dialog.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { NameField } from '../ui/name-field.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { Options } from '../ui/options.tsx';
 import { Page } from '../ui/page.tsx';
@@ -106,15 +106,7 @@ function Names({ settings: { name, slug, id }, onSave }: NamesProps) {
   return (
     <>
       <SavedForm task={(field) => onSave(field('name').trim())}>
-        <Field
-          label={t('name')}
-          name="name"
-          defaultValue={name}
-          required
-          maxLength={200}
-          pattern=".*\S.*"
-          autocomplete="off"
-        />
+        <NameField value={name} />
       </SavedForm>
       <dl>
         <Copied name={t('settingsSlug')} value={slug} />

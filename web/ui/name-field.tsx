@@ -1,8 +1,8 @@
 import { Field } from './field.tsx';
 import { t } from './text.ts';
 
-/** The name of something new, as the service takes it. It comes first in its form and has the focus. */
-export function NameField({ hint }: { readonly hint?: string }) {
+/** The name of something, as the service takes it; of something new it comes first in its form and has the focus. */
+export function NameField({ hint, value }: { readonly hint?: string; readonly value?: string }) {
   return (
     <Field
       label={t('name')}
@@ -11,7 +11,8 @@ export function NameField({ hint }: { readonly hint?: string }) {
       maxLength={200}
       pattern=".*\S.*"
       autocomplete="off"
-      autofocus
+      autofocus={value === undefined}
+      defaultValue={value}
       hint={hint}
     />
   );

@@ -1,12 +1,7 @@
 import { CopyButton } from './copy-button.tsx';
 
-interface SecretProps {
-  readonly label: string;
-  readonly text: string;
-}
-
 /** A text to be copied, whole and as it is. */
-export function Secret({ label, text }: SecretProps) {
+export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
   return (
     <div class="secret">
       <div class="line">
