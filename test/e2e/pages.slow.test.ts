@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { documentText, pages } from '../support/markdown.ts';
-import { cliWords, holdOutputs, makeClone, type Page, runScript, scriptOf } from '../support/page-run.ts';
+import { holdOutputs, makeClone, type Page, runScript, scriptOf } from '../support/page-run.ts';
 import { patience } from '../support/patience.ts';
 import { freePort } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
@@ -25,37 +25,44 @@ const before: Readonly<Record<string, string>> = {
 };
 
 /**
- * What stands for commands that cannot be run here as they are: `npm ci` and other tests have been run, a demo has fewer
- * events, and nobody reads its key off a terminal. A pause waits until what was recorded can be read. What doctor finds
- * about this machine's disk is not a matter of the pages.
+ * Commands run as they are printed, but for these:
+ *
+ * - `npm ci`, `npm test` and the two others would change, or run, what this test is of.
+ * - The demo runs in the background of one shell, not in a terminal of its own; the key is taken from what it prints.
+ * - Doctor may find that this machine's disk is slow, which is no matter of the pages.
+ * - A busy machine needs more than the second and a half until an event can be read.
+ * - PORT is set, as another program may have 8080 here.
  */
 const stage = (port: number) => `
 shopt -s expand_aliases
-auditlog() {
-  cli "$@" && return
-  local code=$?
-  [ "$1 $code" = 'doctor 1' ] || return $code
-  cli doctor --quick --json | node -e '
+npm() {
+  case "$*" in
+    ci | test | 'run build' | 'run bench '*) ;;
+    'run demo') set -m; command npm run demo > demo.log 2>&1 & demo=$!; set +m
+      until grep -q 'Stop with Ctrl-C' demo.log; do kill -0 $demo || exit 1; command sleep 0.1; done ;;
+    'run -s auditlog -- doctor'*) command npm "$@" || { local code=$?; [ $code = 1 ] || return $code; is_of_machine; } ;;
+    *) command npm "$@" ;;
+  esac
+}
+is_of_machine() {
+  command npm run -s auditlog -- doctor --quick --json | node -e '
     const { checks } = JSON.parse(fs.readFileSync(0));
     const ofMachine = ["disk_space", "file_system", "synced_writes"];
     process.exit(checks.every(({ name, healthy }) => healthy || ofMachine.includes(name)) ? 0 : 1)'
 }
-npx() { shift; auditlog "$@"; }
-npm() {
-  case "$*" in
-    ci | test | 'run build' | 'run bench '*) ;;
-    'run demo') ${cliWords} demo --events 200 > demo.log 2>&1 & demo=$!
-      until grep -q 'ak_' demo.log; do kill -0 $demo || exit 1; command sleep 0.1; done ;;
-    start) exec ${cliWords} serve ;;
-    'run -s auditlog -- '*) shift 4; auditlog "$@" ;;
-    *) echo "npm $*: not known to the test" >&2; exit 1 ;;
-  esac
-}
 sleep() {
-  [ "$1" = 1.5 ] || { command sleep "$1"; return; }
-  until curl -s http://127.0.0.1:${port}/api/v1/audit -H "X-API-Key: $KEY" | grep -q 'zoe@acme'; do command sleep 0.1; done
+  command sleep "$1"
+  [ "$1" != 1.5 ] || until curl -s http://127.0.0.1:${port}/api/v1/audit -H "X-API-Key: $KEY" | grep -q 'zoe@acme'; do command sleep 0.1; done
 }
-trap 'kill $(jobs -p); wait' EXIT
+trap '[ -z "$demo" ] || kill -INT -- -$demo; command npm run -s auditlog -- stop; wait' EXIT
+`;
+
+/** What a terminal sends to all that run in it. The demo ends with 0 and takes its directory along. */
+const ctrlC = `
+kill -INT -- -$demo
+wait $demo
+demo=
+test -z "$(find "$TMPDIR" -maxdepth 1 -name 'auditlog-demo-*')"
 `;
 
 /** README ends its demo after the request to it, and goes on in the same shell; each other page has one of its own. */
@@ -64,7 +71,7 @@ function scriptOfAll(paths: readonly string[], port: number): string {
     const own = text
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
       .replace("'X-API-Key: ak_…'", '"X-API-Key: $(grep -om1 "ak_[A-Za-z0-9_-]*" demo.log)"');
-    return own + (text.includes('ak_…') ? 'kill $demo; wait $demo\n' : '');
+    return own + (text.includes('ak_…') ? ctrlC : '');
   };
   const parts = paths.map((path) => {
     const page: Page = { path, before: before[path] ?? '', change };
@@ -85,7 +92,7 @@ function isRunnable(path: string): boolean {
 }
 
 test('every command of README and docs gives what is printed beside it', {
-  timeout: patience(180_000),
+  timeout: patience(360_000),
 }, async (context) => {
   assert.ok(existsSync(new URL('dist/client/client.js', projectRoot)), 'npm run build comes first');
   const paths = pages().filter(isRunnable);

@@ -17,8 +17,6 @@ import { projectRoot } from './project-root.ts';
 
 const root = fileURLToPath(projectRoot);
 
-const commandHost = fileURLToPath(new URL('command-host.ts', import.meta.url));
-
 /** The command line as a process of its own. */
 export const cliWords = ['node', ...cliCommand]
   .map((part) => (part.includes('/') && !part.startsWith('file:') ? resolve(root, part) : part))
@@ -61,40 +59,21 @@ export function scriptOf({ path, before = '', change = (text) => text }: Page, i
   return parts.some((part) => part !== '') ? `${before}\n${parts.join('')}` : '';
 }
 
-/** `cli` in a shell: the command line, in the process that hosts it. */
-const cliFunction = `
-cli() {
-  local pid=$BASHPID code
-  code=$({ printf '%s\\0' "$pid" "$(env -0 | base64 -w0)" "$#" "$@"; [ -p /dev/stdin ] && cat; } |
-    curl -sS --unix-socket cli.sock --data-binary @- http://cli/)
-  case "$code" in [0-9]) return $code ;; *) echo "$code" >&2; return 70 ;; esac
-}
-`;
-
 /** Outputs by mark. Fails with what was said last where a command does. */
 export async function runScript(
   script: string,
   cwd: string,
   env: Readonly<Record<string, string>>,
 ): Promise<ReadonlyMap<string, string>> {
-  const all = { PATH: process.env['PATH'], HOME: cwd, TMPDIR: cwd, WORKERS: '1', ...env };
   const outputFile = join(cwd, 'shell.out');
   const errorFile = join(cwd, 'shell.err');
-  const host = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), commandHost, 'cli.sock'], {
+  const shell = spawn('bash', ['-c', `set -e\n${script}`], {
     cwd,
-    env: all,
-    stdio: ['pipe', 'inherit', 'inherit'],
-  });
-  const waits = `until [ -S cli.sock ]; do sleep 0.05; kill -0 ${host.pid}; done`;
-  const shell = spawn('bash', ['-c', `set -e\n${waits}\n${cliFunction}${script}`], {
-    cwd,
-    env: all,
-    timeout: patience(120_000),
-    // Files, not the sockets of Node's pipes: the host opens them by the shell's numbers.
+    env: { PATH: process.env['PATH'], HOME: cwd, TMPDIR: cwd, ...env },
+    timeout: patience(300_000),
     stdio: ['ignore', openSync(outputFile, 'a'), openSync(errorFile, 'a')],
   });
   const [code, signal] = (await once(shell, 'exit')) as [number | null, string | null];
-  host.stdin.end();
   const output = readFileSync(outputFile, 'utf8');
   const errors = readFileSync(errorFile, 'utf8');
   const parts = output.split(/^(@@ \S+)$/m);
