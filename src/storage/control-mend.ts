@@ -88,11 +88,12 @@ async function differenceOf(
   return { table, lost, newer, badParts: [] };
 }
 
+/** Reads each column: a damaged `written` ends reads, too, those of a start among them. */
 async function rowsOf(storage: Storage, table: ControlTableName): Promise<Map<string, ControlRow>> {
   const found = new Map<string, ControlRow>();
   for (let after: string | undefined; ; ) {
     const rows = await storage.rows<ControlRow>(
-      `SELECT * EXCEPT written FROM ${table} FINAL ${after === undefined ? '' : 'WHERE toString(id) > {after:String}'}
+      `SELECT * EXCEPT written FROM ${table} FINAL WHERE ignore(written) = 0 ${after === undefined ? '' : 'AND toString(id) > {after:String}'}
        ORDER BY toString(id) LIMIT ${limits.controlCompareRowsMax}`,
       after === undefined ? {} : { after },
       { timeoutMs: limits.ledgerQueryMsMax },

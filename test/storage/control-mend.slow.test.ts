@@ -86,10 +86,12 @@ async function pathsOf(table: string): Promise<{ folder: string; parts: string[]
   return { folder: found?.data_paths[0] ?? '', parts: parts.map(({ path }) => path) };
 }
 
-async function flipBit(path: string): Promise<void> {
+const halfway = (size: number): number => Math.floor(size / 2);
+
+async function flipBit(path: string, place = halfway): Promise<void> {
   const file = await open(path, 'r+');
   try {
-    const at = Math.floor((await file.stat()).size / 2);
+    const at = place((await file.stat()).size);
     const byte = Buffer.alloc(1);
     await file.read(byte, 0, 1, at);
     await file.write(Buffer.from([(byte[0] ?? 0) ^ 0x10]), 0, 1, at);
@@ -114,6 +116,8 @@ const tablesOf = ({ tables }: Mended): string[] => tables.map(({ table }) => tab
 describe('whatever a disk does to the tables', () => {
   const harms: Readonly<Record<string, (paths: Paths) => Promise<void>>> = {
     'a bit of the newest part': ({ parts }) => flipBit(join(parts.at(-1) ?? '', 'data.bin')),
+    'a bit of its last column, when it was written': ({ parts }) =>
+      flipBit(join(parts.at(-1) ?? '', 'data.bin'), (size) => size - 1),
     'the newest part is gone': ({ parts }) => rm(parts.at(-1) ?? '', { recursive: true }),
     'a part cannot be loaded': ({ parts }) => truncate(join(parts.at(-1) ?? '', 'data.bin'), 10),
     'all parts are gone': async ({ parts }) => {
