@@ -79,7 +79,11 @@ const anotherBody: Operation = {
   kind: 'actor',
   run: async (world, draw) => {
     const one = draw.pickAny(
-      keyed(world).filter(({ batch }) => batch.answer !== undefined && batch.idempotencyKey !== 'body'),
+      // A key whose request a restore has lost is free again.
+      keyed(world).filter(
+        ({ batch }) =>
+          batch.answer !== undefined && batch.state === 'stored' && batch.idempotencyKey !== 'body',
+      ),
     );
     if (one === undefined) return undefined;
     const { organization, batch } = one;
