@@ -48,7 +48,7 @@ export const limits = {
   refusedBodyDrainBytesMax: 128 * 1024 * 1024,
   refusedBodyDrainMsMax: 10_000,
   /** A sender that pauses so long waits for the answer's end; a busy one that is cut off meanwhile would not see it. */
-  refusedBodyQuietMs: 500,
+  refusedBodyQuietMs: 300,
   /** A reader of a stream may stand still this long before it is dropped. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,

@@ -104,20 +104,22 @@ const targets: readonly (readonly [what: string, head: string])[] = [
 ];
 
 test('nothing behind a body in chunks is taken for a request: a trailer, or a pipelined one', async () => {
+  asked = [];
   for (const [what, head] of targets)
-    for (const behind of [smuggled, `X: y\r\n\r\n${smuggled}`, `\r\n${smuggled}`])
-      for (const parts of [
+    for (const behind of [smuggled, `X: y\r\n\r\n${smuggled}`, `\r\n${smuggled}`]) {
+      const sent = [
         [`${head}${chunks}${behind}`],
         [`${head}${chunks}`, behind],
         [`${head}3\r\nabc\r\n`, `0\r\n${behind}`],
         [head, chunks, behind],
-      ]) {
-        asked = [];
-        const { text } = await exchange(...parts);
-        const told = `${what}: ${JSON.stringify(parts)}`;
+      ];
+      const answers = await Promise.all(sent.map((parts) => exchange(...parts)));
+      for (const [at, { text }] of answers.entries()) {
+        const told = `${what}: ${JSON.stringify(sent[at])}`;
         assert.ok(!asked.includes('smuggled'), told);
         assert.ok((text.match(/HTTP\/1\.1 /g)?.length ?? 0) <= 1, `${told} ${text}`);
       }
+    }
 });
 
 test('a body in chunks is answered, and its connection ends with the answer', async () => {
