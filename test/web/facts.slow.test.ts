@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
-import { assertAccessible, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+import { assertAccessible, sharedPage, type SharedPage, untilTrue, withoutBrowser } from './support.ts';
 
 /** 2024-05-06T00:00:00Z */
 const start = Date.UTC(2024, 4, 6) * 1000;
@@ -212,7 +212,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
       await page.evaluate(`document.documentElement.style.fontSize = '${rem}px'`);
       await grid.press('End');
       await last.waitFor();
-      await page.waitForFunction(`document.querySelector('.row[aria-selected]').clientHeight === ${row - 1}`);
+      await untilTrue(page, `document.querySelector('.row[aria-selected]').clientHeight === ${row - 1}`);
       const seen = await boxes();
       assert.ok(seen.length > 3);
       for (const [at, [top]] of seen.entries())

@@ -3,7 +3,7 @@ import { afterEach, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { createUser } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
-import { assertAccessibleInBoth, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+import { assertAccessibleInBoth, sharedPage, type SharedPage, untilTrue, withoutBrowser } from './support.ts';
 
 /** Events by their places: links to one of a microsecond, lists that late events cannot shift, what is around an event. */
 
@@ -73,7 +73,7 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     await page.mouse.wheel(0, -28 * 400);
     await page.locator('#event-1610[aria-selected]').waitFor();
     const place = await top();
-    await page.waitForFunction('history.state !== null');
+    await untilTrue(page, 'history.state !== null');
     await page.locator('.facets button', { hasText: 'user1' }).click();
     await settled(page, '750 events');
     assert.equal(await top(), 'event-0');

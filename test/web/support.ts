@@ -7,6 +7,7 @@ import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { launchBrowser, testBrowserPath } from '../../bench/lab/browser.ts';
 import { password } from '../e2e/session-support.ts';
+import { eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -152,6 +153,11 @@ export async function sharedPage(): Promise<SharedPage> {
       }
     },
   };
+}
+
+/** Waits until an expression is true in the page, whose policy lets no function wait in it that is made of a text. */
+export async function untilTrue(page: Page, expression: string): Promise<void> {
+  await eventually(expression, async () => (await page.evaluate<boolean>(expression)) || undefined);
 }
 
 interface Finding {
