@@ -13,7 +13,7 @@ import { parameterTypes, schemaTypes } from './openapi-types.mjs';
  * most tools follow no reference to another file; `npm run openapi` makes them anew, and the check compares them.
  * It also makes schema/openapi.json, the same document in the form that the service reads, and schema/openapi.d.ts, the
  * types of its schemas and of the parameters that select events. Parameters that the sources read must be in the document, and
- * filters (src/base/events/event-filters.ts) also in what people read.
+ * filters (src/base/events/event-filters.ts) also in the contract.
  */
 const file = 'schema/openapi.yaml';
 const jsonFile = 'schema/openapi.json';
@@ -110,11 +110,9 @@ async function parameterFaults(document) {
     for (const name of [...filterNames, 'orgId', 'lists'].filter((one) => !names.includes(one)))
       found.push(`${file} ${at} lacks the parameter ${name}`);
   }
-  for (const path of ['README.md', 'docs/contract-events.md']) {
-    const words = await readFile(path, 'utf8');
-    for (const name of filterNames.filter((one) => !words.includes(`\`${one}\``)))
-      found.push(`${path} does not name the filter ${name}`);
-  }
+  const words = await readFile('docs/contract-events.md', 'utf8');
+  for (const name of filterNames.filter((one) => !words.includes(`\`${one}\``)))
+    found.push(`docs/contract-events.md does not name the filter ${name}`);
   const page = await readFile('web/events/query.ts', 'utf8');
   const ofPage = /filterNames = \[([^\]]*)\]/.exec(page)?.[1]?.match(/\w+/g) ?? [];
   for (const name of ofPage.filter((one) => !filterNames.some((filter) => filter === one)))
