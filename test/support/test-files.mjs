@@ -29,7 +29,7 @@ const together = 'test/together';
 function kindOf(path) {
   if (alone.has(path)) return 'alone';
   const text = readFileSync(path, 'utf8');
-  if (/\bsharedPage\(/.test(text)) return 'page';
+  if (/\b(sharedPage|pageServer)\(/.test(text)) return 'page';
   if (/\bsharedServer\(/.test(text)) return 'server';
   if (/\bsharedEngine\(/.test(text)) return 'engine';
   if (!starts.test(text)) return 'plain';

@@ -55,17 +55,19 @@ export async function startBrowser(): Promise<Browser> {
 }
 
 /** One service with the page, and one browser in front of it, for all test files of this process. */
-let shown: Promise<[TestServer, Browser]> | undefined;
+let served: Promise<TestServer> | undefined;
+let started: Promise<Browser> | undefined;
 
-async function start(): Promise<[TestServer, Browser]> {
-  buildPage();
-  return Promise.all([startServer({ env: limitsOfPage }), startBrowser()]);
+/** The service alone, for another browser. */
+export function pageServer(): Promise<TestServer> {
+  if (served === undefined) buildPage();
+  served ??= startServer({ env: limitsOfPage });
+  return served;
 }
 
 after(async () => {
-  const [server, browser] = (await shown) ?? [];
-  await browser?.close();
-  await server?.stop();
+  await (await started)?.close();
+  await (await served)?.stop();
 });
 
 /** A page in a browser profile of its own, and what went wrong in it: each test ends with none. */
@@ -128,8 +130,9 @@ export interface SharedPage {
 }
 
 export async function sharedPage(): Promise<SharedPage> {
-  shown ??= start();
-  const [server, browser] = await shown;
+  const starting = pageServer();
+  started ??= startBrowser();
+  const [server, browser] = await Promise.all([starting, started]);
   const visits: Visit[] = [];
   const visitPlace: SharedPage['visit'] = async (place = '', options) => {
     const url = place.startsWith('http') ? place : `${server.url}/${place}`;
