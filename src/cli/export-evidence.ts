@@ -1,11 +1,5 @@
-import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { PassThrough, Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
 import { systemClock } from '../base/time/clock.ts';
-import { syncDirectory } from '../base/files/durable-file.ts';
 import type { Organization } from '../control/organizations.ts';
 import { CheckpointTable, type StoredCheckpoint } from '../evidence/checkpoint-table.ts';
 import { TileTable } from '../evidence/tile-table.ts';
@@ -18,8 +12,8 @@ import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
 import { hashBytes } from '../tlog/hash.ts';
 import { PolicyHistory } from '../tlog/policy.ts';
 import { tileWidth } from '../tlog/tile.ts';
-import { compressionOfName, createFileCompressor } from '../tools/compress.ts';
 import { limits } from './limits.ts';
+import { type WrittenFile, writeWhole } from '../tools/output-file.ts';
 import { createProgress, type ProgressIo } from '../tools/progress.ts';
 import { erasuresOf } from './verify/erasures.ts';
 import { erasureLine, eventLine, headLine, type StoredContent } from '../tools/verify/evidence-file.ts';
@@ -43,58 +37,32 @@ interface Exporting {
   readonly deps: { readonly io: ProgressIo };
 }
 
-interface Written {
-  readonly file: string;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
 /** Writes the tree up to its newest checkpoint (evidence-file.ts). Rejects where there is none. */
-export async function exportEvidence(session: Exporting, options: EvidenceExport): Promise<Written> {
+export async function exportEvidence(
+  session: Exporting,
+  options: EvidenceExport,
+): Promise<WrittenFile & { readonly rows: number }> {
   const { organization, isFiltered, file, record } = options;
   const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
   if (checkpoint === undefined) throw new Error('there is no checkpoint of this organization yet');
   const { head, erasures, history } = await headOf(session.storage, options, checkpoint);
   await record(checkpoint.size);
-  const partial = `${file}.partial`;
-  const count = { rows: 0, bytes: 0 };
+  let rows = 0;
   let vanished = 0;
-  const hash = createHash('sha256');
-  const counted = new Transform({
-    transform(piece: Buffer, _, done) {
-      count.bytes += piece.length;
-      hash.update(piece);
-      done(null, piece);
-    },
-  });
   async function* text(): AsyncGenerator<Buffer> {
     yield Buffer.from(headLine(head));
     for (const [n, { list }] of erasures.entries()) yield* erasureLines(n, list);
     yield* eventLines(session, options, checkpoint?.size ?? 0, (entry, isThere) => {
-      if (isThere) count.rows += 1;
+      if (isThere) rows += 1;
       else if (!isFiltered && !history.mayHaveGone(entry)) vanished += 1;
     });
   }
-  try {
-    const compressor = createFileCompressor(compressionOfName(file)) ?? new PassThrough();
-    await pipeline(
-      Readable.from(text()),
-      compressor,
-      counted,
-      createWriteStream(partial, { mode: 0o600, flush: true }),
-    );
-    await rename(partial, file);
-    await syncDirectory(dirname(file));
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
+  const written = await writeWhole(file, Readable.from(text(), { objectMode: false }));
   if (vanished > 0)
     session.deps.io.error(
       `auditlog: ${vanished} events of the tree are not stored, and retention has not removed them: "verify" names the first\n`,
     );
-  return { file, ...count, sha256: hash.digest('hex') };
+  return { ...written, rows };
 }
 
 /** The first line of a file, with what stands behind it and what tells which events may be gone. */

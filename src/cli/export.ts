@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { basename, resolve } from 'node:path';
 import { toReadable } from '../base/bytes/byte-flow.ts';
 import { systemClock } from '../base/time/clock.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { errorCode } from '../base/errors/system-error.ts';
 import { formatMicros } from '../base/time/timestamp.ts';
 import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
@@ -39,7 +37,7 @@ import {
   tellLongCells,
 } from '../tools/export.ts';
 import { type Filters, filtersOf, oneOf, wrong } from '../tools/option.ts';
-import { checkOutputFile } from '../tools/output-file.ts';
+import { checkOutputFile, tellFile, toOutput } from '../tools/output-file.ts';
 import { printJson } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
@@ -124,9 +122,7 @@ async function toFile(run: ExportRun, options: EngineExport, file: string): Prom
       await writeSlices(run, partial);
     });
     const result = await partial.finish((done) => manifestOf(run, file, subject.compression, done));
-    const { rows, bytes, sha256 } = result;
-    if (options.json === true) printJson(deps, 'CliExport', { file, rows, bytes, sha256 });
-    else deps.io.error(`${counted(rows, 'event')} in ${file}, ${bytes} bytes, SHA-256 ${sha256}\n`);
+    tellFile(deps, options, { file, ...result });
   } finally {
     await partial.close();
   }
@@ -240,19 +236,6 @@ async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   return toReadable(stream) as AsyncIterable<Buffer>;
 }
 
-/** One query reads one moment, however slow the reader is. A reader that goes away is no error. */
-async function toOutput(run: ExportRun): Promise<void> {
-  const { output } = run.deps.io;
-  const source = await withPlans(() => eventsNow(run));
-  try {
-    for await (const chunk of source) {
-      if (!output.write(chunk)) await once(output, 'drain');
-    }
-  } catch (error) {
-    if (errorCode(error) !== 'EPIPE') throw error;
-  }
-}
-
 /** The filter that was given, without what has expired by the organization's retention. */
 async function keptFilter(
   storage: Storage,
@@ -291,11 +274,7 @@ async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> 
     const isFiltered = Object.keys(filtersGiven).length > 0;
     const file = resolve(output);
     const result = await exportEvidence(session, { organization, filter, isFiltered, file, record });
-    if (options.json === true) printJson(deps, 'CliExport', result);
-    else
-      deps.io.error(
-        `${counted(result.rows, 'event')} in ${result.file}, ${result.bytes} bytes, SHA-256 ${result.sha256}\n`,
-      );
+    tellFile(deps, options, result);
   });
 }
 
@@ -324,7 +303,8 @@ async function run(deps: CliDeps, options: EngineExport): Promise<void> {
         filtersGiven,
         bom: options.bom === true,
       };
-      if (output === '-') await toOutput(one);
+      // One query reads one moment, however slow the reader is.
+      if (output === '-') await toOutput(await withPlans(() => eventsNow(one)), deps.io.output);
       else if (partitionBy !== undefined) await toDirectory(one, options, resolve(output));
       else await toFile(one, options, resolve(output));
     });

@@ -1,20 +1,21 @@
-import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
-import { Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { resolve } from 'node:path';
+import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
-import { errorCode } from '../base/errors/system-error.ts';
-import { syncDirectory } from '../base/files/durable-file.ts';
 import { baseUrl, endpoint, httpError, networkError } from '../client/transport.ts';
-import { compressionOfName, createFileCompressor } from './compress.ts';
 import type { ToolDeps } from './context.ts';
-import { addFilters, filtersOf, oneOf, option, type OptionRow, serviceAddress, wrong } from './option.ts';
-import { checkOutputFile } from './output-file.ts';
-import { counted, printJson } from './output.ts';
-import { givenKey } from './secret.ts';
+import {
+  addFilters,
+  addRows,
+  filtersOf,
+  oneOf,
+  option,
+  type OptionRow,
+  serviceAddress,
+  wrong,
+} from './option.ts';
+import { checkOutputFile, tellFile, toOutput, writeWhole } from './output-file.ts';
+import { neededKey } from './secret.ts';
 import { trustedFetch, type TrustOptions, trustRows } from './trusted-fetch.ts';
 
 /** Formats of the endpoint. */
@@ -74,9 +75,7 @@ async function answerOf(
   query: object,
   options: ExportOptions,
 ): Promise<Response> {
-  const key = await givenKey(options, environment);
-  if (key === undefined)
-    throw new Problem('malformed', 'an API key is needed with --url: in AUDITLOG_API_KEY, or by --key-file');
+  const key = await neededKey(options, environment);
   const ask = await trustedFetch(options);
   const address = endpoint(baseUrl(url), 'api/v1/audit/export', query);
   const response = await ask(address, { headers: { 'x-api-key': key }, redirect: 'manual' }).catch(
@@ -87,40 +86,6 @@ async function answerOf(
   if (ignored === null) return response;
   await response.body?.cancel();
   throw new Error(`the server at ${url} does not know what was asked for: ${ignored}`);
-}
-
-/** Writes them beside the file, which is there once it is whole. */
-async function toFile(events: Readable, file: string) {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  const counting = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
-      bytes += chunk.length;
-      done(null, chunk);
-    },
-  });
-  const partial = `${file}.${process.pid}.tmp`;
-  const compressor = createFileCompressor(compressionOfName(file));
-  try {
-    const written = createWriteStream(partial, { flush: true });
-    await pipeline([events, ...(compressor ? [compressor] : []), counting, written]);
-    await rename(partial, file);
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
-  await syncDirectory(dirname(file));
-  return { file, bytes, sha256: hash.digest('hex') };
-}
-
-/** A reader that goes away is no error. */
-async function toOutput(events: Readable, output: NodeJS.WritableStream): Promise<void> {
-  try {
-    await pipeline(events, output, { end: false });
-  } catch (error) {
-    if (errorCode(error) !== 'EPIPE') throw error;
-  }
 }
 
 /** From the export endpoint of a server, with a key. */
@@ -142,10 +107,7 @@ async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Pr
   events.once('error', () => undefined);
   if (output === '-') return toOutput(events, deps.io.output);
   const rows = Number(response.headers.get('x-total-count'));
-  const made = await toFile(events, file);
-  if (options.json === true) printJson(deps, 'CliExport', { ...made, rows });
-  else
-    deps.io.error(`${counted(rows, 'event')} in ${made.file}, ${made.bytes} bytes, SHA-256 ${made.sha256}\n`);
+  tellFile(deps, options, { ...(await writeWhole(file, events)), rows });
 }
 
 async function run(deps: ToolDeps, options: ExportOptions, engine: ExportEngine | undefined): Promise<void> {
@@ -172,9 +134,6 @@ export function registerExport(program: Command, deps: ToolDeps, engine?: Export
       .addOption(option('--url <url>', 'a server, in place of --org', serviceAddress));
   command
     .option('--key-file <file>', 'with --url: file with the API key (default: AUDITLOG_API_KEY)')
-    .option(...trustRows[0])
-    .option(...trustRows[1])
-    .option(...trustRows[2])
     .option('--format <format>', `${known} (default: by the name of the file, else ndjson)`)
     .addOption(
       option(
@@ -187,7 +146,7 @@ export function registerExport(program: Command, deps: ToolDeps, engine?: Export
     .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
     .option('--bom', 'with csv: begin with a byte order mark, so that Excel reads it as UTF-8')
     .option('--json', 'print JSON about the file');
-  for (const row of engine?.options ?? []) command.addOption(option(...row));
+  addRows(command, [...trustRows, ...(engine?.options ?? [])]);
   addFilters(command);
   command.action((options: ExportOptions) => run(deps, options, engine));
 }

@@ -13,6 +13,7 @@ import { forward } from './forward/run.ts';
 import { limits } from './limits.ts';
 import {
   addFilters,
+  addRows,
   durationMs,
   integer,
   oneOf,
@@ -81,7 +82,7 @@ export function registerForward(program: Command, deps: ToolDeps): void {
     .addOption(option('--url <url>', 'address of the audit service', serviceAddress).makeOptionMandatory())
     .addHelpText('after', notes)
     .action((options: ForwardOptions) => run(deps, options));
-  for (const row of optionTable) command.addOption(option(...row));
+  addRows(command, optionTable);
   // Events that end at a time cannot be followed.
   addFilters(command, { except: ['endTime'] });
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../base/errors/problem.ts';
 import { baseUrl } from '../client/transport.ts';
 import type { ToolDeps } from './context.ts';
 import type { ImportTarget } from './import-send.ts';
-import { givenKey } from './secret.ts';
+import { neededKey } from './secret.ts';
 import { trustedFetch, type TrustOptions } from './trusted-fetch.ts';
 
 export interface TargetOptions extends TrustOptions {
@@ -37,8 +36,5 @@ export async function givenTarget(
   url: string,
   options: TargetOptions,
 ): Promise<ImportTarget> {
-  const key = await givenKey(options, environment);
-  if (key === undefined)
-    throw new Problem('malformed', 'an API key is needed with --url: in AUDITLOG_API_KEY, or by --key-file');
-  return targetAt(url, key, options);
+  return targetAt(url, await neededKey(options, environment), options);
 }

@@ -12,7 +12,7 @@ import { type ImportSource, openFileSource, openInputSource } from './import-sou
 import { type GivenPaths, ImportState } from './import-state.ts';
 import { givenTarget, type ImportWork, type TargetOptions } from './import-target.ts';
 import { limits } from './limits.ts';
-import { oneOf, option, serviceAddress } from './option.ts';
+import { addRows, oneOf, option, serviceAddress } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
@@ -166,14 +166,12 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
       '--key-file <file>',
       `file with the API key (default: AUDITLOG_API_KEY${engine === undefined ? '' : ', else a key of its own'})`,
     )
-    .option(...trustRows[0])
-    .option(...trustRows[1])
-    .option(...trustRows[2])
     .option('--checkpoint <file>', 'where to note how far it has come (default: <file>.import.json)')
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
     .option('--restart', 'begin anew, whatever an earlier run has noted')
     .option('--json', 'print JSON about what was done')
     .action((file: string, options: ImportOptions) => run(deps, file, options, engine));
+  addRows(command, trustRows);
   if (engine !== undefined)
     command.option('--org <slug>', 'organization of events that name none (without a key)');
 }

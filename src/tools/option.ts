@@ -40,6 +40,10 @@ export function option(...[flags, meaning, read, fallback]: OptionRow): Option {
     : made.default(read(fallback, name, undefined), JSON.stringify(fallback));
 }
 
+export function addRows(command: Command, rows: readonly OptionRow[]): void {
+  for (const row of rows) command.addOption(option(...row));
+}
+
 export function wrong(name: string, allowed: string): Problem {
   return new Problem('malformed', `${name}: ${allowed}`);
 }

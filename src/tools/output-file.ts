@@ -1,7 +1,67 @@
-import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { constants, createWriteStream } from 'node:fs';
+import { access, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { PassThrough, type Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { errorCode } from '../base/errors/system-error.ts';
+import { syncDirectory } from '../base/files/durable-file.ts';
+import { compressionOfName, createFileCompressor } from './compress.ts';
+import { counted, type JsonOption, type Output, printJson } from './output.ts';
+
+/** A file that is whole. */
+export interface WrittenFile {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Writes a file (mode 0600), compressed as its name says, beside its place: it is there once it is whole. */
+export async function writeWhole(file: string, content: Readable): Promise<WrittenFile> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const counting = new Transform({
+    transform(piece: Buffer, _encoding, done) {
+      hash.update(piece);
+      bytes += piece.length;
+      done(null, piece);
+    },
+  });
+  const partial = `${file}.${process.pid}.tmp`;
+  const compressor = createFileCompressor(compressionOfName(file)) ?? new PassThrough();
+  try {
+    await pipeline(content, compressor, counting, createWriteStream(partial, { mode: 0o600, flush: true }));
+    await rename(partial, file);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+  await syncDirectory(dirname(file));
+  return { file, bytes, sha256: hash.digest('hex') };
+}
+
+/** Says what an export has written. */
+export function tellFile(
+  deps: Output,
+  { json }: JsonOption,
+  written: WrittenFile & { readonly rows: number },
+): void {
+  const { file, rows, bytes, sha256 } = written;
+  if (json === true) printJson(deps, 'CliExport', { file, rows, bytes, sha256 });
+  else deps.io.error(`${counted(rows, 'event')} in ${file}, ${bytes} bytes, SHA-256 ${sha256}\n`);
+}
+
+/** Writes bytes to standard output. A reader that goes away is no error. */
+export async function toOutput(
+  events: AsyncIterable<Uint8Array>,
+  output: NodeJS.WritableStream,
+): Promise<void> {
+  try {
+    await pipeline(events, output, { end: false });
+  } catch (error) {
+    if (errorCode(error) !== 'EPIPE') throw error;
+  }
+}
 
 /** Throws, with file and reason, where one cannot be written; so work that ends there is not begun. */
 export async function checkOutputFile(path: string, kind: 'file' | 'directory' = 'file'): Promise<void> {

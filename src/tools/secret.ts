@@ -17,6 +17,13 @@ export async function givenKey(
   return key;
 }
 
+/** The same for a command that cannot do without. */
+export async function neededKey(...given: Parameters<typeof givenKey>): Promise<string> {
+  const key = await givenKey(...given);
+  if (key === undefined) throw wrong('AUDITLOG_API_KEY', 'an API key is needed, here or by --key-file');
+  return key;
+}
+
 /** A secret or headers from a file that others should not be able to read; the text is trimmed. */
 export async function readSecretFile(name: string, path: string): Promise<string> {
   try {

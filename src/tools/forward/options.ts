@@ -1,11 +1,10 @@
-import { Problem } from '../../base/errors/problem.ts';
 import { parseBytes } from '../../base/time/units.ts';
 import type { EventSchema } from '../../client/client.ts';
 import type { Environment } from '../context.ts';
 import { limits } from '../limits.ts';
 import { httpAddress, wrong } from '../option.ts';
 import { type S3Credentials, s3Credentials, s3Location, type S3Options } from '../s3.ts';
-import { givenKey, readSecretFile } from '../secret.ts';
+import { neededKey, readSecretFile } from '../secret.ts';
 import { trustedFetch, type TrustOptions } from '../trusted-fetch.ts';
 import type { FormatName } from './formats.ts';
 
@@ -144,11 +143,8 @@ export async function readSecrets(
   options: ForwardOptions,
   environment: Environment,
 ): Promise<ForwardSecrets> {
-  const apiKey = await givenKey(options, environment);
-  if (apiKey === undefined)
-    throw new Problem('malformed', 'an API key with scope read is needed in AUDITLOG_API_KEY or --key-file');
   return {
-    apiKey,
+    apiKey: await neededKey(options, environment),
     headers: await headersOf(options, environment),
     s3Credentials: options.to.kind === 's3' ? s3Credentials(environment) : undefined,
     sinkCa: options.ca === undefined ? undefined : await readSecretFile('--ca', options.ca),
