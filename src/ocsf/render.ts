@@ -1,6 +1,6 @@
 import { type ByteSink, type Piece, putInteger, putQuoted, putRange, putText } from './byte-sink.ts';
-import { toByteText } from './byte-text.ts';
-import { kind, numberOf, type SourceReading, slot } from './source-fields.ts';
+import { fromByteText, toByteText } from './byte-text.ts';
+import { kind, numberOf, type SourceReading, slot, textOf } from './source-fields.ts';
 
 /** What rendering needs beside the source itself. */
 interface Rendered {
@@ -79,7 +79,8 @@ function byKey<K extends string, T>(
 
 /**
  * Renders the varying part of an audit event: see envelope.ts (contract: Audit event). Strings are the tokens that the
- * producer sent, so their escapes and digits stay as they were, and nothing is decoded to be encoded again.
+ * producer sent, so their escapes and digits stay as they were, and nothing is decoded to be encoded again; but for the
+ * address (`putAddress`).
  */
 export class Renderer {
   /** What an arena must begin with. */
@@ -190,13 +191,23 @@ function putEndpoint(sink: ByteSink, r: SourceReading): void {
   const hasPort = r.kinds[slot.port] !== kind.absent;
   if (!hasIp && !hasPort) return;
   put(sink, json.endpoint);
-  putMember(sink, r, slot.ip, json.ip);
+  if (hasIp) putAddress(sink, r);
   if (hasIp && hasPort) put(sink, json.comma);
   if (hasPort) {
     put(sink, json.port);
     putInteger(sink, numberOf(r, slot.port) + 0);
   }
   put(sink, json.close);
+}
+
+/** The one string whose escapes are undone: the column that `ip` filters is cut from the rendering, as it stands there. */
+function putAddress(sink: ByteSink, r: SourceReading): void {
+  if (r.kinds[slot.ip] !== kind.escaped) {
+    putMember(sink, r, slot.ip, json.ip);
+    return;
+  }
+  put(sink, json.ip);
+  putText(sink, toByteText(JSON.stringify(fromByteText(textOf(r, slot.ip)))).slice(1));
 }
 
 /**
