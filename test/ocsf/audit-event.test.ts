@@ -224,7 +224,8 @@ test('endpoint, flow and extra are left out when they say nothing', () => {
 
 test('an address is rendered without escapes, so that its column finds it', () => {
   const sent = JSON.stringify(eventWith({ remote: { ip: 'IP', port: 1 } }));
-  const rendered = (ip: string) => mapped(sent.replace('IP', () => ip)).ocsf.match(/"src_endpoint":({[^}]*})/)?.[1];
+  const rendered = (ip: string) =>
+    mapped(sent.replace('IP', () => ip)).ocsf.match(/"src_endpoint":({[^}]*})/)?.[1];
   assert.equal(rendered(String.raw`10.0.0\u002e1`), '{"ip":"10.0.0.1","port":1}');
   assert.equal(rendered(String.raw`é\u00e9\"\ud83d\ude00`), String.raw`{"ip":"éé\"😀","port":1}`);
 });
