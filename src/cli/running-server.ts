@@ -1,6 +1,6 @@
 import { type LockHolder, lockHolder } from '../base/files/directory-lock.ts';
 import { parseServerFile, type ServerFile } from '../base/files/server-file.ts';
-import { errorCode } from '../base/errors/system-error.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import type { Answer } from '../contract/document.ts';
 import { limits } from './limits.ts';
 import { trustedFetch } from '../tools/trusted-fetch.ts';
@@ -11,13 +11,8 @@ const none: Status = { running: false, pid: null, url: null, started_at: null, r
 
 /** The server that has a data directory; undefined where there is none. */
 export async function serverOn(dataDir: string): Promise<LockHolder | undefined> {
-  try {
-    const holder = await lockHolder(dataDir);
-    return holder?.kind === 'server' ? holder : undefined;
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  const holder = await ifThere(lockHolder(dataDir));
+  return holder?.kind === 'server' ? holder : undefined;
 }
 
 /** What the server on a data directory is, and whether it is ready, by its own word. */

@@ -1,5 +1,5 @@
 import { crc32c } from '@node-rs/crc32';
-import { errorCode } from '../base/errors/system-error.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import { recordBytes } from './answer-records.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
@@ -108,7 +108,7 @@ async function filesIn(folder: Folder, kind: BlockKind): Promise<AnswerFile[]> {
 }
 
 async function* piecesOf(folder: Folder, name: string): AsyncGenerator<Uint8Array> {
-  const reader = await unlessGone(folder.openReader(name));
+  const reader = await ifThere(folder.openReader(name));
   if (reader === undefined) return;
   try {
     const piece = Buffer.alloc(limits.idempotencyBlockBytesMax);
@@ -132,16 +132,6 @@ export async function* answerBlocks(
 ): AsyncGenerator<Block[]> {
   for (const { name } of await filesIn(folder, kind))
     yield* blocksOf(piecesOf(folder, name), () => rest(name));
-}
-
-/** Undefined where the file has been taken away since it was listed. */
-async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 /** A file, and how many bytes are in it. */
@@ -188,7 +178,7 @@ export class AnswerFiles {
     const target = this.#open;
     const isFit =
       target !== undefined && target.hour >= hour && target.bytes < limits.idempotencyFileBytesMax;
-    const file = isFit ? await unlessGone(this.#files.open(target.name)) : undefined;
+    const file = isFit ? await ifThere(this.#files.open(target.name)) : undefined;
     this.#open = undefined;
     const written = file === undefined ? this.#next(hour) : (target as SizedFile);
     const output = file ?? (await this.#create(written));
@@ -224,7 +214,7 @@ export class AnswerFiles {
 
   async #removeWhile(isOver: (oldest: SizedFile) => boolean): Promise<void> {
     for (let [oldest] = this.#list; oldest !== undefined && isOver(oldest); [oldest] = this.#list) {
-      await unlessGone(this.#files.remove(oldest.name));
+      await ifThere(this.#files.remove(oldest.name));
       if (this.#open === oldest) this.#open = undefined;
       this.#list.shift();
     }

@@ -11,7 +11,7 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode } from '../base/errors/system-error.ts';
+import { namesIn } from '../base/files/durable-file.ts';
 import { syncDirectory } from '../base/files/durable-file.ts';
 import { TwoSlotFile } from '../base/files/two-slot-file.ts';
 import { type HeadFile, headBytesMax } from './log-head.ts';
@@ -106,13 +106,8 @@ export function headFile(directory: string): HeadFile {
 
 /** The numbers of the segments in a log folder, whoever has it open, rising. */
 export async function segmentsIn(directory: string): Promise<number[]> {
-  try {
-    const numbers = (await readdir(directory)).flatMap((name) => segmentOfName(name) ?? []);
-    return numbers.toSorted((one, other) => one - other);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
-  }
+  const numbers = (await namesIn(directory)).flatMap((name) => segmentOfName(name) ?? []);
+  return numbers.toSorted((one, other) => one - other);
 }
 
 function logFile(handle: FileHandle, end: number): LogFile {

@@ -2,7 +2,7 @@ import { constants, type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32c } from '@node-rs/crc32';
 import { replaceFile, syncDirectory } from '../base/files/durable-file.ts';
-import { errorCode, namingFile } from '../base/errors/system-error.ts';
+import { ifThere, namingFile } from '../base/errors/system-error.ts';
 import {
   type ControlRow,
   type ControlTableName,
@@ -148,7 +148,7 @@ export class ControlCopy {
    * process at a time may do that: the one that runs the engine.
    */
   async rewrite(rows: CopiedRows, through: number): Promise<void> {
-    const old = await openIfThere(this.path);
+    const old = await ifThere(open(this.path, 'r'));
     try {
       const lines = [lineOf({ format: formatVersion })];
       for (const [table, ofTable] of rows)
@@ -165,13 +165,13 @@ export class ControlCopy {
 
   /** Another text whenever somebody has written to it. */
   async state(): Promise<string> {
-    const found = await statIfThere(this.path);
+    const found = await ifThere(stat(this.path));
     return `${found?.ino} ${found?.size}`;
   }
 
   /** Lines from a place on, or from the beginning where it is another file than that of `ofInode`. */
   async #readFrom(bytes: number, ofInode?: bigint) {
-    const file = await openIfThere(this.path);
+    const file = await ifThere(open(this.path, 'r'));
     if (file === undefined) return undefined;
     try {
       const { ino: inode } = await file.stat({ bigint: true });
@@ -206,28 +206,10 @@ export class ControlCopy {
         throw new Error('a write to the copy of the control data was cut short');
       const { ino, size } = await file.stat();
       if (size === bytes.length) await syncDirectory(dirname(this.path));
-      return (await statIfThere(this.path))?.ino === ino;
+      return (await ifThere(stat(this.path)))?.ino === ino;
     } finally {
       await file.close();
     }
-  }
-}
-
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-async function statIfThere(path: string) {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
   }
 }
 

@@ -1,7 +1,7 @@
 import { appendFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { segmentAtTime, writersMax } from '../base/events/sequence.ts';
-import { errorCode } from '../base/errors/system-error.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import type { Storage } from './storage.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { endLostClaims } from './command-claims.ts';
@@ -47,14 +47,7 @@ export function otherCommands(storage: Storage, dataDir: string): OtherWriters {
   let isQuiet = false;
   let lookedMs = Number.NEGATIVE_INFINITY;
 
-  async function length(): Promise<number> {
-    try {
-      return (await stat(path)).size;
-    } catch (error) {
-      if (errorCode(error) === 'ENOENT') return 0;
-      throw error;
-    }
-  }
+  const length = async (): Promise<number> => (await ifThere(stat(path)))?.size ?? 0;
 
   /** A claim that cannot be ended yet holds, which FeedWatch tells of. */
   async function endIfPossible(): Promise<void> {

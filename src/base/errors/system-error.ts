@@ -4,6 +4,16 @@ export function errorCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
+/** What is asked of a file or a directory; undefined where there is none. */
+export async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
 /** Whether a write failed for want of room: reads go on then, and the write may be tried again later. */
 export function isDiskFull(error: unknown): boolean {
   const code = errorCode(error);

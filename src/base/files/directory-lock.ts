@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
-import { type FileHandle, open, readdir, unlink } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -133,14 +133,8 @@ async function yields(path: string, other: string, own: string): Promise<boolean
   }
 }
 
-async function removeDead(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    // Its process has removed it itself, or another one did.
-    if (errorCode(error) !== 'ENOENT') throw error;
-  }
-}
+/** Its process may have removed it itself, or another one. */
+const removeDead = (path: string): Promise<void> => rm(path, { force: true });
 
 async function release(server: Server, handle: FileHandle): Promise<void> {
   await new Promise<void>((resolve) => server.close(() => resolve()));

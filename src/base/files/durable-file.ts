@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode, namingFile } from '../errors/system-error.ts';
+import { errorCode, ifThere, namingFile } from '../errors/system-error.ts';
 
 /** Makes names that were created, renamed or removed in a directory survive a power cut. */
 export async function syncDirectory(directory: string): Promise<void> {
@@ -68,23 +68,13 @@ export async function readOrCreateFile(path: string, content: string): Promise<s
 }
 
 /** The text of a file; undefined where there is none. */
-export async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+export function readIfThere(path: string): Promise<string | undefined> {
+  return ifThere(readFile(path, 'utf8'));
 }
 
 /** The names in a directory; none where it is not there. */
 export async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
-  }
+  return (await ifThere(readdir(directory))) ?? [];
 }
 
 /** Whether two paths lead to the same file or directory, and not to one and its copy. Rejects where one is missing. */

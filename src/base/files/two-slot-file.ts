@@ -1,8 +1,8 @@
-import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32c } from '@node-rs/crc32';
 import { replaceFile, syncDirectory } from './durable-file.ts';
-import { errorCode } from '../errors/system-error.ts';
+import { ifThere } from '../errors/system-error.ts';
 
 const magic = Buffer.from('AUDTSLOT', 'latin1');
 const headerBytes = 24;
@@ -55,23 +55,13 @@ export class TwoSlotFile {
   }
 
   async remove(): Promise<void> {
-    try {
-      await unlink(this.#path);
-    } catch (error) {
-      if (errorCode(error) === 'ENOENT') return;
-      throw error;
-    }
-    await syncDirectory(dirname(this.#path));
+    await rm(this.#path, { force: true });
+    await ifThere(syncDirectory(dirname(this.#path)));
   }
 
   async #slots(): Promise<(Slot | undefined)[] | undefined> {
-    let handle: FileHandle;
-    try {
-      handle = await open(this.#path, 'r');
-    } catch (error) {
-      if (errorCode(error) === 'ENOENT') return undefined;
-      throw error;
-    }
+    const handle = await ifThere(open(this.#path, 'r'));
+    if (handle === undefined) return undefined;
     try {
       const bytes = await handle.readFile();
       return [0, this.#slotBytes].map((at) => decode(bytes.subarray(at, at + this.#slotBytes)));

@@ -1,6 +1,5 @@
-import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { errorCode } from '../../base/errors/system-error.ts';
+import { namesIn } from '../../base/files/durable-file.ts';
 import { logDirectories } from '../../config/log-directories.ts';
 import { readLedger } from '../../storage/ledger.ts';
 import { activeParts, checkPart, quarantinedParts } from '../../storage/parts.ts';
@@ -23,7 +22,7 @@ export async function checkLogFolders(dataDir: string): Promise<Check> {
   for (const directory of await logDirectories(dataDir)) {
     const wal = join(directory, 'wal');
     // Of a server with several processes it is told which one's file it is.
-    names.push(...(await namesIn(wal)).map((name) => relative(join(dataDir, 'wal'), join(wal, name))));
+    names.push(...(await namesIn(wal)).sort().map((name) => relative(join(dataDir, 'wal'), join(wal, name))));
   }
   const findings = names.flatMap((id) => {
     const detail = keptFor[id.slice(id.lastIndexOf('.') + 1)];
@@ -35,15 +34,6 @@ export async function checkLogFolders(dataDir: string): Promise<Check> {
     `${waiting} segments in the log`,
     ...strays.map((name) => `${name}: a file that bore the name of a segment and is none; it was set aside`),
   ]);
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return (await readdir(directory)).sort();
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
-  }
 }
 
 /** Compares the ledger with the table, and looks at the parts that the engine has quarantined. */

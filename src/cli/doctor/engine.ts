@@ -4,7 +4,7 @@ import { systemClock } from '../../base/time/clock.ts';
 import { markedClock } from '../../base/time/clock-trust.ts';
 import { limits as baseLimits } from '../../base/limits.ts';
 import { segmentTimeMs } from '../../base/events/sequence.ts';
-import { errorCode } from '../../base/errors/system-error.ts';
+import { ifThere } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { logDirectories } from '../../config/log-directories.ts';
 import { cutOffOf, readPolicies } from '../../control/retention.ts';
@@ -88,7 +88,8 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
   let oldest = Number.POSITIVE_INFINITY;
   for (const directory of await logDirectories(dataDir))
     for (const segment of await segmentsIn(join(directory, 'wal'))) {
-      bytes += await sizeOf(join(directory, 'wal', segmentName(segment)));
+      // The engine may have it by now.
+      bytes += (await ifThere(stat(join(directory, 'wal', segmentName(segment)))))?.size ?? 0;
       segments += 1;
       oldest = Math.min(oldest, segment);
     }
@@ -164,14 +165,4 @@ export async function checkRetention(storage: Storage): Promise<Check> {
     'start the server where none runs: within RETENTION_INTERVAL it removes them, or its operational log says why not; rewriting parts of the table needs room on the disk';
   const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
-}
-
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    // The engine has it by now.
-    if (errorCode(error) === 'ENOENT') return 0;
-    throw error;
-  }
 }

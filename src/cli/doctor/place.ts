@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open, realpath, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readIfThere } from '../../base/files/durable-file.ts';
-import { errorCode } from '../../base/errors/system-error.ts';
+import { ifThere } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { limits } from '../limits.ts';
@@ -147,7 +147,7 @@ const othersBits = 0o077;
 export async function checkPermissions({ dataDir }: LogSettings): Promise<Check> {
   const findings: Advice[] = [];
   for (const name of secretFiles) {
-    const mode = await modeOf(join(dataDir, name));
+    const mode = (await ifThere(stat(join(dataDir, name))))?.mode;
     if (mode !== undefined && (mode & othersBits) !== 0)
       findings.push({
         id: name,
@@ -192,13 +192,4 @@ export function checkCertificates(files: readonly CertificateFile[], nowMs: numb
         });
     }
   return notes.length === 0 ? undefined : checkOfPlace('certificates', findings, notes);
-}
-
-async function modeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).mode;
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Problem } from '../../base/errors/problem.ts';
-import { errorCode } from '../../base/errors/system-error.ts';
+import { ifThere } from '../../base/errors/system-error.ts';
 import { negotiateEncoding } from '../encoding.ts';
 import { limits } from '../limits.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -109,15 +109,10 @@ export async function loadPageFiles(folder: string = builtPage): Promise<PageFil
 }
 
 async function fileNames(folder: string): Promise<string[]> {
-  try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    return entries
-      .filter((entry) => entry.isFile())
-      .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
-  }
+  const entries = (await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 }
 
 /** Weak, since it is the same whichever encoding is sent. */

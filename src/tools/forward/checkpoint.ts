@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { replaceFile } from '../../base/files/durable-file.ts';
 import { Problem } from '../../base/errors/problem.ts';
-import { errorCode } from '../../base/errors/system-error.ts';
+import { ifThere } from '../../base/errors/system-error.ts';
 import type { EventFilter, EventSchema } from '../../client/client.ts';
 import { checkOutputFile } from '../output-file.ts';
 import { readState } from '../state-file.ts';
@@ -82,11 +82,6 @@ function subjectText({ url, filter, schema }: CheckpointSubject): string {
 
 /** Changes with every save of any process; undefined while there is no file. The system uses inodes alone again. */
 async function fileMark(path: string): Promise<string | undefined> {
-  try {
-    const { ino, mtimeNs } = await stat(path, { bigint: true });
-    return `${ino} ${mtimeNs}`;
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  const found = await ifThere(stat(path, { bigint: true }));
+  return found && `${found.ino} ${found.mtimeNs}`;
 }

@@ -1,9 +1,8 @@
-import type { Stats } from 'node:fs';
 import { type FileHandle, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { syncDirectory } from '../../base/files/durable-file.ts';
 import { Problem } from '../../base/errors/problem.ts';
-import { errorCode } from '../../base/errors/system-error.ts';
+import { ifThere } from '../../base/errors/system-error.ts';
 import { AppendFile } from '../../base/files/append-file.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents } from './formats.ts';
@@ -98,7 +97,7 @@ async function checkKnown(path: string, known: FileState): Promise<void> {
     throw new Error(
       `--to names ${path}, and the checkpoint is of ${known.path}: name that again, or ${whatToDo}`,
     );
-  const facts = await statIfThere(path);
+  const facts = await ifThere(stat(path));
   const isWhole = facts !== undefined && facts.size >= known.bytes;
   if (isWhole || (facts?.ino !== known.inode && (await wasRotated(path, known)))) return;
   const state = facts === undefined ? 'is gone' : `has ${facts.size} bytes`;
@@ -107,19 +106,10 @@ async function checkKnown(path: string, known: FileState): Promise<void> {
 
 async function wasRotated(path: string, { inode, bytes }: FileState): Promise<boolean> {
   for (const number of await closedNumbers(path)) {
-    const facts = await statIfThere(`${path}.${number}`);
+    const facts = await ifThere(stat(`${path}.${number}`));
     if (facts?.ino === inode && facts.size >= bytes) return true;
   }
   return false;
-}
-
-async function statIfThere(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 async function openFile(path: string): Promise<AppendFile> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readIfThere } from '../../base/files/durable-file.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
 import { entryAt, entryBytes, fromBundle } from '../../tlog/entry.ts';
-import { errorCode } from '../../base/errors/system-error.ts';
+import { ifThere } from '../../base/errors/system-error.ts';
 import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import { limits } from '../limits.ts';
 import { atPlace, type Report } from './report.ts';
@@ -60,10 +60,7 @@ export class TreeCopy {
       join(this.#directory, tilePath({ kind: 'entries', level: 0, index, width: wide }));
     const path = pathOf(width);
     // A copy that goes on meanwhile puts the full one in the place of a partial one.
-    const bundle = await readFile(path).catch((error: unknown) => {
-      if (errorCode(error) !== 'ENOENT') throw error;
-      return readFile(pathOf(tileWidth));
-    });
+    const bundle = (await ifThere(readFile(path))) ?? (await readFile(pathOf(tileWidth)));
     const entries = fromBundle(bundle).subarray(0, width * entryBytes);
     if (entries.length === width * entryBytes) return entries;
     throw new Error(`${path} has ${entries.length / entryBytes} entries and not ${width}`);
