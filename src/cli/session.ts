@@ -54,9 +54,18 @@ export async function withStorage<T>(
   }
 }
 
-/** Who runs the command, as far as the operating system knows. */
+/** Who runs the command, as far as the operating system knows: a container may run as a number that has no name. */
 export function operator(): string {
-  return `${userInfo().username}@${hostname()}`;
+  return `${userName() ?? process.getuid?.()}@${hostname()}`;
+}
+
+function userName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch (error) {
+    if ((error as { info?: { code?: string } }).info?.code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 /** Source events of what the operator changed. */

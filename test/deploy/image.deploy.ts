@@ -64,6 +64,14 @@ describe('the images', { skip }, () => {
     assert.equal(await total(await untilReady(container), key), 4);
   });
 
+  test('the one with an engine runs as a number that has no name', async () => {
+    const user = ['--user', '54321:54321', '--tmpfs', '/data:uid=54321,mode=700'];
+    const { container, url } = await serving('nameless', user);
+    const key = await initialized(container);
+    await posted(url, key, 1);
+    await eventually('the event', async () => ((await total(url, key)) === 1 ? true : undefined));
+  });
+
   test('the health check fails where nothing answers, and where what answers is not well', async () => {
     const { container } = await serving('health');
     const check = (...env: string[]) =>
