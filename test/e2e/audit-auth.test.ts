@@ -151,7 +151,7 @@ test('a credential that is sent twice is none, also when both are the same', asy
   const statusOf = async (...headers: string[]) => {
     const request = [line, 'Host: x', ...headers, '', ''].join('\r\n');
     const until = (received: string) => received.includes('\r\n\r\n');
-    const { text } = await rawExchange(server.port, [request], { quietMs: 10_000, until });
+    const { text } = await rawExchange(server.port, [request], until);
     return Number(text.split(' ')[1]);
   };
   const key = `X-API-Key: ${tenant.key}`;

@@ -138,7 +138,7 @@ test('two keys that differ are refused, whatever they are', async () => {
         ...keys.map((key) => `Idempotency-Key: ${key}\r\n`),
         `\r\n${body}`,
       ],
-      { until: (text) => text.includes('}') },
+      (text) => text.includes('}'),
     );
   assert.match((await post('one', 'two')).text, /^HTTP\/1\.1 400 .*several Idempotency-Key headers/s);
   assert.match((await post('one', 'one')).text, /^HTTP\/1\.1 202 /);

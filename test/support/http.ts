@@ -198,13 +198,13 @@ export async function eventually<T>(
 }
 
 /**
- * Writes raw bytes to a fresh connection and collects what comes back until the server closes it, or `quietMs` pass
- * without a byte, or `until` says that enough has come. Never rejects for a reset: what came before it is returned.
+ * Writes raw bytes to a fresh connection and collects what comes back until `until` says that enough has come, or the
+ * server closes it or is quiet for long. Never rejects for a reset: what came before it is returned.
  */
 export function rawExchange(
   port: number,
   pieces: readonly (string | Uint8Array)[],
-  { quietMs = 1000, until = (_text: string): boolean => false } = {},
+  until: (text: string) => boolean,
 ): Promise<{ text: string; closed: boolean }> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port });
@@ -213,7 +213,7 @@ export function rawExchange(
       socket.destroy();
       resolve({ text: Buffer.concat(received).toString('latin1'), closed });
     };
-    socket.setTimeout(quietMs, () => finish(false));
+    socket.setTimeout(patience(5000), () => finish(false));
     socket.on('connect', () => {
       for (const piece of pieces) socket.write(piece);
     });
