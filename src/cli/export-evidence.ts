@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { systemClock } from '../base/time/clock.ts';
 import type { Organization } from '../control/organizations.ts';
 import { CheckpointTable, type StoredCheckpoint } from '../evidence/checkpoint-table.ts';
 import { TileTable } from '../evidence/tile-table.ts';
@@ -10,7 +9,6 @@ import type { Storage } from '../storage/storage.ts';
 import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
 import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
 import { hashBytes } from '../tlog/hash.ts';
-import { PolicyHistory } from '../tlog/policy.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import { limits } from './limits.ts';
 import { type WrittenFile, writeWhole } from '../tools/output-file.ts';
@@ -18,7 +16,7 @@ import { createProgress, type ProgressIo } from '../tools/progress.ts';
 import { erasuresOf } from './verify/erasures.ts';
 import { erasureLine, eventLine, headLine, type StoredContent } from '../tools/verify/evidence-file.ts';
 import { policiesOf } from './verify/policies.ts';
-import { type PlacedEvent, statementOf } from '../tools/verify/policies.ts';
+import { historyOf, type PlacedEvent } from '../tools/verify/policies.ts';
 
 interface EvidenceExport {
   readonly organization: Organization;
@@ -87,8 +85,7 @@ async function headOf(
     policies: policies.map(lineOf),
     ...(spokenFor.length > 0 && { erasures: spokenFor }),
   };
-  const statements = policies.flatMap((one) => statementOf(one) ?? []);
-  return { head, erasures, history: new PolicyHistory(statements, systemClock()) };
+  return { head, erasures, history: historyOf(policies) };
 }
 
 const lineOf = ({ position, seq, source, shown }: PlacedEvent) => ({

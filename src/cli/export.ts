@@ -4,7 +4,7 @@ import { toReadable } from '../base/bytes/byte-flow.ts';
 import { systemClock } from '../base/time/clock.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { formatMicros } from '../base/time/timestamp.ts';
-import { sourceEvent } from '../control/change-events.ts';
+import { exported, sourceEvent } from '../control/change-events.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
 import { cutOffOf, readPolicy } from '../control/retention.ts';
 import { type AuditFilter, readFilter } from '../read/filter.ts';
@@ -60,9 +60,6 @@ function readFormat(options: EngineExport): Format {
   return known;
 }
 
-/** Code of the activity "Audit events exported". */
-const exportedCode = 2030;
-
 /** Records the export in the self-audit of its organization before any event leaves the service (contract: Sessions). */
 async function recordExport(
   run: Omit<ExportRun, 'format'> & { readonly format: string },
@@ -71,26 +68,16 @@ async function recordExport(
   partitionBy?: 'day',
 ): Promise<void> {
   const { deps, organization, format, pool, filtersGiven } = run;
-  const name = operator();
-  const event = sourceEvent(
-    {
-      organizationId: organization.id,
-      code: exportedCode,
-      level: 'INFO',
-      msg: `Audit events exported by ${name} on the command line`,
-      actor: { name, type: 'App/System' },
-      result: { title: 'OK', code: 200 },
-      extra: {
-        format,
-        ...(pool !== undefined && { schema: 'ocsf' }),
-        ...(partitionBy !== undefined && { partition_by: partitionBy }),
-        filters: filtersGiven,
-        events,
-        ...(resumedEvents > 0 && { resumed_after: resumedEvents }),
-      },
-    },
-    systemClock(),
-  );
+  const actor = { name: operator(), type: 'App/System' } as const;
+  const details = {
+    format,
+    ...(pool !== undefined && { schema: 'ocsf' }),
+    ...(partitionBy !== undefined && { partition_by: partitionBy }),
+    filters: filtersGiven,
+    events,
+    ...(resumedEvents > 0 && { resumed_after: resumedEvents }),
+  };
+  const event = sourceEvent(exported(actor, organization.id, details), systemClock());
   await deps.recordEvents(run, [event]);
 }
 

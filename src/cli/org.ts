@@ -218,7 +218,7 @@ function registerHold(org: Command, deps: CliDeps): void {
         );
       // Before the wait, which may take an hour: the hold is there also where nobody waits for its end.
       await recordNow(session, changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason }));
-      const isSettled = await awaitHold(removalOf(session), organization.id);
+      const isSettled = await awaitHold(new EventRemoval(storage), organization.id);
       const { slug } = organization;
       const text = isSettled
         ? `Organization ${slug} is held: nothing of it is removed`
@@ -235,10 +235,6 @@ function registerHold(org: Command, deps: CliDeps): void {
 /** Of a command that may end otherwise after it has made a change. */
 function recordNow(session: Session, change: Change): Promise<void> {
   return recordAfter(session, eventsOf([change]), 'an audit event');
-}
-
-function removalOf({ storage }: Session): EventRemoval {
-  return new EventRemoval(storage);
 }
 
 function registerRelease(org: Command, deps: CliDeps): void {
@@ -295,7 +291,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
     const { org: reference } = options;
     if (options.dryRun === undefined && options.confirm === undefined)
       throw new Problem('malformed', 'give --dry-run, and then --confirm with the number that it tells');
-    return async (storage, session) => {
+    return async (storage) => {
       const preview = await previewDeletion(storage, reference, operator());
       const { deletion } = preview;
       const what = `${counted(deletion.events, 'event')}, ${counted(deletion.users, 'user')} and ${counted(deletion.apiKeys, 'API key')}`;
@@ -306,7 +302,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
           text: `${what} of ${deletion.slug} would be removed`,
         };
       await beginDeletion(storage, preview, options.confirm);
-      const done = await carryOutDeletion(storage, removalOf(session), deletion, systemClock());
+      const done = await carryOutDeletion(storage, new EventRemoval(storage), deletion, systemClock());
       if (done === undefined) throw new Error(`the deletion of ${deletion.slug} was taken back`);
       return {
         schema: 'CliDeletion',

@@ -72,6 +72,7 @@ export const changeCodes = {
   legalHoldPlaced: 5014,
   legalHoldReleased: 5015,
   personErased: 5016,
+  exported: 2030,
 } as const;
 
 type ChangeCode = (typeof changeCodes)[keyof typeof changeCodes];
@@ -269,6 +270,22 @@ export function userActor({ id, name, email }: User): EventActor {
 /** The event of a change that someone made. */
 export function eventOfChange(change: Change, actor: EventActor): ServiceEvent {
   return { ...change, level: 'INFO', actor, result: { title: 'OK', code: 200 } };
+}
+
+/**
+ * An export of audit events, to be recorded before its first byte: by a user, a program with a key, or an operator. `details`
+ * is what was asked for: the format, and the filters that were given.
+ */
+export function exported(
+  actor: EventActor,
+  organizationId: string,
+  details: Readonly<Record<string, unknown>>,
+): ServiceEvent {
+  const { id, name, email } = actor;
+  const by = email ?? (id === undefined ? `${name} on the command line` : `API key ${id}`);
+  const result = { title: 'OK', code: 200 };
+  const msg = `Audit events exported by ${by}`;
+  return { organizationId, code: changeCodes.exported, level: 'INFO', msg, actor, result, extra: details };
 }
 
 /** The source event (contract: Ingest) of what happened at a time, in Unix microseconds; plain JSON values. */

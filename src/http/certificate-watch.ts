@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { certificateFacts, type CertificateFacts } from '../base/network/certificate.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { gauge } from '../base/observability/metrics.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
 import type { CertificateFiles } from './deps.ts';
 import { limits } from './limits.ts';
 
@@ -24,11 +25,16 @@ export class CertificateWatch {
   #served: CertificateFacts;
   /** Why the files as they are now are not served. */
   #refused: string | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #looking: Repeated;
 
   private constructor(deps: CertificateWatchDeps, served: CertificateFacts) {
     this.#deps = deps;
     this.#served = served;
+    this.#looking = new Repeated(
+      deps.lookMs ?? limits.certificateLookMs,
+      () => this.#look(),
+      (error) => deps.log.error(errorFacts(error), 'the files of the certificate could not be looked at'),
+    );
     if (served.endsMs <= Date.now())
       deps.log.error({ ended: new Date(served.endsMs) }, 'TLS_CERT has expired');
     gauge(
@@ -47,27 +53,15 @@ export class CertificateWatch {
 
   /** Reads the files that are served already, and watches them. */
   static async start(deps: CertificateWatchDeps): Promise<CertificateWatch> {
-    const watch = new CertificateWatch(deps, await read(deps.files));
-    watch.#next();
-    return watch;
+    return new CertificateWatch(deps, await read(deps.files));
   }
 
   get served(): CertificateFacts {
     return this.#served;
   }
 
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-
-  #next(): void {
-    this.#timer = setTimeout(() => {
-      const timer = this.#timer;
-      void this.#look().finally(() => {
-        if (this.#timer === timer) this.#next();
-      });
-    }, this.#deps.lookMs ?? limits.certificateLookMs).unref();
+  stop(): Promise<void> {
+    return this.#looking.stop();
   }
 
   async #look(): Promise<void> {

@@ -1,10 +1,22 @@
 import { Problem } from '../base/errors/problem.ts';
 import { type ContentEncoding, contentEncodings } from '../ingest/decompress.ts';
 import type { IngestRequest } from '../ingest/request.ts';
+import type { KeyCaller } from './endpoint.ts';
 import { limits } from './limits.ts';
+import type { RequestContext } from './request-context.ts';
+
+/** What all writes have in common: who sends, how the body is compressed, and by what a repeat is known. */
+export function writeHeaders(context: RequestContext, { key, organization }: KeyCaller) {
+  return {
+    encoding: contentEncoding(context.header('content-encoding')),
+    organization,
+    apiKey: key.id,
+    idempotency: idempotency(context.header('idempotency-key'), key.id),
+  };
+}
 
 /** How a body of events is compressed (contract: Ingest). */
-export function contentEncoding(header: string | undefined): ContentEncoding {
+function contentEncoding(header: string | undefined): ContentEncoding {
   const name = (header ?? '').trim().toLowerCase() || 'identity';
   const encoding = contentEncodings.find((one) => one === name || `x-${one}` === name);
   if (encoding !== undefined) return encoding;
@@ -18,7 +30,7 @@ export function contentEncoding(header: string | undefined): ContentEncoding {
 }
 
 /** The Idempotency-Key of a write (contract: Ingest); one that was sent several times, each time the same, is one. */
-export function idempotency(header: string | undefined, apiKey: string): IngestRequest['idempotency'] {
+function idempotency(header: string | undefined, apiKey: string): IngestRequest['idempotency'] {
   if (header === undefined) return undefined;
   const [key = '', ...others] = header.split('\n');
   if (others.some((other) => other !== key))

@@ -1,5 +1,4 @@
-import type { ApiKey } from '../control/api-keys.ts';
-import { keyActor, type ServiceEvent, userActor } from '../control/change-events.ts';
+import { type ServiceEvent, userActor } from '../control/change-events.ts';
 import type { User } from '../control/users.ts';
 
 /** Codes of the registry of activities that are not changes; a test holds them against it. */
@@ -8,7 +7,6 @@ export const selfAuditCodes = {
   loginFailed: 1002,
   loggedOut: 1003,
   passwordChange: 1010,
-  exported: 2030,
 } as const;
 
 const by = (user: User) => ({ organizationId: user.organizationId, actor: userActor(user) });
@@ -85,18 +83,4 @@ export function ownPasswordRefused(user: User): ServiceEvent {
     result: { title: 'Refused', code: 403 },
     extra: { reason: 'wrong current password' },
   };
-}
-
-/**
- * An export of audit events, to be recorded before its first byte: by a user, or by a program with a key.
- * `details` is what was asked for: the format, and the filters that were given.
- */
-export function exported(
-  caller: { readonly user: User } | { readonly key: ApiKey },
-  organizationId: string,
-  details: Readonly<Record<string, unknown>>,
-): ServiceEvent {
-  const actor = 'user' in caller ? userActor(caller.user) : keyActor(caller.key);
-  const msg = `Audit events exported by ${actor.email ?? `API key ${actor.id}`}`;
-  return { organizationId, code: selfAuditCodes.exported, msg, actor, ...succeeded, extra: details };
 }

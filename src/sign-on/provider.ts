@@ -18,6 +18,7 @@ import {
 } from 'openid-client';
 import { isLoopback } from '../base/network/issuer.ts';
 import { memoizeFor } from '../base/waiting/single-flight.ts';
+import { unlessAborted } from '../base/waiting/within.ts';
 import type { Identity } from '../control/sign-on.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';
@@ -119,7 +120,8 @@ export class Provider {
       throw new ProviderFailed('provider', 'Too many sign-ins wait for the sign-on of your organization.');
     this.#waiting += 1;
     try {
-      return await within(limits.providerMsMax, work());
+      // The library's own time limit is for each request, and this is for all of them.
+      return await unlessAborted(work(), AbortSignal.timeout(limits.providerMsMax));
     } catch (error) {
       throw failureOf(error);
     } finally {
@@ -182,17 +184,4 @@ function identityOf(claims: IDToken, more: Readonly<Record<string, unknown>>): I
     name: typeof name === 'string' ? name : undefined,
     claims: all,
   };
-}
-
-/** The library's own time limit is for each request, and this is for all of them. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -104,7 +104,6 @@ export const limits = {
   nodeProbeMs: 1_000,
   /** Until an earlier attempt has ended on all nodes, and replicas have what was stored: how often that is asked. */
   attemptPollMs: 200,
-  commandEngineMsMax: 10_000,
   writerRenewMs: 3_600_000,
   /** Claims on Idempotency-Keys: how long they count, and how long the engine has for a question about them. */
   keyWindowMs: 24 * 3_600_000,

@@ -5,6 +5,7 @@ import { Problem } from '../../src/base/errors/problem.ts';
 import {
   changeOfUser,
   eventOfChange,
+  exported,
   type ServiceEvent,
   userActor,
 } from '../../src/control/change-events.ts';
@@ -14,7 +15,6 @@ import type { Organization } from '../../src/control/organizations.ts';
 import { recordedChange } from '../../src/http/recorded-change.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import {
-  exported,
   loggedOut,
   loginFailed,
   loginSucceeded,
@@ -81,7 +81,7 @@ describe('the self-audit', () => {
     await selfAudit.recordAfter(loginFailed(ann), { ...origin, port: '0' });
     await selfAudit.recordAfter(loggedOut(ann), { ...origin, ip: 'fe80::1%eth0' });
     await selfAudit.recordBefore(
-      exported({ user: ann }, acme.id, { format: 'csv', filters: { actor: 'a\0\uD800"' } }),
+      exported(userActor(ann), acme.id, { format: 'csv', filters: { actor: 'a\0\uD800"' } }),
       origin,
     );
     await selfAudit.recordAfter(ownPasswordRefused(ann), origin);

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { parseCheckpoint, type TreeHead } from '../../src/tlog/checkpoint.ts';
 import { cosign, NoteError, parseVerifierKey, verifyNote, witnessKey } from '../../src/tlog/note.ts';
-import { isConsistent } from '../../src/tlog/tree.ts';
+import { isConsistent } from './consistency.ts';
 
 type Answer = readonly [status: number, text: string, type?: string];
 

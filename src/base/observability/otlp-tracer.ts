@@ -13,8 +13,6 @@ interface OtlpTracerOptions {
   /** Share of requests without a decision of their caller that are sampled, 0 to 1. */
   readonly sampled: number;
   readonly log: Logger;
-  /** Default limits.traceExportMs. */
-  readonly exportMs?: number;
 }
 
 /** Where a step of a request is put. */
@@ -44,7 +42,7 @@ export class OtlpTracer implements Tracer {
   constructor(options: OtlpTracerOptions) {
     this.#options = options;
     this.#exporting = new Repeated(
-      options.exportMs ?? limits.traceExportMs,
+      limits.traceExportMs,
       () => this.#export(),
       (error) => options.log.debug(errorFacts(error), 'traces could not be sent'),
     );

@@ -1,4 +1,3 @@
-import { systemClock } from '../../base/time/clock.ts';
 import { findOrganization } from '../../control/organizations.ts';
 import { CheckpointTable } from '../../evidence/checkpoint-table.ts';
 import { endOfSlice, entriesOf, type Run, TooManyEventsError } from '../../evidence/event-entries.ts';
@@ -10,7 +9,6 @@ import { entryAt, entryBytes } from '../../tlog/entry.ts';
 import { tileWidth } from '../../tlog/tile.ts';
 import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
 import { ErasureHistory } from '../../tlog/erasure.ts';
-import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits as backupLimits } from '../../backup/limits.ts';
@@ -25,7 +23,7 @@ import { beyondTrees } from './beyond.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from '../../tools/verify/checkpoints.ts';
 import { CopyAudit, TreeCopy } from '../../tools/verify/copy.ts';
 import { explainedByErasures } from '../../tools/verify/erasures.ts';
-import { explainedBy, notesOf, statementOf } from '../../tools/verify/policies.ts';
+import { explainedBy, historyOf, notesOf } from '../../tools/verify/policies.ts';
 import { erasuresOf } from './erasures.ts';
 import { policiesOf } from './policies.ts';
 import { contradictionsIn, differencesIn, type Report } from '../../tools/verify/report.ts';
@@ -63,10 +61,7 @@ export async function verifyEngine(
   const { erasures: lists, findings: badLists } = await erasuresOf(storage, tiles, of);
   const erasures = new ErasureHistory(lists);
   const policies = await policiesOf(storage, tiles, of, erasures);
-  const history = new PolicyHistory(
-    policies.flatMap((one) => statementOf(one) ?? []),
-    systemClock(),
-  );
+  const history = historyOf(policies);
   const events = new EventAudit((entry) => history.mayHaveGone(entry), erasures);
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);

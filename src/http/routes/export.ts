@@ -1,6 +1,7 @@
 import { selectingParameters } from '../../base/events/event-filters.ts';
 import { Problem } from '../../base/errors/problem.ts';
 import { formatMicros } from '../../base/time/timestamp.ts';
+import { exported, keyActor, userActor } from '../../control/change-events.ts';
 import { type ExportFormat, exportFormats } from '../../read/export.ts';
 import { type EventSchema, readFilter } from '../../read/filter.ts';
 import { QueryParameters } from '../../read/parameters.ts';
@@ -8,7 +9,6 @@ import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import { ignoredParameters } from '../read-headers.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
-import { exported } from '../self-audit-events.ts';
 
 const contentTypes: Readonly<Record<ExportFormat, string>> = {
   ndjson: 'application/x-ndjson',
@@ -33,8 +33,9 @@ export function exportHandler({ read, selfAudit, clock }: EndpointDeps): SharedH
     const request = { format, filter, ...schema, ...(bom && { bom }) };
     const { total, longCells, stream } = await read.export(organization.id, request, now, context.signal);
     try {
+      const actor = 'user' in caller ? userActor(caller.user) : keyActor(caller.key);
       const details = { format, ...schema, filters: filtersGiven(parameters), events: total };
-      await selfAudit.recordBefore(exported(caller, organization.id, details), selfAuditOrigin(context));
+      await selfAudit.recordBefore(exported(actor, organization.id, details), selfAuditOrigin(context));
     } catch (error) {
       stream.destroy();
       throw error;

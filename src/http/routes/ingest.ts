@@ -8,7 +8,7 @@ import type { BodyForm } from '../../ingest/task.ts';
 import { parseLimit } from '../../read/filter.ts';
 import { QueryParameters } from '../../read/parameters.ts';
 import type { KeyCaller, WriteHandler } from '../endpoint.ts';
-import { contentEncoding, idempotency } from '../ingest-headers.ts';
+import { writeHeaders } from '../ingest-headers.ts';
 import { ignoredParameters } from '../read-headers.ts';
 import { jsonReply } from '../response.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -30,22 +30,15 @@ export function ingestHandler(accept: Accept): WriteHandler {
 
 type IngestHeaders = Omit<IngestRequest, 'body'>;
 
-function readHeaders(
-  context: RequestContext,
-  parameters: QueryParameters,
-  { key, organization }: KeyCaller,
-): IngestHeaders {
+function readHeaders(context: RequestContext, parameters: QueryParameters, caller: KeyCaller): IngestHeaders {
   const errorsMax = parameters.read('maxErrors', (text) =>
     parseLimit(text, baseLimits.rejectedErrorsAskedMax),
   );
   return {
     form: bodyForm(context.header('content-type')),
-    encoding: contentEncoding(context.header('content-encoding')),
+    ...writeHeaders(context, caller),
     ...adapterOf(parameters.given('from')),
-    organization,
     ...namedOrganization(parameters.given('org')),
-    apiKey: key.id,
-    idempotency: idempotency(context.header('idempotency-key'), key.id),
     errorsMax: errorsMax ?? ingestLimits.rejectedErrorsReportedMax,
   };
 }

@@ -3,11 +3,10 @@ import { exportAnswer, mediaTypes, type PartialSuccess, statusAnswer } from '../
 import type { OtlpForm } from '../../adapters/otlp/export.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import type { BatchAnswer } from '../../ingest/answer-records.ts';
-import type { KeyCaller, WriteHandler } from '../endpoint.ts';
-import { contentEncoding, idempotency } from '../ingest-headers.ts';
+import type { WriteHandler } from '../endpoint.ts';
+import { writeHeaders } from '../ingest-headers.ts';
 import { limits } from '../limits.ts';
 import type { ProblemForm } from '../request.ts';
-import type { RequestContext } from '../request-context.ts';
 
 /** POST /v1/logs: log records of OpenTelemetry as events; 200 once the accepted ones are durable (contract: OTLP). */
 export function otlpLogsHandler(accept: Accept): WriteHandler {
@@ -19,7 +18,7 @@ export function otlpLogsHandler(accept: Accept): WriteHandler {
         headers: { Accept: types },
       });
     }
-    const headers = readHeaders(context, caller);
+    const headers = { ...writeHeaders(context, caller), errorsMax: limits.otlpErrorsNamedMax };
     const received = await context.body();
     try {
       const answer = await taken(
@@ -30,16 +29,6 @@ export function otlpLogsHandler(accept: Accept): WriteHandler {
     } finally {
       received.release();
     }
-  };
-}
-
-function readHeaders(context: RequestContext, { key, organization }: KeyCaller) {
-  return {
-    encoding: contentEncoding(context.header('content-encoding')),
-    organization,
-    apiKey: key.id,
-    idempotency: idempotency(context.header('idempotency-key'), key.id),
-    errorsMax: limits.otlpErrorsNamedMax,
   };
 }
 

@@ -1,4 +1,3 @@
-import { systemClock } from '../../base/time/clock.ts';
 import { Problem } from '../../base/errors/problem.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
 import {
@@ -13,7 +12,7 @@ import {
 import { type Erasure, ErasureHistory } from '../../tlog/erasure.ts';
 import { hashBytes } from '../../tlog/hash.ts';
 import { NoteError } from '../../tlog/note.ts';
-import { PolicyHistory } from '../../tlog/policy.ts';
+import type { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { openFileSource } from '../import-source.ts';
 import { createProgress, type ProgressIo } from '../progress.ts';
@@ -22,7 +21,7 @@ import { CopyAudit, TreeCopy } from './copy.ts';
 import { believed, disbelieved, explainedByErasures } from './erasures.ts';
 import { type EvidenceHead, evidenceHead, readErasureLine, readLine } from './evidence-file.ts';
 import { linesOf } from '../lines.ts';
-import { explainedBy, hashOf, notesOf, type PlacedEvent, statementOf } from './policies.ts';
+import { explainedBy, hashOf, historyOf, notesOf, type PlacedEvent } from './policies.ts';
 import { NamedOrganization } from './named-organization.ts';
 import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
 
@@ -99,10 +98,7 @@ class FileAudit {
     this.#erasures = erasures;
     this.#organization = new NamedOrganization(organization);
     this.#claimed = new Map([...policies, ...erasures.events].map((one) => [one.position, one]));
-    this.#history = new PolicyHistory(
-      policies.flatMap((one) => statementOf(one) ?? []),
-      systemClock(),
-    );
+    this.#history = historyOf(policies);
   }
 
   /** `isFiltered`: the file may lack what its filters have left out. By place. */

@@ -1,7 +1,8 @@
 import { seqTimeMs } from '../../base/events/sequence.ts';
+import { systemClock } from '../../base/time/clock.ts';
 import { formatMicros } from '../../base/time/timestamp.ts';
 import { eventHash } from '../../tlog/entry.ts';
-import { type PolicyHistory, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
+import { PolicyHistory, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
 import type { Report } from './report.ts';
 
 /** An event of a tree that says something of its organization. */
@@ -19,12 +20,17 @@ export function hashOf({ source, shown }: Pick<PlacedEvent, 'source' | 'shown'>)
 }
 
 /** The statement of an event; undefined where it says nothing. */
-export function statementOf({
-  seq,
-  source,
-}: Pick<PlacedEvent, 'seq' | 'source'>): PolicyStatement | undefined {
+function statementOf({ seq, source }: Pick<PlacedEvent, 'seq' | 'source'>): PolicyStatement | undefined {
   const policy = policyIn(source);
   return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
+}
+
+/** What policies have ended by now. */
+export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
+  return new PolicyHistory(
+    policies.flatMap((one) => statementOf(one) ?? []),
+    systemClock(),
+  );
 }
 
 /** What was removed on the day that its entry names: nobody decided anything later. */

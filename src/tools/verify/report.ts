@@ -59,14 +59,12 @@ const words: Readonly<Record<Difference['kind'], string>> = {
 /** The first difference in full, and how many there are of each kind. */
 export function differencesIn({ first, counts }: EventFindings): Finding[] {
   if (first === undefined) return [];
-  const { position, seq, time } = placeOf(first);
   const from = first.movedFrom === undefined ? '' : ` (its text is that of place ${first.movedFrom})`;
   const all = Object.entries(counts)
     .filter(([, count]) => count > 0)
     .map(([kind, count]) => `${count} ${kind}`)
     .join(', ');
-  const detail = `the event at place ${position} (${time}, order number ${seq}) ${words[first.kind]}${from}; in all ${all}`;
-  return [{ kind: first.kind, detail, position, seq, time }];
+  return [atPlace(first.kind, first.position, first, `${words[first.kind]}${from}; in all ${all}`)];
 }
 
 /** What the roots say of the entries. */
@@ -122,8 +120,13 @@ export function forkOf(size: number): Finding {
   };
 }
 
-export function atPlace(kind: Finding['kind'], position: number, entry: Entry, what: string): Finding {
-  const place = placeOf({ ...entry, position });
+export function atPlace(
+  kind: Finding['kind'],
+  position: number,
+  { seq, time }: Pick<Entry, 'seq' | 'time'>,
+  what: string,
+): Finding {
+  const place = placeOf({ seq, time, position });
   return {
     kind,
     ...place,
