@@ -4,6 +4,7 @@ import { limits } from './limits.ts';
 import type { Answer } from '../contract/document.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
+import { newestFirst, oldestFirst, planOf } from './plans.ts';
 
 /**
  * Buckets oldest first, without gaps; none when there is no range. The first may start before the range: only what is
@@ -94,16 +95,17 @@ async function readRange(
   const endMicros = clamp(filter.toMicros);
   if (startMicros !== undefined && endMicros !== undefined) return { startMicros, endMicros };
   const where = whereClause(organization, filter);
-  const [row] = await storage.rows<{ total: string; first: string; last: string }>(
-    `SELECT count() AS total, toUnixTimestamp64Micro(min(time)) AS first,
-       toUnixTimestamp64Micro(max(time)) AS last FROM events WHERE ${where.sql}`,
+  const end = (order: string): string =>
+    `SELECT toUnixTimestamp64Micro(time) AS micros FROM events WHERE ${where.sql} ${order} LIMIT 1`;
+  const rows = await storage.rows<{ micros: string }>(
+    `${end(oldestFirst)} UNION ALL ${end(newestFirst)}`,
     where.parameters,
-    { signal },
+    { settings: planOf(filter), signal },
   );
-  const found = row !== undefined && row.total !== '0';
   // With one end given and nothing found there is no range to draw.
-  if (!found) return { startMicros, endMicros };
-  return { startMicros: startMicros ?? Number(row.first), endMicros: endMicros ?? Number(row.last) };
+  if (rows.length === 0) return { startMicros, endMicros };
+  const found = rows.map(({ micros }) => Number(micros));
+  return { startMicros: startMicros ?? Math.min(...found), endMicros: endMicros ?? Math.max(...found) };
 }
 
 async function readBuckets(

@@ -15,7 +15,7 @@ export function momentKey({ micros, seq }: Moment): string {
  * The engine's default JSON parser gives up on an event in which any integer exceeds 64 bits, and producers may send
  * such numbers; this one reads on.
  */
-const anyNumber = { allow_simdjson: 0 };
+export const anyNumber = { allow_simdjson: 0 };
 
 /**
  * What `columns` (SQL, `… AS name, …`) are for the events of one organization that stand at `moments`, by

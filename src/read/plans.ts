@@ -4,6 +4,7 @@ import { limits } from './limits.ts';
 
 /** Newest first, then last written first: a total order, since `seq` is unique. */
 export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
+export const oldestFirst = 'ORDER BY org, time, seq';
 
 /**
  * How the engine is to find rows. Left to itself it lets every projection whose key begins with `org` filter a query,

@@ -4,7 +4,7 @@ import type { Storage } from '../storage/storage.ts';
 import { type RowsRequest, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { placeOf } from './page-place.ts';
-import { newestFirst } from './plans.ts';
+import { newestFirst, oldestFirst } from './plans.ts';
 
 /** Events as a list shows them, newest first, and how many match. */
 export type Rows = Answer<'Rows'>;
@@ -63,7 +63,7 @@ export function createRowsReader(
     const place = await placeOf(storage, organization, request, signal);
     const { scalars, condition, skip, total } = place.start;
     const isAscending = filter.side?.of === 'newer' && filter.words === undefined;
-    const order = isAscending ? 'ORDER BY org, time, seq' : newestFirst;
+    const order = isAscending ? oldestFirst : newestFirst;
     const matching = whereClause(organization, filter);
     const found =
       `SELECT seq, time, activity_name, severity, status, ocsf FROM events WHERE ${place.where.sql} AND ${condition} ` +
