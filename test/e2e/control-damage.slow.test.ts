@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
-import { open, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
+import { flipBit } from '../support/flip-bit.ts';
 import { call, eventually } from '../support/http.ts';
 import { inEngineOf } from '../support/engine.ts';
 import { keptService } from '../support/kept-service.ts';
@@ -46,18 +47,6 @@ before(async () => {
 });
 
 const tables = ['organizations', 'users', 'api_keys', 'retention_policies'];
-
-async function flipBit(path: string): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    const at = Math.floor((await file.stat()).size / 2);
-    const byte = Buffer.alloc(1);
-    await file.read(byte, 0, 1, at);
-    await file.write(Buffer.from([(byte[0] ?? 0) ^ 0x10]), 0, 1, at);
-  } finally {
-    await file.close();
-  }
-}
 
 /** Paths of all parts of these tables, oldest first, by an engine that ends before they are harmed. */
 const partsOf = (): Promise<Map<string, string[]>> =>

@@ -1,8 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
+import { flipBit } from '../support/flip-bit.ts';
 import { call, eventually, type HttpAnswer, pageOf, problemOf } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
@@ -70,19 +71,6 @@ async function doctor(code: number, ...args: string[]): Promise<Report> {
   return report;
 }
 
-/** Changes a byte in the first half of the payloads, which are the last columns of a part and most of it. */
-async function flipByte(path: string): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    const at = Math.floor((await file.stat()).size * 0.3);
-    const byte = Buffer.alloc(1);
-    await file.read(byte, 0, 1, at);
-    await file.write(Buffer.from([(byte[0] ?? 0) ^ 0x10]), 0, 1, at);
-  } finally {
-    await file.close();
-  }
-}
-
 const feed = () =>
   call(`${service.server.url}/api/v1/audit/feed?limit=1000`, { headers: { 'x-api-key': tenant.key } });
 
@@ -126,7 +114,8 @@ describe('a byte of a part changes', () => {
     const made = (await parts()).filter(({ name }) => !known.has(name));
     assert.equal(made.length, 1);
     part = made[0] ?? {};
-    await flipByte(join(part['path'] ?? '', 'data.bin'));
+    // In the first half of the payloads, which are the last columns of a part and most of it.
+    await flipBit(join(part['path'] ?? '', 'data.bin'), 0.3);
 
     damaged(await tenant.get('limit=1000'));
     const failed = await eventually('the watermark to come so far', async () => {

@@ -7,6 +7,7 @@ import { alteringEvents } from '../support/chosen-engine.ts';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createKey, createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
+import { healthyOn, type Verification, verifyOn } from '../support/verification.ts';
 import { withEngine } from './export-support.ts';
 
 const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_INTERVAL: '250ms' });
@@ -18,12 +19,6 @@ interface Erasure {
   readonly events: number;
   readonly state: string;
   readonly account: { readonly id: string; readonly erased: boolean } | null;
-}
-
-interface Verification {
-  readonly healthy: boolean;
-  readonly findings: readonly { readonly kind: string; readonly detail: string }[];
-  readonly confirm: readonly { readonly detail: string }[];
 }
 
 const detailsOf = (confirm: Verification['confirm']) => confirm.map(({ detail }) => detail);
@@ -56,18 +51,8 @@ async function run(args: readonly string[]) {
 
 const known = ['--email', email, '--name', 'Ana Maria', '--id', 'u-1', '--ip', '203.0.113.9'];
 
-async function verify(args: readonly string[]): Promise<Verification> {
-  const { stdout, stderr } = await service.server.cliHere(['verify', ...args, '--json']);
-  assert.ok(stdout !== '', stderr);
-  return JSON.parse(stdout) as Verification;
-}
-
-/** Until all is covered that has been recorded. */
-const healthy = (slug: string) =>
-  eventually('a good verification', async () => {
-    const found = await verify(['--org', slug]);
-    return found.healthy ? found : undefined;
-  });
+const verify = (args: readonly string[]) => verifyOn(service.server, args);
+const healthy = (slug: string) => healthyOn(service.server, slug);
 
 /** Everything of an organization by each way of reading, as one text. */
 async function shown({ server, key }: Tenant): Promise<string[]> {

@@ -14,26 +14,13 @@ import { KeptService } from '../support/kept-service.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
 import { TestWitness } from '../support/witness.ts';
+import { verifyOn } from '../support/verification.ts';
 import { withEngine } from './export-support.ts';
 
 /** Events of each organization, beside those that making it and its key has left. */
 const recorded = 600;
 
 const forgersKey = 'PRIVATE+KEY+service+63dd8183+AQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUF';
-
-interface Verification {
-  readonly healthy: boolean;
-  readonly events: number;
-  readonly covered: number;
-  readonly findings: readonly {
-    readonly kind: string;
-    readonly position?: number;
-    readonly time?: string;
-    readonly detail: string;
-  }[];
-  readonly confirm: readonly { readonly kind: string; readonly detail: string; readonly events: number }[];
-  readonly notes: readonly string[];
-}
 
 /** Not in the data directory: what an auditor keeps, and where the service copies its trees to. */
 let kept: string;
@@ -266,11 +253,7 @@ async function sendUntilKilled(tenant: Tenant): Promise<void> {
   }
 }
 
-async function verify(args: readonly string[]): Promise<Verification & { readonly code: number | null }> {
-  const { code, stdout, stderr } = await service.server.cliHere(['verify', ...args, '--json']);
-  assert.ok(stdout !== '', stderr);
-  return { code, ...(JSON.parse(stdout) as Verification) };
-}
+const verify = (args: readonly string[]) => verifyOn(service.server, args);
 
 /** A file and a proof tell that an event is gone, too; a file with filters only that this cannot be told. */
 async function holdDeleted(one: Audited, position: number, time: string): Promise<void> {

@@ -15,6 +15,7 @@ import { projectRoot } from '../support/project-root.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createTenant,
+  isAlive,
   runCli,
   type SharedServer,
   sourceEvent,
@@ -33,15 +34,6 @@ function frontEnds(server: SharedServer): ReadonlyMap<number, number> {
 }
 
 const pidOf = (server: SharedServer, number: number): number => frontEnds(server).get(number) ?? 0;
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** The number of requests that each process has answered on a route. */
 async function answeredBy(server: SharedServer, route: string): Promise<Map<string, number>> {

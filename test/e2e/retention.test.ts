@@ -8,24 +8,11 @@ import { alteringEvents } from '../support/chosen-engine.ts';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
+import { healthyOn, type Verification, verifyOn } from '../support/verification.ts';
 import { withEngine } from './export-support.ts';
 
 const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_INTERVAL: '250ms' });
 const dayMs = 86_400_000;
-
-interface Verification {
-  readonly healthy: boolean;
-  readonly covered: number;
-  readonly findings: readonly { readonly kind: string; readonly detail: string }[];
-  readonly confirm: readonly {
-    readonly kind: string;
-    readonly detail: string;
-    readonly events: number;
-    readonly digest: string;
-  }[];
-  readonly notes: readonly string[];
-  readonly code: number | null;
-}
 
 /** Five events of each age, in days. */
 async function store(tenant: Tenant, ages: readonly number[]): Promise<void> {
@@ -81,18 +68,8 @@ async function org(args: readonly string[]) {
   return { ...answer, value: answer.code === 0 ? (printed(answer) as Record<string, unknown>) : {} };
 }
 
-async function verify(args: readonly string[]): Promise<Verification> {
-  const answer = await service.server.cliHere(['verify', ...args, '--json']);
-  assert.ok(answer.stdout !== '', answer.stderr);
-  return { ...(JSON.parse(answer.stdout) as Verification), code: answer.code };
-}
-
-/** Until all is covered that has been recorded: what a policy ends counts with its event in the tree. */
-const healthy = (slug: string) =>
-  eventually('a good verification', async () => {
-    const found = await verify(['--org', slug]);
-    return found.healthy ? found : undefined;
-  });
+const verify = (args: readonly string[]) => verifyOn(service.server, args);
+const healthy = (slug: string) => healthyOn(service.server, slug);
 
 test('a retention holds for what is stored; a hold stops all; verify tells what they ended from what vanished', async () => {
   const tenant = await createTenant(service.server, 'keeping');

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { markClock } from '../../src/base/time/clock-trust.ts';
@@ -10,6 +10,7 @@ import { type Mended, mendControlData } from '../../src/storage/control-mend.ts'
 import { type ControlTableName, controlTableNames } from '../../src/storage/control-rows.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { flipBit } from '../support/flip-bit.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog, startEngine } from '../support/engine.ts';
 import { copyEngineTemplate } from '../support/engine-template.ts';
@@ -86,20 +87,6 @@ async function pathsOf(table: string): Promise<{ folder: string; parts: string[]
   return { folder: found?.data_paths[0] ?? '', parts: parts.map(({ path }) => path) };
 }
 
-const halfway = (size: number): number => Math.floor(size / 2);
-
-async function flipBit(path: string, place = halfway): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    const at = place((await file.stat()).size);
-    const byte = Buffer.alloc(1);
-    await file.read(byte, 0, 1, at);
-    await file.write(Buffer.from([(byte[0] ?? 0) ^ 0x10]), 0, 1, at);
-  } finally {
-    await file.close();
-  }
-}
-
 type Paths = Awaited<ReturnType<typeof pathsOf>>;
 
 /** Harms all control tables while the engine is stopped. */
@@ -117,7 +104,7 @@ describe('whatever a disk does to the tables', () => {
   const harms: Readonly<Record<string, (paths: Paths) => Promise<void>>> = {
     'a bit of the newest part': ({ parts }) => flipBit(join(parts.at(-1) ?? '', 'data.bin')),
     'a bit of its last column, when it was written': ({ parts }) =>
-      flipBit(join(parts.at(-1) ?? '', 'data.bin'), (size) => size - 1),
+      flipBit(join(parts.at(-1) ?? '', 'data.bin'), 1),
     'the newest part is gone': ({ parts }) => rm(parts.at(-1) ?? '', { recursive: true }),
     'a part cannot be loaded': ({ parts }) => truncate(join(parts.at(-1) ?? '', 'data.bin'), 10),
     'all parts are gone': async ({ parts }) => {

@@ -20,6 +20,7 @@ import { EngineError } from '../../src/base/errors/engine-error.ts';
 import { patience } from '../support/patience.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
+import { isAlive } from '../support/server.ts';
 
 let dataDir: string;
 let engine: EmbeddedEngine;
@@ -48,15 +49,6 @@ async function waitUntil(what: string, condition: () => boolean | Promise<boolea
     await sleep(25);
   }
   assert.fail(`waited too long until ${what}`);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 interface Ask {

@@ -122,7 +122,7 @@ process.on('exit', () => {
 });
 process.on('SIGTERM', () => process.exit(1));
 
-function alive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
@@ -287,7 +287,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     if (engine === undefined) return;
     await eventually(
       'the engine to follow its server',
-      async () => (alive(engine) ? undefined : true),
+      async () => (isAlive(engine) ? undefined : true),
       10_000,
     );
   };

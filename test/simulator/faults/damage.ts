@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { linesOf } from '../checks/log.ts';
 import type { Draw } from '../draw.ts';
 import { brief, hold } from '../finding.ts';
 import { operationByName } from '../operations/by-name.ts';
 import type { Operation, World } from '../world.ts';
+import { flipBit } from '../../support/flip-bit.ts';
 
 /** Files of tables that are harmed while nothing runs: what was ended stays ended, and the service says what happened. */
 
@@ -18,23 +18,11 @@ const before: Readonly<Record<(typeof tables)[number], string>> = {
   organizations: 'make a key',
 };
 
-async function flipByte(path: string, share: number): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    const at = Math.floor((await file.stat()).size * share);
-    const byte = Buffer.alloc(1);
-    await file.read(byte, 0, 1, at);
-    await file.write(Buffer.from([(byte[0] ?? 0) ^ 0x10]), 0, 1, at);
-  } finally {
-    await file.close();
-  }
-}
-
 async function flipIn(part: string, draw: Draw): Promise<void> {
   const data = readdirSync(part).filter(
     (name) => name.endsWith('.bin') && statSync(join(part, name)).size > 0,
   );
-  await flipByte(join(part, draw.pick(data)), draw.next());
+  await flipBit(join(part, draw.pick(data)), draw.next());
 }
 
 /** Stops, harms a part where it is still there, and starts; what was done. */

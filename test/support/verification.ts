@@ -1,0 +1,21 @@
+import { strict as assert } from 'node:assert';
+import type { Schemas } from '../../schema/openapi.d.ts';
+import { eventually } from './http.ts';
+import type { SharedServer } from './server.ts';
+
+/** What `verify --json` printed, and its exit code. */
+export type Verification = Schemas['CliVerification'] & { readonly code: number | null };
+
+export async function verifyOn(server: SharedServer, args: readonly string[]): Promise<Verification> {
+  const { code, stdout, stderr } = await server.cliHere(['verify', ...args, '--json']);
+  assert.ok(stdout !== '', stderr);
+  return { code, ...(JSON.parse(stdout) as Schemas['CliVerification']) };
+}
+
+/** Until all is covered that has been recorded: what a policy ends counts with its event in the tree. */
+export function healthyOn(server: SharedServer, slug: string): Promise<Verification> {
+  return eventually('a good verification', async () => {
+    const found = await verifyOn(server, ['--org', slug]);
+    return found.healthy ? found : undefined;
+  });
+}
