@@ -1,4 +1,5 @@
 import { compile, isRegistered, type JSONValue } from '@jmespath-community/jmespath';
+import { messageOf } from '../base/errors/system-error.ts';
 import type { Members } from './definition.ts';
 import { stepOf } from './evaluate.ts';
 import { registerFunctions } from './functions.ts';
@@ -19,7 +20,8 @@ export function compileExpression(at: string, text: string): Evaluate {
     const step = stepOf(expression);
     return (record) => evaluated(at, () => step(record));
   } catch (error) {
-    throw new ExpressionError(`${at}: ${reasonOf(error)}`, { cause: error });
+    // The library words its errors by types and functions, not by values.
+    throw new ExpressionError(`${at}: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -41,13 +43,9 @@ function evaluated(at: string, search: () => unknown): unknown {
     const value = search();
     return value === null || value === '' ? undefined : value;
   } catch (error) {
-    throw new ExpressionError(`${at}: ${reasonOf(error)}`, { cause: error });
+    // The library words its errors by types and functions, not by values.
+    throw new ExpressionError(`${at}: ${messageOf(error)}`, { cause: error });
   }
-}
-
-/** The library words its errors by types and functions, not by values. */
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** The object that the expressions make of a record, without members that have no value; undefined where none has. */

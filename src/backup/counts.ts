@@ -1,3 +1,4 @@
+import { linesOf } from '../tools/lines.ts';
 import { contentOf } from './check.ts';
 import { newIn } from './snapshot.ts';
 import type { CountRow, Manifest, StoredMonth } from './manifest.ts';
@@ -30,17 +31,6 @@ function prefixesFor(parts: readonly OfBackup[], bytesAtOnce: number): readonly 
   if (bytes <= bytesAtOnce) return [''];
   if (bytes <= bytesAtOnce * digits.length) return digits;
   return digits.flatMap((first) => digits.map((second) => first + second));
-}
-
-/** Lines of files that are divided anywhere, without their ends. */
-async function* linesOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void, undefined> {
-  let rest = '';
-  for await (const piece of pieces) {
-    const lines = (rest + piece.toString('latin1')).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
-  if (rest !== '') yield rest;
 }
 
 type Counts = Map<string, { events: number; hash: bigint }>;
@@ -94,10 +84,11 @@ export class CountComparison {
   async #expected(parts: readonly OfBackup[], prefix: string): Promise<Counts> {
     const counts: Counts = new Map();
     for (const { id, month } of parts)
-      for await (const line of linesOf(contentOf(this.#place, id, month.counts))) {
-        const row = JSON.parse(line) as CountRow;
-        if (row.organization.startsWith(prefix)) add(counts, row);
-      }
+      for await (const lines of linesOf(contentOf(this.#place, id, month.counts)))
+        for (const line of lines) {
+          const row = JSON.parse(line.toString()) as CountRow;
+          if (row.organization.startsWith(prefix)) add(counts, row);
+        }
     return counts;
   }
 

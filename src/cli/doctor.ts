@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
+import { messageOf } from '../base/errors/system-error.ts';
 import { systemClock } from '../base/time/clock.ts';
 import { acceptClock, markedClock } from '../base/time/clock-trust.ts';
 import { isDirectoryLocked } from '../base/files/directory-lock.ts';
@@ -136,7 +137,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
       const remedy = 'start the release that this database is of (docs/upgrade.md)';
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
-    const detail = shortMessage(error instanceof Error ? error.message : String(error));
+    const detail = shortMessage(messageOf(error));
     const remedy =
       config.clickhouse.url === undefined
         ? 'see what the operational log says of the engine'

@@ -1,4 +1,5 @@
 import { hostname, userInfo } from 'node:os';
+import { messageOf } from '../base/errors/system-error.ts';
 import { systemClock } from '../base/time/clock.ts';
 import { createLogger, type Logger } from '../base/observability/log.ts';
 import { StopStack } from '../base/processes/stop-stack.ts';
@@ -80,7 +81,7 @@ export async function recordAfter(session: Session, events: readonly object[], w
   try {
     await session.deps.recordEvents(session, events);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new Error(`done, but not recorded as ${what}: ${why}`, { cause: error });
   }
 }

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { messageOf } from '../base/errors/system-error.ts';
 import { certificateFacts } from '../base/network/certificate.ts';
 import type { Environment } from './env.ts';
 import { type Values, type Variable, variables } from './variables.ts';
@@ -98,7 +99,7 @@ function serverTls(values: Values): TlsConfig | undefined {
   try {
     certificateFacts({ cert: cert.text, key: key.text, clientCa: clientCa?.text });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new ConfigError([
       `TLS_CERT is ${JSON.stringify(cert.path)} and TLS_KEY is ${JSON.stringify(key.path)}: ${why}`,
     ]);

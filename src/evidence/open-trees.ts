@@ -1,3 +1,4 @@
+import { messageOf } from '../base/errors/system-error.ts';
 import type { CheckpointTable, StoredCheckpoint } from './checkpoint-table.ts';
 import { limits } from './limits.ts';
 import type { StoredTile, TileTable } from './tile-table.ts';
@@ -101,7 +102,7 @@ function openTree(organization: string, last: readonly StoredTile[]): Tree | Con
   } catch (error) {
     return {
       organization,
-      words: `the tree is damaged: ${error instanceof Error ? error.message : String(error)}`,
+      words: `the tree is damaged: ${messageOf(error)}`,
     };
   }
 }

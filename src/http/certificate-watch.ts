@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { messageOf } from '../base/errors/system-error.ts';
 import { certificateFacts, type CertificateFacts } from '../base/network/certificate.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { gauge } from '../base/observability/metrics.ts';
@@ -76,7 +77,7 @@ export class CertificateWatch {
       }
       this.#refused = undefined;
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       if (why === this.#refused) return;
       this.#refused = why;
       log.error(

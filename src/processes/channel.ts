@@ -1,3 +1,4 @@
+import { messageOf } from '../base/errors/system-error.ts';
 import { limits } from './limits.ts';
 
 /** What one process asks another, by name: what it gives along, and what it gets. All of it is JSON. */
@@ -73,7 +74,7 @@ export class Channel<Own extends Questions, Others extends Questions> {
       if (answer === undefined) throw new Error(`nobody answers "${ask}"`);
       this.#send({ id, got: await answer(given) });
     } catch (error) {
-      this.#send({ id, failed: error instanceof Error ? error.message : String(error) });
+      this.#send({ id, failed: messageOf(error) });
     }
   }
 

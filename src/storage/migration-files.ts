@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { messageOf } from '../base/errors/system-error.ts';
 import { quoteIdentifier, quoteString } from './quote.ts';
 
 /** One file of `schema/migrations`, ready to be sent. */
@@ -42,7 +43,7 @@ export async function readMigrations(directory: URL, target: Target): Promise<Mi
     try {
       migrations.push({ name, number, checksum, statements: renderMigration(text, target) });
     } catch (error) {
-      throw new Error(`migration ${name}: ${error instanceof Error ? error.message : String(error)}`, {
+      throw new Error(`migration ${name}: ${messageOf(error)}`, {
         cause: error,
       });
     }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { messageOf } from '../base/errors/system-error.ts';
 import { mappingOf } from '../adapters/built-in.ts';
 import { checkedDefinition, type AdapterName } from '../adapters/definition.ts';
 import { Mapping } from '../adapters/mapping.ts';
@@ -41,7 +42,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`is no JSON (${error instanceof Error ? error.message : String(error)})`, {
+    throw new Error(`is no JSON (${messageOf(error)})`, {
       cause: error,
     });
   }
@@ -52,7 +53,7 @@ function understood<T>(map: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw wrong('--map', `${map}: ${error instanceof Error ? error.message : String(error)}`);
+    throw wrong('--map', `${map}: ${messageOf(error)}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
-import { fileErrorWords } from '../base/errors/system-error.ts';
+import { fileErrorWords, messageOf } from '../base/errors/system-error.ts';
 import { registerCompletion } from './completion.ts';
 import type { ToolDeps } from './context.ts';
 import { type ExportEngine, registerExport } from './export.ts';
@@ -66,7 +66,7 @@ export function explain(error: unknown): { lines: string; code: ExitCode } {
     return { lines: error.message, code: exitCodes.wrongUsage };
   }
   if (error instanceof Unconfirmed) return { lines: error.message, code: exitCodes.unconfirmed };
-  const message = fileErrorWords(error) ?? (error instanceof Error ? error.message : String(error));
+  const message = fileErrorWords(error) ?? messageOf(error);
   return { lines: message.split('\n', 1)[0] ?? message, code: exitCodes.failed };
 }
 

@@ -4,6 +4,9 @@ export function errorCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
+/** What an error says, whatever was thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /** What is asked of a file or a directory; undefined where there is none. */
 export async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
   try {

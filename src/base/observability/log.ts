@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { messageOf } from '../errors/system-error.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
@@ -28,8 +29,7 @@ export function createLogger(level: LogLevel, process?: number): Logger {
 
 /** Facts of an unknown thrown value that are safe for the operational log. */
 export function errorFacts(error: unknown): { error: string; code?: string } {
-  if (!(error instanceof Error)) return { error: String(error) };
-  const code: unknown = 'code' in error ? error.code : undefined;
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
   const isCode = typeof code === 'string' || typeof code === 'number';
-  return isCode ? { error: error.message, code: String(code) } : { error: error.message };
+  return { error: messageOf(error), ...(isCode && { code: String(code) }) };
 }
