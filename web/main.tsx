@@ -6,8 +6,8 @@ import './frame/frame.css';
 import { render } from 'preact';
 import { loadSession } from './api/session.ts';
 import { Frame } from './frame/frame.tsx';
+import './ui/browser.ts';
 import { place } from './ui/router.ts';
-import './ui/theme.ts';
 import { views } from './views.ts';
 
 const root = document.getElementById('app');

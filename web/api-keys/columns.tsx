@@ -1,13 +1,11 @@
-import { fromRfc3339 } from '../api/instant.ts';
+import type { ComponentChildren } from 'preact';
 import type { ApiKey } from '../api/types.ts';
-import { ActionMenu } from '../ui/action-menu.tsx';
-import type { Column } from '../ui/list-table.tsx';
+import { type Column, Moment } from '../ui/list.tsx';
 import { Marked } from '../ui/marked.tsx';
-import { Moment } from '../ui/moment.tsx';
-import { isNarrow } from '../ui/screen.ts';
+import { isNarrow } from '../ui/browser.ts';
 import { t } from '../ui/text.ts';
 
-const dayMicros = 86_400_000_000;
+const dayMs = 86_400_000;
 /** A key that ends so soon is marked. */
 const soonDays = 14;
 
@@ -16,95 +14,63 @@ export function nameOf({ name, id }: ApiKey): string {
   return name ?? id;
 }
 
-export function keyColumns(onChoose: (what: 'rotate' | 'revoke', key: ApiKey) => void): Column<ApiKey>[] {
+const scopesOf = ({ scopes }: ApiKey): string => scopes.map((scope) => t(`scope_${scope}`)).join(', ');
+
+export function keyColumns(): Column<ApiKey>[] {
+  const or = (words: string, cell: ComponentChildren) => cell ?? <span class="muted">{words}</span>;
+  const never = t('apiKeysNever');
   return [
-    { title: t('name'), cell: (key) => <Name apiKey={key} /> },
-    { title: t('apiKeysScopes'), isSecondary: true, cell: (key) => <Scopes apiKey={key} /> },
+    { title: t('name'), cell: nameCell },
+    { title: t('apiKeysScopes'), isSecondary: true, cell: scopesOf },
     {
       title: t('apiKeysLimit'),
       isSecondary: true,
-      cell: ({ rate_limit: limit }) => limit ?? <span class="muted">{t('apiKeysLimitDefault')}</span>,
+      cell: ({ rate_limit: limit }) => or(t('apiKeysLimitDefault'), limit),
     },
-    { title: t('created'), isSecondary: true, cell: (key) => <Moment at={key.created_at} /> },
+    { title: t('created'), isSecondary: true, cell: ({ created_at: at }) => <Moment at={at} /> },
     {
       title: t('apiKeysLastUsed'),
       isSecondary: true,
-      cell: ({ last_used_at: at }) =>
-        at === undefined ? <span class="muted">{t('apiKeysNever')}</span> : <Moment at={at} />,
+      cell: ({ last_used_at: at }) => or(never, at && <Moment at={at} />),
     },
-    { title: t('apiKeysEnds'), cell: (key) => <End apiKey={key} /> },
     {
-      title: t('actions'),
-      isForButtons: true,
-      cell: (key) => (
-        <ActionMenu
-          name={nameOf(key)}
-          actions={
-            key.state === 'active'
-              ? [
-                  { words: t('apiKeysRotate'), onChoose: () => onChoose('rotate', key) },
-                  { words: t('apiKeysRevoke'), isDanger: true, onChoose: () => onChoose('revoke', key) },
-                ]
-              : []
-          }
-        />
-      ),
+      title: t('apiKeysEnds'),
+      cell: (key) => or(never, (key.revoked_at ?? key.expires_at) && endCell(key)),
     },
   ];
 }
 
-function Name({ apiKey }: { readonly apiKey: ApiKey }) {
+function nameCell(key: ApiKey) {
+  const { id, state, last_used_at: used, previous_valid_until: until } = key;
+  // While the secret before the last rotation works as well.
+  const hasGrace = until !== undefined && state === 'active' && Date.parse(until) > Date.now();
   return (
     <>
-      <Marked text={nameOf(apiKey)} />
-      <p class="mono">ak_{apiKey.id}_…</p>
-      {isNarrow.value && (
+      <Marked text={nameOf(key)} />
+      <p class="mono">ak_{id}_…</p>
+      {isNarrow.value && <p>{scopesOf(key)}</p>}
+      {isNarrow.value && used !== undefined && (
         <p>
-          <Scopes apiKey={apiKey} />
+          {t('apiKeysLastUsed')} <Moment at={used} />
         </p>
       )}
-      {isNarrow.value && apiKey.last_used_at !== undefined && (
+      {hasGrace && (
         <p>
-          {t('apiKeysLastUsed')} <Moment at={apiKey.last_used_at} />
+          {t('apiKeysGraceUntil')} <Moment at={until} />
         </p>
       )}
-      <Grace apiKey={apiKey} />
     </>
   );
 }
 
-function Scopes({ apiKey }: { readonly apiKey: ApiKey }) {
-  return <>{apiKey.scopes.map((scope) => t(scopeWords[scope])).join(', ')}</>;
-}
-
-const scopeWords = { read: 'apiKeysReads', write: 'apiKeysWrites', scim: 'apiKeysUsers' } as const;
-
-/** While the secret before the last rotation works as well. */
-function Grace({ apiKey: { previous_valid_until: until, state } }: { readonly apiKey: ApiKey }) {
-  if (until === undefined || state !== 'active' || Date.parse(until) <= Date.now()) return null;
-  return (
-    <p>
-      {t('apiKeysGraceUntil')} <Moment at={until} />
-    </p>
-  );
-}
-
 /** When it has ended or will, marked where that is soon. */
-function End({ apiKey: { state, expires_at: expires, revoked_at: revoked } }: { readonly apiKey: ApiKey }) {
-  if (state === 'revoked' && revoked !== undefined) {
-    return (
-      <>
-        <span class="badge">{t('apiKeysRevoked')}</span> <Moment at={revoked} />
-      </>
-    );
-  }
-  if (expires === undefined) return <span class="muted">{t('apiKeysNever')}</span>;
-  const daysLeft = ((fromRfc3339(expires) ?? 0) - Date.now() * 1000) / dayMicros;
+function endCell({ state, expires_at: expires = '', revoked_at: revoked }: ApiKey) {
+  const isSoon = Date.parse(expires) - Date.now() < soonDays * dayMs;
   return (
     <>
-      {state === 'expired' && <span class="badge">{t('apiKeysExpired')}</span>}
-      {state === 'active' && daysLeft < soonDays && <span class="badge warning">{t('apiKeysSoon')}</span>}{' '}
-      <Moment at={expires} />
+      {state !== 'active' && <span class="badge">{t(`state_${state}`)}</span>}
+      {state === 'active' && isSoon && <span class="badge warning">{t('apiKeysSoon')}</span>}{' '}
+      <Moment at={revoked ?? expires} />
     </>
   );
 }

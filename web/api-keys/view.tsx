@@ -1,22 +1,17 @@
-import './view.css';
-import { useState } from 'preact/hooks';
-import type { ApiKey, ApiKeys } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { Choice } from '../ui/choice.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { ListTable } from '../ui/list-table.tsx';
-import { formatNumber } from '../ui/number.ts';
-import { Page } from '../ui/page.tsx';
+import type { ApiKey, ApiKeys, IssuedApiKey } from '../api/types.ts';
+import { Choice } from '../ui/forms.tsx';
+import { formatNumber } from '../ui/format.ts';
+import { ListPage, useDialog } from '../ui/list.tsx';
 import { go, place } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
-import { useResource } from '../ui/use-resource.ts';
-import { keyColumns } from './columns.tsx';
-import { KeyDialog, type Open } from './dialogs.tsx';
+import { useResource } from '../ui/resource.tsx';
+import { keyColumns, nameOf } from './columns.tsx';
+import { IssuedKey, NewKey, RevokeKey, RotateKey } from './dialogs.tsx';
 
 /** Credentials of programs: all of them, and making, rotating and ending one. */
 export default function ApiKeysView() {
   const { resource, reload } = useResource<ApiKeys>('/api/v1/portal/api-keys');
-  const [open, setOpen] = useState<Open>();
+  const { dialog, ask, onClose, onDone } = useDialog(reload);
   const keys = resource.data.value?.data;
   // Newest first: what somebody has just made is at the top.
   const used = keys?.filter(({ state }) => state === 'active').toReversed();
@@ -24,19 +19,22 @@ export default function ApiKeysView() {
   const showsEnded = place.value.query.get('show') === 'ended';
   const counted = (words: string, list: readonly ApiKey[] | undefined) =>
     list === undefined ? words : `${words} (${formatNumber(list.length)})`;
-  const next = (then?: Open) => {
-    setOpen(then);
-    reload();
-  };
-  const button = (
-    <Button look="primary" onClick={() => setOpen({ what: 'new' })}>
-      <Icon name="plus" />
-      {t('apiKeysNew')}
-    </Button>
-  );
+  const onIssued = (issued: IssuedApiKey) => onDone(<IssuedKey {...{ issued, onClose }} />);
+  const actions = (apiKey: ApiKey) => [
+    { words: t('apiKeysRotate'), onChoose: () => ask(<RotateKey {...{ apiKey, onIssued, onClose }} />) },
+    {
+      words: t('apiKeysRevoke'),
+      isDanger: true,
+      onChoose: () => ask(<RevokeKey {...{ apiKey, onDone, onClose }} />),
+    },
+  ];
   return (
-    <Page title={t('apiKeys')} lead={t('apiKeysLead')} end={button}>
-      <div class="list-bar keys-bar line">
+    <ListPage
+      title={t('apiKeys')}
+      lead={t('apiKeysLead')}
+      make={t('apiKeysNew')}
+      onMake={() => ask(<NewKey {...{ onIssued, onClose }} />)}
+      bar={
         <Choice
           label={t('apiKeysShow')}
           value={showsEnded ? 'ended' : 'used'}
@@ -46,22 +44,14 @@ export default function ApiKeysView() {
           ]}
           onChange={(show) => go('api-keys', new URLSearchParams(show === 'ended' ? { show } : {}))}
         />
-      </div>
-      <ListTable
-        label={t('apiKeys')}
-        resource={resource}
-        items={showsEnded ? ended : used}
-        columns={keyColumns((what, key) => setOpen({ what, key }))}
-        empty={t(showsEnded ? 'apiKeysNoneEnded' : 'apiKeysNone')}
-      />
-      {open !== undefined && (
-        <KeyDialog
-          open={open}
-          onIssued={(key) => next({ what: 'issued', key })}
-          onClose={() => setOpen(undefined)}
-          onRevoked={next}
-        />
-      )}
-    </Page>
+      }
+      resource={resource}
+      items={showsEnded ? ended : used}
+      columns={keyColumns()}
+      nameOf={nameOf}
+      actions={(key) => (key.state === 'active' ? actions(key) : [])}
+      empty={t(showsEnded ? 'apiKeysNoneEnded' : 'apiKeysNone')}
+      dialog={dialog}
+    />
   );
 }

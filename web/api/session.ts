@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { setServerTime } from './clock.ts';
+import { setServerTime } from './instant.ts';
 import { get, isBeingReplaced, refusals, RequestError, resumeSession, send, setOwner } from './request.ts';
 import type { Whoami } from './types.ts';
 

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../ui/button.tsx';
-import { Field } from '../ui/field.tsx';
-import { JsonView } from '../ui/json-view.tsx';
 import { asText, exampleOf, type OperationProps, type Parameter, resolve } from './document.ts';
+import { Button } from '../ui/button.tsx';
+import { Field } from '../ui/forms.tsx';
+import { JsonView } from '../ui/json-view.tsx';
 
 /** An answer is shown so far; the rest is given up. */
 const shownBytesMax = 256 * 1024;

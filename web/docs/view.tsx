@@ -1,11 +1,10 @@
 import './view.css';
 import { useState } from 'preact/hooks';
-import { Field } from '../ui/field.tsx';
-import { Loaded } from '../ui/loaded.tsx';
-import { useResource } from '../ui/use-resource.ts';
 import type { Document } from './document.ts';
 import { OperationDetails } from './operation.tsx';
 import { Prose } from './prose.tsx';
+import { Field } from '../ui/forms.tsx';
+import { Loaded, useResource } from '../ui/resource.tsx';
 
 /** The description of the API for people, in the language of its document; it needs no session. */
 export default function DocsView() {

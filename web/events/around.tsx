@@ -1,30 +1,22 @@
 import { useState } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
 import type { Row, Rows } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { Choice } from '../ui/choice.tsx';
-import { Loaded } from '../ui/loaded.tsx';
-import { Marked } from '../ui/marked.tsx';
-import { formatNumber } from '../ui/number.ts';
-import { t } from '../ui/text.ts';
-import { formatClock, formatDay, formatDuration } from '../ui/time.ts';
-import { useResource } from '../ui/use-resource.ts';
-import type { EventDetail } from './detail-data.ts';
+import { type EventDetail, fieldsOf } from './detail-data.ts';
 import { placeText, rowsPath } from './event-list.ts';
-import { parametersOf, type FilterName } from './filters.ts';
+import { type FilterName, parametersOf } from './filters.ts';
 import { limits } from './limits.ts';
-import type { EventsModel } from './model.ts';
-import { fieldsOf } from './summary.tsx';
+import { model } from './model.ts';
 import { isAddress } from './suggestions.ts';
 import { totalWords } from './words.ts';
+import { Button } from '../ui/button.tsx';
+import { formatClock, formatDay, formatDuration, formatNumber } from '../ui/format.ts';
+import { Choice } from '../ui/forms.tsx';
+import { Marked } from '../ui/marked.tsx';
+import { Loaded, useResource } from '../ui/resource.tsx';
+import { t } from '../ui/text.ts';
 
-const relations = {
-  flowId: 'eventsDetailFlow',
-  actor: 'actor',
-  ip: 'address',
-  fileName: 'eventsTarget',
-} as const satisfies Partial<Record<FilterName, string>>;
-type Relation = keyof typeof relations;
+const relations = ['flowId', 'actor', 'ip', 'fileName'] as const satisfies readonly FilterName[];
+type Relation = (typeof relations)[number];
 
 /** What an event shares with others. */
 function valuesOf({ event, sourceText }: EventDetail): readonly (readonly [Relation, string])[] {
@@ -36,19 +28,14 @@ function valuesOf({ event, sourceText }: EventDetail): readonly (readonly [Relat
     ip: ip !== undefined && isAddress(ip) ? ip : undefined,
     fileName: fieldsOf(sourceText).target ?? (typeof file === 'string' ? file : undefined),
   };
-  return (Object.keys(relations) as Relation[]).flatMap((name) => {
+  return relations.flatMap((name) => {
     const value = values[name];
     return value === undefined || value === '' ? [] : [[name, value] as const];
   });
 }
 
-interface AroundProps {
-  readonly model: EventsModel;
-  readonly detail: EventDetail;
-}
-
 /** What happened before and after an event: in its flow, by its actor, from its address, to its target. */
-export function Around({ model, detail }: AroundProps) {
+export function Around({ detail }: { readonly detail: EventDetail }) {
   const values = valuesOf(detail);
   const [chosen, choose] = useState<Relation>();
   const [name, value] = values.find(([one]) => one === chosen) ?? values[0] ?? [];
@@ -56,15 +43,17 @@ export function Around({ model, detail }: AroundProps) {
   return (
     <>
       <Choice
-        label={t('eventsAround')}
+        label={t('detail_around')}
         value={name}
-        options={values.map(([one]) => [one, t(relations[one])])}
+        options={values.map(([one]) => [one, t(one === 'fileName' ? 'eventsTarget' : one)])}
         onChange={choose}
       />
-      <Related key={`${name} ${value} ${detail.place}`} {...{ model, detail, name, value }} />
+      <Related key={`${name} ${value} ${detail.place}`} {...{ detail, name, value }} />
     </>
   );
 }
+
+type Side = 'before' | 'after';
 
 /** Rows next to one another, newest first, and how many there are beyond. */
 interface Neighbours {
@@ -76,17 +65,21 @@ interface Neighbours {
   readonly newest: number;
 }
 
-interface RelatedProps extends AroundProps {
+interface RelatedProps {
+  readonly detail: EventDetail;
   readonly name: Relation;
   readonly value: string;
 }
 
-function Related({ model, detail, name, value }: RelatedProps) {
+function Related({ detail, name, value }: RelatedProps) {
   const filter = parametersOf([{ name, isNot: false, values: [value] }]);
   const { resource: found } = useResource((abort) => neighboursOf(filter, detail.place, abort), []);
-  const more = (side: 'before' | 'after', known: Neighbours) => {
-    void found.load((abort) => extended(filter, known, side, abort));
-  };
+  const more = (side: Side, count: number, known: Neighbours) =>
+    count > 0 && (
+      <Button look="small" onClick={() => void found.load((abort) => extended(filter, known, side, abort))}>
+        {t(`around_${side}`, { n: formatNumber(count) })}
+      </Button>
+    );
   return (
     <Loaded resource={found}>
       {(known) => (
@@ -99,42 +92,23 @@ function Related({ model, detail, name, value }: RelatedProps) {
               {t('eventsOnly')}
             </Button>
           </p>
-          <More count={known.older} words="eventsAroundOlder" onMore={() => more('before', known)} />
-          <Steps model={model} known={known} detail={detail} />
-          <More count={known.newer} words="eventsAroundNewer" onMore={() => more('after', known)} />
+          {more('before', known.older, known)}
+          <Steps rows={known.rows} seq={detail.seq} />
+          {more('after', known.newer, known)}
         </>
       )}
     </Loaded>
   );
 }
 
-interface MoreProps {
-  readonly count: number;
-  readonly words: 'eventsAroundOlder' | 'eventsAroundNewer';
-  readonly onMore: () => void;
-}
-
-function More({ count, words, onMore }: MoreProps) {
-  if (count === 0) return null;
-  return (
-    <Button look="small" onClick={onMore}>
-      {t(words, { n: formatNumber(count) })}
-    </Button>
-  );
-}
-
-interface StepsProps extends AroundProps {
-  readonly known: Neighbours;
-}
-
 /** The oldest first, with the time between them; each leads to its event. */
-function Steps({ model, known, detail }: StepsProps) {
-  const steps = known.rows.toReversed();
+function Steps({ rows, seq }: { readonly rows: readonly Row[]; readonly seq: string }) {
+  const steps = rows.toReversed();
   return (
     <ol class="flow">
       {steps.map((step, index) => {
         const before = steps[index - 1];
-        const isHere = step.seq === detail.seq;
+        const isHere = step.seq === seq;
         const after =
           before === undefined
             ? `${formatDay(step.time)} ${formatClock(step.time)}`
@@ -146,7 +120,6 @@ function Steps({ model, known, detail }: StepsProps) {
             <span class={`dot${step.status === 'Failure' ? ' failed' : ''}`} aria-hidden="true" />
             <a href={model.hrefOf(placeText(step))} aria-current={isHere ? 'step' : undefined}>
               <Marked text={step.activity_name} />
-
               {isHere && <span class="muted"> · {t('eventsAroundHere')}</span>}
               <br />
               <span class="muted">
@@ -182,7 +155,7 @@ async function neighboursOf(filter: Parameters, place: string, abort: AbortSigna
 async function extended(
   filter: Parameters,
   known: Neighbours,
-  side: 'before' | 'after',
+  side: Side,
   abort: AbortSignal,
 ): Promise<Neighbours> {
   const { rows } = known;

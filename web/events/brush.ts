@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 /** Bars that are chosen, from where the choice began to where it is. */
-export interface Choice {
+interface Choice {
   readonly from: number;
   readonly to: number;
 }
@@ -20,6 +20,10 @@ export function useBrush(count: number, onChoose: (first: number, last: number) 
     setChoice(undefined);
     setHover(undefined);
     onChoose(Math.min(from, to), Math.max(from, to));
+  };
+  const chosen = choice && {
+    first: Math.min(choice.from, choice.to),
+    count: Math.abs(choice.to - choice.from) + 1,
   };
   const handlers = {
     onPointerDown(event: PointerEvent) {
@@ -48,5 +52,5 @@ export function useBrush(count: number, onChoose: (first: number, last: number) 
       event.preventDefault();
     },
   };
-  return { hover, choice, handlers };
+  return { hover, chosen, handlers };
 }

@@ -1,14 +1,12 @@
-import type { ComponentChildren } from 'preact';
-import { Icon } from '../ui/icon.tsx';
-import { Marked } from '../ui/marked.tsx';
-import { markedText } from '../ui/marked-text.ts';
+import { type ComponentChildren, Fragment } from 'preact';
+import { Icon } from '../ui/button.tsx';
+import { Marked, markedText } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import { type Filter, parameterOf } from './filters.ts';
-import type { EventsModel } from './model.ts';
+import { model } from './model.ts';
 import { filterWords, valueWords } from './words.ts';
 
 interface ChipsProps {
-  readonly model: EventsModel;
   /** Only to be read. */
   readonly isFixed?: boolean;
   /** Chips before those of the filters, and what stands behind them. */
@@ -17,7 +15,7 @@ interface ChipsProps {
 }
 
 /** The filters there are, as a sentence that can be read; each value can be taken away. */
-export function Chips({ model, isFixed = false, children, end }: ChipsProps) {
+export function Chips({ isFixed = false, children, end }: ChipsProps) {
   const { filters } = model.query.value;
   const ignored = model.list.data.value?.ignored ?? [];
   if (filters.length === 0 && children === undefined) return null;
@@ -29,9 +27,7 @@ export function Chips({ model, isFixed = false, children, end }: ChipsProps) {
         return (
           <li key={parameter} class={`chip${filter.isNot ? ' not' : ''}`}>
             <span class="muted">{filterWords(filter)}</span>{' '}
-            {filter.values.map((value, index) => (
-              <Value key={value} {...{ model, filter, value, index, isFixed }} />
-            ))}
+            {filter.values.map((value, index) => chipValue(filter, value, index, isFixed))}
             {ignored.includes(parameter) && <span class="fault">{t('eventsChipIgnored')}</span>}
           </li>
         );
@@ -41,19 +37,12 @@ export function Chips({ model, isFixed = false, children, end }: ChipsProps) {
   );
 }
 
-interface ValueProps {
-  readonly model: EventsModel;
-  readonly filter: Filter;
-  readonly value: string;
-  readonly index: number;
-  readonly isFixed: boolean;
-}
-
-function Value({ model, filter, value, index, isFixed }: ValueProps) {
-  const words = valueWords(filter.name, value, model.known.value.activities);
+function chipValue(filter: Filter, value: string, index: number, isFixed: boolean) {
+  const { name, isNot } = filter;
+  const words = valueWords(name, value);
   return (
-    <>
-      {index > 0 && <span class="muted"> {t(filter.name === 'q' ? 'eventsAnd' : 'eventsOr')} </span>}
+    <Fragment key={value}>
+      {index > 0 && <span class="muted"> {t(name === 'q' ? 'eventsAnd' : 'eventsOr')} </span>}
       <span class="cut" title={markedText(words)}>
         <Marked text={words} />
       </span>
@@ -61,11 +50,11 @@ function Value({ model, filter, value, index, isFixed }: ValueProps) {
         <button
           type="button"
           aria-label={t('eventsChipRemove', { filter: `${filterWords(filter)} ${markedText(words)}` })}
-          onClick={() => model.unfilter(filter.name, value, filter.isNot)}
+          onClick={() => model.unfilter(name, value, isNot)}
         >
           <Icon name="close" />
         </button>
       )}
-    </>
+    </Fragment>
   );
 }

@@ -31,3 +31,21 @@ export async function readDetail(place: string, abort: AbortSignal): Promise<Eve
   if (found !== place && !found.startsWith(`${place}~`)) return undefined;
   return { event, eventText, sourceText, seq, place: found };
 }
+
+/** What filters compare and the audit event does not show. */
+export function fieldsOf(sourceText: string) {
+  const message = membersOf(membersOf(sourceText).get('message') ?? '{}');
+  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+  const member = (name: string, inner: string) => {
+    const value: unknown = JSON.parse(message.get(name) ?? 'null');
+    return typeof value === 'object' && value !== null
+      ? text((value as Record<string, unknown>)[inner])
+      : undefined;
+  };
+  const target: unknown = JSON.parse(message.get('target') ?? 'null');
+  return {
+    userId: member('actor', 'id'),
+    target: text(target) ?? member('target', 'name'),
+    hash: member('sender', 'hash'),
+  };
+}

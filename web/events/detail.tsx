@@ -1,40 +1,31 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
 import type { Row } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { CopyButton } from '../ui/copy-button.tsx';
-import { FailureOf } from '../ui/failure.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { layOut } from '../ui/json-text.ts';
-import { JsonView } from '../ui/json-view.tsx';
-import { Marked } from '../ui/marked.tsx';
-import { t } from '../ui/text.ts';
-import { formatAgo, formatExact } from '../ui/time.ts';
-import { useResource } from '../ui/use-resource.ts';
 import { Around } from './around.tsx';
 import { readDetail } from './detail-data.ts';
 import { limits } from './limits.ts';
-import type { EventsModel } from './model.ts';
+import { model } from './model.ts';
 import { timeOfPlace } from './query.ts';
 import { Summary } from './summary.tsx';
+import { CloseButton, CopyButton } from '../ui/button.tsx';
+import { formatAgo, formatExact } from '../ui/format.ts';
+import { layOut } from '../ui/json-text.ts';
+import { JsonView } from '../ui/json-view.tsx';
+import { Marked } from '../ui/marked.tsx';
+import { FailureOf, useResource } from '../ui/resource.tsx';
+import { t } from '../ui/text.ts';
 
 interface DetailProps {
-  readonly model: EventsModel;
   readonly place: string;
   /** The row that was clicked; undefined where a link led here. */
   readonly row: Row | undefined;
 }
 
-const tabs = {
-  summary: 'eventsDetailSummary',
-  around: 'eventsAround',
-  json: 'eventsDetailJson',
-  source: 'eventsDetailSource',
-} as const;
-type Tab = keyof typeof tabs;
+const tabs = ['summary', 'around', 'json', 'source'] as const;
+type Tab = (typeof tabs)[number];
 
 /** One event closely. What the row knows is there at once, the rest a moment later. */
-export function Detail({ model, place, row }: DetailProps) {
+export function Detail({ place, row }: DetailProps) {
   const [tab, setTab] = useState<Tab>('summary');
   const { resource: detail } = useResource(
     async (abort) => {
@@ -62,20 +53,18 @@ export function Detail({ model, place, row }: DetailProps) {
           <Marked text={(row ?? event)?.activity_name ?? t('eventsDetail')} />
         </h2>
         <CopyButton text={() => model.linkTo(loaded?.place ?? place)} label={t('eventsDetailLink')} />
-        <Button look="icon-button quiet" aria-label={t('close')} onClick={() => model.open(undefined)}>
-          <Icon name="close" />
-        </Button>
+        <CloseButton onClick={() => model.open(undefined)} />
       </header>
       <p class="when-exact muted">
         {formatExact(micros)} · {formatAgo(micros)}
       </p>
       <TabList current={tab} onChange={setTab} />
-      <div role="tabpanel" id="detail-panel" aria-label={t(tabs[tab])} tabIndex={0}>
+      <div role="tabpanel" id="detail-panel" aria-label={t(`detail_${tab}`)} tabIndex={0}>
         <FailureOf resource={detail} />
         {isHere && detail.data.value === 'gone' && <p class="muted">{t('eventsDetailGone')}</p>}
         {loaded === undefined && detail.isLoading.value && <span class="skeleton" />}
-        {loaded !== undefined && tab === 'summary' && <Summary model={model} detail={loaded} />}
-        {loaded !== undefined && tab === 'around' && <Around model={model} detail={loaded} />}
+        {loaded !== undefined && tab === 'summary' && <Summary detail={loaded} />}
+        {loaded !== undefined && tab === 'around' && <Around detail={loaded} />}
         {loaded !== undefined && tab === 'json' && <Json text={loaded.eventText} />}
         {loaded !== undefined && tab === 'source' && <Json text={loaded.sourceText} />}
       </div>
@@ -98,19 +87,18 @@ function useFocusBack() {
 }
 
 function TabList({ current, onChange }: { readonly current: Tab; readonly onChange: (tab: Tab) => void }) {
-  const shown = Object.keys(tabs) as Tab[];
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     // From where the focus is: a second key may come before `current` is that of the first.
-    const from = shown.findIndex((tab) => document.activeElement?.id === `tab-${tab}`);
-    const next = shown[(from + (step ?? 0) + shown.length) % shown.length];
+    const from = tabs.findIndex((tab) => document.activeElement?.id === `tab-${tab}`);
+    const next = tabs[(from + (step ?? 0) + tabs.length) % tabs.length];
     if (step === undefined || next === undefined) return;
     onChange(next);
     document.getElementById(`tab-${next}`)?.focus();
   };
   return (
     <div role="tablist" aria-label={t('eventsDetail')} onKeyDown={onKeyDown}>
-      {shown.map((tab) => (
+      {tabs.map((tab) => (
         <button
           key={tab}
           id={`tab-${tab}`}
@@ -121,7 +109,7 @@ function TabList({ current, onChange }: { readonly current: Tab; readonly onChan
           tabIndex={tab === current ? 0 : -1}
           onClick={() => onChange(tab)}
         >
-          {t(tabs[tab])}
+          {t(`detail_${tab}`)}
         </button>
       ))}
     </div>

@@ -1,99 +1,78 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { isAborted, getText, RequestError } from '../api/request.ts';
-import { Resource } from '../api/resource.ts';
-import { sleep } from '../api/rate-limit.ts';
+import { getText, RequestError } from '../api/request.ts';
 import type { EvidenceInclusion } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { formatNumber } from '../ui/number.ts';
+import { Button, Icon } from '../ui/button.tsx';
+import { formatDay, formatDuration, formatMinute, formatNumber, startOfDay } from '../ui/format.ts';
+import { useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
-import { formatDay, formatDuration, formatMinute, startOfDay } from '../ui/time.ts';
 import { limits } from './limits.ts';
 
-interface Pending {
-  readonly state: 'pending';
-  readonly withinSeconds: number;
-}
-
-interface Covering {
-  readonly state: 'covered' | 'altered';
-  readonly inclusion: EvidenceInclusion;
-  readonly text: string;
-}
-
 /** What there is to say of an event's evidence. `text` is the proof as the server sent it, for a file. */
-type Proof = Pending | Covering | { readonly state: 'late' } | { readonly state: 'off' | 'absent' };
+type Proof =
+  | { readonly state: 'covered' | 'altered'; readonly inclusion: EvidenceInclusion; readonly text: string }
+  | { readonly state: 'pending' | 'late'; readonly withinSeconds: number }
+  | { readonly state: 'off' | 'absent' };
 
-/** Whether a signed checkpoint covers the event, by its order number. */
+const looks = {
+  covered: '',
+  altered: 'state failed',
+  pending: 'state open',
+  late: 'state open',
+  off: 'muted',
+  absent: 'state failed',
+} as const;
+
+/** Whether a signed checkpoint covers the event, by its order number: asked until one does, or none will. */
 export function Evidence({ seq }: { readonly seq: string }) {
-  const proof = useRef(new Resource<Proof>()).current;
+  const sinceMs = useRef(Date.now()).current;
+  const { resource, reload } = useResource((signal) => readProof(seq, sinceMs, signal), []);
+  const proof = resource.data.value;
+  const error = resource.error.value;
   useEffect(() => {
-    proof.data.value = undefined;
-    const asking = new AbortController();
-    void follow(proof, seq, asking.signal);
-    return () => {
-      asking.abort();
-      proof.stop();
-    };
-  }, [seq, proof]);
-  const data = proof.data.value;
-  const error = proof.error.value;
+    if (proof?.state !== 'pending' && proof?.state !== 'late') return undefined;
+    // Twice in the time that it should take.
+    const soonMs = Math.max(limits.evidenceAgainMsMin, proof.withinSeconds * 500);
+    const isLate = proof.state === 'late';
+    const timer = setTimeout(
+      reload,
+      isLate ? limits.evidenceAgainMs : Math.min(limits.evidenceAgainMs, soonMs),
+    );
+    return () => clearTimeout(timer);
+  }, [proof]);
   return (
     <dl class="facts evidence">
       <dt>{t('eventsEvidence')}</dt>
-      <dd aria-busy={data === undefined && error === undefined}>
-        {data !== undefined && <Known proof={data} />}
-        {data === undefined && error !== undefined && (
+      <dd aria-busy={proof === undefined && error === undefined}>
+        {proof !== undefined && <Known proof={proof} />}
+        {proof === undefined && error !== undefined && (
           <>
             <p class="state open">{t('eventsEvidenceFailed')}</p>
-            <Button look="small" onClick={() => proof.retry()}>
+            <Button look="small" onClick={() => resource.retry()}>
               {t('retryNow')}
             </Button>
           </>
         )}
-        {data === undefined && error === undefined && <span class="skeleton" />}
+        {proof === undefined && error === undefined && <span class="skeleton" />}
       </dd>
     </dl>
   );
 }
 
 function Known({ proof }: { readonly proof: Proof }) {
-  switch (proof.state) {
-    case 'covered':
-    case 'altered':
-      return <Covered {...proof} />;
-    case 'pending':
-      return (
-        <p class="state open">
-          {t('eventsEvidencePending', { time: formatDuration(proof.withinSeconds * 1_000_000) })}
-        </p>
-      );
-    case 'late':
-      return <p class="state open">{t('eventsEvidenceLate')}</p>;
-    case 'off':
-      return <p class="muted">{t('eventsEvidenceOff')}</p>;
-    case 'absent':
-      return <p class="state failed">{t('eventsEvidenceAbsent')}</p>;
-    default:
-      return proof satisfies never;
-  }
-}
-
-function Covered({ inclusion, text, state }: Covering) {
-  const { position, signed_at: signedAt } = inclusion;
-  const isAltered = state === 'altered';
+  const { position = 0, signed_at: signedAt = '' } = 'inclusion' in proof ? proof.inclusion : {};
+  const time =
+    'withinSeconds' in proof
+      ? formatDuration(proof.withinSeconds * 1_000_000)
+      : checkpointTime(Date.parse(signedAt) * 1000);
   return (
     <>
-      <p class={isAltered ? 'state failed' : undefined}>
-        {t(isAltered ? 'eventsEvidenceAltered' : 'eventsEvidenceCovered', {
-          n: formatNumber(position),
-          time: checkpointTime(Date.parse(signedAt) * 1000),
-        })}
-      </p>
-      <Button look="small" onClick={() => download(`proof-${position}.json`, text)}>
-        <Icon name="down" />
-        {t('eventsEvidenceProof')}
-      </Button>
+      <p class={looks[proof.state]}>{t(`evidence_${proof.state}`, { time, n: formatNumber(position) })}</p>
+      {'text' in proof && (
+        <Button look="small" onClick={() => download(`proof-${position}.json`, proof.text)}>
+          <Icon name="down" />
+          {t('eventsEvidenceProof')}
+        </Button>
+      )}
     </>
   );
 }
@@ -104,28 +83,7 @@ function checkpointTime(micros: number): string {
   return isToday ? formatMinute(micros) : `${formatDay(micros)}, ${formatMinute(micros)}`;
 }
 
-/** Asks until a checkpoint covers the event, or none will. */
-async function follow(proof: Resource<Proof>, seq: string, abort: AbortSignal): Promise<void> {
-  try {
-    for (let waitedMs = 0; ; ) {
-      await proof.load((signal) => readProof(seq, waitedMs, signal));
-      const data = proof.data.value;
-      if (data?.state !== 'pending' && data?.state !== 'late') return;
-      const againMs = data.state === 'late' ? limits.evidenceAgainMs : soonAfter(data);
-      await sleep(againMs, abort);
-      waitedMs += againMs;
-    }
-  } catch (error) {
-    if (!isAborted(error)) throw error;
-  }
-}
-
-/** Twice in the time that it should take. */
-function soonAfter({ withinSeconds }: Pending): number {
-  return Math.min(limits.evidenceAgainMs, Math.max(limits.evidenceAgainMsMin, withinSeconds * 500));
-}
-
-async function readProof(seq: string, waitedMs: number, signal: AbortSignal): Promise<Proof> {
+async function readProof(seq: string, sinceMs: number, signal: AbortSignal): Promise<Proof> {
   try {
     const text = await getText('/api/v1/portal/evidence/proof', { seq }, { signal });
     const inclusion = JSON.parse(text) as EvidenceInclusion;
@@ -134,7 +92,7 @@ async function readProof(seq: string, waitedMs: number, signal: AbortSignal): Pr
     if (!(error instanceof RequestError) || error.evidence === undefined) throw error;
     if (error.evidence !== 'pending') return { state: error.evidence };
     const withinSeconds = error.retryAfterSeconds ?? 0;
-    return waitedMs > withinSeconds * 1000 ? { state: 'late' } : { state: 'pending', withinSeconds };
+    return { state: Date.now() - sinceMs > withinSeconds * 1000 ? 'late' : 'pending', withinSeconds };
   }
 }
 

@@ -1,61 +1,45 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { RequestError, withQuery } from '../api/request.ts';
 import { session } from '../api/session.ts';
-import { Button } from '../ui/button.tsx';
-import { Choice } from '../ui/choice.tsx';
+import { Button, Icon } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Failure } from '../ui/failure.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { formatBytes, formatNumber } from '../ui/number.ts';
+import { formatBytes, formatNumber } from '../ui/format.ts';
+import { Choice, Fault } from '../ui/forms.tsx';
+import { Failure } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { Chips } from './chips.tsx';
 import type { ExportFormat } from './event-counter.ts';
 import type { EventList } from './event-list.ts';
 import { canWriteFiles, exportPath, type ExportState, FileExport } from './file-export.ts';
-import type { EventsModel } from './model.ts';
+import { model } from './model.ts';
 import { rangeWords } from './range-menu.tsx';
 import { totalWords } from './words.ts';
 
-const hints = { ndjson: 'eventsExportNdjson', json: 'eventsExportJson', csv: 'eventsExportCsv' } as const;
-
-interface ExportButtonProps {
-  readonly model: EventsModel;
-  /** Undefined while there is nothing to export. */
-  readonly list: EventList | undefined;
-}
-
-/** All events of the view as a file. */
-export function ExportButton({ model, list }: ExportButtonProps) {
+/** All events of the view as a file; `list` is undefined while there is nothing to export. */
+export function ExportButton({ list }: { readonly list: EventList | undefined }) {
   const [exported, setExported] = useState<EventList>();
-  const isStale = model.list.isLoading.value;
+  const isReady = list !== undefined && list.total > 0 && !model.list.isLoading.value;
   return (
     <>
-      <Button
-        look="export"
-        disabled={list === undefined || list.total === 0 || isStale}
-        onClick={() => setExported(list)}
-      >
+      <Button look="export" disabled={!isReady} onClick={() => setExported(list)}>
         <Icon name="down" />
         <span class="roomy">{t('eventsExport')}</span>
       </Button>
       {/* Going back to another query closes it. */}
       {exported !== undefined && exported === list && (
-        <ExportDialog model={model} list={exported} onClose={() => setExported(undefined)} />
+        <ExportDialog list={exported} onClose={() => setExported(undefined)} />
       )}
     </>
   );
 }
 
 interface ExportDialogProps {
-  readonly model: EventsModel;
   readonly list: EventList;
   readonly onClose: () => void;
 }
 
-function ExportDialog({ model, list, onClose }: ExportDialogProps) {
+function ExportDialog({ list, onClose }: ExportDialogProps) {
   const run = useRef(new FileExport()).current;
-  const [format, setFormat] = useState<ExportFormat>('ndjson');
   useEffect(() => () => run.cancel(), [run]);
   const state = run.state.value;
   const isRunning = state.step === 'running';
@@ -69,45 +53,28 @@ function ExportDialog({ model, list, onClose }: ExportDialogProps) {
   return (
     <Dialog title={t('eventsExportTitle')} onClose={isRunning ? undefined : onClose}>
       <div class="export-panel">
-        {(state.step === 'ready' || state.step === 'failed') && (
-          <Form {...{ model, list, run, state, format, setFormat, onClose }} />
-        )}
+        {/* Stays, with the format that was chosen, for another try. */}
+        <div class="form" hidden={isRunning || state.step === 'done'}>
+          <Beginning {...{ list, run, onClose }} />
+        </div>
         {isRunning && <Running state={state} onCancel={() => run.cancel()} />}
-        {state.step === 'done' && (
-          <>
-            <p role="status">
-              <strong>{t('eventsExportWhole')}</strong>{' '}
-              {t('eventsExportDone', {
-                events: totalWords(state.events),
-                name: state.name,
-                size: formatBytes(state.bytes),
-              })}
-            </p>
-            <div class="actions">
-              <Button look="primary" onClick={onClose}>
-                {t('close')}
-              </Button>
-            </div>
-          </>
-        )}
+        {state.step === 'done' && <Done state={state} onClose={onClose} />}
       </div>
     </Dialog>
   );
 }
 
-interface FormProps extends ExportDialogProps {
-  readonly run: FileExport;
-  readonly state: ExportState;
-  readonly format: ExportFormat;
-  readonly setFormat: (format: ExportFormat) => void;
-}
+const formats = ['ndjson', 'json', 'csv'] as const;
 
 /** What will be in the file, and in which form. */
-function Form({ model, list, run, state, format, setFormat, onClose }: FormProps) {
+function Beginning({ list, run, onClose }: ExportDialogProps & { readonly run: FileExport }) {
+  const [format, setFormat] = useState<ExportFormat>('ndjson');
+  const state = run.state.value;
+  const events = totalWords(list.total);
   return (
     <>
-      <strong class="count">{totalWords(list.total)}</strong>
-      <Chips model={model} isFixed>
+      <strong class="count">{events}</strong>
+      <Chips isFixed>
         <li class="chip">
           <span>{rangeWords(model.query.value.range)}</span>
         </li>
@@ -115,18 +82,14 @@ function Form({ model, list, run, state, format, setFormat, onClose }: FormProps
       <Choice
         label={t('eventsExportFormat')}
         value={format}
-        options={[
-          ['ndjson', 'NDJSON'],
-          ['json', 'JSON'],
-          ['csv', 'CSV'],
-        ]}
+        options={formats.map((one) => [one, one.toUpperCase()])}
         onChange={setFormat}
       />
       <p class="muted">
-        {t(hints[format])} {t('eventsExportWhat')}
+        {t(`export_${format}`)} {t('eventsExportWhat')}
       </p>
       {state.step === 'failed' && <Trouble state={state} />}
-      {!canWriteFiles() && <p>{t('eventsExportByBrowser', { events: totalWords(list.total) })}</p>}
+      {!canWriteFiles() && <p>{t('eventsExportByBrowser', { events })}</p>}
       <div class="actions">
         <Button onClick={onClose}>{t('cancel')}</Button>
         {canWriteFiles() ? (
@@ -134,49 +97,41 @@ function Form({ model, list, run, state, format, setFormat, onClose }: FormProps
             {t('eventsExport')}
           </Button>
         ) : (
-          <DownloadLink list={list} format={format} />
+          <a
+            class="button primary"
+            href={withQuery(exportPath, { ...list.parameters, format, orgId: organizationOf()?.id })}
+            // The server gives the name. A link cannot say whose session it means, but an export of another organization is empty.
+            download=""
+            // Without TLS nothing else tells the service that its own page asks.
+            referrerpolicy="same-origin"
+          >
+            {t('eventsExport')}
+          </a>
         )}
       </div>
     </>
   );
 }
 
-/** The file by the browser itself, where a script cannot write one. */
-function DownloadLink({ list, format }: Pick<FormProps, 'list' | 'format'>) {
-  return (
-    <a
-      class="button primary"
-      href={withQuery(exportPath, { ...list.parameters, format, orgId: organizationOf()?.id })}
-      // The server gives the name. A link cannot say whose session it means, but an export of another organization is empty.
-      download=""
-      // Without TLS nothing else tells the service that its own page asks.
-      referrerpolicy="same-origin"
-    >
-      {t('eventsExport')}
-    </a>
-  );
-}
+type StateOf<Step> = ExportState & { readonly step: Step };
 
 interface RunningProps {
-  readonly state: ExportState & { readonly step: 'running' };
+  readonly state: StateOf<'running'>;
   readonly onCancel: () => void;
 }
 
 function Running({ state: { events, total, bytes }, onCancel }: RunningProps) {
+  const n = formatNumber;
   return (
     <>
       <progress
         aria-label={t('eventsExportTitle')}
-        {...(total === undefined ? {} : { value: events, max: Math.max(1, total) })}
+        {...(total !== undefined && { value: events, max: Math.max(1, total) })}
       />
       <p>
         {total === undefined
           ? t('eventsExportBegins')
-          : t('eventsExportProgress', {
-              n: formatNumber(events),
-              total: formatNumber(total),
-              size: formatBytes(bytes),
-            })}
+          : t('eventsExportProgress', { n: n(events), total: n(total), size: formatBytes(bytes) })}
       </p>
       <div class="actions">
         <Button onClick={onCancel}>{t('cancel')}</Button>
@@ -185,14 +140,34 @@ function Running({ state: { events, total, bytes }, onCancel }: RunningProps) {
   );
 }
 
-function Trouble({ state }: { readonly state: ExportState & { readonly step: 'failed' } }) {
-  const { error, events, total } = state;
+interface DoneProps {
+  readonly state: StateOf<'done'>;
+  readonly onClose: () => void;
+}
+
+function Done({ state: { events, name, bytes }, onClose }: DoneProps) {
+  const values = { events: totalWords(events), name, size: formatBytes(bytes) };
+  return (
+    <>
+      <p role="status">
+        <strong>{t('eventsExportWhole')}</strong> {t('eventsExportDone', values)}
+      </p>
+      <div class="actions">
+        <Button look="primary" onClick={onClose}>
+          {t('close')}
+        </Button>
+      </div>
+    </>
+  );
+}
+
+function Trouble({ state: { error, events, total = 0 } }: { readonly state: StateOf<'failed'> }) {
   if (error instanceof RequestError) return <Failure error={error} />;
   // What files refuse is a DOMException; a connection that breaks is a TypeError.
   const words =
     error instanceof DOMException
       ? t('eventsExportUnwritten')
-      : t('eventsExportBroken', { n: formatNumber(events), total: formatNumber(total ?? 0) });
+      : t('eventsExportBroken', { n: formatNumber(events), total: formatNumber(total) });
   return <Fault>{words}</Fault>;
 }
 

@@ -1,22 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { TopValues } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
-import { markedText } from '../ui/marked-text.ts';
-import { RankContent } from '../ui/rank.tsx';
+import { RankContent } from '../ui/list.tsx';
+import { markedText } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
-import { limits } from './limits.ts';
-import type { EventsModel } from './model.ts';
 import { type FilterName, hasValue } from './filters.ts';
-import { filterTitles, severityName, statusName } from './words.ts';
-
-interface FacetValue {
-  readonly value: string;
-  readonly words: string;
-  readonly count: number;
-}
+import { limits } from './limits.ts';
+import { model } from './model.ts';
+import { valueWords } from './words.ts';
 
 /** What is most frequent among the events of the query, each a filter. */
-export function Facets({ model }: { readonly model: EventsModel }) {
+export function Facets() {
   const data = model.top.data.value?.data;
   const isLoading = model.top.isLoading.value;
   return (
@@ -27,9 +21,8 @@ export function Facets({ model }: { readonly model: EventsModel }) {
       data-stale={model.top.isStale.value}
     >
       {data === undefined && isLoading && <Waiting />}
-      {facetsOf(data).map(([name, values]) => (
-        <Facet key={name} {...{ model, name, values }} />
-      ))}
+      {data !== undefined &&
+        facetsOf(data).map(([name, values]) => <Facet key={name} {...{ name, values }} />)}
     </aside>
   );
 }
@@ -49,35 +42,33 @@ function Waiting() {
   );
 }
 
+interface FacetProps {
+  readonly name: FilterName;
+  readonly values: readonly (readonly [value: string, words: string, count: number])[];
+}
+
 /** The lists, each with what its values are called. */
-function facetsOf(data: TopValues['data'] | undefined): readonly (readonly [FilterName, FacetValue[]])[] {
-  const { statuses = [], activities = [], actors = [], severities = [] } = data ?? {};
-  const named = (value: string, words: string, count: number): FacetValue => ({ value, words, count });
+function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['values']])[] {
+  const { statuses, activities, actors, severities } = data;
   return [
-    ['status', statuses.map(({ status, count }) => named(status, statusName(status), count))],
-    ['activity', activities.map((one) => named(String(one.activity_id), one.activity_name, one.count))],
-    ['actor', actors.map((one) => named(one.email_addr, one.name ?? one.email_addr, one.count))],
-    ['severity', severities.map(({ severity, count }) => named(severity, severityName(severity), count))],
+    ['status', statuses.map((one) => [one.status, valueWords('status', one.status), one.count])],
+    ['activity', activities.map((one) => [String(one.activity_id), one.activity_name, one.count])],
+    ['actor', actors.map((one) => [one.email_addr, one.name ?? one.email_addr, one.count])],
+    ['severity', severities.map((one) => [one.severity, valueWords('severity', one.severity), one.count])],
   ];
 }
 
-interface FacetProps {
-  readonly model: EventsModel;
-  readonly name: FilterName;
-  readonly values: readonly FacetValue[];
-}
-
-function Facet({ model, name, values }: FacetProps) {
+function Facet({ name, values }: FacetProps) {
   const [showsAll, setShowsAll] = useState(false);
   if (values.length === 0) return null;
   const { filters } = model.query.value;
-  const highest = Math.max(...values.map(({ count }) => count));
+  const highest = Math.max(...values.map(([, , count]) => count));
   const shown = showsAll ? values : values.slice(0, limits.facetValues);
   return (
     <section>
-      <h2>{t(filterTitles[name])}</h2>
+      <h2>{t(name)}</h2>
       <ul>
-        {shown.map(({ value, words, count }) => (
+        {shown.map(([value, words, count]) => (
           <li key={value}>
             <button
               type="button"

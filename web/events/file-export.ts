@@ -45,7 +45,7 @@ export class FileExport {
 
   /** To be called in answer to a click, or the browser asks for no file. Does not throw: see `state`. */
   async start(format: ExportFormat, parameters: Parameters, suggestedName: string): Promise<void> {
-    this.#abort = new AbortController();
+    const { signal } = (this.#abort = new AbortController());
     const counter = new EventCounter(format);
     let file: FileSystemFileHandle | undefined;
     let total: number | undefined;
@@ -55,20 +55,20 @@ export class FileExport {
       file = await window.showSaveFilePicker?.({ suggestedName });
       if (file === undefined) return;
       this.state.value = { step: 'running', ...progress() };
-      const { signal } = this.#abort;
       const response = await getStream(exportPath, { ...parameters, format }, { signal });
       total = Number(response.headers.get('x-total-count'));
-      await write(
-        response,
-        file,
-        (chunk) => {
+      const counting = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+        transform: (chunk, next) => {
           counter.add(chunk);
           this.state.value = { step: 'running', ...progress() };
+          next.enqueue(chunk);
         },
-        () => {
+        flush: () => {
           if (counter.events !== total) throw new ShortExportError('the export is short');
         },
-      );
+      });
+      // Writes beside the file, and puts it in its place at the end, unless something has failed.
+      await response.body?.pipeThrough(counting).pipeTo(await file.createWritable());
       this.state.value = { step: 'done', name: file.name, ...progress() };
     } catch (error) {
       if (file !== undefined) await discard(file);
@@ -88,26 +88,4 @@ async function discard(file: FileSystemFileHandle): Promise<void> {
   } catch {
     // It stays, and is empty: nobody takes it for an export.
   }
-}
-
-/** Writes beside the file, and puts it in its place once `check` has nothing against it. */
-async function write(
-  { body }: Response,
-  file: FileSystemFileHandle,
-  onChunk: (chunk: Uint8Array) => void,
-  check: () => void,
-): Promise<void> {
-  const writable = await file.createWritable();
-  try {
-    const reader = body?.getReader();
-    for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
-      await writable.write(part.value);
-      onChunk(part.value);
-    }
-    check();
-  } catch (error) {
-    await writable.abort();
-    throw error;
-  }
-  await writable.close();
 }

@@ -1,31 +1,29 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { formatNumber } from '../ui/number.ts';
-import { t } from '../ui/text.ts';
-import { useKey } from '../ui/use-key.ts';
 import { Chips } from './chips.tsx';
 import { ExportButton } from './export-dialog.tsx';
 import { Facets } from './facets.tsx';
-import type { EventsModel } from './model.ts';
+import { model } from './model.ts';
 import { endsNow } from './query.ts';
 import { RangeMenu } from './range-menu.tsx';
 import { Search } from './search.tsx';
 import { totalWords } from './words.ts';
+import { useKey } from '../ui/browser.ts';
+import { Button, Icon } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { formatNumber } from '../ui/format.ts';
+import { t } from '../ui/text.ts';
 
 /** What is looked for: the range of time, the field that makes filters, and the filters there are. */
-export function FilterBar({ model }: { readonly model: EventsModel }) {
+export function FilterBar() {
   const { range, filters } = model.query.value;
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
   const fresh = model.live.count.value;
   return (
     <div class="filter-bar line">
       <RangeMenu range={range} onChange={(next) => model.change({ range: next })} />
-      <FacetsSheet model={model} />
-      <Search model={model} />
+      <FacetsSheet />
+      <Search />
       <Chips
-        model={model}
         end={
           filters.length > 1 && (
             <Button look="quiet small" onClick={() => model.change({ filters: [] })}>
@@ -34,7 +32,7 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
           )
         }
       />
-      {endsNow(range) && <FollowButton model={model} />}
+      {endsNow(range) && <FollowButton />}
       {fresh > 0 && !model.live.follows.value && (
         <Button look="small live" onClick={() => model.showNewest()}>
           <Icon name="up" />
@@ -44,13 +42,13 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
       <strong class="total" role="status" data-stale={model.list.isLoading.value}>
         {list !== undefined && totalWords(list.total, list.searchedBackTo !== undefined)}
       </strong>
-      <ExportButton model={model} list={list} />
+      <ExportButton list={list} />
     </div>
   );
 }
 
 /** The list goes on with what comes, while nobody reads what is further down. */
-function FollowButton({ model }: { readonly model: EventsModel }) {
+function FollowButton() {
   const { isOn, isAtTop } = model.live;
   const isPaused = isOn.value && !isAtTop.value;
   const toggle = () => model.follow(!isOn.peek() || !isAtTop.peek());
@@ -63,7 +61,7 @@ function FollowButton({ model }: { readonly model: EventsModel }) {
 }
 
 /** Where there is no room beside the table, the most frequent values lie over it. */
-function FacetsSheet({ model }: { readonly model: EventsModel }) {
+function FacetsSheet() {
   const [isOpen, setOpen] = useState(false);
   return (
     <div class="facets-sheet">
@@ -73,7 +71,7 @@ function FacetsSheet({ model }: { readonly model: EventsModel }) {
       </Button>
       {isOpen && (
         <Dialog title={t('eventsFacets')} onClose={() => setOpen(false)}>
-          <Facets model={model} />
+          <Facets />
         </Dialog>
       )}
     </div>

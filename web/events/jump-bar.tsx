@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { toRfc3339 } from '../api/instant.ts';
 import { Resource } from '../api/resource.ts';
-import { Button } from '../ui/button.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { t } from '../ui/text.ts';
-import { fromField } from '../ui/time.ts';
 import type { EventList } from './event-list.ts';
 import { totalWords } from './words.ts';
+import { Button, Icon } from '../ui/button.tsx';
+import { fromField } from '../ui/format.ts';
+import { t } from '../ui/text.ts';
 
 interface JumpBarProps {
   readonly list: EventList;

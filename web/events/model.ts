@@ -1,16 +1,15 @@
 import { computed, signal } from '@preact/signals';
-import { serverNow } from '../api/clock.ts';
+import { serverNow, toRfc3339 } from '../api/instant.ts';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
-import { toRfc3339 } from '../api/instant.ts';
-import { go, hrefOf, place } from '../ui/router.ts';
-import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
+import { type FilterName, type FilterWay, parametersOf, withoutValue, withValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { Live } from './live.ts';
-import { type FilterName, type FilterWay, parametersOf, withoutValue, withValue } from './filters.ts';
 import { endsNow, type EventQuery, exactRange, readQuery, timeParameters, writeQuery } from './query.ts';
+import { go, hrefOf, place } from '../ui/router.ts';
+import { announcement, t } from '../ui/text.ts';
 
 /** Values with the names that people know them by, the newest first. */
 export interface Known {
@@ -41,7 +40,7 @@ function drawn(): Promise<void> {
 }
 
 /** What the view of events knows: the query in the address, and what the server said to it. */
-export class EventsModel {
+class EventsModel {
   readonly query = computed(() => readQuery(place.value.query));
   readonly list = new Resource<EventList>();
   readonly histogram = new Resource<Histogram>();
@@ -152,10 +151,16 @@ export class EventsModel {
     void this.further.load(async (abort) => list?.searchOn(from && toRfc3339(from), abort));
   }
 
+  /** The view is left: the next one begins anew. */
   stop(): void {
     this.live.stop();
+    this.live.isOn.value = false;
     this.list.data.value?.stop();
-    for (const resource of [this.list, this.histogram, this.top, this.further]) resource.stop();
+    for (const resource of [this.list, this.histogram, this.top, this.further]) {
+      resource.stop();
+      resource.data.value = undefined;
+    }
+    this.#asked = undefined;
   }
 
   /** Goes to another query; the event that is open closes. */
@@ -196,3 +201,5 @@ export class EventsModel {
     return writeQuery({ ...this.query.value, open });
   }
 }
+
+export const model = new EventsModel();

@@ -1,15 +1,15 @@
 import { get, type Parameters } from '../api/request.ts';
 import type { AuditPage } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { Marked } from '../ui/marked.tsx';
-import { formatNumber } from '../ui/number.ts';
-import { t } from '../ui/text.ts';
-import { useResource } from '../ui/use-resource.ts';
-import { limits } from './limits.ts';
-import type { EventsModel } from './model.ts';
 import { parametersOf, withoutValue } from './filters.ts';
+import { limits } from './limits.ts';
+import { model } from './model.ts';
 import { type EventQuery, exactRange, timeParameters } from './query.ts';
 import { filterWords, valueWords } from './words.ts';
+import { Button } from '../ui/button.tsx';
+import { formatNumber } from '../ui/format.ts';
+import { Marked } from '../ui/marked.tsx';
+import { useResource } from '../ui/resource.tsx';
+import { t } from '../ui/text.ts';
 
 /** A way out of a view without events. */
 interface Way {
@@ -19,9 +19,9 @@ interface Way {
 }
 
 /** No event matches: which filter to do without, and how many events there would be. */
-export function Nothing({ model }: { readonly model: EventsModel }) {
+export function Nothing() {
   const query = model.query.value;
-  const ways = waysOut(model, query);
+  const ways = waysOut(query);
   const { resource: counts } = useResource(
     (abort) => Promise.all(ways.slice(0, limits.waysCounted).map((way) => count(way, abort))),
     [query],
@@ -45,11 +45,11 @@ function formatCount(count: number | undefined): string {
   return count === undefined ? '' : formatNumber(count);
 }
 
-function waysOut(model: EventsModel, { filters, range }: EventQuery): Way[] {
+function waysOut({ filters, range }: EventQuery): Way[] {
   const time = timeParameters(exactRange(range, model.askedAtMs.value));
   const ways = filters.map((one): Way => {
     const { name, isNot, values } = one;
-    const words = values.map((value) => valueWords(name, value, model.known.value.activities)).join(', ');
+    const words = values.map((value) => valueWords(name, value)).join(', ');
     return {
       words: t('eventsNoneRemove', { filter: `${filterWords(one)} ${words}` }),
       parameters: { ...parametersOf(withoutValue(filters, name, undefined, isNot)), ...time },

@@ -1,7 +1,7 @@
-import type { Parameters } from '../api/request.ts';
 import { fromRfc3339, toRfc3339 } from '../api/instant.ts';
-import { startOfDay, startOfQuarter } from '../ui/time.ts';
+import type { Parameters } from '../api/request.ts';
 import { type Filters, parametersOf, readFilters } from './filters.ts';
+import { startOfDay, startOfQuarter } from '../ui/format.ts';
 
 export const rangeNames = [
   '1h',
@@ -62,37 +62,18 @@ export function writeQuery({ range, filters, open }: EventQuery): URLSearchParam
   return parameters;
 }
 
-const hour = 3_600_000_000;
-const lengths = {
-  '1h': hour,
-  '24h': 24 * hour,
-  '7d': 7 * 24 * hour,
-  '30d': 30 * 24 * hour,
-  '90d': 90 * 24 * hour,
-} as const satisfies Partial<Record<RangeName, number>>;
+const hourMicros = 3_600_000_000;
+const hours = { '1h': 1, '24h': 24, '7d': 7 * 24, '30d': 30 * 24, '90d': 90 * 24 } as const;
 
 /** The range at a moment (Unix milliseconds): from then on it does not move, so that pages fit together. */
 export function exactRange(range: EventQuery['range'], nowMs: number): ExactRange {
   if (typeof range !== 'string') return range;
   const to = nowMs * 1000;
-  switch (range) {
-    case 'all':
-      return {};
-    case 'today':
-      return { from: startOfDay(nowMs), to };
-    case 'yesterday':
-      return { from: startOfDay(nowMs, -1), to: startOfDay(nowMs) - 1 };
-    case 'lastQuarter':
-      return { from: startOfQuarter(nowMs, -1), to: startOfQuarter(nowMs) - 1 };
-    case '1h':
-    case '24h':
-    case '7d':
-    case '30d':
-    case '90d':
-      return { from: to - lengths[range], to };
-    default:
-      return range satisfies never;
-  }
+  if (range === 'all') return {};
+  if (range === 'today') return { from: startOfDay(nowMs), to };
+  if (range === 'yesterday') return { from: startOfDay(nowMs, -1), to: startOfDay(nowMs) - 1 };
+  if (range === 'lastQuarter') return { from: startOfQuarter(nowMs, -1), to: startOfQuarter(nowMs) - 1 };
+  return { from: to - hours[range] * hourMicros, to };
 }
 
 /** Whether what happens from now on belongs to the range. */

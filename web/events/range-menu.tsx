@@ -1,23 +1,10 @@
 import { useState } from 'preact/hooks';
-import { serverNow } from '../api/clock.ts';
-import { Button } from '../ui/button.tsx';
-import { Icon } from '../ui/icon.tsx';
+import { serverNow } from '../api/instant.ts';
+import { type EventQuery, exactRange, type ExactRange, rangeNames } from './query.ts';
+import { Button, Icon } from '../ui/button.tsx';
+import { formatMoment, fromField, toField, zone } from '../ui/format.ts';
 import { Menu } from '../ui/menu.tsx';
-import { t, type TextKey } from '../ui/text.ts';
-import { formatMoment, fromField, toField, zone } from '../ui/time.ts';
-import { type EventQuery, type ExactRange, exactRange, type RangeName, rangeNames } from './query.ts';
-
-const names: Readonly<Record<RangeName, TextKey>> = {
-  '1h': 'eventsRange1h',
-  '24h': 'eventsRange24h',
-  '7d': 'eventsRange7d',
-  '30d': 'eventsRange30d',
-  '90d': 'eventsRange90d',
-  today: 'eventsRangeToday',
-  yesterday: 'eventsRangeYesterday',
-  lastQuarter: 'eventsRangeLastQuarter',
-  all: 'eventsRangeAll',
-};
+import { t } from '../ui/text.ts';
 
 interface RangeMenuProps {
   readonly range: EventQuery['range'];
@@ -49,7 +36,7 @@ export function RangeMenu({ range, onChange }: RangeMenuProps) {
               {rangeNames.map((name) => (
                 <li key={name}>
                   <Button look="quiet small" aria-pressed={name === range} onClick={() => choose(name)}>
-                    {t(names[name])}
+                    {t(`range_${name}`)}
                   </Button>
                 </li>
               ))}
@@ -68,24 +55,33 @@ interface ExactFormProps {
 }
 
 function ExactForm({ range, onChange }: ExactFormProps) {
-  const [from, setFrom] = useState(range.from === undefined ? '' : toField(range.from));
-  const [to, setTo] = useState(range.to === undefined ? '' : toField(range.to));
-  const [start, end] = [fromField(from), fromField(to)];
-  const isRange = (start ?? end) !== undefined && (start ?? 0) <= (end ?? Number.POSITIVE_INFINITY);
-  const zoneWords = t(zone.value === 'utc' ? 'utc' : 'local');
+  const [fields, setFields] = useState({ from: fieldOf(range.from), to: fieldOf(range.to) });
+  const [from, end] = [fromField(fields.from), fromField(fields.to)];
+  const isRange = (from ?? end) !== undefined && (from ?? 0) <= (end ?? Number.POSITIVE_INFINITY);
+  const field = (name: 'from' | 'to', label: string) => (
+    <label>
+      {label}
+      <input
+        type="datetime-local"
+        step="1"
+        value={fields[name]}
+        onInput={({ currentTarget }) => setFields({ ...fields, [name]: currentTarget.value })}
+      />
+    </label>
+  );
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
         // The field has seconds; all of the last one belongs to the range.
-        onChange({ from: start, to: end === undefined ? undefined : end + 999_999 });
+        onChange({ from, to: end === undefined ? undefined : end + 999_999 });
       }}
     >
       <strong>
-        {t('eventsRangeExact')} ({zoneWords})
+        {t('eventsRangeExact')} ({t(`zone_${zone.value}`)})
       </strong>
-      <MomentField label={t('eventsRangeFrom')} value={from} onInput={setFrom} />
-      <MomentField label={t('eventsRangeTo')} value={to} onInput={setTo} />
+      {field('from', t('eventsRangeFrom'))}
+      {field('to', t('eventsRangeTo'))}
       <Button type="submit" disabled={!isRange}>
         {t('eventsRangeApply')}
       </Button>
@@ -93,29 +89,11 @@ function ExactForm({ range, onChange }: ExactFormProps) {
   );
 }
 
-interface MomentFieldProps {
-  readonly label: string;
-  readonly value: string;
-  readonly onInput: (value: string) => void;
-}
-
-function MomentField({ label, value, onInput }: MomentFieldProps) {
-  return (
-    <label>
-      {label}
-      <input
-        type="datetime-local"
-        step="1"
-        value={value}
-        onInput={(event) => onInput(event.currentTarget.value)}
-      />
-    </label>
-  );
-}
+const fieldOf = (micros: number | undefined): string => (micros === undefined ? '' : toField(micros));
 
 /** A range as people read it. */
 export function rangeWords(range: EventQuery['range']): string {
-  if (typeof range === 'string') return t(names[range]);
+  if (typeof range === 'string') return t(`range_${range}`);
   const { from, to } = range;
   if (from !== undefined && to !== undefined) return `${formatMoment(from)} – ${formatMoment(to)}`;
   if (from !== undefined) return t('eventsFrom', { time: formatMoment(from) });

@@ -1,13 +1,13 @@
 import { fromRfc3339 } from '../api/instant.ts';
-import { Button } from '../ui/button.tsx';
-import { FailureOf } from '../ui/failure.tsx';
-import { t } from '../ui/text.ts';
-import { formatMoment } from '../ui/time.ts';
 import type { EventList } from './event-list.ts';
-import type { EventsModel } from './model.ts';
+import { model } from './model.ts';
+import { Button } from '../ui/button.tsx';
+import { formatMoment } from '../ui/format.ts';
+import { FailureOf } from '../ui/resource.tsx';
+import { t } from '../ui/text.ts';
 
 /** How far words have been looked for, and the way on from there. */
-export function SearchReach({ model, list }: { readonly model: EventsModel; readonly list: EventList }) {
+export function SearchReach({ list }: { readonly list: EventList }) {
   if (!model.query.value.filters.some(({ name }) => name === 'q')) return null;
   const back = fromRfc3339(list.searchedBackTo ?? '');
   return (

@@ -1,14 +1,14 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import { Icon } from '../ui/icon.tsx';
-import { Marked } from '../ui/marked.tsx';
-import { t } from '../ui/text.ts';
-import { useKey } from '../ui/use-key.ts';
-import type { EventsModel } from './model.ts';
+import { model } from './model.ts';
 import { suggest, type Suggestion } from './suggestions.ts';
 import { filterWords } from './words.ts';
+import { useKey } from '../ui/browser.ts';
+import { Icon } from '../ui/button.tsx';
+import { Marked } from '../ui/marked.tsx';
+import { t } from '../ui/text.ts';
 
 /** The field that makes filters: what is typed becomes one of the suggestions, the first with Enter. */
-export function Search({ model }: { readonly model: EventsModel }) {
+export function Search() {
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
   const input = useRef<HTMLInputElement>(null);

@@ -1,7 +1,7 @@
 import type { FilterName } from './filters.ts';
 import { limits } from './limits.ts';
 import type { Known } from './model.ts';
-import { severityName, statusName } from './words.ts';
+import { valueWords } from './words.ts';
 
 /** A filter that typed text may mean. */
 export interface Suggestion {
@@ -19,9 +19,6 @@ const address =
 
 /** Whether the server can filter by it as an address, or a range of them. */
 export const isAddress = (text: string): boolean => address.test(text);
-
-const statuses = ['Failure', 'Success'] as const;
-const severities = ['High', 'Medium', 'Informational'] as const;
 
 /**
  * Filters for a text, the likeliest first; `-` before it excludes. The server compares whole values, so parts of names are
@@ -41,18 +38,18 @@ export function suggest(text: string, { actors: names, activities: titles }: Kno
   const activities = [...titles]
     .filter(([, words]) => isIn(words))
     .map(([id, words]) => one('activity', id, words));
+  const namesOf = (name: FilterName, values: readonly string[]) =>
+    values
+      .map((value) => one(name, value, valueWords(name, value)))
+      .filter(({ value, words }) => isIn(value, words));
   const known = [
     ...(uuid.test(typed) ? [one('flowId', typed)] : []),
     ...(hash.test(typed) ? [one('fileHash', typed)] : []),
     ...(isAddress(typed) ? [one('ip', typed)] : []),
     ...actors.slice(0, half),
-    ...statuses
-      .filter((value) => isIn(value, statusName(value)))
-      .map((value) => one('status', value, statusName(value))),
+    ...namesOf('status', ['Failure', 'Success']),
     ...activities.slice(0, half),
-    ...severities
-      .filter((value) => isIn(value, severityName(value)))
-      .map((value) => one('severity', value, severityName(value))),
+    ...namesOf('severity', ['High', 'Medium', 'Informational']),
   ];
   const asTyped = (['actor', 'fileName', 'userId', 'fileHash'] as const)
     .filter((name) => name !== 'actor' || typed.includes('@'))

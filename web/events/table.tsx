@@ -1,18 +1,18 @@
+import type { ComponentChildren } from 'preact';
 import { effect } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { Row as EventRow } from '../api/types.ts';
 import { isAborted, RequestError } from '../api/request.ts';
-import { Marked, Middle } from '../ui/marked.tsx';
-import { markedText } from '../ui/marked-text.ts';
-import { Skeleton } from '../ui/skeleton.tsx';
-import { t } from '../ui/text.ts';
-import { formatClock, formatDay, formatExact, formatZones } from '../ui/time.ts';
-import { RowScroll } from '../ui/row-scroll.ts';
-import { VirtualRows } from '../ui/virtual-rows.tsx';
+import type { Row as EventRow } from '../api/types.ts';
 import { type EventList, placeText } from './event-list.ts';
 import { JumpBar } from './jump-bar.tsx';
 import { limits } from './limits.ts';
-import { statusName } from './words.ts';
+import { valueWords } from './words.ts';
+import { formatClock, formatDay, formatExact, formatZones } from '../ui/format.ts';
+import { Marked, markedText, Middle } from '../ui/marked.tsx';
+import { Skeleton } from '../ui/resource.tsx';
+import { RowScroll } from '../ui/row-scroll.ts';
+import { t, type TextKey } from '../ui/text.ts';
+import { VirtualRows } from '../ui/virtual-rows.tsx';
 
 interface EventTableProps {
   readonly list: EventList;
@@ -26,14 +26,19 @@ interface EventTableProps {
 
 /** Rows above an event that a link names. */
 const rowsAbove = 5;
-const columns = [
-  ['when-head', 'time'],
-  ['activity', 'activity'],
-  ['actor', 'actor'],
-  ['target', 'eventsTarget'],
-  ['address', 'address'],
-  ['status', 'status'],
-] as const;
+/** Of the columns: their classes, their titles, and what is in them. */
+const columns: readonly (readonly [
+  name: string,
+  title: TextKey,
+  cell: (event: EventRow) => ComponentChildren,
+])[] = [
+  ['when-head', 'time', timeCell],
+  ['activity', 'activity', activityCell],
+  ['actor', 'actor', actorCell],
+  ['target', 'eventsTarget', targetCell],
+  ['address', 'ip', addressCell],
+  ['status', 'status', statusCell],
+];
 
 /** All events of a list, newest first: a row for each, of which the browser has those in sight. */
 export function EventTable({ list, open, onOpen, onClose, onTop }: EventTableProps) {
@@ -196,6 +201,7 @@ function Head({ list, scroll }: { readonly list: EventList; readonly scroll: Row
 
 interface RowProps {
   readonly index: number;
+  /** Undefined until it is here. */
   readonly event: EventRow | undefined;
   /** The row above. */
   readonly newer: EventRow | undefined;
@@ -205,52 +211,67 @@ interface RowProps {
 }
 
 function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
-  const common = { role: 'row' as const, id: `event-${index}`, 'aria-rowindex': index + 2, onClick };
-  if (event === undefined) {
-    return (
-      <div {...common} class={`row${isCursor ? ' cursor' : ''}`} aria-busy="true">
-        {columns.map(([name], column) => (
-          <span key={name} role="gridcell" class={name}>
-            <Skeleton at={index * 7 + column * 13} />
-          </span>
-        ))}
-      </div>
-    );
-  }
-  const day = formatDay(event.time);
-  const beginsDay = newer !== undefined && formatDay(newer.time) !== day;
-  const { actor_email: email, actor_name: name, file_name: target, message } = event;
+  const beginsDay = event && newer && formatDay(newer.time) !== formatDay(event.time);
   return (
     <div
-      {...common}
-      aria-selected={isOpen}
+      role="row"
+      id={`event-${index}`}
+      aria-rowindex={index + 2}
       class={`row${isCursor ? ' cursor' : ''}${beginsDay ? ' first-of-day' : ''}`}
+      {...(event === undefined ? { 'aria-busy': true } : { 'aria-selected': isOpen })}
+      onClick={onClick}
     >
-      <span role="gridcell" class="when" title={formatExact(event.time)}>
-        <span>{day}</span>
-        {formatClock(event.time)}
-      </span>
-      <span role="gridcell" class={`activity${event.severity === 'High' ? ' important' : ''}`}>
-        <Marked text={event.activity_name} />
-      </span>
-      <span role="gridcell" class="actor" title={email && markedText(email)}>
-        <Marked text={name ?? email ?? '–'} />
-      </span>
-      <span role="gridcell" class="target">
-        {target === undefined ? (
-          <span title={message}>
-            <Marked text={message} />
-          </span>
-        ) : (
-          <Middle text={target} />
-        )}
-      </span>
-      <span role="gridcell" class="address mono">
-        <Marked text={event.ip ?? ''} />
-      </span>
-      <span role="gridcell" class="status">
-        <span class={`state${event.status === 'Failure' ? ' failed' : ''}`}>{statusName(event.status)}</span>
-      </span>
+      {columns.map(([name, , cell], column) => (
+        <span key={name} role="gridcell" class={name}>
+          {event === undefined ? <Skeleton at={index * 7 + column * 13} /> : cell(event)}
+        </span>
+      ))}
     </div>
   );
+}
+
+function timeCell({ time }: EventRow) {
+  return (
+    <span class="when" title={formatExact(time)}>
+      <span>{formatDay(time)}</span>
+      {formatClock(time)}
+    </span>
+  );
+}
+
+function activityCell({ activity_name: name, severity }: EventRow) {
+  return (
+    <span class={severity === 'High' ? 'important' : undefined}>
+      <Marked text={name} />
+    </span>
+  );
+}
+
+function actorCell({ actor_name: name, actor_email: email }: EventRow) {
+  return (
+    <span title={email && markedText(email)}>
+      <Marked text={name ?? email ?? '–'} />
+    </span>
+  );
+}
+
+function targetCell({ file_name: target, message }: EventRow) {
+  if (target !== undefined) return <Middle text={target} />;
+  return (
+    <span title={message}>
+      <Marked text={message} />
+    </span>
+  );
+}
+
+function addressCell({ ip = '' }: EventRow) {
+  return (
+    <span class="mono">
+      <Marked text={ip} />
+    </span>
+  );
+}
+
+function statusCell({ status }: EventRow) {
+  return <span class={`state${status === 'Failure' ? ' failed' : ''}`}>{valueWords('status', status)}</span>;
 }

@@ -1,21 +1,20 @@
-import { ActionMenu } from '../ui/action-menu.tsx';
-import { copyText } from '../ui/copy-button.tsx';
-import { Marked } from '../ui/marked.tsx';
-import { t } from '../ui/text.ts';
 import { type FilterName, hasValue, withValue } from './filters.ts';
 import { limits } from './limits.ts';
-import type { EventsModel } from './model.ts';
+import { model } from './model.ts';
+import { copyText } from '../ui/button.tsx';
+import { Marked } from '../ui/marked.tsx';
+import { ActionMenu } from '../ui/menu.tsx';
+import { t } from '../ui/text.ts';
 
 interface ValueProps {
-  readonly model: EventsModel;
   /** What the server filters by; undefined: of such values it only finds the words. */
   readonly name: FilterName | undefined;
   readonly value: string;
-  readonly words: string;
+  readonly words?: string;
 }
 
 /** A value of an event: a button for the events that have it, or have not, and for a copy. */
-export function Value({ model, name, value, words }: ValueProps) {
+export function Value({ name, value, words = value }: ValueProps) {
   const { filters } = model.query.value;
   const hasOthers =
     name !== undefined &&

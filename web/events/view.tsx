@@ -1,25 +1,23 @@
 import './view.css';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { Row } from '../api/types.ts';
-import { FailureOf } from '../ui/failure.tsx';
-import { Skeleton } from '../ui/skeleton.tsx';
-import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
 import { Detail } from './detail.tsx';
+import { placeText } from './event-list.ts';
 import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
-import { placeText } from './event-list.ts';
-import { EventsModel } from './model.ts';
+import { model } from './model.ts';
 import { Nothing } from './nothing.tsx';
 import { SearchReach } from './search-reach.tsx';
 import { EventTable } from './table.tsx';
+import { FailureOf, Skeleton } from '../ui/resource.tsx';
+import { t } from '../ui/text.ts';
 
 /** Everything that happened: filters, counts over time, the most frequent values, and all events. */
 export default function EventsView() {
-  const model = useRef(new EventsModel()).current;
   const query = model.query.value;
-  useEffect(() => model.keepUp(query), [model, query]);
-  useEffect(() => () => model.stop(), [model]);
+  useEffect(() => model.keepUp(query), [query]);
+  useEffect(() => () => model.stop(), []);
   useEffect(() => {
     // What was pressed may be gone with the query, such as a chip: Tab goes on from here, not from the bar.
     if (document.activeElement === document.body)
@@ -29,19 +27,15 @@ export default function EventsView() {
     <div class="events">
       <h1 class="visually-hidden">{t('events')}</h1>
       <p class="print-note">{t('eventsPrint')}</p>
-      <FilterBar model={model} />
-      <Chart
-        histogram={model.histogram.data.value}
-        isStale={model.histogram.isStale.value}
-        onZoom={(range) => model.change({ range })}
-      />
-      <Facets model={model} />
-      <TableArea model={model} />
+      <FilterBar />
+      <Chart />
+      <Facets />
+      <TableArea />
     </div>
   );
 }
 
-function TableArea({ model }: { readonly model: EventsModel }) {
+function TableArea() {
   const [row, setRow] = useState<Row>();
   const { open } = model.query.value;
   // After a failure the list is still that of the query before.
@@ -51,10 +45,8 @@ function TableArea({ model }: { readonly model: EventsModel }) {
     <div class="table-area" data-stale={model.list.isLoading.value} aria-busy={model.list.isLoading.value}>
       <FailureOf resource={list?.loading ?? model.list} />
       {list === undefined && !hasFailed && <Waiting />}
-      {list !== undefined && <SearchReach model={model} list={list} />}
-      {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && (
-        <Nothing model={model} />
-      )}
+      {list !== undefined && <SearchReach list={list} />}
+      {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && <Nothing />}
       {list !== undefined && list.total > 0 && (
         <EventTable
           list={list}
@@ -70,11 +62,7 @@ function TableArea({ model }: { readonly model: EventsModel }) {
         />
       )}
       {open !== undefined && (
-        <Detail
-          model={model}
-          place={open}
-          row={row !== undefined && placeText(row) === open ? row : undefined}
-        />
+        <Detail place={open} row={row !== undefined && placeText(row) === open ? row : undefined} />
       )}
     </div>
   );

@@ -1,16 +1,14 @@
 import { useState } from 'preact/hooks';
 import { signOut } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { Choice } from '../ui/choice.tsx';
-import { Icon } from '../ui/icon.tsx';
+import { PasswordDialog } from './passwords.tsx';
+import { theme } from '../ui/browser.ts';
+import { Button, Icon } from '../ui/button.tsx';
+import { zone } from '../ui/format.ts';
+import { Choice } from '../ui/forms.tsx';
 import { Menu } from '../ui/menu.tsx';
-import { roleName } from '../ui/roles.ts';
 import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { language, t } from '../ui/text.ts';
-import { theme } from '../ui/theme.ts';
-import { zone } from '../ui/time.ts';
-import { PasswordDialog } from './password-dialog.tsx';
 
 /** Which times are shown, at once, and behind the name: appearance, language, password, the way out. */
 export function AccountMenu({ who }: { readonly who: Whoami }) {
@@ -20,12 +18,12 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
     <div class="account">
       <Button
         look="quiet small"
-        aria-label={`${t('accountTimes')}: ${t(zone.value === 'utc' ? 'utc' : 'localTime')}`}
+        aria-label={`${t('accountTimes')}: ${t(`zone_${zone.value}`)}`}
         title={t('accountTimes')}
         onClick={() => (zone.value = zone.value === 'utc' ? 'local' : 'utc')}
       >
         <Icon name="clock" />
-        {t(zone.value === 'utc' ? 'utc' : 'local')}
+        {t(`zone_${zone.value}`)}
       </Button>
       <Menu
         class="button quiet"
@@ -44,7 +42,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
             <div>
               <strong>{name}</strong>
               <p class="muted">{email}</p>
-              <p class="muted">{roleName(role)}</p>
+              <p class="muted">{t(`role_${role}`)}</p>
             </div>
             <Appearance />
             <PasswordButton
@@ -78,16 +76,13 @@ function PasswordButton({ onClick }: { readonly onClick: () => void }) {
 }
 
 function Appearance() {
+  const themes = ['system', 'light', 'dark'] as const;
   return (
     <>
       <Choice
         label={t('accountTheme')}
         value={theme.value}
-        options={[
-          ['system', t('accountThemeSystem')],
-          ['light', t('accountThemeLight')],
-          ['dark', t('accountThemeDark')],
-        ]}
+        options={themes.map((one) => [one, t(`theme_${one}`)])}
         onChange={(value) => (theme.value = value)}
       />
       <Choice

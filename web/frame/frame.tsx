@@ -3,20 +3,16 @@ import { useEffect } from 'preact/hooks';
 import { getText, isAnothers, isSessionOver, rateLimit } from '../api/request.ts';
 import { loadSession, session } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { Countdown } from '../ui/countdown.tsx';
-import { Dialog } from '../ui/dialog.tsx';
-import { Failure } from '../ui/failure.tsx';
-import { Loaded } from '../ui/loaded.tsx';
-import { roleName } from '../ui/roles.ts';
-import { hrefOf, place } from '../ui/router.ts';
-import { announcement, t } from '../ui/text.ts';
-import { useResource } from '../ui/use-resource.ts';
-import { type View, views } from '../views.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
-import { NewPasswordPage } from './new-password-page.tsx';
+import { NewPasswordPage } from './passwords.tsx';
 import { SignInForm, SignInPage } from './sign-in.tsx';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Countdown, Failure, Loaded, useResource } from '../ui/resource.tsx';
+import { hrefOf, place } from '../ui/router.ts';
+import { announcement, t } from '../ui/text.ts';
+import { type View, views } from '../views.ts';
 
 /** Everything: the sign-in page, where a link for a password leads, or the bar with a view below it. */
 export function Frame() {
@@ -74,7 +70,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
       <main id="content" tabIndex={-1}>
         {view === undefined ? (
           <p class="empty">
-            {t('frameNotForRole', { view: wanted ? t(wanted.title) : '', role: roleName(who.user.role) })}
+            {t('frameNotForRole', { view: wanted ? t(wanted.title) : '', role: t(`role_${who.user.role}`) })}
           </p>
         ) : (
           <LoadedView key={view.path} view={view} />

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
+import { useKey } from '../ui/browser.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { t, type TextKey } from '../ui/text.ts';
-import { useKey } from '../ui/use-key.ts';
 
 /** What keys do, beside those that every browser has. */
 const keys: readonly (readonly [keys: readonly string[], does: TextKey])[] = [

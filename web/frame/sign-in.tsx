@@ -1,34 +1,24 @@
 import { useState } from 'preact/hooks';
 import { RequestError } from '../api/request.ts';
-import { Button } from '../ui/button.tsx';
-import { useSignOnOptions } from '../ui/sign-on-options.ts';
 import { type Credentials, signIn } from '../api/session.ts';
 import type { OrganizationName } from '../api/types.ts';
-import { Fault } from '../ui/fault.tsx';
-import { Field } from '../ui/field.tsx';
-import { useSubmission } from '../ui/submission.ts';
+import { Button } from '../ui/button.tsx';
+import { Field, type Fields, focus, Form } from '../ui/forms.tsx';
+import { useSignOnOptions } from '../ui/sign-on-options.ts';
 import { language, t } from '../ui/text.ts';
-import { OrganizationChoice } from './organization-choice.tsx';
-import { signInFault } from './sign-in-fault.ts';
-import { SignOn, SignOnFault } from './sign-on.tsx';
+import { Entrance } from './entrance.tsx';
+import { OrganizationField, SignOn, SignOnFault } from './sign-on.tsx';
 
-/** The whole page of somebody who has no session. */
 export function SignInPage() {
-  document.title = t('product');
   const other = language.value === 'de' ? 'en' : 'de';
   return (
-    <main class="sign-in">
-      <div>
-        <span class="mark large" aria-hidden="true" />
-        <h1>{t('product')}</h1>
-        <p class="muted">{t('signInLead')}</p>
-        <SignOnFault />
-        <SignInForm />
-        <Button look="quiet small" lang={other} onClick={() => (language.value = other)}>
-          {other === 'de' ? 'Deutsch' : 'English'}
-        </Button>
-      </div>
-    </main>
+    <Entrance title={t('product')} lead={t('signInLead')}>
+      <SignOnFault />
+      <SignInForm />
+      <Button look="quiet small" lang={other} onClick={() => (language.value = other)}>
+        {other === 'de' ? 'Deutsch' : 'English'}
+      </Button>
+    </Entrance>
   );
 }
 
@@ -38,12 +28,6 @@ interface SignInFormProps {
   readonly organization?: string;
 }
 
-/** A password that is right in several organizations, until one of them is chosen. */
-interface Choice {
-  readonly credentials: Credentials;
-  readonly organizations: readonly OrganizationName[];
-}
-
 /** By the provider of the organization, by password, or by either. */
 export function SignInForm(props: SignInFormProps) {
   const options = useSignOnOptions(props.organization);
@@ -51,15 +35,17 @@ export function SignInForm(props: SignInFormProps) {
   const { sign_on: isThere, passwords, names_organization: names } = options;
   return (
     <>
-      {isThere && (
-        <div class="sign-on">
-          <SignOn organization={props.organization} names={names} isOnly={!passwords} />
-        </div>
-      )}
+      {isThere && <SignOn organization={props.organization} names={names} isOnly={!passwords} />}
       {isThere && passwords && <p class="or muted">{t('signInOr')}</p>}
       {passwords && <PasswordForm {...props} />}
     </>
   );
+}
+
+/** A password that is right in several organizations, until one of them is chosen. */
+interface Choice {
+  readonly credentials: Credentials;
+  readonly organizations: readonly OrganizationName[];
 }
 
 /**
@@ -69,7 +55,7 @@ export function SignInForm(props: SignInFormProps) {
 function PasswordForm({ email, organization }: SignInFormProps) {
   const [choice, setChoice] = useState<Choice>();
   const [namesOrganization, setNamesOrganization] = useState(false);
-  const { error, isBusy, onSubmit } = useSubmission(async (field) => {
+  const task = async (field: Fields) => {
     const named = organization ?? field('organization').trim().toLowerCase();
     const credentials = {
       email: email ?? field('email').trim(),
@@ -82,11 +68,15 @@ function PasswordForm({ email, organization }: SignInFormProps) {
       if (!(failure instanceof RequestError) || failure.organizations.length === 0) throw failure;
       setChoice({ credentials, organizations: failure.organizations });
     }
-  });
+  };
   if (choice !== undefined) return <OrganizationChoice {...choice} onBack={() => setChoice(undefined)} />;
-  const isKnown = organization !== undefined;
+  const nameButton = organization === undefined && !namesOrganization && (
+    <Button look="quiet small" onClick={() => setNamesOrganization(true)}>
+      {t('signInNameOrganization')}
+    </Button>
+  );
   return (
-    <form class="form" onSubmit={onSubmit}>
+    <Form task={task} submit={t('signIn')} wordsOf={signInFault} end={nameButton}>
       <Field
         label={t('email')}
         name="email"
@@ -105,29 +95,45 @@ function PasswordForm({ email, organization }: SignInFormProps) {
         required
         autofocus={email !== undefined}
       />
+      {/* For who knows the name already, or has an address in more organizations than the server lists. */}
       {namesOrganization && <OrganizationField />}
-      <Fault>{error && signInFault(error)}</Fault>
-      <Button type="submit" look="primary" disabled={isBusy}>
-        {t('signIn')}
-      </Button>
-      {!isKnown && !namesOrganization && (
-        <Button look="quiet small" onClick={() => setNamesOrganization(true)}>
-          {t('signInNameOrganization')}
-        </Button>
-      )}
-    </form>
+    </Form>
   );
 }
 
-/** For who knows the name already, or has an address in more organizations than the server lists. */
-function OrganizationField() {
-  return (
-    <Field
-      label={t('organization')}
-      name="organization"
-      autocomplete="organization"
-      autocapitalize="none"
-      hint={t('signInOrganizationHint')}
-    />
+/** Where to sign in, for somebody whose address is in several organizations: a button for each. */
+function OrganizationChoice({
+  organizations,
+  credentials,
+  onBack,
+}: Choice & { readonly onBack: () => void }) {
+  const backButton = (
+    <Button look="quiet small" onClick={onBack}>
+      {t('signInBack')}
+    </Button>
   );
+  return (
+    <Form
+      task={(field) => signIn({ ...credentials, organization: field('organization') })}
+      wordsOf={signInFault}
+      end={backButton}
+    >
+      <fieldset class="organizations">
+        <legend>{t('signInChoose')}</legend>
+        {organizations.map(({ slug, name }, index) => (
+          <Button key={slug} ref={index === 0 ? focus : null} type="submit" name="organization" value={slug}>
+            <span class="cut">{name}</span>
+            <span class="muted cut">{slug}</span>
+          </Button>
+        ))}
+      </fieldset>
+    </Form>
+  );
+}
+
+/** Why somebody could not be signed in, in words. */
+function signInFault(error: RequestError): string {
+  if (error.kind === 'offline') return t('failure_offline');
+  if (error.status === 429) return t('signInTooOften', { seconds: error.retryAfterSeconds ?? 60 });
+  return t(error.kind === 'unavailable' ? 'signInUnavailable' : 'signInWrong');
 }

@@ -1,8 +1,8 @@
-import { serverNow } from '../api/clock.ts';
+import { serverNow } from '../api/instant.ts';
 import { toRfc3339 } from '../api/instant.ts';
 import { get, type Parameters } from '../api/request.ts';
 import type { AuditPage, Histogram, TopValues } from '../api/types.ts';
-import { startOfDay } from '../ui/time.ts';
+import { startOfDay } from '../ui/format.ts';
 import { type Day, daysUntil, rangesUntil } from './days.ts';
 import { limits } from './limits.ts';
 import { type Actor, findNew, type NewActors } from './new-actors.ts';

@@ -1,9 +1,9 @@
-import { useRef, useState } from 'preact/hooks';
-import { formatNumber } from '../ui/number.ts';
+import { useState } from 'preact/hooks';
+import { toRfc3339 } from '../api/instant.ts';
+import { formatMinute, formatNumber, formatWeekday } from '../ui/format.ts';
+import { hrefOf } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
-import { formatMinute, formatWeekday } from '../ui/time.ts';
 import { allOf, type Day, type Hour } from './days.ts';
-import { betweenHref } from './links.ts';
 
 /** Shades beside that of nothing; one more stands for an hour that is far out. */
 const shades = 5;
@@ -25,38 +25,35 @@ function fullCount(days: readonly Day[]): number {
   return busy[Math.floor(busy.length * usualShare)] ?? 1;
 }
 
-function shadeOf(count: number, full: number): number | 'far-out' {
-  return count >= full * farOutTimes ? 'far-out' : Math.min(shades, Math.ceil((count / full) * shades));
-}
-
 const look = (shade: number | 'far-out') => ({
   'data-shade': shade,
   style: { '--share': `${Number(shade) * (100 / shades)}%` },
 });
 
+const hoursOfDay = Array.from({ length: 24 }, (_, hour) => hour);
+
 /** Each hour of the days as a field, the darker the more happened; a field leads to its events. */
 export function HeatMap({ days }: { readonly days: readonly Day[] }) {
-  const root = useRef<HTMLTableElement>(null);
   // The one field that the tab key reaches; arrow keys go on from there.
-  const [cursor, setCursor] = useState(() => ({ row: 0, column: 0 }));
+  const [cursor, setCursor] = useState<readonly [row: number, column: number]>([0, 0]);
   const full = fullCount(days);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = steps[event.key];
-    if (step === undefined) return;
+    if (step === undefined || !(event.currentTarget instanceof Element)) return;
     event.preventDefault();
-    const [row, column] = [cursor.row + step[0], cursor.column + step[1]];
-    const field = root.current?.querySelector<HTMLElement>(`[data-at="${row} ${column}"]`);
-    if (!field) return;
-    setCursor({ row, column });
+    const next = [cursor[0] + step[0], cursor[1] + step[1]] as const;
+    const field = event.currentTarget.querySelector<HTMLElement>(`[data-at="${next.join(' ')}"]`);
+    if (field === null) return;
+    setCursor(next);
     field.focus();
   };
   return (
     <>
-      <table ref={root} class="heat" role="grid" aria-label={t('overviewHeatLabel')} onKeyDown={onKeyDown}>
+      <table class="heat" role="grid" aria-label={t('overviewHeatLabel')} onKeyDown={onKeyDown}>
         <thead>
           <tr>
             <td />
-            {Array.from({ length: 24 }, (_, hour) => (
+            {hoursOfDay.map((hour) => (
               <th key={hour} scope="col">
                 <span class={hour % hoursNamedEvery === 0 ? '' : 'visually-hidden'}>
                   {String(hour).padStart(2, '0')}
@@ -72,12 +69,11 @@ export function HeatMap({ days }: { readonly days: readonly Day[] }) {
               {hours.map((hour, column) => (
                 <td key={column}>
                   {hour !== undefined && (
-                    <Field
-                      hour={hour}
-                      full={full}
-                      at={`${row} ${column}`}
-                      isReached={row === cursor.row && column === cursor.column}
-                      onFocus={() => setCursor({ row, column })}
+                    <a
+                      {...fieldOf(hour, full)}
+                      data-at={`${row} ${column}`}
+                      tabIndex={row === cursor[0] && column === cursor[1] ? 0 : -1}
+                      onFocus={() => setCursor([row, column])}
                     />
                   )}
                 </td>
@@ -91,32 +87,17 @@ export function HeatMap({ days }: { readonly days: readonly Day[] }) {
   );
 }
 
-interface FieldProps {
-  readonly hour: Hour;
-  readonly full: number;
-  readonly at: string;
-  readonly isReached: boolean;
-  readonly onFocus: () => void;
-}
-
-function Field({ hour, full, at, isReached, onFocus }: FieldProps) {
+function fieldOf(hour: Hour, full: number) {
   const count = allOf(hour);
   const words = t('eventsOfTime', {
     time: `${formatWeekday(hour.from)} ${formatMinute(hour.from)} – ${formatMinute(hour.to + 1)}`,
     n: formatNumber(count),
     failed: formatNumber(hour.failure),
   });
-  return (
-    <a
-      href={betweenHref(hour.from, hour.to)}
-      data-at={at}
-      {...look(shadeOf(count, full))}
-      aria-label={words}
-      title={words}
-      tabIndex={isReached ? 0 : -1}
-      onFocus={onFocus}
-    />
-  );
+  const range = new URLSearchParams({ from: toRfc3339(hour.from), to: toRfc3339(hour.to) });
+  const shade =
+    count >= full * farOutTimes ? 'far-out' : Math.min(shades, Math.ceil((count / full) * shades));
+  return { ...look(shade), href: hrefOf('events', range), 'aria-label': words, title: words };
 }
 
 function Legend({ full }: { readonly full: number }) {

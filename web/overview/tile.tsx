@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
-import { formatChange, formatNumber } from '../ui/number.ts';
+import { formatChange, formatNumber } from '../ui/format.ts';
 import { t } from '../ui/text.ts';
-import type { Count, Day } from './days.ts';
-import { daysLike } from './days.ts';
+import type { OverviewData } from './data.ts';
+import { type Count, type Day, daysLike, totalOf, usualByNow } from './days.ts';
 
 interface TileProps {
   readonly title: string;
-  readonly href?: string | undefined;
+  readonly href?: string;
   readonly value: number;
   /** Worse than usual. */
   readonly isBad?: boolean;
@@ -25,26 +25,35 @@ export function Tile({ title, href, value, isBad = false, children }: TileProps)
   );
 }
 
-interface ComparisonProps {
-  readonly value: number;
-  readonly usual: number | undefined;
-  /** Whether much more than usual is worth a look. */
-  readonly warns?: boolean;
-}
-
 /** Beyond this many times the usual, a figure stands out. */
 const muchMore = 1.5;
 
-/** A figure beside the usual one. */
-export function Comparison({ value, usual, warns = false }: ComparisonProps) {
-  if (usual === undefined) return <p class="muted">{t('overviewUsualUnknown')}</p>;
-  if (usual === 0) return <p class="muted">{t('overviewUsualNone')}</p>;
-  const isMuch = warns && value > usual * muchMore;
+interface DayTileProps {
+  readonly title: string;
+  readonly href: string;
+  readonly data: OverviewData;
+  readonly count: Count;
+  /** More than usual is bad, and much more is worth a look. */
+  readonly isOfFailures?: boolean;
+}
+
+/** A figure of today beside the usual one. */
+export function DayTile({ title, href, data: { days, nowMs }, count, isOfFailures = false }: DayTileProps) {
+  const value = totalOf(days[0], count);
+  const usual = usualByNow(days, nowMs, count);
+  const isMuch = isOfFailures && value > (usual ?? value) * muchMore;
   return (
-    <p class="muted">
-      <strong class={isMuch ? 'much' : ''}>{formatChange(value / usual)}</strong>{' '}
-      {t('overviewUsual', { n: formatNumber(usual) })}
-    </p>
+    <Tile title={title} href={href} value={value} isBad={isOfFailures && value > (usual ?? value)}>
+      {usual === undefined || usual === 0 ? (
+        <p class="muted">{t(usual === 0 ? 'overviewUsualNone' : 'overviewUsualUnknown')}</p>
+      ) : (
+        <p class="muted">
+          <strong class={isMuch ? 'much' : ''}>{formatChange(value / usual)}</strong>{' '}
+          {t('overviewUsual', { n: formatNumber(usual) })}
+        </p>
+      )}
+      <Hours days={days} count={count} style={isOfFailures ? 'failure-bar' : 'success'} />
+    </Tile>
   );
 }
 
@@ -53,11 +62,11 @@ const height = 32;
 interface HoursProps {
   readonly days: readonly Day[];
   readonly count: Count;
-  readonly style: 'success' | 'failure-bar';
+  readonly style: string;
 }
 
 /** Hours of today over those of the usual day, for the shape of it. */
-export function Hours({ days, count, style }: HoursProps) {
+function Hours({ days, count, style }: HoursProps) {
   const others = daysLike(days);
   const at = (day: Day | undefined, hour: number) => {
     const found = day?.hours[hour];

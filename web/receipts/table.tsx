@@ -2,50 +2,70 @@ import type { ComponentChildren } from 'preact';
 import { fromRfc3339 } from '../api/instant.ts';
 import { session } from '../api/session.ts';
 import type { Receipt } from '../api/types.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Icon } from '../ui/button.tsx';
+import {
+  formatAgo,
+  formatBytes,
+  formatDay,
+  formatDuration,
+  formatExact,
+  formatNumber,
+  formatSecond,
+  formatZones,
+} from '../ui/format.ts';
 import { Middle } from '../ui/marked.tsx';
-import { formatBytes, formatNumber } from '../ui/number.ts';
+import { Skeleton } from '../ui/resource.tsx';
 import { hrefOf } from '../ui/router.ts';
-import { Skeleton } from '../ui/skeleton.tsx';
 import { t, type TextKey } from '../ui/text.ts';
-import { formatAgo, formatClock, formatDay, formatDuration, formatExact, formatZones } from '../ui/time.ts';
 
-const columns = ['file', 'destination', 'size', 'started', 'completed', 'duration', 'status'] as const;
-type Column = (typeof columns)[number];
+interface Column {
+  /** Its class. */
+  readonly name: string;
+  readonly title: TextKey;
+  /** Undefined where there is nothing to say. */
+  readonly cell: (receipt: Receipt) => ComponentChildren;
+}
 
-const titles: Readonly<Record<Column, TextKey>> = {
-  file: 'file',
-  destination: 'receiptsDestination',
-  size: 'receiptsSize',
-  started: 'receiptsStarted',
-  completed: 'receiptsCompleted',
-  duration: 'receiptsDuration',
-  status: 'status',
-};
+const columns: readonly Column[] = [
+  { name: 'file', title: 'fileName', cell: fileCell },
+  {
+    name: 'destination',
+    title: 'receiptsDestination',
+    cell: ({ destination: to }) => to && <Middle text={to} />,
+  },
+  { name: 'size', title: 'receiptsSize', cell: sizeCell },
+  { name: 'started', title: 'state_started', cell: ({ started_at: at }) => timeCell(at) },
+  { name: 'completed', title: 'receiptsCompleted', cell: ({ completed_at: at }) => timeCell(at) },
+  { name: 'duration', title: 'receiptsDuration', cell: durationCell },
+  { name: 'status', title: 'status', cell: statusCell },
+];
 
-const kinds = {
-  upload: { icon: 'up', words: 'receiptsUpload' },
-  download: { icon: 'down', words: 'receiptsDownload' },
-  stream: { icon: 'stream', words: 'receiptsStream' },
-} as const;
+const rowsWaiting = 12;
+const none = <span class="muted">–</span>;
 
-const states = {
-  started: { style: 'open', words: 'receiptsStarted' },
-  completed: { style: '', words: 'receiptsStateCompleted' },
-  failed: { style: 'failed', words: 'receiptsStateFailed' },
-} as const;
-
-const waitingRows = 12;
-
-/** Rows as they will be, before the first answer. */
-export function WaitingTable() {
+/** A line for each transfer; before the first answer, rows as they will be. */
+export function ReceiptTable({ receipts }: { readonly receipts: readonly Receipt[] | undefined }) {
+  const started = receipts?.flatMap((receipt) => instant(receipt.started_at) ?? []) ?? [];
+  const rows = receipts ?? Array.from({ length: rowsWaiting }, () => undefined);
   return (
-    <div class="receipt-table" role="status" aria-label={t('loading')}>
-      {Array.from({ length: waitingRows }, (_, index) => (
-        <div key={index} class="row receipt">
-          {columns.map((column) => (
-            <span key={column} class={column}>
-              <Skeleton at={index * 17 + column.length * 11} />
+    <div role="table" aria-label={t('receipts')} aria-busy={receipts === undefined}>
+      <div role="row" class="row receipt head">
+        {columns.map(({ name, title }) => (
+          <span key={name} role="columnheader" class={name}>
+            {t(title)}
+            {name === 'started' && started.length > 0 && ` (${formatZones(started)})`}
+          </span>
+        ))}
+      </div>
+      {rows.map((receipt, index) => (
+        <div key={index} role="row" class="row receipt">
+          {columns.map(({ name, cell }) => (
+            <span key={name} role="cell" class={name}>
+              {receipt === undefined ? (
+                <Skeleton at={index * 17 + name.length * 11} />
+              ) : (
+                (cell(receipt) ?? none)
+              )}
             </span>
           ))}
         </div>
@@ -54,99 +74,64 @@ export function WaitingTable() {
   );
 }
 
-export function ReceiptTable({ receipts }: { readonly receipts: readonly Receipt[] }) {
-  const started = receipts.flatMap((receipt) => instant(receipt.started_at) ?? []);
+const pictures = { upload: 'up', download: 'down', stream: 'stream' } as const;
+
+function fileCell({ kind, file_name: file }: Receipt) {
   return (
-    <div class="receipt-table" role="table" aria-label={t('receipts')}>
-      <div role="row" class="row receipt head">
-        {columns.map((column) => (
-          <span key={column} role="columnheader" class={column}>
-            {t(titles[column])}
-            {column === 'started' && ` (${formatZones(started)})`}
-          </span>
-        ))}
-      </div>
-      {receipts.map((receipt, index) => (
-        <Row key={index} receipt={receipt} />
-      ))}
-    </div>
+    <>
+      <span class="kind" title={t(`kind_${kind}`)}>
+        <Icon name={pictures[kind]} />
+        <span class="visually-hidden">{t(`kind_${kind}`)}: </span>
+      </span>
+      {file === undefined ? none : <Middle text={file} />}
+    </>
   );
 }
 
-function Row({ receipt }: { readonly receipt: Receipt }) {
-  const { kind, file_name: file, file_size: size, destination, status } = receipt;
-  const started = instant(receipt.started_at);
-  const completed = instant(receipt.completed_at);
-  const took = started === undefined || completed === undefined ? undefined : completed - started;
-  return (
-    <div role="row" class="row receipt">
-      <Cell column="file">
-        <span class="kind" title={t(kinds[kind].words)}>
-          <Icon name={kinds[kind].icon} />
-          <span class="visually-hidden">{t(kinds[kind].words)}: </span>
-        </span>
-        {file === undefined ? <span class="muted">–</span> : <Middle text={file} />}
-      </Cell>
-      <Cell column="destination">{destination === undefined ? none : <Middle text={destination} />}</Cell>
-      <Cell column="size">
-        {size === undefined ? (
-          none
-        ) : (
-          <span title={t('receiptsBytes', { n: formatNumber(size) })}>{formatBytes(size)}</span>
-        )}
-      </Cell>
-      <Cell column="started">
-        <Moment micros={started} />
-      </Cell>
-      <Cell column="completed">
-        <Moment micros={completed} />
-      </Cell>
-      {/* Clocks of several machines may not agree: what ends before it begins has no duration. */}
-      <Cell column="duration">{took === undefined || took < 0 ? none : formatDuration(took)}</Cell>
-      <Cell column="status">
-        <span class={`state ${states[status].style}`}>{t(states[status].words)}</span>
-        <FlowLink flow={receipt.flow_id} />
-      </Cell>
-    </div>
-  );
-}
-
-const none = <span class="muted">–</span>;
-
-function Cell({ column, children }: { readonly column: Column; readonly children: ComponentChildren }) {
-  return (
-    <span role="cell" class={column}>
-      {children}
-    </span>
-  );
+function sizeCell({ file_size: size }: Receipt) {
+  if (size === undefined) return undefined;
+  return <span title={t('receiptsBytes', { n: formatNumber(size) })}>{formatBytes(size)}</span>;
 }
 
 function instant(text: string | undefined): number | undefined {
   return text === undefined ? undefined : fromRfc3339(text);
 }
 
-function Moment({ micros }: { readonly micros: number | undefined }) {
-  if (micros === undefined) return none;
+function timeCell(at: string | undefined) {
+  const micros = instant(at);
+  if (micros === undefined) return undefined;
   return (
     <span class="when" title={`${formatExact(micros)} · ${formatAgo(micros)}`}>
       <span>{formatDay(micros)}</span>
-      {formatClock(micros).slice(0, -4)}
+      {formatSecond(micros)}
     </span>
   );
 }
 
-/** To the events of the transfer, for those who may read them. */
-function FlowLink({ flow }: { readonly flow: string | undefined }) {
+/** Clocks of several machines may not agree: what ends before it begins has no duration. */
+function durationCell({ started_at: started, completed_at: completed }: Receipt) {
+  const took = (instant(completed) ?? Number.NaN) - (instant(started) ?? Number.NaN);
+  return took >= 0 ? formatDuration(took) : undefined;
+}
+
+const styles = { started: 'open', completed: '', failed: 'failed' } as const;
+
+/** With the way to the events of the transfer, for those who may read them. */
+function statusCell({ status, flow_id: flow }: Receipt) {
   const isReader = session.value.state === 'in' && session.value.who.user.role !== 'member';
-  if (!isReader || flow === undefined) return null;
   return (
-    <a
-      class="button icon-button quiet"
-      href={hrefOf('events', new URLSearchParams({ range: 'all', flowId: flow }))}
-      aria-label={t('receiptsEvents')}
-      title={t('receiptsEvents')}
-    >
-      <Icon name="link" />
-    </a>
+    <>
+      <span class={`state ${styles[status]}`}>{t(`state_${status}`)}</span>
+      {isReader && flow !== undefined && (
+        <a
+          class="button icon-button quiet"
+          href={hrefOf('events', new URLSearchParams({ range: 'all', flowId: flow }))}
+          aria-label={t('receiptsEvents')}
+          title={t('receiptsEvents')}
+        >
+          <Icon name="link" />
+        </a>
+      )}
+    </>
   );
 }

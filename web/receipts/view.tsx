@@ -3,14 +3,12 @@ import type { ComponentChildren } from 'preact';
 import { get } from '../api/request.ts';
 import { session } from '../api/session.ts';
 import type { ReceiptsPage } from '../api/types.ts';
-import { FailureOf } from '../ui/failure.tsx';
-import { formatNumber } from '../ui/number.ts';
+import { formatNumber } from '../ui/format.ts';
 import { Page } from '../ui/page.tsx';
-import { RefreshButton } from '../ui/refresh-button.tsx';
+import { Loaded, RefreshButton, useResource } from '../ui/resource.tsx';
 import { hrefOf, place } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
-import { useResource } from '../ui/use-resource.ts';
-import { ReceiptTable, WaitingTable } from './table.tsx';
+import { ReceiptTable } from './table.tsx';
 
 /** Receipts of one page; the server's own count of a page. */
 const pageReceipts = 50;
@@ -18,8 +16,7 @@ const pageReceipts = 50;
 /** Somebody's own transfers: did the file arrive, when, and where. */
 export default function ReceiptsView() {
   const isOff = session.value.state === 'in' && session.value.who.organization.receipts === 'off';
-  if (isOff) return <Off />;
-  return <Receipts />;
+  return isOff ? <Off /> : <Receipts />;
 }
 
 function Off() {
@@ -33,34 +30,32 @@ function Off() {
 function Receipts() {
   const number = pageNumber(place.value.query);
   const { resource, reload } = useResource<ReceiptsPage>(
-    (signal) =>
-      get(
-        '/api/v1/portal/receipts',
-        { limit: pageReceipts, offset: (number - 1) * pageReceipts },
-        { signal },
-      ),
+    (signal) => {
+      const parameters = { limit: pageReceipts, offset: (number - 1) * pageReceipts };
+      return get('/api/v1/portal/receipts', parameters, { signal });
+    },
     [number],
   );
-  const page = resource.data.value;
-  const total = page?.meta.total ?? 0;
   if (resource.error.value?.status === 403) return <Off />;
+  const total = resource.data.value?.meta.total;
+  const words = total === 1 ? 'receiptsTotalOne' : 'receiptsTotal';
   const end = (
     <>
       <strong class="count" role="status">
-        {page && t(total === 1 ? 'receiptsTotalOne' : 'receiptsTotal', { n: formatNumber(total) })}
+        {total !== undefined && t(words, { n: formatNumber(total) })}
       </strong>
       <RefreshButton resource={resource} onClick={reload} />
     </>
   );
   return (
     <Page class="receipts" title={t('receipts')} lead={t('receiptsLead')} end={end}>
-      <FailureOf resource={resource} />
-      {page === undefined && resource.error.value === undefined && <WaitingTable />}
-      {page !== undefined && (
-        <div data-stale={resource.isLoading.value} aria-busy={resource.isLoading.value}>
-          <Rows page={page} number={number} />
-        </div>
-      )}
+      <Loaded resource={resource} waiting={<ReceiptTable receipts={undefined} />}>
+        {(page) => (
+          <div data-stale={resource.isLoading.value} aria-busy={resource.isLoading.value}>
+            <Rows page={page} number={number} />
+          </div>
+        )}
+      </Loaded>
     </Page>
   );
 }
@@ -98,27 +93,20 @@ function Rows({ page, number }: { readonly page: ReceiptsPage; readonly number: 
 }
 
 function Pager({ meta, number }: { readonly meta: ReceiptsPage['meta']; readonly number: number }) {
-  const link = (to: number, words: string, isThere: boolean) =>
-    isThere ? (
-      <a class="button small" href={hrefOf('receipts', new URLSearchParams({ page: String(to) }))}>
-        {words}
-      </a>
-    ) : (
-      <span class="button small" aria-disabled="true">
-        {words}
-      </span>
-    );
   const { total, offset } = meta;
   const last = Math.min(total, offset + pageReceipts);
+  const link = (to: number, words: string, isThere: boolean) => {
+    const href = hrefOf('receipts', new URLSearchParams({ page: String(to) }));
+    return (
+      <a class="button small" {...(isThere ? { href } : { role: 'link', 'aria-disabled': true })}>
+        {words}
+      </a>
+    );
+  };
+  const n = formatNumber;
   return (
     <nav class="pager line" aria-label={t('receiptsPages')}>
-      <span>
-        {t('receiptsPage', {
-          first: formatNumber(offset + 1),
-          last: formatNumber(last),
-          total: formatNumber(total),
-        })}
-      </span>
+      <span>{t('receiptsPage', { first: n(offset + 1), last: n(last), total: n(total) })}</span>
       {link(number - 1, t('receiptsNewer'), number > 1)}
       {link(number + 1, t('receiptsOlder'), last < total)}
     </nav>

@@ -1,21 +1,14 @@
 import './view.css';
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { send } from '../api/request.ts';
 import { loadSession } from '../api/session.ts';
 import type { Settings } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { CopyButton } from '../ui/copy-button.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { wordsOf } from '../ui/form-dialog.tsx';
-import { Loaded } from '../ui/loaded.tsx';
-import { NameField } from '../ui/name-field.tsx';
-import { formatNumber } from '../ui/number.ts';
-import { Options } from '../ui/options.tsx';
+import { CopyButton } from '../ui/button.tsx';
+import { formatNumber } from '../ui/format.ts';
+import { Form, NameField, Options } from '../ui/forms.tsx';
 import { Page } from '../ui/page.tsx';
-import { useSubmission, type Fields } from '../ui/submission.ts';
+import { Loaded, useResource } from '../ui/resource.tsx';
 import { announcement, t } from '../ui/text.ts';
-import { useResource } from '../ui/use-resource.ts';
 
 /** What holds for the whole organization. */
 export default function SettingsView() {
@@ -25,23 +18,38 @@ export default function SettingsView() {
     reload();
     announcement.value = t('saved');
   };
+  const rename = async (name: string) => {
+    await change({ name });
+    // The bar and the title show it.
+    await loadSession();
+  };
   return (
     <Page class="settings" title={t('settings')} lead={t('settingsLead')}>
       <Loaded resource={resource}>
         {(settings) => (
           <>
             <Section title={t('organization')} lead={t('settingsOrganizationLead')}>
-              <Names
-                settings={settings}
-                onSave={async (name) => {
-                  await change({ name });
-                  // The bar and the title show it.
-                  await loadSession();
-                }}
-              />
+              <Form task={(field) => rename(field('name').trim())} {...saving()}>
+                <NameField value={settings.name} />
+              </Form>
+              <dl>
+                <Copied name={t('settingsSlug')} value={settings.slug} />
+                <Copied name={t('settingsId')} value={settings.id} />
+              </dl>
             </Section>
             <Section title={t('receipts')} lead={t('settingsReceiptsLead')}>
-              <Receipts settings={settings} onSave={(receipts) => change({ receipts })} />
+              <Form
+                task={(field) => change({ receipts: field('receipts') === 'off' ? 'off' : 'own' })}
+                {...saving()}
+              >
+                <Options
+                  label={t('settingsReceiptsWho')}
+                  name="receipts"
+                  type="radio"
+                  options={policies.map((one) => [one, t(`policy_${one}`), t(`policy_${one}_means`)])}
+                  isChosen={(policy) => policy === settings.receipts}
+                />
+              </Form>
             </Section>
             <Section title={t('settingsRetention')} lead={t('settingsRetentionLead')}>
               <Retention settings={settings} />
@@ -52,6 +60,10 @@ export default function SettingsView() {
     </Page>
   );
 }
+
+const policies = ['own', 'off'] as const;
+
+const saving = () => ({ submit: t('save'), look: '', done: t('saved') });
 
 interface SectionProps {
   readonly title: string;
@@ -71,51 +83,6 @@ function Section({ title, lead, children }: SectionProps) {
   );
 }
 
-interface SavedFormProps {
-  readonly task: (fields: Fields) => Promise<void>;
-  readonly children: ComponentChildren;
-}
-
-/** A form on the page itself, which says when it has been saved. */
-function SavedForm({ task, children }: SavedFormProps) {
-  const [isSaved, setSaved] = useState(false);
-  const { error, isBusy, onSubmit } = useSubmission(async (field) => {
-    await task(field);
-    setSaved(true);
-  });
-  return (
-    <form class="form" onSubmit={onSubmit} onInput={() => setSaved(false)}>
-      {children}
-      <Fault>{error && wordsOf(error)}</Fault>
-      <div class="line">
-        <Button type="submit" disabled={isBusy}>
-          {t('save')}
-        </Button>
-        {isSaved && <span class="muted">{t('saved')}</span>}
-      </div>
-    </form>
-  );
-}
-
-interface NamesProps {
-  readonly settings: Settings;
-  readonly onSave: (name: string) => Promise<void>;
-}
-
-function Names({ settings: { name, slug, id }, onSave }: NamesProps) {
-  return (
-    <>
-      <SavedForm task={(field) => onSave(field('name').trim())}>
-        <NameField value={name} />
-      </SavedForm>
-      <dl>
-        <Copied name={t('settingsSlug')} value={slug} />
-        <Copied name={t('settingsId')} value={id} />
-      </dl>
-    </>
-  );
-}
-
 function Copied({ name, value }: { readonly name: string; readonly value: string }) {
   return (
     <div class="line">
@@ -127,49 +94,21 @@ function Copied({ name, value }: { readonly name: string; readonly value: string
   );
 }
 
-interface ReceiptsProps {
-  readonly settings: Settings;
-  readonly onSave: (receipts: Settings['receipts']) => Promise<void>;
-}
-
-const policies = [
-  ['own', 'settingsReceiptsOwn', 'settingsReceiptsOwnMeans'],
-  ['off', 'settingsReceiptsOff', 'settingsReceiptsOffMeans'],
-] as const;
-
-function Receipts({ settings: { receipts }, onSave }: ReceiptsProps) {
-  return (
-    <SavedForm task={(field) => onSave(field('receipts') === 'off' ? 'off' : 'own')}>
-      <Options
-        label={t('settingsReceiptsWho')}
-        name="receipts"
-        type="radio"
-        options={policies.map(([value, words, note]) => ({ value, words: t(words), note: t(note) }))}
-        isChosen={(policy) => policy === receipts}
-      />
-    </SavedForm>
-  );
-}
-
-function Retention({ settings }: { readonly settings: Settings }) {
-  const { retention, retention_days: days } = settings;
+function Retention({ settings: { retention, retention_days: days } }: { readonly settings: Settings }) {
+  const n = formatNumber(days ?? 0);
+  const [words, meaning] =
+    days === undefined
+      ? [t('settingsRetentionForever'), t('settingsRetentionForeverMeans')]
+      : [t('settingsRetentionDays', { n }), t('settingsRetentionMeans', { n })];
   return (
     <div class="retention">
       <p>
-        <strong>
-          {days === undefined
-            ? t('settingsRetentionForever')
-            : t('settingsRetentionDays', { n: formatNumber(days) })}
-        </strong>{' '}
+        <strong>{words}</strong>{' '}
         <span class="badge">
           {t(retention === 'default' ? 'settingsRetentionDefault' : 'settingsRetentionOwn')}
         </span>
       </p>
-      <p class="muted">
-        {days === undefined
-          ? t('settingsRetentionForeverMeans')
-          : t('settingsRetentionMeans', { n: formatNumber(days) })}
-      </p>
+      <p class="muted">{meaning}</p>
       <p class="muted">{t('settingsRetentionHow')}</p>
     </div>
   );

@@ -1,8 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
-import { Button } from './button.tsx';
-import { Icon } from './icon.tsx';
-import { t } from './text.ts';
+import { CloseButton } from './button.tsx';
 
 interface DialogProps {
   readonly title: string;
@@ -37,11 +35,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     >
       <header>
         <h2 id={id}>{title}</h2>
-        {onClose && (
-          <Button look="icon-button quiet" aria-label={t('close')} onClick={onClose}>
-            <Icon name="close" />
-          </Button>
-        )}
+        {onClose && <CloseButton onClick={onClose} />}
       </header>
       {children}
     </dialog>

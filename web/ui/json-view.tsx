@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
+import { formatNumber } from './format.ts';
 import { layOut } from './json-text.ts';
-import { escapedJson } from './marked-text.ts';
-import { formatNumber } from './number.ts';
+import { escapedJson } from './marked.tsx';
 import { t } from './text.ts';
 
 /** Some hundred lines: a browser lays out no more at once than people look at. */

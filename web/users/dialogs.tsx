@@ -1,55 +1,29 @@
 import { useState } from 'preact/hooks';
 import { send } from '../api/request.ts';
 import type { PasswordLink, Role, User } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
-import { Field } from '../ui/field.tsx';
-import { FormDialog } from '../ui/form-dialog.tsx';
-import { Moment } from '../ui/moment.tsx';
-import { NameField } from '../ui/name-field.tsx';
-import { Options } from '../ui/options.tsx';
-import { roleMay, roleName, roles } from '../ui/roles.ts';
-import { Secret } from '../ui/secret.tsx';
-import type { Fields } from '../ui/submission.ts';
+import { Field, type Fields, FormDialog, formFault, NameField, Options } from '../ui/forms.tsx';
+import { Moment } from '../ui/list.tsx';
+import { Secret, SecretDialog } from '../ui/secret.tsx';
 import { announcement, t } from '../ui/text.ts';
-import type { UserAction } from './columns.tsx';
 
-/** What is asked, and of whom; `welcome` is the link for somebody who has just been made, and has no password yet. */
-export type Open = { readonly what: 'new' } | { readonly what: UserAction | 'welcome'; readonly user: User };
+const path = '/api/v1/portal/users';
 
-interface Ways {
+interface NewUserProps {
   readonly onMade: (user: User) => void;
-  readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
-export function UserDialog({ open, ...ways }: Ways & { readonly open: Open }) {
-  switch (open.what) {
-    case 'new':
-      return <NewUser {...ways} />;
-    case 'role':
-      return <UserRole user={open.user} {...ways} />;
-    case 'disable':
-      return <DisableUser user={open.user} {...ways} />;
-    case 'link':
-    case 'welcome':
-      return <LinkMaker user={open.user} isNew={open.what === 'welcome'} {...ways} />;
-    default:
-      return open satisfies never;
-  }
-}
-
 /** Makes a user without a password: a link that comes next lets that person choose one, where there are passwords. */
-function NewUser({ onMade, onClose }: Ways) {
+export function NewUser({ onMade, onClose }: NewUserProps) {
   return (
     <FormDialog
       title={t('usersNew')}
       submit={t('usersMake')}
       onClose={onClose}
-      isShown={({ status }) => status === 409}
+      wordsOf={(error) => (error.status === 409 ? undefined : formFault(error))}
       task={async (field) => {
         const body = { name: field('name').trim(), email: field('email').trim(), role: field('role') };
-        onMade(await send<User>('POST', '/api/v1/portal/users', body));
+        onMade(await send<User>('POST', path, body));
       }}
     >
       {(error) => (
@@ -70,6 +44,9 @@ function NewUser({ onMade, onClose }: Ways) {
   );
 }
 
+/** From the one that may do least. */
+const roles = ['member', 'auditor', 'admin'] as const;
+
 /** With what each role may do. */
 function RoleField({ value }: { readonly value: Role }) {
   return (
@@ -77,18 +54,22 @@ function RoleField({ value }: { readonly value: Role }) {
       label={t('usersRole')}
       name="role"
       type="radio"
-      options={roles.map((role) => ({ value: role, words: roleName(role), note: roleMay(role) }))}
+      options={roles.map((role) => [role, t(`role_${role}`), t(`role_${role}_may`)])}
       isChosen={(role) => role === value}
     />
   );
 }
 
-type OfUser = Ways & { readonly user: User };
+interface OfUser {
+  readonly user: User;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
 
 /** Another role: it holds at once, in open sessions as well. */
-function UserRole({ user, onDone, onClose }: OfUser) {
+export function UserRole({ user, onDone, onClose }: OfUser) {
   const task = async (field: Fields) => {
-    await send<User>('PATCH', `/api/v1/portal/users/${user.id}`, { role: field('role') });
+    await send<User>('PATCH', `${path}/${user.id}`, { role: field('role') });
     onDone();
   };
   const title = t('usersRoleTitle', { name: user.name });
@@ -100,47 +81,49 @@ function UserRole({ user, onDone, onClose }: OfUser) {
 }
 
 /** The end of somebody's access, sessions included. */
-function DisableUser({ user, onDone, onClose }: OfUser) {
+export function DisableUser({ user, onDone, onClose }: OfUser) {
   const task = async () => {
-    await send('POST', `/api/v1/portal/users/${user.id}/disable`);
+    await send('POST', `${path}/${user.id}/disable`);
     announcement.value = t('usersDisabledNow', { name: user.name });
     onDone();
   };
   const title = t('usersDisableTitle', { name: user.name });
   return (
-    <FormDialog title={title} submit={t('usersDisable')} isDanger onClose={onClose} task={task}>
+    <FormDialog title={title} submit={t('usersDisable')} look="danger" onClose={onClose} task={task}>
       <p>{user.email}</p>
       <p class="muted">{t('usersDisableLead')}</p>
     </FormDialog>
   );
 }
 
+interface LinkMakerProps {
+  readonly user: User;
+  /** Somebody who has just been made has no password yet. */
+  readonly isNew?: boolean;
+  readonly onClose: () => void;
+}
+
 /** A link by which somebody chooses a password, once; whoever asked for it hands it on. */
-function LinkMaker({ user, isNew, onClose }: OfUser & { readonly isNew: boolean }) {
+export function LinkMaker({ user, isNew = false, onClose }: LinkMakerProps) {
   const [link, setLink] = useState<PasswordLink>();
-  const title = t(isNew && link === undefined ? 'usersMadeTitle' : 'usersLinkTitle', { name: user.name });
-  const task = async () => {
-    setLink(await send<PasswordLink>('POST', `/api/v1/portal/users/${user.id}/password-link`));
-  };
+  const { name, email } = user;
   if (link === undefined)
     return (
-      <FormDialog title={title} submit={t('usersLinkMake')} onClose={onClose} task={task}>
+      <FormDialog
+        title={t(isNew ? 'usersMadeTitle' : 'usersLinkTitle', { name })}
+        submit={t('usersLinkMake')}
+        onClose={onClose}
+        task={async () => setLink(await send<PasswordLink>('POST', `${path}/${user.id}/password-link`))}
+      >
         <p class="muted">{t(isNew ? 'usersMadeLead' : 'usersLinkLead')}</p>
       </FormDialog>
     );
   return (
-    <Dialog title={title}>
-      <div class="form">
-        <p class="muted">
-          {t('usersLinkShown', { email: user.email })} <Moment at={link.expires_at} />.
-        </p>
-        <Secret label={t('usersLinkLabel')} text={`${location.origin}/#/password?token=${link.token}`} />
-        <div class="actions">
-          <Button look="primary" onClick={onClose}>
-            {t('done')}
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <SecretDialog title={t('usersLinkTitle', { name })} close={t('done')} onClose={onClose}>
+      <p class="muted">
+        {t('usersLinkShown', { email })} <Moment at={link.expires_at} />.
+      </p>
+      <Secret label={t('usersLinkLabel')} text={`${location.origin}/#/password?token=${link.token}`} />
+    </SecretDialog>
   );
 }

@@ -1,38 +1,39 @@
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
 import { session } from '../api/session.ts';
 import type { User, Users } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { ListTable } from '../ui/list-table.tsx';
-import { Page } from '../ui/page.tsx';
+import { type Column, ListPage, Moment, useDialog } from '../ui/list.tsx';
+import { Marked } from '../ui/marked.tsx';
+import { useResource } from '../ui/resource.tsx';
 import { go, place } from '../ui/router.ts';
 import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { t } from '../ui/text.ts';
-import { useResource } from '../ui/use-resource.ts';
-import { userColumns } from './columns.tsx';
-import { type Open, UserDialog } from './dialogs.tsx';
+import { DisableUser, LinkMaker, NewUser, UserRole } from './dialogs.tsx';
 
 /** People of the organization: all of them, and making one, another role, a link for a password, the end of access. */
 export default function UsersView() {
   const { resource, reload } = useResource<Users>('/api/v1/portal/users');
-  const [open, setOpen] = useState<Open>();
+  const { dialog, ask, onClose, onDone } = useDialog(reload);
   const sought = place.value.query.get('name') ?? '';
   const users = resource.data.value?.data.filter((user) => matches(user, sought));
   const ownId = session.value.state === 'in' ? session.value.who.user.id : undefined;
   const hasPasswords = useHasPasswords();
-  const next = (then?: Open) => {
-    setOpen(then);
-    reload();
+  const onMade = (user: User) => onDone(hasPasswords && <LinkMaker {...{ user, onClose }} isNew />);
+  const actions = (user: User) => {
+    const way = (words: string, form: ComponentChildren) => ({ words, onChoose: () => ask(form) });
+    const ways = { user, onDone, onClose };
+    return [
+      way(t('usersChangeRole'), <UserRole {...ways} />),
+      ...(hasPasswords ? [way(t('usersLink'), <LinkMaker {...{ user, onClose }} />)] : []),
+      { ...way(t('usersDisable'), <DisableUser {...ways} />), isDanger: true },
+    ];
   };
-  const button = (
-    <Button look="primary" onClick={() => setOpen({ what: 'new' })}>
-      <Icon name="plus" />
-      {t('usersNew')}
-    </Button>
-  );
   return (
-    <Page title={t('users')} lead={t('usersLead')} end={button}>
-      <div class="list-bar line">
+    <ListPage
+      title={t('users')}
+      lead={t('usersLead')}
+      make={t('usersNew')}
+      onMake={() => ask(<NewUser {...{ onMade, onClose }} />)}
+      bar={
         <input
           type="search"
           aria-label={t('usersFind')}
@@ -42,26 +43,40 @@ export default function UsersView() {
             go('users', new URLSearchParams(value === '' ? {} : { name: value }), { replace: true })
           }
         />
-      </div>
-      <ListTable
-        label={t('users')}
-        resource={resource}
-        items={users}
-        columns={userColumns(ownId, hasPasswords, (what, user) => setOpen({ what, user }))}
-        empty={t('usersNone')}
-      />
-      {open !== undefined && (
-        <UserDialog
-          open={open}
-          onMade={(user) => next(hasPasswords ? { what: 'welcome', user } : undefined)}
-          onDone={next}
-          onClose={() => setOpen(undefined)}
-        />
-      )}
-    </Page>
+      }
+      resource={resource}
+      items={users}
+      columns={userColumns(ownId)}
+      nameOf={({ name }) => name}
+      // Nothing here is done to oneself, or the last way in could be shut from inside.
+      actions={(user) => (user.id === ownId || user.disabled_at !== undefined ? [] : actions(user))}
+      empty={t('usersNone')}
+      dialog={dialog}
+    />
   );
 }
 
 function matches({ name, email }: User, sought: string): boolean {
   return `${name}\n${email}`.toLowerCase().includes(sought.trim().toLowerCase());
+}
+
+function userColumns(ownId: string | undefined): Column<User>[] {
+  const nameCell = ({ id, name, email, disabled_at: disabled }: User) => (
+    <>
+      <Marked text={name} /> {id === ownId && <span class="badge">{t('usersYou')}</span>}
+      <p>
+        <Marked text={email} />
+      </p>
+      {disabled !== undefined && (
+        <p>
+          <span class="badge">{t('usersDisabled')}</span> <Moment at={disabled} />
+        </p>
+      )}
+    </>
+  );
+  return [
+    { title: t('name'), cell: nameCell },
+    { title: t('usersRole'), cell: ({ role }) => t(`role_${role}`) },
+    { title: t('created'), isSecondary: true, cell: ({ created_at: at }) => <Moment at={at} /> },
+  ];
 }

@@ -1,0 +1,52 @@
+import { type Signal, signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+
+/**
+ * A choice that the browser keeps, such as the theme. `values` are all there are; the first is the default. A browser
+ * that keeps nothing (private windows may throw) has the default each time.
+ */
+export function stored<T extends string>(name: string, values: readonly [T, ...T[]]): Signal<T> {
+  const kept = tried(() => localStorage.getItem(name));
+  const choice = signal(values.find((value) => value === kept) ?? values[0]);
+  choice.subscribe((value) => tried(() => localStorage.setItem(name, value)));
+  return choice;
+}
+
+function tried<T>(access: () => T): T | undefined {
+  try {
+    return access();
+  } catch {
+    // Not kept then; the page works without.
+    return undefined;
+  }
+}
+
+/** `system` follows the system's setting. */
+export const theme = stored('auditlog.theme', ['system', 'light', 'dark']);
+
+theme.subscribe((value) => {
+  document.documentElement.style.colorScheme = value === 'system' ? '' : value;
+});
+
+const narrow = matchMedia('(max-width: 45em)');
+
+/** A phone, or as little room for letters as on one: rows have two lines, panels are pages. */
+export const isNarrow = signal(narrow.matches);
+narrow.addEventListener('change', () => {
+  isNarrow.value = narrow.matches;
+});
+
+/** A key that does something from anywhere but a field. */
+export function useKey(key: string, onPress: () => void): void {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const isTyping =
+        event.target instanceof Element && event.target.closest('input, select, textarea, dialog') !== null;
+      if (event.key !== key || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+      event.preventDefault();
+      onPress();
+    };
+    addEventListener('keydown', onKeyDown);
+    return () => removeEventListener('keydown', onKeyDown);
+  }, []);
+}

@@ -1,0 +1,174 @@
+import { computed } from '@preact/signals';
+import { stored } from './browser.ts';
+import { locale, t } from './text.ts';
+
+const thousand = 1000;
+const million = 1_000_000;
+
+function numbers(options?: Intl.NumberFormatOptions) {
+  const format = computed(() => new Intl.NumberFormat(locale.value, options));
+  return (value: number): string => format.value.format(value);
+}
+
+/** A number with its thousands separated. */
+export const formatNumber = numbers();
+const formatPercent = numbers({ style: 'percent', signDisplay: 'exceptZero' });
+/** `4.6%`. */
+export const formatShare = numbers({ style: 'percent', maximumFractionDigits: 1 });
+const sizes = (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const).map((unit) => {
+  const unitDisplay = unit === 'byte' ? 'long' : 'short';
+  return numbers({ style: 'unit', unit, unitDisplay, maximumSignificantDigits: 3 });
+});
+
+/** A share of what was expected as a change: 1.12 is `+12%`. */
+export function formatChange(ratio: number): string {
+  return formatPercent(ratio - 1);
+}
+
+/** A size as people read it, `48.2 kB`: only ever beside the exact one. */
+export function formatBytes(bytes: number): string {
+  const power = Math.min(Math.floor(Math.log10(Math.max(1, bytes)) / 3), sizes.length - 1);
+  return sizes[power]?.(bytes / thousand ** power) ?? formatNumber(bytes);
+}
+
+/** Times are Unix microseconds, as the service has them, and shown in the zone chosen. */
+export const zone = stored('auditlog.zone', ['local', 'utc']);
+
+const millis = (micros: number): number => Math.floor(micros / thousand);
+
+function dates(options: Intl.DateTimeFormatOptions) {
+  return computed(() => {
+    const place = zone.value === 'utc' ? { timeZone: 'UTC' } : {};
+    return new Intl.DateTimeFormat(locale.value, { ...options, ...place });
+  });
+}
+
+function times(options: Intl.DateTimeFormatOptions) {
+  const format = dates(options);
+  return (micros: number): string => format.value.format(millis(micros));
+}
+
+const dayOfThisYear = times({ day: '2-digit', month: 'short' });
+const dayOfYear = times({ day: '2-digit', month: 'short', year: 'numeric' });
+const zoneName = dates({ timeZoneName: 'short' });
+/** `Sun 22 Nov`. */
+export const formatWeekday = times({ weekday: 'short', day: '2-digit', month: 'short' });
+/** `09:30`. */
+export const formatMinute = times({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+/** `09:30:00`. */
+export const formatSecond = times({
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+});
+
+/** `22 Nov`, with the year where it is not this one. */
+export function formatDay(micros: number): string {
+  const isThisYear = new Date(millis(micros)).getUTCFullYear() === new Date().getUTCFullYear();
+  return isThisYear ? dayOfThisYear(micros) : dayOfYear(micros);
+}
+
+/** `09:30:00.250`, or to the microsecond `09:30:00.250118`. */
+export function formatClock(micros: number, digits: 3 | 6 = 3): string {
+  const fraction = String(((micros % million) + million) % million).padStart(6, '0');
+  return `${formatSecond(micros)}.${fraction.slice(0, digits)}`;
+}
+
+/** Day, clock to the microsecond, and zone. */
+export function formatExact(micros: number): string {
+  return `${dayOfYear(micros)}, ${formatClock(micros, 6)} ${formatZone(micros)}`;
+}
+
+/** `22 Nov 09:30`. */
+export function formatMoment(micros: number): string {
+  return `${formatDay(micros)} ${formatMinute(micros)}`;
+}
+
+/** The zone's own name at that moment, such as `GMT+1`. */
+export function formatZone(micros: number): string {
+  if (zone.value === 'utc') return t('zone_utc');
+  const parts = zoneName.value.formatToParts(millis(micros));
+  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? t('zone_local');
+}
+
+/** Of several moments: those on both sides of a change of the clocks have two. */
+export function formatZones(moments: readonly number[]): string {
+  return [...new Set(moments.map(formatZone))].join(', ');
+}
+
+const units = [
+  ['day', 'd', 86_400],
+  ['hour', 'h', 3600],
+  ['minute', 'min', 60],
+  ['second', 's', 1],
+] as const;
+
+/** `3 hours ago`: only ever beside the exact time. */
+export function formatAgo(micros: number): string {
+  const seconds = Math.round((millis(micros) - Date.now()) / thousand);
+  const [unit, , size] = units.find(([, , size]) => Math.abs(seconds) >= size) ?? units[3];
+  const words = new Intl.RelativeTimeFormat(locale.value, { numeric: 'auto' });
+  return words.format(Math.trunc(seconds / size), unit);
+}
+
+/** How long something took: `1.204 s`, `3 min 12 s`, `250 µs`. */
+export function formatDuration(micros: number): string {
+  const exact = (value: number) => String(Number(value.toPrecision(4)));
+  if (micros < thousand) return `${micros} µs`;
+  if (micros < million) return `${exact(micros / thousand)} ms`;
+  if (micros < 60 * million) return `${exact(micros / million)} s`;
+  let rest = Math.round(micros / million);
+  const parts = units.flatMap(([, sign, size]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return count === 0 ? [] : [`${count} ${sign}`];
+  });
+  return parts.slice(0, 2).join(' ');
+}
+
+/** A moment whose UTC parts are those of the clock in the zone chosen. */
+function wallClock(ms: number): Date {
+  return new Date(zone.value === 'utc' ? ms : ms - new Date(ms).getTimezoneOffset() * 60_000);
+}
+
+/** What a field for date and time holds (`2026-05-12T09:30:00`), in the zone chosen. */
+export function toField(micros: number): string {
+  return wallClock(millis(micros)).toISOString().slice(0, 19);
+}
+
+/** The moment that such a field means; undefined while it is not whole. */
+export function fromField(text: string): number | undefined {
+  const ms = Date.parse(zone.value === 'utc' ? `${text}Z` : text);
+  return Number.isNaN(ms) ? undefined : ms * thousand;
+}
+
+/** Where a day of the calendar begins, in the zone chosen. */
+function beginningOf(year: number, month: number, day: number): number {
+  const ms = zone.value === 'utc' ? Date.UTC(year, month, day) : new Date(year, month, day).getTime();
+  return ms * thousand;
+}
+
+/** Where the day of a moment begins, in the zone chosen; `days` later. */
+export function startOfDay(ms: number, days = 0): number {
+  const date = wallClock(ms);
+  return beginningOf(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + days);
+}
+
+/** Where the quarter of a moment begins, in the zone chosen; `quarters` later. */
+export function startOfQuarter(ms: number, quarters = 0): number {
+  const date = wallClock(ms);
+  const quarter = Math.floor(date.getUTCMonth() / 3) + quarters;
+  return beginningOf(date.getUTCFullYear(), quarter * 3, 1);
+}
+
+/** Hours and minutes of a moment, in the zone chosen: 9.5 is half past nine. */
+export function hourOfDay(micros: number): number {
+  const date = wallClock(millis(micros));
+  return date.getUTCHours() + date.getUTCMinutes() / 60;
+}
+
+/** Saturday or Sunday, in the zone chosen. */
+export function isWeekend(micros: number): boolean {
+  return wallClock(millis(micros)).getUTCDay() % 6 === 0;
+}

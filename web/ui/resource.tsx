@@ -1,0 +1,140 @@
+import type { ComponentChildren } from 'preact';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { get, RequestError } from '../api/request.ts';
+import { Resource } from '../api/resource.ts';
+import { Button, Icon } from './button.tsx';
+import { t, type TextKey } from './text.ts';
+
+/**
+ * The answer to a question, or the JSON of a path, for as long as a view is shown: asked anew where `inputs` change.
+ * `reload` asks again, and keeps the old data until then.
+ */
+export function useResource<T>(
+  question: string | ((signal: AbortSignal) => Promise<T>),
+  inputs: readonly unknown[] = [question],
+): { readonly resource: Resource<T>; readonly reload: () => void } {
+  const resource = useRef(new Resource<T>()).current;
+  const reload = useCallback(
+    () =>
+      void resource.load(
+        typeof question === 'string' ? (signal) => get<T>(question, {}, { signal }) : question,
+      ),
+    [resource, ...inputs],
+  );
+  useEffect(() => {
+    reload();
+    return () => resource.stop();
+  }, [resource, reload]);
+  return { resource, reload };
+}
+
+interface LoadedProps<T> {
+  readonly resource: Resource<T>;
+  /** In place of the first answer. */
+  readonly waiting?: ComponentChildren;
+  readonly children: (data: T) => ComponentChildren;
+}
+
+/** What a resource has to show; above it what is the matter, where something is. */
+export function Loaded<T>({ resource, waiting, children }: LoadedProps<T>) {
+  const data = resource.data.value;
+  const bar = <span class="skeleton" role="status" aria-label={t('loading')} />;
+  return (
+    <>
+      <FailureOf resource={resource} />
+      {data !== undefined && children(data)}
+      {data === undefined && resource.error.value === undefined && (waiting ?? bar)}
+    </>
+  );
+}
+
+/** A bar in place of a text to come; `at` makes it longer or shorter than its neighbours. */
+export function Skeleton({ at }: { readonly at: number }) {
+  return <span class="skeleton" style={{ width: `${40 + ((at * 7) % 50)}%` }} />;
+}
+
+interface RefreshButtonProps {
+  readonly resource: Resource<unknown>;
+  readonly onClick: () => void;
+}
+
+/** Asks again for what a view shows. */
+export function RefreshButton({ resource, onClick }: RefreshButtonProps) {
+  return (
+    <Button disabled={resource.isLoading.value} onClick={onClick}>
+      <Icon name="refresh" />
+      <span class="roomy">{t('refresh')}</span>
+    </Button>
+  );
+}
+
+interface FailureProps {
+  readonly error: Error;
+  /** Unix milliseconds of the next try, where there is one. */
+  readonly retryAt?: number | undefined;
+  readonly onRetry?: () => void;
+}
+
+/** In place of what could not be had: what is the matter, and what happens next. */
+export function Failure({ error, retryAt, onRetry }: FailureProps) {
+  return (
+    <div class="failure" role="alert">
+      <Icon name="warning" />
+      <div>
+        <p>
+          {wordsOf(error)} {retryAt !== undefined && <Countdown text="frameRetryIn" until={retryAt} />}
+        </p>
+        {error instanceof RequestError && error.requestId !== undefined && (
+          <p class="muted">{t('frameReference', { id: error.requestId })}</p>
+        )}
+      </div>
+      {onRetry && (
+        <Button look="small" onClick={onRetry}>
+          {t('retryNow')}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** What is the matter with what a view asks for; nothing while nothing is. */
+export function FailureOf({ resource }: { readonly resource: Resource<unknown> }) {
+  const error = resource.error.value;
+  if (error === undefined) return null;
+  return <Failure error={error} retryAt={resource.retryAt.value} onRetry={() => resource.retry()} />;
+}
+
+function wordsOf(error: Error): string {
+  if (!(error instanceof RequestError)) return t('failure_offline');
+  switch (error.kind) {
+    case 'offline':
+      return t('failure_offline');
+    case 'unavailable':
+      return t('failure_unavailable');
+    case 'refused':
+      return t('failure_refused', { detail: error.message });
+    default:
+      return error.kind satisfies never;
+  }
+}
+
+interface CountdownProps {
+  /** A text with `{seconds}` in it. */
+  readonly text: TextKey;
+  /** Unix milliseconds. */
+  readonly until: number;
+  readonly values?: Readonly<Record<string, string | number>>;
+}
+
+const secondsTo = (until: number): number => Math.max(1, Math.ceil((until - Date.now()) / 1000));
+
+/** Words that count the seconds down. */
+export function Countdown({ text, until, values = {} }: CountdownProps) {
+  const [seconds, setSeconds] = useState(secondsTo(until));
+  useEffect(() => {
+    setSeconds(secondsTo(until));
+    const timer = setInterval(() => setSeconds(secondsTo(until)), 250);
+    return () => clearInterval(timer);
+  }, [until]);
+  return <>{t(text, { ...values, seconds })}</>;
+}
