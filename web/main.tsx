@@ -1,7 +1,6 @@
 import './ui/tokens.css';
 import './ui/base.css';
 import './ui/parts.css';
-import './ui/list.css';
 import './frame/frame.css';
 import { render } from 'preact';
 import { loadSession } from './api/session.ts';

@@ -1,9 +1,7 @@
-/** What this page reads of `/openapi.json`; what has a reference stands elsewhere in the document. */
-interface Reference {
-  readonly $ref?: string;
-}
-
-export interface Schema extends Reference {
+/** What this page reads of `/openapi.json`, with things in place of the references to them. */
+export interface Schema {
+  /** Of a schema that others refer to: its name. */
+  readonly name?: string;
   readonly type?: string | readonly string[];
   readonly description?: string;
   readonly enum?: readonly unknown[];
@@ -16,7 +14,7 @@ export interface Schema extends Reference {
   readonly anyOf?: readonly Schema[];
 }
 
-export interface Parameter extends Reference {
+export interface Parameter {
   readonly name: string;
   readonly in: 'query' | 'header' | 'path';
   readonly required?: boolean;
@@ -25,22 +23,18 @@ export interface Parameter extends Reference {
   readonly example?: unknown;
 }
 
-interface Example extends Reference {
-  readonly value: unknown;
-}
-
 interface Media {
   readonly schema?: Schema;
   readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, Example>>;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 
-export interface Body extends Reference {
+export interface Body {
   readonly description?: string;
   readonly content?: Readonly<Record<string, Media>>;
 }
 
-export interface Operation {
+interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
@@ -59,26 +53,43 @@ export interface Document {
 
 /** What is shown of an operation, and the key to ask with. */
 export interface OperationProps {
-  readonly document: Document;
   readonly path: string;
   readonly method: string;
   readonly operation: Operation;
   readonly apiKey: string;
 }
 
-/** What a reference within the document leads to, or the thing itself. */
-export function resolve<T extends Reference>(document: Document, thing: T): T {
-  if (thing.$ref === undefined) return thing;
-  let found: unknown = document;
-  for (const step of thing.$ref.split('/').slice(1)) found = (found as Record<string, unknown>)[step];
-  return resolve(document, found as T);
+type Plain = Record<string, unknown>;
+const isPlain = (thing: unknown): thing is Plain => typeof thing === 'object' && thing !== null;
+
+/** Puts what the document refers to in the places where it does. */
+export function resolve(document: Document): Document {
+  const seen = new Set<unknown>();
+  const visit = (thing: Plain) => {
+    if (seen.has(thing)) return;
+    seen.add(thing);
+    for (const [key, value] of Object.entries(thing)) {
+      if (!isPlain(value)) continue;
+      const { $ref, ...beside } = value;
+      if (typeof $ref !== 'string') {
+        visit(value);
+        continue;
+      }
+      const steps = $ref.split('/').slice(1);
+      const found = steps.reduce((inner, step) => inner[step] as Plain, document as unknown as Plain);
+      if (steps.includes('schemas')) found['name'] = steps.at(-1);
+      visit(found);
+      thing[key] = Object.keys(beside).length === 0 ? found : { ...found, ...beside };
+    }
+  };
+  visit(document as unknown as Plain);
+  return document;
 }
 
 /** An example of a body, as text to begin with. */
-export function exampleOf(document: Document, media: Media | undefined): string {
+export function exampleOf(media: Media | undefined): string {
   const [first] = Object.values(media?.examples ?? {});
-  const value = first === undefined ? media?.example : resolve(document, first).value;
-  return asText(value, 2);
+  return asText(first === undefined ? media?.example : first.value, 2);
 }
 
 /** A text as it is, anything else as JSON; nothing where there is nothing. */
@@ -89,7 +100,7 @@ export function asText(value: unknown, indent?: number): string {
 
 /** A schema in a few words: `string | null`, `array of AuditEvent`. */
 export function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? '';
+  if (schema.name !== undefined) return schema.name;
   const choices = schema.oneOf ?? schema.anyOf;
   if (choices !== undefined) return choices.map(typeOf).join(' | ');
   if (schema.const !== undefined) return JSON.stringify(schema.const);

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
-import { asText, exampleOf, type OperationProps, type Parameter, resolve } from './document.ts';
-import { Button } from '../ui/button.tsx';
-import { Field } from '../ui/forms.tsx';
+import { Field, type Fields, Form } from '../ui/forms.tsx';
 import { JsonView } from '../ui/json-view.tsx';
+import { asText, exampleOf, type OperationProps, type Parameter } from './document.ts';
 
 /** An answer is shown so far; the rest is given up. */
 const shownBytesMax = 256 * 1024;
 /** What browsers send by themselves, or never let a page send. */
 const notSent = ['Accept-Encoding', 'Content-Encoding'];
+const bodyField = 'body of the request';
 
 interface Answer {
   readonly status: string;
@@ -16,47 +16,41 @@ interface Answer {
 }
 
 /** A form with the parameters of an operation, which asks this server, and what it says. */
-export function Try({ document, path, method, operation, apiKey }: OperationProps) {
+export function Try({ path, method, operation, apiKey }: OperationProps) {
   const [answer, setAnswer] = useState<Answer>();
-  const [isBusy, setBusy] = useState(false);
-  const parameters = (operation.parameters ?? [])
-    .map((one) => resolve(document, one))
-    .filter(({ name }) => !notSent.includes(name));
-  const body = operation.requestBody && resolve(document, operation.requestBody);
-  const [type, media] = Object.entries(body?.content ?? {}).find(([name]) => name.endsWith('json')) ?? [];
-  const onSubmit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    const data = new FormData(event.currentTarget);
-    setBusy(true);
-    try {
-      setAnswer(await ask(requestOf(path, parameters, data), method, type, data, apiKey));
-    } finally {
-      setBusy(false);
-    }
+  const parameters = (operation.parameters ?? []).filter(({ name }) => !notSent.includes(name));
+  const bodies = Object.entries(operation.requestBody?.content ?? {});
+  const [type, media] = bodies.find(([name]) => name.endsWith('json')) ?? [];
+  const task = async (field: Fields) => {
+    const { url, headers } = requestOf(path, parameters, field);
+    setAnswer(
+      await ask(url, {
+        method: method.toUpperCase(),
+        headers: { ...headers, 'X-API-Key': apiKey, ...(type && { 'Content-Type': type }) },
+        credentials: 'omit',
+        ...(type && { body: field(bodyField) }),
+      }),
+    );
   };
+  const note = apiKey === '' && <span class="muted">This needs an API key, above.</span>;
   return (
-    <form class="form try" onSubmit={(event) => void onSubmit(event)}>
-      <div class="parameters">
-        {parameters.map((parameter) => (
-          <Input key={parameter.name} parameter={parameter} />
-        ))}
-      </div>
-      {type !== undefined && (
-        <textarea
-          name="body of the request"
-          aria-label="Body"
-          rows={10}
-          class="mono"
-          defaultValue={exampleOf(document, media)}
-        />
-      )}
-      <div>
-        <Button type="submit" look="primary" disabled={isBusy || apiKey === ''}>
-          Send
-        </Button>{' '}
-        {apiKey === '' && <span class="muted">This needs an API key, above.</span>}
-      </div>
+    <div class="try form">
+      <Form submit="Send" isReady={apiKey !== ''} task={task} end={note}>
+        <div class="parameters stack">
+          {parameters.map((parameter) => (
+            <Input key={parameter.name} parameter={parameter} />
+          ))}
+        </div>
+        {type !== undefined && (
+          <textarea
+            name={bodyField}
+            aria-label="Body"
+            rows={10}
+            class="mono"
+            defaultValue={exampleOf(media)}
+          />
+        )}
+      </Form>
       <div role="status">
         {answer !== undefined && (
           <div class="answer json" tabIndex={0} role="group" aria-label="Answer">
@@ -65,22 +59,18 @@ export function Try({ document, path, method, operation, apiKey }: OperationProp
           </div>
         )}
       </div>
-    </form>
+    </div>
   );
 }
 
-function Input({
-  parameter: { name, in: place, required = false, description, schema, example },
-}: {
-  readonly parameter: Parameter;
-}) {
+function Input({ parameter }: { readonly parameter: Parameter }) {
+  const { name, in: place, required = false, description, schema, example } = parameter;
   const choices = schema?.enum?.map(String);
-  const hint = description?.trim().replaceAll('`', '');
   return (
     <Field
       label={name}
       name={name}
-      hint={hint}
+      hint={description?.trim().replaceAll('`', '')}
       options={choices && ['', ...choices].map((one) => [one, one] as const)}
       required={required || place === 'path'}
       placeholder={asText(example ?? schema?.default)}
@@ -88,17 +78,12 @@ function Input({
   );
 }
 
-interface Request {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-function requestOf(path: string, parameters: readonly Parameter[], data: FormData): Request {
+function requestOf(path: string, parameters: readonly Parameter[], field: Fields) {
   const query = new URLSearchParams();
   const headers: Record<string, string> = {};
   let place = path;
   for (const { name, in: where } of parameters) {
-    const value = asText(data.get(name));
+    const value = field(name);
     if (where === 'path')
       place = place.replace(`{${name}}`, value.split('/').map(encodeURIComponent).join('/'));
     else if (value !== '' && where === 'query') query.set(name, value);
@@ -107,26 +92,11 @@ function requestOf(path: string, parameters: readonly Parameter[], data: FormDat
   return { url: query.size === 0 ? place : `${place}?${query.toString()}`, headers };
 }
 
-async function ask(
-  { url, headers }: Request,
-  method: string,
-  type: string | undefined,
-  data: FormData,
-  apiKey: string,
-): Promise<Answer> {
+async function ask(url: string, request: RequestInit): Promise<Answer> {
   try {
-    const response = await fetch(url, {
-      method: method.toUpperCase(),
-      headers: { ...headers, 'X-API-Key': apiKey, ...(type && { 'Content-Type': type }) },
-      credentials: 'omit',
-      ...(type && { body: asText(data.get('body of the request')) }),
-    });
-    const text = await startOf(response);
-    return {
-      status: `${response.status} ${response.statusText} · ${url}`,
-      type: response.headers.get('content-type') ?? '',
-      text,
-    };
+    const response = await fetch(url, request);
+    const status = `${response.status} ${response.statusText} · ${url}`;
+    return { status, type: response.headers.get('content-type') ?? '', text: await startOf(response) };
   } catch (error) {
     return { status: 'No answer', type: '', text: String(error) };
   }

@@ -1,20 +1,25 @@
 import './view.css';
 import { useState } from 'preact/hooks';
-import type { Document } from './document.ts';
+import { type Document, resolve } from './document.ts';
 import { OperationDetails } from './operation.tsx';
 import { Prose } from './prose.tsx';
+import { get } from '../api/request.ts';
 import { Field } from '../ui/forms.tsx';
 import { Loaded, useResource } from '../ui/resource.tsx';
 
 /** The description of the API for people, in the language of its document; it needs no session. */
 export default function DocsView() {
-  const { resource } = useResource<Document>('/openapi.json');
+  const { resource } = useResource(readDocument, []);
   document.title = 'API';
   return (
     <main class="page docs" lang="en">
       <Loaded resource={resource}>{(description) => <Description document={description} />}</Loaded>
     </main>
   );
+}
+
+async function readDocument(signal: AbortSignal): Promise<Document> {
+  return resolve(await get<Document>('/openapi.json', {}, { signal }));
 }
 
 /** Operations by their tags; those that take a key can be tried in place. */
@@ -50,7 +55,7 @@ function Description({ document }: { readonly document: Document }) {
           {operations
             .filter(({ operation }) => operation.tags.includes(name))
             .map((one) => (
-              <OperationDetails key={one.operation.operationId} {...one} document={document} apiKey={key} />
+              <OperationDetails key={one.operation.operationId} {...one} apiKey={key} />
             ))}
         </section>
       ))}

@@ -117,7 +117,7 @@ function Steps({ rows, seq }: { readonly rows: readonly Row[]; readonly seq: str
         return (
           <li key={step.seq} class={isHere ? 'here' : undefined}>
             <span class="after">{after}</span>
-            <span class={`dot${step.status === 'Failure' ? ' failed' : ''}`} aria-hidden="true" />
+            <span class={`state${step.status === 'Failure' ? ' failed' : ''}`} aria-hidden="true" />
             <a href={model.hrefOf(placeText(step))} aria-current={isHere ? 'step' : undefined}>
               <Marked text={step.activity_name} />
               {isHere && <span class="muted"> · {t('eventsAroundHere')}</span>}

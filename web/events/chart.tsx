@@ -49,7 +49,7 @@ export function Chart() {
   });
   const pointed = chosen ?? (hover === undefined ? undefined : { first: hover, count: 1 });
   return (
-    <div class="chart" data-stale={model.histogram.isStale.value}>
+    <div class="chart fine muted" data-stale={model.histogram.isStale.value}>
       <svg
         role="application"
         tabIndex={0}
@@ -157,7 +157,7 @@ function Readout({ bars, first, count, begins, width }: ReadoutProps) {
   const side =
     share > 50 ? { right: `calc(${100 - share}% + 0.5rem)` } : { left: `calc(${share}% + 1.5rem)` };
   return (
-    <div class="readout" style={side} aria-live="polite">
+    <div class="readout over" style={side} aria-live="polite">
       {t('eventsOfTime', {
         time: `${formatMoment(begins)} – ${formatMoment(begins + count * width)}`,
         n: formatNumber(total),

@@ -59,22 +59,24 @@ export function Evidence({ seq }: { readonly seq: string }) {
 }
 
 function Known({ proof }: { readonly proof: Proof }) {
-  const { position = 0, signed_at: signedAt = '' } = 'inclusion' in proof ? proof.inclusion : {};
-  const time =
-    'withinSeconds' in proof
-      ? formatDuration(proof.withinSeconds * 1_000_000)
-      : checkpointTime(Date.parse(signedAt) * 1000);
   return (
     <>
-      <p class={looks[proof.state]}>{t(`evidence_${proof.state}`, { time, n: formatNumber(position) })}</p>
+      <p class={looks[proof.state]}>{t(`evidence_${proof.state}`, valuesOf(proof))}</p>
       {'text' in proof && (
-        <Button look="small" onClick={() => download(`proof-${position}.json`, proof.text)}>
+        <Button look="small" onClick={() => download(`proof-${proof.inclusion.position}.json`, proof.text)}>
           <Icon name="down" />
           {t('eventsEvidenceProof')}
         </Button>
       )}
     </>
   );
+}
+
+function valuesOf(proof: Proof): Record<string, string> {
+  if ('withinSeconds' in proof) return { time: formatDuration(proof.withinSeconds * 1_000_000) };
+  if (!('inclusion' in proof)) return {};
+  const { position, signed_at: signedAt } = proof.inclusion;
+  return { time: checkpointTime(Date.parse(signedAt) * 1000), n: formatNumber(position) };
 }
 
 /** `12:03`, with the day where it is not today. */

@@ -52,7 +52,7 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
   }, [isRunning]);
   return (
     <Dialog title={t('eventsExportTitle')} onClose={isRunning ? undefined : onClose}>
-      <div class="export-panel">
+      <div class="export-panel form">
         {/* Stays, with the format that was chosen, for another try. */}
         <div class="form" hidden={isRunning || state.step === 'done'}>
           <Beginning {...{ list, run, onClose }} />

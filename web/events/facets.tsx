@@ -32,7 +32,7 @@ function Waiting() {
   return (
     <>
       {[2, limits.facetValues, limits.facetValues, 3].map((lines, list) => (
-        <section key={list} class="waiting" aria-hidden="true">
+        <section key={list} class="waiting stack" aria-hidden="true">
           {Array.from({ length: lines + 1 }, (_, line) => (
             <span key={line} class="skeleton" style={{ width: line === 0 ? '30%' : `${90 - line * 6}%` }} />
           ))}

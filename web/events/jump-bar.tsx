@@ -25,7 +25,7 @@ export function JumpBar({ list, onJump }: JumpBarProps) {
     if (place.data.value !== undefined && place.error.value === undefined) onJump(place.data.value);
   };
   return (
-    <div class="table-foot">
+    <div class="table-foot fine muted">
       <span class="total-below">{totalWords(list.total)}</span>
       <Button look="quiet small newest" onClick={() => onJump(0)}>
         <Icon name="up" />

@@ -31,7 +31,7 @@ export function RangeMenu({ range, onChange }: RangeMenuProps) {
           onChange(next);
         };
         return (
-          <div class="range-panel">
+          <div class="range-panel stack">
             <ul>
               {rangeNames.map((name) => (
                 <li key={name}>
@@ -71,6 +71,7 @@ function ExactForm({ range, onChange }: ExactFormProps) {
   );
   return (
     <form
+      class="stack"
       onSubmit={(event) => {
         event.preventDefault();
         // The field has seconds; all of the last one belongs to the range.

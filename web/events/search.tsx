@@ -70,7 +70,7 @@ function Options({ id, suggestions, chosen, onPoint, onTake }: OptionsProps) {
   return (
     <ul
       id={`${id}-list`}
-      class="menu-panel"
+      class="menu-panel over"
       role="listbox"
       aria-label={t('eventsFilterLabel')}
       hidden={suggestions.length === 0}

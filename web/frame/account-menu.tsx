@@ -15,7 +15,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
   const [changesPassword, setChangesPassword] = useState(false);
   const { name, email, role } = who.user;
   return (
-    <div class="account">
+    <div class="account line">
       <Button
         look="quiet small"
         aria-label={`${t('accountTimes')}: ${t(`zone_${zone.value}`)}`}
@@ -38,7 +38,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
         }
       >
         {(close) => (
-          <div class="account-panel">
+          <div class="account-panel stack">
             <div>
               <strong>{name}</strong>
               <p class="muted">{email}</p>

@@ -13,7 +13,7 @@ export function Entrance({ title, lead, children }: EntranceProps) {
   return (
     <main class="sign-in">
       <div>
-        <span class="mark large" aria-hidden="true" />
+        <span class="mark" aria-hidden="true" />
         <h1>{title}</h1>
         <p class="muted" role="status">
           {lead}

@@ -50,7 +50,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
   }, [view]);
   return (
     <div class="frame">
-      <a class="skip" href="#content" onClick={skipToContent}>
+      <a class="skip over" href="#content" onClick={skipToContent}>
         {t('skipToContent')}
       </a>
       <header class="bar">

@@ -24,8 +24,8 @@ export function KeyboardHelp() {
     <Dialog title={t('keys')} onClose={() => setOpen(false)}>
       <dl class="keys">
         {keys.map(([names, does]) => (
-          <div key={does}>
-            <dt>
+          <div key={does} class="line">
+            <dt class="line">
               {names.map((name) => (
                 <kbd key={name}>{name}</kbd>
               ))}

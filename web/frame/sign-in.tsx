@@ -118,7 +118,7 @@ function OrganizationChoice({
       wordsOf={signInFault}
       end={backButton}
     >
-      <fieldset class="organizations">
+      <fieldset class="organizations stack">
         <legend>{t('signInChoose')}</legend>
         {organizations.map(({ slug, name }, index) => (
           <Button key={slug} ref={index === 0 ? focus : null} type="submit" name="organization" value={slug}>

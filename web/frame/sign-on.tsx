@@ -74,7 +74,7 @@ export function SignOnFault() {
   const key = `signOn_${fault}`;
   const reference = query.get('reference');
   return (
-    <div class="fault" role="alert">
+    <div class="sign-on-fault fault" role="alert">
       <p>{t(isTextKey(key) ? key : 'signOn_failed')}</p>
       {reference !== null && <p class="muted">{t('frameReference', { id: reference.slice(0, 128) })}</p>}
     </div>

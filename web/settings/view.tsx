@@ -32,7 +32,7 @@ export default function SettingsView() {
               <Form task={(field) => rename(field('name').trim())} {...saving()}>
                 <NameField value={settings.name} />
               </Form>
-              <dl>
+              <dl class="stack">
                 <Copied name={t('settingsSlug')} value={settings.slug} />
                 <Copied name={t('settingsId')} value={settings.id} />
               </dl>
@@ -101,7 +101,7 @@ function Retention({ settings: { retention, retention_days: days } }: { readonly
       ? [t('settingsRetentionForever'), t('settingsRetentionForeverMeans')]
       : [t('settingsRetentionDays', { n }), t('settingsRetentionMeans', { n })];
   return (
-    <div class="retention">
+    <div class="retention stack">
       <p>
         <strong>{words}</strong>{' '}
         <span class="badge">

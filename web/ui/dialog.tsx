@@ -26,7 +26,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   return (
     <dialog
       ref={dialog}
-      class="dialog"
+      class="dialog over"
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();

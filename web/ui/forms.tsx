@@ -140,7 +140,7 @@ export function Field({ label, hint, fault, options, ...attributes }: FieldProps
         </select>
       )}
       {note !== undefined && (
-        <p id={`${id}-note`} class={fault === undefined ? 'muted' : 'fault'}>
+        <p id={`${id}-note`} class={`fine ${fault === undefined ? 'muted' : 'fault'}`}>
           {note}
         </p>
       )}
@@ -192,7 +192,7 @@ export function Options<T extends string>({ label, options, isChosen, onChange, 
             onChange={({ currentTarget }) => onChange?.(value, currentTarget.checked)}
           />
           <label for={`${id}-${value}`}>{words}</label>
-          <p id={`${id}-${value}-note`} class="muted">
+          <p id={`${id}-${value}-note`} class="fine muted">
             {note}
           </p>
         </div>
@@ -213,7 +213,7 @@ export function Choice<T extends string>({ label, value, options, onChange }: Ch
   const name = useId();
   return (
     <fieldset class="choice">
-      <legend>{label}</legend>
+      <legend class="fine">{label}</legend>
       <div>
         {options.map(([option, words]) => (
           <label key={option}>

@@ -59,7 +59,7 @@ export function ListPage<T extends { readonly id: string }>(props: ListPageProps
       <FailureOf resource={resource} />
       {items?.length === 0 ? <p class="empty">{empty}</p> : <Table {...props} shown={shown} />}
       {rest > 0 && (
-        <p class="list-more">
+        <p class="empty">
           <Button onClick={() => setShown(shown + rowsAtOnce)}>
             {t('listMore', { n: formatNumber(Math.min(rest, rowsAtOnce)), rest: formatNumber(rest) })}
           </Button>

@@ -56,7 +56,7 @@ export function Menu({ button, label, class: look = 'button', align = 'start', c
         {button}
       </button>
       {isOpen && (
-        <div class={`menu-panel ${align}`} role="dialog" aria-label={label}>
+        <div class={`menu-panel over ${align}`} role="dialog" aria-label={label}>
           {children(close)}
         </div>
       )}
@@ -84,7 +84,7 @@ export function ActionMenu({ name, actions, ...menu }: ActionMenuProps) {
   return (
     <Menu {...dots} {...menu} label={t('listActions', { name: markedText(name) })}>
       {(close) => (
-        <ul class="action-menu">
+        <ul>
           {actions.map(({ words, isDanger = false, onChoose }) => (
             <li key={words}>
               <Button

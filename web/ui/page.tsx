@@ -16,7 +16,7 @@ export function Page({ class: look = '', title, lead, end, children }: PageProps
       <header class="page-head line">
         <div>
           <h1>{title}</h1>
-          <p>{lead}</p>
+          <p class="muted">{lead}</p>
         </div>
         {end}
       </header>
