@@ -1,41 +1,29 @@
 import { computed, signal } from '@preact/signals';
 import { RateLimit } from './rate-limit.ts';
-import type { OrganizationName, Problem, Whoami } from './types.ts';
+import type { Problem, Whoami } from './types.ts';
 
 /** Values that are undefined or empty are left out. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
-
-interface RequestErrorFacts {
-  readonly status?: number;
-  readonly requestId?: string | undefined;
-  readonly retryAfterSeconds?: number | undefined;
-  readonly organizations?: readonly OrganizationName[] | undefined;
-  readonly evidence?: Problem['evidence'] | undefined;
-}
 
 /**
  * Why there is no answer: `refused` (the request itself; asking again changes nothing), `unavailable` (the engine or the
  * server cannot answer, or too many ask, for now), `offline` (no connection).
  */
 export class RequestError extends Error {
+  override readonly name = 'RequestError';
   readonly kind: 'refused' | 'unavailable' | 'offline';
   readonly status: number;
-  readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
-  /** Of a login: those that the password is right in. */
-  readonly organizations: readonly OrganizationName[];
-  /** Of an event that no checkpoint covers: why. */
-  readonly evidence: Problem['evidence'] | undefined;
+  /** What the server said: of a login, organizations that the password is right in; of evidence, why there is none. */
+  readonly problem: Partial<Problem>;
 
-  constructor(kind: RequestError['kind'], detail: string, facts: RequestErrorFacts = {}) {
-    super(detail);
-    this.name = 'RequestError';
+  constructor(kind: RequestError['kind'], problem: Partial<Problem>, response?: Response) {
+    super(problem.detail ?? `HTTP ${response?.status}`);
+    const retryAfter = Number(response?.headers.get('retry-after') ?? Number.NaN);
     this.kind = kind;
-    this.status = facts.status ?? 0;
-    this.requestId = facts.requestId;
-    this.retryAfterSeconds = facts.retryAfterSeconds;
-    this.organizations = facts.organizations ?? [];
-    this.evidence = facts.evidence;
+    this.status = response?.status ?? 0;
+    this.retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
+    this.problem = problem;
   }
 }
 
@@ -77,19 +65,19 @@ interface Options {
   readonly impatient?: boolean;
 }
 
+/** The answer to a GET as it arrives, for what is too much to hold. Rejects where it does not begin with success. */
+export function getStream(path: string, parameters: Parameters, options: Options = {}): Promise<Response> {
+  return ask(withQuery(path, parameters), {}, options);
+}
+
 /** The JSON of a GET. Rejects with RequestError, or AbortError when its signal fires. */
 export async function get<T>(path: string, parameters: Parameters = {}, options: Options = {}): Promise<T> {
-  return (await (await ask(withQuery(path, parameters), { method: 'GET' }, options)).json()) as T;
+  return (await (await getStream(path, parameters, options)).json()) as T;
 }
 
 /** The text of a GET, for what must keep all digits of numbers. */
 export async function getText(path: string, parameters: Parameters, options: Options = {}): Promise<string> {
-  return (await ask(withQuery(path, parameters), { method: 'GET' }, options)).text();
-}
-
-/** The answer to a GET as it arrives, for what is too much to hold. Rejects where it does not begin with success. */
-export function getStream(path: string, parameters: Parameters, options: Options = {}): Promise<Response> {
-  return ask(withQuery(path, parameters), { method: 'GET' }, options);
+  return (await getStream(path, parameters, options)).text();
 }
 
 /** A change; undefined where the answer has no body. */
@@ -151,25 +139,15 @@ async function attempt(path: string, init: RequestInit): Promise<Response> {
     return await fetch(path, init);
   } catch (error) {
     if (init.signal?.aborted === true) throw error;
-    throw new RequestError('offline', 'There is no connection to the server.');
+    throw new RequestError('offline', { detail: 'There is no connection to the server.' });
   }
 }
 
 async function refusal(response: Response): Promise<RequestError> {
   const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
-  const { status, headers } = response;
-  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
-  return new RequestError(
-    status >= 500 || status === 429 ? 'unavailable' : 'refused',
-    problem.detail ?? `HTTP ${status}`,
-    {
-      status,
-      requestId: problem.request_id ?? headers.get('x-request-id') ?? undefined,
-      retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
-      organizations: problem.organizations,
-      evidence: problem.evidence,
-    },
-  );
+  const id = problem.request_id ?? response.headers.get('x-request-id');
+  const kind = response.status >= 500 || response.status === 429 ? 'unavailable' : 'refused';
+  return new RequestError(kind, { ...problem, ...(id !== null && { request_id: id }) }, response);
 }
 
 /** Whether a request was only given up by the page itself. */

@@ -59,8 +59,16 @@ export function Chart() {
         {...handlers}
       >
         <Bars bars={bars} highest={highest} />
-        {hover !== undefined && <rect class="hover" x={hover} width={1} height={barHeight} />}
-        {chosen && <rect class="brush" x={chosen.first} width={chosen.count} height={barHeight} />}
+        {hover !== undefined && <rect fill="var(--shade)" x={hover} width={1} height={barHeight} />}
+        {chosen && (
+          <rect
+            fill="var(--accent)"
+            fill-opacity={0.22}
+            x={chosen.first}
+            width={chosen.count}
+            height={barHeight}
+          />
+        )}
       </svg>
       <Scale highest={highest} />
       <div class="ticks" aria-hidden="true">
@@ -80,7 +88,16 @@ function Bars({ bars, highest }: { readonly bars: Bars; readonly highest: number
     <g>
       {marksOf(highest, isLog).map((mark) => {
         const y = barHeight - heightOfCount(mark);
-        return <line key={mark} x1={0} x2={bars.length} y1={y} y2={y} vector-effect="non-scaling-stroke" />;
+        return (
+          <line
+            key={mark}
+            x2={bars.length}
+            y1={y}
+            y2={y}
+            stroke="var(--grey-4)"
+            vector-effect="non-scaling-stroke"
+          />
+        );
       })}
       {bars.map(({ start, success, failure }, index) => {
         const total = success + failure;
@@ -90,8 +107,12 @@ function Bars({ bars, highest }: { readonly bars: Bars; readonly highest: number
         const [top, common] = [barHeight - height, { x: index + 0.1, width: 0.8 }];
         return (
           <g key={start}>
-            {success > 0 && <rect class="success" {...common} y={top + red} height={height - red} />}
-            {failure > 0 && <rect class="failure-bar" {...common} y={top} height={red} />}
+            {success > 0 && (
+              <rect class="success" fill="var(--grey-6)" {...common} y={top + red} height={height - red} />
+            )}
+            {failure > 0 && (
+              <rect class="failure-bar" fill="var(--failure)" {...common} y={top} height={red} />
+            )}
           </g>
         );
       })}

@@ -104,6 +104,7 @@ function TabList({ current, onChange }: { readonly current: Tab; readonly onChan
           id={`tab-${tab}`}
           type="button"
           role="tab"
+          class="tab"
           aria-selected={tab === current}
           aria-controls="detail-panel"
           tabIndex={tab === current ? 0 : -1}

@@ -196,7 +196,7 @@ export class EventList {
     const isShort = isPart(page);
     // A search that came less far than the first one has not reached these rows: another try will.
     if (isShort && page.data.length < count)
-      throw new RequestError('unavailable', 'The search ended before these rows.');
+      throw new RequestError('unavailable', { detail: 'The search ended before these rows.' });
     const all = [...rows, ...page.data];
     const dropped = Math.max(0, all.length - limits.rowsMax);
     const total = first + rows.length + page.meta.total;

@@ -41,7 +41,7 @@ export function Evidence({ seq }: { readonly seq: string }) {
   }, [proof]);
   return (
     <dl class="facts evidence">
-      <dt>{t('eventsEvidence')}</dt>
+      <dt class="muted">{t('eventsEvidence')}</dt>
       <dd aria-busy={proof === undefined && error === undefined}>
         {proof !== undefined && <Known proof={proof} />}
         {proof === undefined && error !== undefined && (
@@ -91,8 +91,8 @@ async function readProof(seq: string, sinceMs: number, signal: AbortSignal): Pro
     const inclusion = JSON.parse(text) as EvidenceInclusion;
     return { state: inclusion.as_recorded === false ? 'altered' : 'covered', inclusion, text };
   } catch (error) {
-    if (!(error instanceof RequestError) || error.evidence === undefined) throw error;
-    if (error.evidence !== 'pending') return { state: error.evidence };
+    if (!(error instanceof RequestError) || error.problem.evidence === undefined) throw error;
+    if (error.problem.evidence !== 'pending') return { state: error.problem.evidence };
     const withinSeconds = error.retryAfterSeconds ?? 0;
     return { state: Date.now() - sinceMs > withinSeconds * 1000 ? 'late' : 'pending', withinSeconds };
   }

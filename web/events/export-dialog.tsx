@@ -57,8 +57,16 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
         <div class="form" hidden={isRunning || state.step === 'done'}>
           <Beginning {...{ list, run, onClose }} />
         </div>
-        {isRunning && <Running state={state} onCancel={() => run.cancel()} />}
-        {state.step === 'done' && <Done state={state} onClose={onClose} />}
+        {state.step === 'running' && <Running {...state} />}
+        {state.step === 'done' && <Done {...state} />}
+        <div class="actions">
+          {isRunning && <Button onClick={() => run.cancel()}>{t('cancel')}</Button>}
+          {state.step === 'done' && (
+            <Button look="primary" onClick={onClose}>
+              {t('close')}
+            </Button>
+          )}
+        </div>
       </div>
     </Dialog>
   );
@@ -88,7 +96,7 @@ function Beginning({ list, run, onClose }: ExportDialogProps & { readonly run: F
       <p class="muted">
         {t(`export_${format}`)} {t('eventsExportWhat')}
       </p>
-      {state.step === 'failed' && <Trouble state={state} />}
+      {state.step === 'failed' && <Trouble {...state} />}
       {!canWriteFiles() && <p>{t('eventsExportByBrowser', { events })}</p>}
       <div class="actions">
         <Button onClick={onClose}>{t('cancel')}</Button>
@@ -115,12 +123,7 @@ function Beginning({ list, run, onClose }: ExportDialogProps & { readonly run: F
 
 type StateOf<Step> = ExportState & { readonly step: Step };
 
-interface RunningProps {
-  readonly state: StateOf<'running'>;
-  readonly onCancel: () => void;
-}
-
-function Running({ state: { events, total, bytes }, onCancel }: RunningProps) {
+function Running({ events, total, bytes }: StateOf<'running'>) {
   const n = formatNumber;
   return (
     <>
@@ -133,35 +136,20 @@ function Running({ state: { events, total, bytes }, onCancel }: RunningProps) {
           ? t('eventsExportBegins')
           : t('eventsExportProgress', { n: n(events), total: n(total), size: formatBytes(bytes) })}
       </p>
-      <div class="actions">
-        <Button onClick={onCancel}>{t('cancel')}</Button>
-      </div>
     </>
   );
 }
 
-interface DoneProps {
-  readonly state: StateOf<'done'>;
-  readonly onClose: () => void;
-}
-
-function Done({ state: { events, name, bytes }, onClose }: DoneProps) {
+function Done({ events, name, bytes }: StateOf<'done'>) {
   const values = { events: totalWords(events), name, size: formatBytes(bytes) };
   return (
-    <>
-      <p role="status">
-        <strong>{t('eventsExportWhole')}</strong> {t('eventsExportDone', values)}
-      </p>
-      <div class="actions">
-        <Button look="primary" onClick={onClose}>
-          {t('close')}
-        </Button>
-      </div>
-    </>
+    <p role="status">
+      <strong>{t('eventsExportWhole')}</strong> {t('eventsExportDone', values)}
+    </p>
   );
 }
 
-function Trouble({ state: { error, events, total = 0 } }: { readonly state: StateOf<'failed'> }) {
+function Trouble({ error, events, total = 0 }: StateOf<'failed'>) {
   if (error instanceof RequestError) return <Failure error={error} />;
   // What files refuse is a DOMException; a connection that breaks is a TypeError.
   const words =

@@ -39,7 +39,7 @@ export function FilterBar() {
           {t(fresh === 1 ? 'eventsNewOne' : 'eventsNew', { n: formatNumber(fresh) })}
         </Button>
       )}
-      <strong class="total" role="status" data-stale={model.list.isLoading.value}>
+      <strong class="total push" role="status" data-stale={model.list.isLoading.value}>
         {list !== undefined && totalWords(list.total, list.searchedBackTo !== undefined)}
       </strong>
       <ExportButton list={list} />

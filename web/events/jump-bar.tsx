@@ -26,8 +26,8 @@ export function JumpBar({ list, onJump }: JumpBarProps) {
   };
   return (
     <div class="table-foot fine muted">
-      <span class="total-below">{totalWords(list.total)}</span>
-      <Button look="quiet small newest" onClick={() => onJump(0)}>
+      <span class="roomy-only">{totalWords(list.total)}</span>
+      <Button look="quiet small roomy-only" onClick={() => onJump(0)}>
         <Icon name="up" />
         {t('eventsJumpNewest')}
       </Button>
@@ -35,8 +35,10 @@ export function JumpBar({ list, onJump }: JumpBarProps) {
         <Icon name="down" />
         {t('eventsJumpOldest')}
       </Button>
-      <form class="line" onSubmit={(event) => void jump(event)}>
-        <label for="jump">{t('eventsJump')}</label>
+      <form class="line push" onSubmit={(event) => void jump(event)}>
+        <label class="roomy-only" for="jump">
+          {t('eventsJump')}
+        </label>
         <input
           id="jump"
           type="datetime-local"

@@ -37,37 +37,22 @@ export class Live {
     abort: AbortSignal,
   ): Promise<void> {
     let list = begun;
-    try {
-      for (;;) {
+    while (!abort.aborted) {
+      try {
         await sleep(this.follows.value ? limits.followPauseMs : limits.livePauseMs, abort);
         await visible(abort);
-        list = await this.#look(list, parameters, advance, abort);
+        const { settled, unsettled } = list.counted;
+        const since = { ...parameters, since: settled, limit: 1 };
+        const { meta } = await get<Rows>(rowsPath, since, { signal: abort });
+        abort.throwIfAborted();
+        this.count.value = Math.max(0, meta.total - unsettled);
+        if (this.count.value === 0 || !this.follows.value) continue;
+        list = await advance(abort);
+        this.count.value = 0;
+      } catch (error) {
+        // The list tells what is the matter. Here it is enough to go on later.
+        if (!(error instanceof RequestError) && !isAborted(error)) throw error;
       }
-    } catch (error) {
-      if (!isAborted(error)) throw error;
-    }
-  }
-
-  async #look(
-    list: EventList,
-    parameters: Parameters,
-    advance: Advance,
-    abort: AbortSignal,
-  ): Promise<EventList> {
-    const { settled, unsettled } = list.counted;
-    try {
-      const since = { ...parameters, since: settled, limit: 1 };
-      const { meta } = await get<Rows>(rowsPath, since, { signal: abort });
-      abort.throwIfAborted();
-      this.count.value = Math.max(0, meta.total - unsettled);
-      if (this.count.value === 0 || !this.follows.value) return list;
-      const next = await advance(abort);
-      this.count.value = 0;
-      return next;
-    } catch (error) {
-      // The list tells what is the matter. Here it is enough to go on later.
-      if (error instanceof RequestError) return list;
-      throw error;
     }
   }
 }

@@ -27,6 +27,11 @@ function merged<T>(
   return names;
 }
 
+const histogramOf = (parameters: Parameters, signal: AbortSignal) =>
+  get<Histogram>('/api/v1/portal/histogram', parameters, { signal });
+const topOf = (parameters: Parameters, signal: AbortSignal) =>
+  get<TopValues>('/api/v1/portal/top-values', { ...parameters, limit: limits.topValues }, { signal });
+
 /** The row at the top when this entry of the browser's history was left: Back leads there. */
 function topOfEntry(): string | undefined {
   const state: unknown = history.state;
@@ -96,14 +101,8 @@ class EventsModel {
       }
     });
     const after = rows.promise.then(drawn);
-    void this.histogram.load(async (abort) => {
-      await after;
-      return get('/api/v1/portal/histogram', parameters, { signal: abort });
-    });
-    void this.top.load(async (abort) => {
-      await after;
-      return get('/api/v1/portal/top-values', { ...parameters, limit: limits.topValues }, { signal: abort });
-    });
+    void this.histogram.load((abort) => after.then(() => histogramOf(parameters, abort)));
+    void this.top.load((abort) => after.then(() => topOf(parameters, abort)));
     this.#chartedAtMs = Date.now();
   }
 
@@ -134,13 +133,8 @@ class EventsModel {
     this.list.data.value = list;
     if (Date.now() < this.#chartedAtMs + limits.followChartMs) return list;
     this.#chartedAtMs = Date.now();
-    const top = { ...parameters, limit: limits.topValues };
-    const [histogram, values] = await Promise.all([
-      get<Histogram>('/api/v1/portal/histogram', parameters, { signal: abort }),
-      get<TopValues>('/api/v1/portal/top-values', top, { signal: abort }),
-    ]);
-    this.histogram.data.value = histogram;
-    this.top.data.value = values;
+    const answers = [histogramOf(parameters, abort), topOf(parameters, abort)] as const;
+    [this.histogram.data.value, this.top.data.value] = await Promise.all(answers);
     return list;
   }
 

@@ -68,7 +68,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: Co
   if (children === undefined || children === false) return null;
   return (
     <>
-      <dt class="cut" title={markedText(name)}>
+      <dt class="cut muted" title={markedText(name)}>
         <Marked text={name} />
       </dt>
       <dd>{children}</dd>

@@ -26,19 +26,64 @@ interface EventTableProps {
 
 /** Rows above an event that a link names. */
 const rowsAbove = 5;
-/** Of the columns: their classes, their titles, and what is in them. */
-const columns: readonly (readonly [
-  name: string,
-  title: TextKey,
-  cell: (event: EventRow) => ComponentChildren,
-])[] = [
-  ['when-head', 'time', timeCell],
-  ['activity', 'activity', activityCell],
-  ['actor', 'actor', actorCell],
-  ['target', 'eventsTarget', targetCell],
-  ['address', 'ip', addressCell],
-  ['status', 'status', statusCell],
+type Column = readonly [name: string, title: TextKey, cell: (event: EventRow) => ComponentChildren];
+
+const columns: readonly Column[] = [
+  [
+    'when-head',
+    'time',
+    ({ time }) => (
+      <span class="when" title={formatExact(time)}>
+        <span>{formatDay(time)}</span>
+        {formatClock(time)}
+      </span>
+    ),
+  ],
+  [
+    'activity',
+    'activity',
+    ({ activity_name: name, severity }) => (
+      <span class={severity === 'High' ? 'attention' : undefined}>
+        <Marked text={name} />
+      </span>
+    ),
+  ],
+  [
+    'actor',
+    'actor',
+    ({ actor_name: name, actor_email: email }) => (
+      <span title={email && markedText(email)}>
+        <Marked text={name ?? email ?? '–'} />
+      </span>
+    ),
+  ],
+  ['target roomy-only', 'eventsTarget', targetCell],
+  [
+    'address wide-only',
+    'ip',
+    ({ ip = '' }) => (
+      <span class="mono muted">
+        <Marked text={ip} />
+      </span>
+    ),
+  ],
+  [
+    'status',
+    'status',
+    ({ status }) => (
+      <span class={`state${status === 'Failure' ? ' failed' : ''}`}>{valueWords('status', status)}</span>
+    ),
+  ],
 ];
+
+function targetCell({ file_name: target, message }: EventRow) {
+  if (target !== undefined) return <Middle text={target} />;
+  return (
+    <span title={message}>
+      <Marked text={message} />
+    </span>
+  );
+}
 
 /** All events of a list, newest first: a row for each, of which the browser has those in sight. */
 export function EventTable({ list, open, onOpen, onClose, onTop }: EventTableProps) {
@@ -228,50 +273,4 @@ function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
       ))}
     </div>
   );
-}
-
-function timeCell({ time }: EventRow) {
-  return (
-    <span class="when" title={formatExact(time)}>
-      <span>{formatDay(time)}</span>
-      {formatClock(time)}
-    </span>
-  );
-}
-
-function activityCell({ activity_name: name, severity }: EventRow) {
-  return (
-    <span class={severity === 'High' ? 'important' : undefined}>
-      <Marked text={name} />
-    </span>
-  );
-}
-
-function actorCell({ actor_name: name, actor_email: email }: EventRow) {
-  return (
-    <span title={email && markedText(email)}>
-      <Marked text={name ?? email ?? '–'} />
-    </span>
-  );
-}
-
-function targetCell({ file_name: target, message }: EventRow) {
-  if (target !== undefined) return <Middle text={target} />;
-  return (
-    <span title={message}>
-      <Marked text={message} />
-    </span>
-  );
-}
-
-function addressCell({ ip = '' }: EventRow) {
-  return (
-    <span class="mono">
-      <Marked text={ip} />
-    </span>
-  );
-}
-
-function statusCell({ status }: EventRow) {
-  return <span class={`state${status === 'Failure' ? ' failed' : ''}`}>{valueWords('status', status)}</span>;
 }

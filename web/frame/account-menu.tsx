@@ -32,7 +32,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
         button={
           <>
             <Icon name="user" />
-            <span class="name cut">{name}</span>
+            <span class="name cut roomy-only">{name}</span>
             <Icon name="chevron" />
           </>
         }

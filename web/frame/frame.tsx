@@ -60,7 +60,12 @@ function SignedIn({ who }: { readonly who: Whoami }) {
         </a>
         <nav aria-label={t('views')}>
           {allowed.map(({ path, title }) => (
-            <a key={path} href={hrefOf(path)} aria-current={path === view?.path ? 'page' : undefined}>
+            <a
+              key={path}
+              class="tab"
+              href={hrefOf(path)}
+              aria-current={path === view?.path ? 'page' : undefined}
+            >
               {t(title)}
             </a>
           ))}

@@ -65,8 +65,9 @@ function PasswordForm({ email, organization }: SignInFormProps) {
     try {
       await signIn(credentials);
     } catch (failure) {
-      if (!(failure instanceof RequestError) || failure.organizations.length === 0) throw failure;
-      setChoice({ credentials, organizations: failure.organizations });
+      const organizations = failure instanceof RequestError ? failure.problem.organizations : undefined;
+      if (organizations === undefined || organizations.length === 0) throw failure;
+      setChoice({ credentials, organizations });
     }
   };
   if (choice !== undefined) return <OrganizationChoice {...choice} onBack={() => setChoice(undefined)} />;

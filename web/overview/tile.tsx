@@ -48,11 +48,11 @@ export function DayTile({ title, href, data: { days, nowMs }, count, isOfFailure
         <p class="muted">{t(usual === 0 ? 'overviewUsualNone' : 'overviewUsualUnknown')}</p>
       ) : (
         <p class="muted">
-          <strong class={isMuch ? 'much' : ''}>{formatChange(value / usual)}</strong>{' '}
+          <strong class={isMuch ? 'attention' : ''}>{formatChange(value / usual)}</strong>{' '}
           {t('overviewUsual', { n: formatNumber(usual) })}
         </p>
       )}
-      <Hours days={days} count={count} style={isOfFailures ? 'failure-bar' : 'success'} />
+      <Hours days={days} count={count} fill={isOfFailures ? 'var(--failure)' : 'var(--grey-7)'} />
     </Tile>
   );
 }
@@ -62,11 +62,11 @@ const height = 32;
 interface HoursProps {
   readonly days: readonly Day[];
   readonly count: Count;
-  readonly style: string;
+  readonly fill: string;
 }
 
 /** Hours of today over those of the usual day, for the shape of it. */
-function Hours({ days, count, style }: HoursProps) {
+function Hours({ days, count, fill }: HoursProps) {
   const others = daysLike(days);
   const at = (day: Day | undefined, hour: number) => {
     const found = day?.hours[hour];
@@ -77,16 +77,16 @@ function Hours({ days, count, style }: HoursProps) {
     usual: others.reduce((sum, day) => sum + at(day, hour), 0) / Math.max(1, others.length),
   }));
   const highest = Math.max(1, ...bars.flatMap(({ today, usual }) => [today, usual]));
-  const bar = (name: string, x: number, width: number, value: number) => {
+  const bar = (fill: string, x: number, width: number, value: number) => {
     const tall = (value / highest) * height;
-    return <rect class={name} x={x} width={width} y={height - tall} height={tall} />;
+    return <rect fill={fill} x={x} width={width} y={height - tall} height={tall} />;
   };
   return (
     <svg class="hours" viewBox={`0 0 24 ${height}`} preserveAspectRatio="none" aria-hidden="true">
       {bars.map(({ today, usual }, hour) => (
         <g key={hour}>
-          {bar('usual', hour + 0.05, 0.9, usual)}
-          {bar(style, hour + 0.25, 0.5, today)}
+          {bar('var(--grey-4)', hour + 0.05, 0.9, usual)}
+          {bar(fill, hour + 0.25, 0.5, today)}
         </g>
       ))}
     </svg>

@@ -35,8 +35,8 @@ const columns: readonly Column[] = [
   },
   { name: 'size', title: 'receiptsSize', cell: sizeCell },
   { name: 'started', title: 'state_started', cell: ({ started_at: at }) => timeCell(at) },
-  { name: 'completed', title: 'receiptsCompleted', cell: ({ completed_at: at }) => timeCell(at) },
-  { name: 'duration', title: 'receiptsDuration', cell: durationCell },
+  { name: 'completed wide-only', title: 'receiptsCompleted', cell: ({ completed_at: at }) => timeCell(at) },
+  { name: 'duration roomy-only', title: 'receiptsDuration', cell: durationCell },
   { name: 'status', title: 'status', cell: statusCell },
 ];
 

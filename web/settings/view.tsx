@@ -86,7 +86,7 @@ function Section({ title, lead, children }: SectionProps) {
 function Copied({ name, value }: { readonly name: string; readonly value: string }) {
   return (
     <div class="line">
-      <dt>{name}</dt>
+      <dt class="muted">{name}</dt>
       <dd class="line">
         <span class="mono">{value}</span> <CopyButton text={() => value} />
       </dd>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { get, RequestError } from '../api/request.ts';
+import { get, type RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import { Button, Icon } from './button.tsx';
 import { t, type TextKey } from './text.ts';
@@ -69,7 +69,7 @@ export function RefreshButton({ resource, onClick }: RefreshButtonProps) {
 }
 
 interface FailureProps {
-  readonly error: Error;
+  readonly error: RequestError;
   /** Unix milliseconds of the next try, where there is one. */
   readonly retryAt?: number | undefined;
   readonly onRetry?: () => void;
@@ -77,16 +77,16 @@ interface FailureProps {
 
 /** In place of what could not be had: what is the matter, and what happens next. */
 export function Failure({ error, retryAt, onRetry }: FailureProps) {
+  const { request_id: id } = error.problem;
   return (
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div>
         <p>
-          {wordsOf(error)} {retryAt !== undefined && <Countdown text="frameRetryIn" until={retryAt} />}
+          {t(`failure_${error.kind}`, { detail: error.message })}{' '}
+          {retryAt !== undefined && <Countdown text="frameRetryIn" until={retryAt} />}
         </p>
-        {error instanceof RequestError && error.requestId !== undefined && (
-          <p class="muted">{t('frameReference', { id: error.requestId })}</p>
-        )}
+        {id !== undefined && <p class="muted">{t('frameReference', { id })}</p>}
       </div>
       {onRetry && (
         <Button look="small" onClick={onRetry}>
@@ -102,20 +102,6 @@ export function FailureOf({ resource }: { readonly resource: Resource<unknown> }
   const error = resource.error.value;
   if (error === undefined) return null;
   return <Failure error={error} retryAt={resource.retryAt.value} onRetry={() => resource.retry()} />;
-}
-
-function wordsOf(error: Error): string {
-  if (!(error instanceof RequestError)) return t('failure_offline');
-  switch (error.kind) {
-    case 'offline':
-      return t('failure_offline');
-    case 'unavailable':
-      return t('failure_unavailable');
-    case 'refused':
-      return t('failure_refused', { detail: error.message });
-    default:
-      return error.kind satisfies never;
-  }
 }
 
 interface CountdownProps {
