@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { ApiKey } from '../api/types.ts';
+import { isNarrow } from '../ui/browser.ts';
 import { type Column, Moment } from '../ui/list.tsx';
 import { Marked } from '../ui/marked.tsx';
-import { isNarrow } from '../ui/browser.ts';
 import { t } from '../ui/text.ts';
 
 const dayMs = 86_400_000;

@@ -42,7 +42,7 @@ export function NewKey({ onIssued, onClose }: Ways) {
         name="scopes"
         type="checkbox"
         options={scopes.map((scope) => [scope, t(`scope_${scope}`), t(`scope_${scope}_may`)])}
-        isChosen={(scope) => scope === 'read'}
+        chosen="read"
         onChange={(scope, isChosen) =>
           setGiven(isChosen ? [...given, scope] : given.filter((one) => one !== scope))
         }

@@ -1,10 +1,10 @@
 import type { ApiKey, ApiKeys, IssuedApiKey } from '../api/types.ts';
-import { Choice } from '../ui/forms.tsx';
 import { formatNumber } from '../ui/format.ts';
+import { Choice } from '../ui/forms.tsx';
 import { ListPage, useDialog } from '../ui/list.tsx';
+import { useResource } from '../ui/resource.tsx';
 import { go, place } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
-import { useResource } from '../ui/resource.tsx';
 import { keyColumns, nameOf } from './columns.tsx';
 import { IssuedKey, NewKey, RevokeKey, RotateKey } from './dialogs.tsx';
 

@@ -40,17 +40,15 @@ export class RateLimit {
 /** Waits; rejects with AbortError when the signal fires. */
 export function sleep(ms: number, abort?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const fail = () => reject(new DOMException('The wait was given up.', 'AbortError'));
-    if (abort?.aborted === true) return fail();
+    abort?.throwIfAborted();
     const timer = setTimeout(() => {
       abort?.removeEventListener('abort', stop);
       resolve();
     }, ms);
     const stop = () => {
       clearTimeout(timer);
-      fail();
+      reject(new DOMException('The wait was given up.', 'AbortError'));
     };
     abort?.addEventListener('abort', stop, { once: true });
-    return undefined;
   });
 }

@@ -1,11 +1,11 @@
 import './view.css';
 import { useState } from 'preact/hooks';
-import { type Document, resolve } from './document.ts';
-import { OperationDetails } from './operation.tsx';
-import { Prose } from './prose.tsx';
 import { get } from '../api/request.ts';
 import { Field } from '../ui/forms.tsx';
 import { Loaded, useResource } from '../ui/resource.tsx';
+import { type Document, resolve } from './document.ts';
+import { OperationDetails } from './operation.tsx';
+import { Prose } from './prose.tsx';
 
 /** The description of the API for people, in the language of its document; it needs no session. */
 export default function DocsView() {

@@ -1,6 +1,12 @@
 import { useState } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
 import type { Row, Rows } from '../api/types.ts';
+import { Button } from '../ui/button.tsx';
+import { formatClock, formatDay, formatDuration, formatNumber } from '../ui/format.ts';
+import { Choice } from '../ui/forms.tsx';
+import { Marked } from '../ui/marked.tsx';
+import { Loaded, useResource } from '../ui/resource.tsx';
+import { t } from '../ui/text.ts';
 import { type EventDetail, fieldsOf } from './detail-data.ts';
 import { placeText, rowsPath } from './event-list.ts';
 import { type FilterName, parametersOf } from './filters.ts';
@@ -8,12 +14,6 @@ import { limits } from './limits.ts';
 import { model } from './model.ts';
 import { isAddress } from './suggestions.ts';
 import { totalWords } from './words.ts';
-import { Button } from '../ui/button.tsx';
-import { formatClock, formatDay, formatDuration, formatNumber } from '../ui/format.ts';
-import { Choice } from '../ui/forms.tsx';
-import { Marked } from '../ui/marked.tsx';
-import { Loaded, useResource } from '../ui/resource.tsx';
-import { t } from '../ui/text.ts';
 
 const relations = ['flowId', 'actor', 'ip', 'fileName'] as const satisfies readonly FilterName[];
 type Relation = (typeof relations)[number];

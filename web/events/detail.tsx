@@ -1,12 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
 import type { Row } from '../api/types.ts';
-import { Around } from './around.tsx';
-import { readDetail } from './detail-data.ts';
-import { limits } from './limits.ts';
-import { model } from './model.ts';
-import { timeOfPlace } from './query.ts';
-import { Summary } from './summary.tsx';
 import { CloseButton, CopyButton } from '../ui/button.tsx';
 import { formatAgo, formatExact } from '../ui/format.ts';
 import { layOut } from '../ui/json-text.ts';
@@ -14,6 +8,12 @@ import { JsonView } from '../ui/json-view.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { FailureOf, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
+import { Around } from './around.tsx';
+import { readDetail } from './detail-data.ts';
+import { limits } from './limits.ts';
+import { model } from './model.ts';
+import { timeOfPlace } from './query.ts';
+import { Summary } from './summary.tsx';
 
 interface DetailProps {
   readonly place: string;

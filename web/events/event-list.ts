@@ -1,8 +1,8 @@
 import { batch, signal } from '@preact/signals';
+import { fromRfc3339, toRfc3339 } from '../api/instant.ts';
 import { get, getStream, type Parameters, RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Row, Rows } from '../api/types.ts';
-import { fromRfc3339, toRfc3339 } from '../api/instant.ts';
 import { limits } from './limits.ts';
 
 export const rowsPath = '/api/v1/portal/rows';

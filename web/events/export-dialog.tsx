@@ -59,7 +59,7 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
         </div>
         {state.step === 'running' && <Running {...state} />}
         {state.step === 'done' && <Done {...state} />}
-        <div class="actions">
+        <div class="actions line">
           {isRunning && <Button onClick={() => run.cancel()}>{t('cancel')}</Button>}
           {state.step === 'done' && (
             <Button look="primary" onClick={onClose}>
@@ -98,7 +98,7 @@ function Beginning({ list, run, onClose }: ExportDialogProps & { readonly run: F
       </p>
       {state.step === 'failed' && <Trouble {...state} />}
       {!canWriteFiles() && <p>{t('eventsExportByBrowser', { events })}</p>}
-      <div class="actions">
+      <div class="actions line">
         <Button onClick={onClose}>{t('cancel')}</Button>
         {canWriteFiles() ? (
           <Button look="primary" onClick={() => void run.start(format, list.parameters, fileName(format))}>

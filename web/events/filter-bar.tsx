@@ -1,4 +1,9 @@
 import { useState } from 'preact/hooks';
+import { useKey } from '../ui/browser.ts';
+import { Button, Icon } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { formatNumber } from '../ui/format.ts';
+import { t } from '../ui/text.ts';
 import { Chips } from './chips.tsx';
 import { ExportButton } from './export-dialog.tsx';
 import { Facets } from './facets.tsx';
@@ -7,11 +12,6 @@ import { endsNow } from './query.ts';
 import { RangeMenu } from './range-menu.tsx';
 import { Search } from './search.tsx';
 import { totalWords } from './words.ts';
-import { useKey } from '../ui/browser.ts';
-import { Button, Icon } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
-import { formatNumber } from '../ui/format.ts';
-import { t } from '../ui/text.ts';
 
 /** What is looked for: the range of time, the field that makes filters, and the filters there are. */
 export function FilterBar() {

@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { toRfc3339 } from '../api/instant.ts';
 import { Resource } from '../api/resource.ts';
-import type { EventList } from './event-list.ts';
-import { totalWords } from './words.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { fromField } from '../ui/format.ts';
 import { t } from '../ui/text.ts';
+import type { EventList } from './event-list.ts';
+import { totalWords } from './words.ts';
 
 interface JumpBarProps {
   readonly list: EventList;

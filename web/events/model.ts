@@ -3,13 +3,13 @@ import { serverNow, toRfc3339 } from '../api/instant.ts';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
+import { go, hrefOf, place } from '../ui/router.ts';
+import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
 import { type FilterName, type FilterWay, parametersOf, withoutValue, withValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { Live } from './live.ts';
 import { endsNow, type EventQuery, exactRange, readQuery, timeParameters, writeQuery } from './query.ts';
-import { go, hrefOf, place } from '../ui/router.ts';
-import { announcement, t } from '../ui/text.ts';
 
 /** Values with the names that people know them by, the newest first. */
 export interface Known {

@@ -1,15 +1,15 @@
 import { get, type Parameters } from '../api/request.ts';
 import type { AuditPage } from '../api/types.ts';
-import { parametersOf, withoutValue } from './filters.ts';
-import { limits } from './limits.ts';
-import { model } from './model.ts';
-import { type EventQuery, exactRange, timeParameters } from './query.ts';
-import { filterWords, valueWords } from './words.ts';
 import { Button } from '../ui/button.tsx';
 import { formatNumber } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
 import { useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
+import { parametersOf, withoutValue } from './filters.ts';
+import { limits } from './limits.ts';
+import { model } from './model.ts';
+import { type EventQuery, exactRange, timeParameters } from './query.ts';
+import { filterWords, valueWords } from './words.ts';
 
 /** A way out of a view without events. */
 interface Way {

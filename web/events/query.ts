@@ -1,7 +1,7 @@
 import { fromRfc3339, toRfc3339 } from '../api/instant.ts';
 import type { Parameters } from '../api/request.ts';
-import { type Filters, parametersOf, readFilters } from './filters.ts';
 import { startOfDay, startOfQuarter } from '../ui/format.ts';
+import { type Filters, parametersOf, readFilters } from './filters.ts';
 
 export const rangeNames = [
   '1h',

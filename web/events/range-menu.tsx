@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { serverNow } from '../api/instant.ts';
-import { type EventQuery, exactRange, type ExactRange, rangeNames } from './query.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { formatMoment, fromField, toField, zone } from '../ui/format.ts';
 import { Menu } from '../ui/menu.tsx';
 import { t } from '../ui/text.ts';
+import { type EventQuery, exactRange, type ExactRange, rangeNames } from './query.ts';
 
 interface RangeMenuProps {
   readonly range: EventQuery['range'];

@@ -1,10 +1,10 @@
 import { fromRfc3339 } from '../api/instant.ts';
-import type { EventList } from './event-list.ts';
-import { model } from './model.ts';
 import { Button } from '../ui/button.tsx';
 import { formatMoment } from '../ui/format.ts';
 import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
+import type { EventList } from './event-list.ts';
+import { model } from './model.ts';
 
 /** How far words have been looked for, and the way on from there. */
 export function SearchReach({ list }: { readonly list: EventList }) {

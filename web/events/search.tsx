@@ -1,11 +1,11 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import { model } from './model.ts';
-import { suggest, type Suggestion } from './suggestions.ts';
-import { filterWords } from './words.ts';
 import { useKey } from '../ui/browser.ts';
 import { Icon } from '../ui/button.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
+import { model } from './model.ts';
+import { suggest, type Suggestion } from './suggestions.ts';
+import { filterWords } from './words.ts';
 
 /** The field that makes filters: what is typed becomes one of the suggestions, the first with Enter. */
 export function Search() {

@@ -1,18 +1,18 @@
-import type { ComponentChildren } from 'preact';
 import { effect } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { isAborted, RequestError } from '../api/request.ts';
 import type { Row as EventRow } from '../api/types.ts';
-import { type EventList, placeText } from './event-list.ts';
-import { JumpBar } from './jump-bar.tsx';
-import { limits } from './limits.ts';
-import { valueWords } from './words.ts';
 import { formatClock, formatDay, formatExact, formatZones } from '../ui/format.ts';
 import { Marked, markedText, Middle } from '../ui/marked.tsx';
 import { Skeleton } from '../ui/resource.tsx';
 import { RowScroll } from '../ui/row-scroll.ts';
 import { t, type TextKey } from '../ui/text.ts';
 import { VirtualRows } from '../ui/virtual-rows.tsx';
+import { type EventList, placeText } from './event-list.ts';
+import { JumpBar } from './jump-bar.tsx';
+import { limits } from './limits.ts';
+import { valueWords } from './words.ts';
 
 interface EventTableProps {
   readonly list: EventList;

@@ -1,10 +1,10 @@
-import { type FilterName, hasValue, withValue } from './filters.ts';
-import { limits } from './limits.ts';
-import { model } from './model.ts';
 import { copyText } from '../ui/button.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { ActionMenu } from '../ui/menu.tsx';
 import { t } from '../ui/text.ts';
+import { type FilterName, hasValue, withValue } from './filters.ts';
+import { limits } from './limits.ts';
+import { model } from './model.ts';
 
 interface ValueProps {
   /** What the server filters by; undefined: of such values it only finds the words. */

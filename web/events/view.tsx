@@ -1,6 +1,8 @@
 import './view.css';
 import { useEffect, useState } from 'preact/hooks';
 import type { Row } from '../api/types.ts';
+import { FailureOf, Skeleton } from '../ui/resource.tsx';
+import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
 import { Detail } from './detail.tsx';
 import { placeText } from './event-list.ts';
@@ -10,8 +12,6 @@ import { model } from './model.ts';
 import { Nothing } from './nothing.tsx';
 import { SearchReach } from './search-reach.tsx';
 import { EventTable } from './table.tsx';
-import { FailureOf, Skeleton } from '../ui/resource.tsx';
-import { t } from '../ui/text.ts';
 
 /** Everything that happened: filters, counts over time, the most frequent values, and all events. */
 export default function EventsView() {

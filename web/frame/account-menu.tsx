@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { signOut } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
-import { PasswordDialog } from './passwords.tsx';
 import { theme } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { zone } from '../ui/format.ts';
@@ -9,6 +8,7 @@ import { Choice } from '../ui/forms.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { language, t } from '../ui/text.ts';
+import { PasswordDialog } from './passwords.tsx';
 
 /** Which times are shown, at once, and behind the name: appearance, language, password, the way out. */
 export function AccountMenu({ who }: { readonly who: Whoami }) {

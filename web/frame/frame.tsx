@@ -3,16 +3,16 @@ import { useEffect } from 'preact/hooks';
 import { getText, isAnothers, isSessionOver, rateLimit } from '../api/request.ts';
 import { loadSession, session } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
-import { AccountMenu } from './account-menu.tsx';
-import { KeyboardHelp } from './keyboard-help.tsx';
-import { NewPasswordPage } from './passwords.tsx';
-import { SignInForm, SignInPage } from './sign-in.tsx';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Countdown, Failure, Loaded, useResource } from '../ui/resource.tsx';
 import { hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { type View, views } from '../views.ts';
+import { AccountMenu } from './account-menu.tsx';
+import { KeyboardHelp } from './keyboard-help.tsx';
+import { NewPasswordPage } from './passwords.tsx';
+import { SignInForm, SignInPage } from './sign-in.tsx';
 
 /** Everything: the sign-in page, where a link for a password leads, or the bar with a view below it. */
 export function Frame() {
@@ -103,7 +103,7 @@ function Overlays({ who }: { readonly who: Whoami }) {
       {isAnothers.value && (
         <Dialog title={t('frameAnother')}>
           <p>{t('frameAnotherHint', { name: who.user.name, organization: who.organization.name })}</p>
-          <div class="actions">
+          <div class="actions line">
             <ReloadButton />
           </div>
         </Dialog>

@@ -3,7 +3,7 @@ import { RequestError } from '../api/request.ts';
 import { type Credentials, signIn } from '../api/session.ts';
 import type { OrganizationName } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
-import { Field, type Fields, focus, Form } from '../ui/forms.tsx';
+import { Field, type Fields, focus, Form, formFault } from '../ui/forms.tsx';
 import { useSignOnOptions } from '../ui/sign-on-options.ts';
 import { language, t } from '../ui/text.ts';
 import { Entrance } from './entrance.tsx';
@@ -134,7 +134,6 @@ function OrganizationChoice({
 
 /** Why somebody could not be signed in, in words. */
 function signInFault(error: RequestError): string {
-  if (error.kind === 'offline') return t('failure_offline');
-  if (error.status === 429) return t('signInTooOften', { seconds: error.retryAfterSeconds ?? 60 });
+  if (error.kind === 'offline' || error.status === 429) return formFault(error);
   return t(error.kind === 'unavailable' ? 'signInUnavailable' : 'signInWrong');
 }

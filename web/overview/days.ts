@@ -1,7 +1,7 @@
 import { fromRfc3339 } from '../api/instant.ts';
 import type { Histogram } from '../api/types.ts';
-import { limits } from './limits.ts';
 import { hourOfDay, isWeekend, startOfDay } from '../ui/format.ts';
+import { limits } from './limits.ts';
 
 /** Events of an hour of a day. Times are Unix microseconds, the last one inclusive. */
 export interface Hour {

@@ -47,7 +47,7 @@ export default function SettingsView() {
                   name="receipts"
                   type="radio"
                   options={policies.map((one) => [one, t(`policy_${one}`), t(`policy_${one}_means`)])}
-                  isChosen={(policy) => policy === settings.receipts}
+                  chosen={settings.receipts}
                 />
               </Form>
             </Section>

@@ -53,7 +53,7 @@ export function Form({ task, wordsOf = formFault, children, ...props }: FormProp
     <form class="form" onSubmit={onSubmit} onInput={() => setDone(false)}>
       {typeof children === 'function' ? children(error) : children}
       <Fault>{error && wordsOf(error)}</Fault>
-      <div class="actions">
+      <div class="actions line">
         {onCancel && <Button onClick={onCancel}>{t('cancel')}</Button>}
         {submit !== undefined && (
           <Button type="submit" look={look} disabled={isBusy || !isReady}>
@@ -171,12 +171,13 @@ interface OptionsProps<T extends string> {
   /** One of them, or any. */
   readonly type: 'radio' | 'checkbox';
   readonly options: readonly (readonly [value: T, words: string, note: string])[];
-  readonly isChosen: (value: T) => boolean;
+  /** Is chosen at first. */
+  readonly chosen: T;
   readonly onChange?: (value: T, isChosen: boolean) => void;
 }
 
-/** Fields of a form to choose from, each with what it means; `isChosen` is how they are at first. */
-export function Options<T extends string>({ label, options, isChosen, onChange, ...input }: OptionsProps<T>) {
+/** Fields of a form to choose from, each with what it means. */
+export function Options<T extends string>({ label, options, chosen, onChange, ...input }: OptionsProps<T>) {
   const id = useId();
   return (
     <fieldset class="options">
@@ -187,7 +188,7 @@ export function Options<T extends string>({ label, options, isChosen, onChange, 
             {...input}
             id={`${id}-${value}`}
             value={value}
-            defaultChecked={isChosen(value)}
+            defaultChecked={value === chosen}
             aria-describedby={`${id}-${value}-note`}
             onChange={({ currentTarget }) => onChange?.(value, currentTarget.checked)}
           />

@@ -11,8 +11,7 @@ const piecesAtOnce = 2_000;
 /** JSON to look at: its beginning, and as much more as somebody asks for. */
 export function JsonView({ text }: { readonly text: string }) {
   const pieces = useMemo(() => layOut(text), [text]);
-  const [asked, setAsked] = useState({ text, count: piecesAtOnce });
-  const count = asked.text === text ? asked.count : piecesAtOnce;
+  const [count, setCount] = useState(piecesAtOnce);
   const rest = pieces.length - count;
   return (
     <>
@@ -24,7 +23,7 @@ export function JsonView({ text }: { readonly text: string }) {
         ))}
       </pre>
       {rest > 0 && (
-        <Button look="small" onClick={() => setAsked({ text, count: count + 2 * piecesAtOnce })}>
+        <Button look="small" onClick={() => setCount(count + 2 * piecesAtOnce)}>
           {t('jsonMore', { n: formatNumber(rest) })}
         </Button>
       )}

@@ -31,7 +31,7 @@ export function SecretDialog({ title, close, onClose, children }: SecretDialogPr
     <Dialog title={title}>
       <div class="form">
         {children}
-        <div class="actions">
+        <div class="actions line">
           <Button look="primary" onClick={onClose}>
             {close}
           </Button>

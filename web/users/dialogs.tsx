@@ -55,7 +55,7 @@ function RoleField({ value }: { readonly value: Role }) {
       name="role"
       type="radio"
       options={roles.map((role) => [role, t(`role_${role}`), t(`role_${role}_may`)])}
-      isChosen={(role) => role === value}
+      chosen={value}
     />
   );
 }
