@@ -26,63 +26,53 @@ interface EventTableProps {
 
 /** Rows above an event that a link names. */
 const rowsAbove = 5;
-type Column = readonly [name: string, title: TextKey, cell: (event: EventRow) => ComponentChildren];
+interface Column {
+  /** Its classes. */
+  readonly name: string;
+  readonly title: TextKey;
+  readonly cell: (event: EventRow) => ComponentChildren;
+  readonly tooltip?: (event: EventRow) => string | undefined;
+}
 
 const columns: readonly Column[] = [
-  [
-    'when-head',
-    'time',
-    ({ time }) => (
-      <span class="when" title={formatExact(time)}>
-        <span>{formatDay(time)}</span>
-        {formatClock(time)}
-      </span>
-    ),
-  ],
-  [
-    'activity',
-    'activity',
-    ({ activity_name: name, severity }) => (
-      <span class={severity === 'High' ? 'attention' : undefined}>
-        <Marked text={name} />
-      </span>
-    ),
-  ],
-  [
-    'actor',
-    'actor',
-    ({ actor_name: name, actor_email: email }) => (
-      <span title={email && markedText(email)}>
-        <Marked text={name ?? email ?? '–'} />
-      </span>
-    ),
-  ],
-  ['target roomy-only', 'eventsTarget', targetCell],
-  [
-    'address wide-only',
-    'ip',
-    ({ ip = '' }) => (
-      <span class="mono muted">
-        <Marked text={ip} />
-      </span>
-    ),
-  ],
-  [
-    'status',
-    'status',
-    ({ status }) => (
-      <span class={`state${status === 'Failure' ? ' failed' : ''}`}>{valueWords('status', status)}</span>
-    ),
-  ],
+  { name: 'when', title: 'time', cell: timeCell, tooltip: ({ time }) => formatExact(time) },
+  { name: 'activity', title: 'activity', cell: activityCell },
+  {
+    name: 'actor',
+    title: 'actor',
+    cell: ({ actor_name: name, actor_email: email }) => <Marked text={name ?? email ?? '–'} />,
+    tooltip: ({ actor_email: email }) => email && markedText(email),
+  },
+  {
+    name: 'target roomy-only',
+    title: 'eventsTarget',
+    cell: ({ file_name: name, message }) =>
+      name === undefined ? <Marked text={message} /> : <Middle text={name} />,
+    tooltip: ({ file_name: name, message }) => (name === undefined ? message : undefined),
+  },
+  { name: 'address mono muted wide-only', title: 'ip', cell: ({ ip = '' }) => <Marked text={ip} /> },
+  { name: 'status', title: 'status', cell: statusCell },
 ];
 
-function targetCell({ file_name: target, message }: EventRow) {
-  if (target !== undefined) return <Middle text={target} />;
+function timeCell({ time }: EventRow) {
   return (
-    <span title={message}>
-      <Marked text={message} />
+    <>
+      <span>{formatDay(time)}</span>
+      {formatClock(time)}
+    </>
+  );
+}
+
+function activityCell({ activity_name: name, severity }: EventRow) {
+  return (
+    <span class={severity === 'High' ? 'attention' : undefined}>
+      <Marked text={name} />
     </span>
   );
+}
+
+function statusCell({ status }: EventRow) {
+  return <span class={`state${status === 'Failure' ? ' failed' : ''}`}>{valueWords('status', status)}</span>;
 }
 
 /** All events of a list, newest first: a row for each, of which the browser has those in sight. */
@@ -234,8 +224,8 @@ function zonesOf(list: EventList, scroll: RowScroll): string {
 function Head({ list, scroll }: { readonly list: EventList; readonly scroll: RowScroll }) {
   return (
     <div role="row" class="row head" aria-rowindex={1}>
-      {columns.map(([name, title]) => (
-        <span key={name} role="columnheader" class={name}>
+      {columns.map(({ name, title }) => (
+        <span key={name} role="columnheader" class={name === 'when' ? 'when-head' : name.replace('mono', '')}>
           {t(title)}
           {title === 'time' && ` (${zonesOf(list, scroll)})`}
         </span>
@@ -266,8 +256,8 @@ function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
       {...(event === undefined ? { 'aria-busy': true } : { 'aria-selected': isOpen })}
       onClick={onClick}
     >
-      {columns.map(([name, , cell], column) => (
-        <span key={name} role="gridcell" class={name}>
+      {columns.map(({ name, cell, tooltip }, column) => (
+        <span key={name} role="gridcell" class={name} title={event && tooltip?.(event)}>
           {event === undefined ? <Skeleton at={index * 7 + column * 13} /> : cell(event)}
         </span>
       ))}
