@@ -120,6 +120,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     assert.ok(bytes > 10_000 && bytes < firstLoadBytesMax, `the first load is ${bytes} bytes`);
     // What takes the engine longest is asked for once rows are there.
     await auditor.locator('.facets button').first().waitFor();
+    await auditor.locator('.chart .success').first().waitFor();
     const [rowsEnd, ...others] = await auditor.evaluate<number[]>(
       `['rows', 'histogram', 'top-values'].map((name) => performance.getEntriesByType('resource')
         .find((one) => one.name.includes('/portal/' + name))[name === 'rows' ? 'responseEnd' : 'startTime'])`,
