@@ -1,5 +1,5 @@
 import './view.css';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import type { Row } from '../api/types.ts';
 import { FailureOf, Skeleton } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
@@ -16,7 +16,8 @@ import { EventTable } from './table.tsx';
 /** Everything that happened: filters, counts over time, the most frequent values, and all events. */
 export default function EventsView() {
   const query = model.query.value;
-  useEffect(() => model.keepUp(query), [query]);
+  // As of any resource: before the browser lays out and draws what waits.
+  useLayoutEffect(() => model.keepUp(query), [query]);
   useEffect(() => () => model.stop(), []);
   useEffect(() => {
     // What was pressed may be gone with the query, such as a chip: Tab goes on from here, not from the bar.

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, type RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import { Button, Icon } from './button.tsx';
@@ -21,7 +21,8 @@ export function useResource<T>(
       ),
     [resource, ...inputs],
   );
-  useEffect(() => {
+  // Before the browser lays out and draws what waits: the server needs the time as well.
+  useLayoutEffect(() => {
     reload();
     return () => resource.stop();
   }, [resource, reload]);
