@@ -28,6 +28,7 @@ import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
+import { openClock } from './processes/clock.ts';
 import { limits as processLimits } from './processes/limits.ts';
 import type { Place } from './processes/place.ts';
 import { createReaders } from './read/readers.ts';
@@ -36,7 +37,7 @@ import { limits as storageLimits } from './storage/limits.ts';
 import { Attempts } from './sign-on/attempt.ts';
 import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
-import { openCounts, startClock, startEvidence, startRetention, startTracing } from './service/background.ts';
+import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
 import { isOutOfRoom, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
 
@@ -94,7 +95,7 @@ async function start(
   setImmediate(prepareAnswers);
   const engine = place?.engine && { ...place.engine, dataDir: config.dataDir };
   const stored = await startStorage(opened, engine);
-  const trust = await startClock(opened, stored.storage);
+  const trust = await openClock({ ...opened, ...config }, stored.storage, (place?.number ?? 1) === 1);
   const base = { ...opened, trust };
   const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros: trust.expiryMicros });
   await directory.refresh();

@@ -4,6 +4,7 @@ import { limits } from './limits.ts';
 import { OwnAccounts } from './own-accounts.ts';
 import { counter } from '../base/observability/metrics.ts';
 import { Problem } from '../base/errors/problem.ts';
+import { Pauses } from '../base/waiting/pauses.ts';
 import { PasswordVerifier } from './passwords.ts';
 
 /** Who wants a password checked, and of which account. Nothing in it depends on whether the account exists. */
@@ -44,8 +45,8 @@ export class PasswordThrottle {
   readonly #bounds: Bounds;
   readonly #checks: AccountChecks;
   readonly #accounts: AccountStore;
-  /** One for each check that waits; ends its wait. */
-  readonly #waits = new Set<(problem: Problem) => void>();
+  /** One for each check that waits. */
+  readonly #waits = new Pauses();
   #stopped = false;
   readonly #delayed = counter(
     'auditlog_password_checks_delayed_total',
@@ -75,7 +76,7 @@ export class PasswordThrottle {
     const name = this.#accounts.hide(`${attempt.scope}\n${foldEmail(attempt.email)}`);
     const client = this.#accounts.hide(attempt.client);
     const outcome = await this.#accounts.update(name, (account, now) =>
-      this.#checks.begin(account, now, { client, signedIn, waits: this.#waits.size }),
+      this.#checks.begin(account, now, { client, signedIn, waits: this.#waits.count }),
     );
     await this.#wait(outcome, { name, client }, attempt.caller.signal);
     const right = await check((passwordHash, password) => this.#verifier.verify(passwordHash, password));
@@ -90,7 +91,7 @@ export class PasswordThrottle {
   /** Ends all waits, those that would begin later included: for a service that stops. */
   stop(): void {
     this.#stopped = true;
-    for (const end of this.#waits) end(shuttingDown());
+    this.#waits.endAll();
   }
 
   async #wait(
@@ -107,7 +108,9 @@ export class PasswordThrottle {
     try {
       if (this.#stopped) throw shuttingDown();
       this.#delayed.inc({ outcome: 'waited' });
-      await this.#sleep(outcome.ms, signal);
+      await this.#waits.take(outcome.ms, signal);
+      if (signal.aborted) throw new Problem('unavailable', 'The client has gone away.');
+      if (this.#stopped) throw shuttingDown();
     } finally {
       await this.#accounts.update(name, (account) => this.#checks.endWait(account, client));
     }
@@ -127,24 +130,6 @@ export class PasswordThrottle {
         },
       },
     );
-  }
-
-  /** Resolves after the time; rejects earlier when the caller goes away or the throttle is stopped. */
-  #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const end = (problem?: Problem): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', onGone);
-        this.#waits.delete(end);
-        if (problem === undefined) resolve();
-        else reject(problem);
-      };
-      const onGone = (): void => end(new Problem('unavailable', 'The client has gone away.'));
-      const timer = setTimeout(end, ms);
-      this.#waits.add(end);
-      if (signal.aborted) onGone();
-      else signal.addEventListener('abort', onGone, { once: true });
-    });
   }
 }
 

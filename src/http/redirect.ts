@@ -1,7 +1,7 @@
 import { checkAddress } from '../base/network/address.ts';
 import { counter } from '../base/observability/metrics.ts';
 import type { Connections } from './connections.ts';
-import { uws, type UwsListenSocket, type UwsRequest, type UwsResponse } from './uws.ts';
+import { listenAt, uws, type UwsListenSocket, type UwsRequest, type UwsResponse } from './uws.ts';
 
 const hostPattern = /^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?$/;
 const credentials = ['x-api-key', 'authorization'];
@@ -29,9 +29,7 @@ export class RedirectServer {
 
   /** Resolves with the port. */
   async listen(host: string, port: number): Promise<number> {
-    const socket = await new Promise<UwsListenSocket>((resolve) => {
-      this.#app.listen(host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
-    });
+    const socket = await listenAt(this.#app, host, port);
     if (socket === false) {
       await checkAddress(host, port);
       throw new Error(`cannot listen on ${host} port ${port}`);

@@ -1,9 +1,8 @@
 import type { Clock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
-import { Problem } from '../base/errors/problem.ts';
 import { type EventOrigin, type ServiceEvent, sourceEvent } from '../control/change-events.ts';
 import type { Ingest } from '../ingest/ingest.ts';
-import { limits as ingestLimits } from '../ingest/limits.ts';
+import { unavailable } from '../ingest/disk-health.ts';
 import type { OrganizationLookup } from './authenticate.ts';
 import type { RequestContext } from './request-context.ts';
 import { type PreparedEvent, SelfAuditRetries } from './self-audit-retries.ts';
@@ -87,10 +86,6 @@ export class SelfAudit {
 
 /** NUL and lone surrogates, which no event may hold: the values of a query, for one, can. */
 const unstorable = /[\p{Cs}\0]/gu;
-
-function unavailable(detail: string, cause?: unknown): Problem {
-  return new Problem('unavailable', detail, { retryAfterSeconds: ingestLimits.walRetryAfterSeconds, cause });
-}
 
 /** Where a request came from; every event of the same request gets the same flow id. */
 export function selfAuditOrigin({ head, flowId }: Pick<RequestContext, 'head' | 'flowId'>): EventOrigin {

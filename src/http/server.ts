@@ -8,7 +8,14 @@ import { InFlight } from './in-flight.ts';
 import { RequestServer, type RequestServerDeps } from './request-server.ts';
 import { StallWatch } from './stall-watch.ts';
 import { TlsApps } from './tls-apps.ts';
-import { uws, type UwsApp, type UwsListenSocket, type UwsRequest, type UwsResponse } from './uws.ts';
+import {
+  listenAt,
+  uws,
+  type UwsApp,
+  type UwsListenSocket,
+  type UwsRequest,
+  type UwsResponse,
+} from './uws.ts';
 
 export interface HttpServerOptions
   extends Pick<RequestServerDeps, 'router' | 'log' | 'accessLog' | 'trustProxy'>,
@@ -70,12 +77,12 @@ export class HttpServer {
    * is shared belongs to all processes of this user that say so; the system gives each a part of the connections.
    */
   async listen(host: string, port: number, isShared = false): Promise<void> {
-    let socket = await this.#open(host, port, isShared);
+    let socket = await listenAt(this.#app, host, port, isShared);
     if (socket !== false && isShared && port === 0) {
       // The library shares no port that the system has chosen; one that is asked for by its number it does.
       const chosen = uws.us_socket_local_port(socket);
       uws.us_listen_socket_close(socket);
-      socket = await this.#open(host, chosen, true);
+      socket = await listenAt(this.#app, host, chosen, true);
     }
     if (socket === false) {
       this.close();
@@ -85,14 +92,6 @@ export class HttpServer {
     this.#socket = socket;
     this.#port = uws.us_socket_local_port(socket);
     this.connections.listensOn(this.#port);
-  }
-
-  #open(host: string, port: number, isShared: boolean): Promise<UwsListenSocket> {
-    // By default the library would share a port with another server, and each get half of the requests.
-    const options = isShared ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
-    return new Promise((resolve) => {
-      this.#app.listen(host, port, options, resolve);
-    });
   }
 
   /** Serves new connections with what the files of the certificate hold now. Throws where that cannot be. */

@@ -63,3 +63,17 @@ async function load(): Promise<Uws> {
   found._cfg?.('999999990007');
   return found;
 }
+
+/** False where the address cannot be had. A port belongs to this process alone, unless `isShared`. */
+export function listenAt(
+  app: UwsApp,
+  host: string,
+  port: number,
+  isShared = false,
+): Promise<UwsListenSocket> {
+  // By default the library would share a port with another server, and each get half of the requests.
+  const options = isShared ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
+  return new Promise((resolve) => {
+    app.listen(host, port, options, resolve);
+  });
+}

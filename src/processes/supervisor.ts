@@ -1,4 +1,3 @@
-import { ClockTrust } from '../base/time/clock-trust.ts';
 import { DamageRegister } from '../base/observability/damage.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { collectProcessMetrics, metricsOfProcess } from '../base/observability/metrics.ts';
@@ -8,13 +7,11 @@ import { StopStack } from '../base/processes/stop-stack.ts';
 import { fullDiskWords } from '../base/errors/system-error.ts';
 import type { Config } from '../config/config.ts';
 import { requireUsable, takeDataDir } from '../config/data-dir.ts';
-import { logDirectories } from '../config/log-directories.ts';
-import { newestSegmentOf } from '../ingest/orphaned-log.ts';
-import { newestStoredMs } from '../storage/newest-stored.ts';
 import { checkListener } from '../config/listener.ts';
 import { holdEngine, isOutOfRoom, type StorageOptions, watchParts } from '../storage/open-storage.ts';
 import { reportUnreadable } from '../storage/parts-watch.ts';
 import { lowestWatermark } from '../storage/watermarks.ts';
+import { openClock } from './clock.ts';
 import { FrontEnds, type SupervisorAnswers } from './front-ends.ts';
 import { limits } from './limits.ts';
 import { LineOutput } from './line-output.ts';
@@ -107,11 +104,7 @@ async function startEngine(shared: Shared) {
   if (shared.clickhouse.url !== undefined) return undefined;
   const held = await holdEngine(shared);
   const { storage } = held;
-  const { dataDir, log, stops } = shared;
-  const newestStored = async () =>
-    newestStoredMs(storage, await newestSegmentOf(await logDirectories(dataDir)));
-  const trust = await ClockTrust.open({ dataDir, log, keepsMark: false, newestStored });
-  stops.add(() => trust.stop());
+  const trust = await openClock(shared, storage, false);
   await watchParts(held, shared, async () => firstSeqOf(await lowestWatermark(storage)), trust.expiryMicros);
   return { own: held.own, connection: held.engine.connection };
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/time/clock.ts';
 import type { FairQueue } from '../base/waiting/fair-queue.ts';
+import { Pauses } from '../base/waiting/pauses.ts';
 import type { Storage } from '../storage/storage.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { EventEnvelope } from './envelope.ts';
@@ -17,7 +18,6 @@ import {
 } from './filter.ts';
 import { limits } from './limits.ts';
 import type { QueryParameters } from './parameters.ts';
-import { Pauses } from './pauses.ts';
 import type { ReadBody } from './read-body.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
 

@@ -1,10 +1,8 @@
 import type { Logger } from '../base/observability/log.ts';
 import { setTracer } from '../base/observability/trace.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
-import { ClockTrust } from '../base/time/clock-trust.ts';
 import { systemClock } from '../base/time/clock.ts';
 import type { Config } from '../config/config.ts';
-import { logDirectories } from '../config/log-directories.ts';
 import { evidenceKeys } from '../config/secrets.ts';
 import type { Account } from '../control/account-checks.ts';
 import { ErasureReconciler } from '../control/erasure-reconciler.ts';
@@ -17,27 +15,10 @@ import { newEvidenceKey, openEvidence } from '../evidence/evidence.ts';
 import { readProgress, watermarkOf } from '../evidence/progress-table.ts';
 import { RateLimiter } from '../http/rate-limit.ts';
 import type { IngestOrder } from '../ingest/ingest-order.ts';
-import { newestSegmentOf } from '../ingest/orphaned-log.ts';
 import type { Base } from './base.ts';
 import type { Writing } from './writing.ts';
-import { newestStoredMs } from '../storage/newest-stored.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { EventRemoval } from '../storage/removal.ts';
-import type { Storage } from '../storage/storage.ts';
-
-/** Who says whether the clock is to be trusted: one on each data directory, asked by all that cannot be undone. */
-export async function startClock(
-  { config, place, log, stops }: Pick<Base, 'config' | 'place' | 'log' | 'stops'>,
-  storage: Storage,
-): Promise<ClockTrust> {
-  const { dataDir } = config;
-  const keepsMark = place === undefined || place.number === 1;
-  const newestStored = async () =>
-    newestStoredMs(storage, await newestSegmentOf(await logDirectories(dataDir)));
-  const trust = await ClockTrust.open({ dataDir, log, keepsMark, newestStored });
-  stops.add(() => trust.stop());
-  return trust;
-}
 
 /** What limits are counted by: this process alone, or together with others through Redis. */
 export async function openCounts({ config, log, stops }: Base, secret: string) {

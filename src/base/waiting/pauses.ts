@@ -5,6 +5,11 @@
 export class Pauses {
   readonly #ends = new Set<() => void>();
 
+  /** How many are taken now. */
+  get count(): number {
+    return this.#ends.size;
+  }
+
   /** Resolves after `ms`, or earlier when the signal fires or all pauses are ended. */
   take(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
