@@ -185,6 +185,8 @@ export async function assertAccessible(page: Page, rules?: readonly string[]): P
 
 /** What axe finds, each with its elements. Run as the browser's own, since the page lets no other script in. */
 export async function findingsOf(page: Page, rules?: readonly string[]): Promise<[string, string[]][]> {
+  // What is of another query is faint until the answer to this one is there.
+  await untilTrue(page, 'document.querySelector(\'[data-stale="true"]\') === null');
   if (await page.evaluate<boolean>("typeof axe === 'undefined'")) await page.evaluate(axe.source);
   const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) });
   const findings = await page.evaluate<Finding[]>(`axe.run(${options}).then(({ violations }) => violations)`);
