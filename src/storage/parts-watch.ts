@@ -111,17 +111,22 @@ export class PartsWatch {
     if (now >= this.#lookedMs + lookPauseMs) await this.#look();
   }
 
-  /** Takes into the ledger what the watermark has passed since. */
+  /**
+   * Takes into the ledger what the watermark has passed since. Events may be stored before it has passed them, as front
+   * ends publish theirs each second: then there is something left to count, also if nothing is stored any more.
+   */
   async #count(signal: AbortSignal): Promise<void> {
     const { storage, dataDir } = this.#options;
     const stored = this.#options.stored();
     const began = performance.now();
     try {
-      const to = (await unlessAborted(this.#options.watermark(), signal)) - 1n;
-      if (to > this.#ledger.through)
-        this.#ledger.advance(to, await countStored(storage, this.#ledger.through, to, signal));
+      const { through } = this.#ledger;
+      const watermark = await unlessAborted(this.#options.watermark(), signal);
+      const to = watermark > through ? watermark - 1n : through;
+      const { counts, isAll } = await countStored(storage, through, to, signal);
+      this.#ledger.advance(to, counts);
       await writeLedger(dataDir, this.#ledger);
-      this.#countedStored = stored;
+      if (isAll) this.#countedStored = stored;
     } finally {
       this.#nextCountMs = spaced(began, limits.ledgerCountMs);
     }

@@ -5,38 +5,44 @@ import type { Parameters, Storage } from './storage.ts';
 /** One thread, as nobody waits for it, and time enough for a table of any size. */
 const options = { settings: { max_threads: 1 }, timeoutMs: limits.ledgerQueryMsMax };
 
+interface Row {
+  readonly partition: string;
+  readonly day: string;
+  readonly n: string;
+}
+
+const countOf = ({ partition, day, n }: Row): StoredCount => ({ partition, expires: day, rows: Number(n) });
+
 async function countsOf(
   storage: Storage,
   query: string,
   parameters: Parameters,
   signal: AbortSignal | undefined,
 ): Promise<StoredCount[]> {
-  interface Row {
-    readonly partition: string;
-    readonly day: string;
-    readonly n: string;
-  }
   const rows = await storage.rows<Row>(query, parameters, {
     ...options,
     ...(signal !== undefined && { signal }),
   });
-  return rows.map(({ partition, day, n }) => ({ partition, expires: day, rows: Number(n) }));
+  return rows.map(countOf);
 }
 
-/** What the table has in (`after`, `to`]. */
-export function countStored(
+/** What the table has in (`after`, `to`], and whether that is all that it has after `after`. */
+export async function countStored(
   storage: Storage,
   after: bigint,
   to: bigint,
   signal?: AbortSignal,
-): Promise<StoredCount[]> {
-  return countsOf(
-    storage,
-    `SELECT _partition_id AS partition, toString(expires) AS day, count() AS n FROM events
-     WHERE seq > {after:UInt64} AND seq <= {to:UInt64} GROUP BY partition, expires`,
+): Promise<{ readonly counts: StoredCount[]; readonly isAll: boolean }> {
+  const rows = await storage.rows<Row & { readonly later: string }>(
+    `SELECT _partition_id AS partition, toString(expires) AS day, countIf(seq <= {to:UInt64}) AS n, count() - n AS later
+     FROM events WHERE seq > {after:UInt64} GROUP BY partition, expires`,
     { after: String(after), to: String(to) },
-    signal,
+    { ...options, ...(signal !== undefined && { signal }) },
   );
+  return {
+    counts: rows.filter(({ n }) => n !== '0').map(countOf),
+    isAll: rows.every(({ later }) => later === '0'),
+  };
 }
 
 /** Rows that are known to be lost. */
@@ -72,7 +78,7 @@ export async function compareWithTable(
   signal?: AbortSignal,
 ): Promise<{ readonly missing: MissingRows[]; readonly raised: number }> {
   const losses = await countAcknowledgedLosses(storage, signal);
-  const table = await countStored(storage, 0n, ledger.through, signal);
+  const { counts: table } = await countStored(storage, 0n, ledger.through, signal);
   // After the table: a removal is written down before its rows go.
   const today = dayOf(nowMs);
   const removed = await countRemoved(storage, today, signal);

@@ -72,7 +72,7 @@ interface Watched {
 }
 
 /** A watch of its own, as a server would have it, once it has compared ledger and table and counted what is new. */
-async function watched(): Promise<Watched> {
+async function watched(watermark = async () => nextSeq): Promise<Watched> {
   const damage = new DamageRegister();
   const lines: string[] = [];
   const line = (facts: object, words: string): void => void lines.push(`${words} ${JSON.stringify(facts)}`);
@@ -82,7 +82,7 @@ async function watched(): Promise<Watched> {
     dataDir,
     damage,
     log,
-    watermark: async () => nextSeq,
+    watermark,
     stored: () => 1,
     checkWritten: async () => {},
     expiryMicros: () => Date.now() * 1000,
@@ -182,6 +182,15 @@ test('a ledger that could not be written is written later', async () => {
   await watch.stop();
   const text = await readFile(join(dataDir, 'ledger.json'), 'utf8');
   assert.ok(text.includes(`"through":"${nextSeq - 1n}"`));
+});
+
+test('what is stored before the watermark has passed it is counted once that has', async () => {
+  const early = nextSeq;
+  await store(9);
+  let asked = 0;
+  const watch = await watched(async () => (asked++ === 0 ? early : nextSeq));
+  assert.equal(asked, 2);
+  await watch.stop();
 });
 
 test('a part is not whole when a file of it is shorter than the engine believes', async () => {
