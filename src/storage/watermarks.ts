@@ -69,10 +69,10 @@ export async function othersWatermark(storage: Storage, own: string): Promise<nu
   return (await orderOf(storage, `writer != {own:UUID} AND ${notFenced}`, { own })).lowest;
 }
 
-/** The lowest segment that any writer may still write; 0 while none has said so. */
+/** The lowest segment that any writer may still write; where none is at it, the one after the last that was written. */
 export async function lowestWatermark(storage: Storage): Promise<number> {
-  const { lowest } = await orderOfWriters(storage);
-  return Number.isFinite(lowest) ? lowest : 0;
+  const { lowest, last } = await orderOfWriters(storage);
+  return Number.isFinite(lowest) ? lowest : last + 1;
 }
 
 /** True when a server has published within the last `withinMs`: those that run do each second. */

@@ -234,10 +234,22 @@ describe('several processes and the embedded engine', () => {
     // What was flushed at the end needs no log.
     for (const name of ['process-1', 'process-2'])
       assert.equal((await readdir(join(service.dataDir, name, 'wal'))).length, 1);
+    // What was stored last is in the ledger: a part that is lost before the next start is told.
+    const counted = await rowsOfLedger(service.dataDir);
     await startHolding('1');
     await allThereOnce(tenant, acknowledged);
+    assert.equal(await service.server.stop(), 0);
+    assert.equal(await rowsOfLedger(service.dataDir), counted);
   });
 });
+
+/** How many events the ledger has counted. */
+async function rowsOfLedger(dataDir: string): Promise<number> {
+  const { ledger } = JSON.parse(await readFile(join(dataDir, 'ledger.json'), 'utf8')) as {
+    readonly ledger: { readonly counts: readonly { readonly rows: number }[] };
+  };
+  return ledger.counts.reduce((sum, { rows }) => sum + rows, 0);
+}
 
 describe('several processes and a ClickHouse server', () => {
   let engine: PlainEngine;
