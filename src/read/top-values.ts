@@ -46,7 +46,7 @@ async function readActivities(
     `SELECT activity_id, argMax(title, (events_of_title, title)) AS name, sum(events_of_title) AS total
      FROM (
        SELECT activity_id, any(activity_name) AS title, count() AS events_of_title
-       FROM events WHERE ${where.sql} GROUP BY activity_id, cityHash64(activity_name)
+       FROM events WHERE ${where.sql} GROUP BY activity_id, sipHash64(activity_name)
      )
      GROUP BY activity_id ORDER BY total DESC, activity_id LIMIT {top:UInt64}`,
     { ...where.parameters, top: limit },
