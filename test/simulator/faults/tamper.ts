@@ -14,6 +14,14 @@ function victim(world: World, draw: Draw): ModelOrganization | undefined {
   return world.model.here.length > 1 ? draw.pickAny(hasEvents) : undefined;
 }
 
+/** The tiles of level 0 that count, each as text. */
+async function currentTiles(world: World, where: string): Promise<string[]> {
+  const found = await world.service.ask(
+    `SELECT tile, width, hex(content) FROM evidence_tiles FINAL WHERE ${where} AND level = 0`,
+  );
+  return found.split('\n').filter((line) => line !== '');
+}
+
 export const tamperings: readonly Operation[] = [
   {
     name: 'harm the tree of an organization',
@@ -30,8 +38,12 @@ export const tamperings: readonly Operation[] = [
       );
       organization.tampered = 'tiles were turned round';
       world.damaged('evidence', linesOf.evidence);
+      const harmed = new Set(await currentTiles(world, where));
       await world.service.stop();
       await world.service.start();
+      // A tree that was just growing has a newer tile in the place of its only one.
+      const isHealed = (await currentTiles(world, where)).every((tile) => !harmed.has(tile));
+      if (isHealed) organization.tampered = undefined;
       // Others are served as before: their persons are taken out, and that waits for their trees.
       const others = await operationByName('erase a person').run(world, draw);
       return `${organization.slug}: ${tiles} tiles turned round; ${others ?? 'nobody was erased'}`;
