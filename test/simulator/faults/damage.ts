@@ -74,10 +74,17 @@ interface Lost {
   readonly rows: number;
 }
 
-/** A part that the trees of evidence cover, as its events are not new. */
+/**
+ * A part that the trees of evidence cover, as its events are not new. What it was made of is gone: the engine makes a part
+ * again of those before it, and nothing is lost.
+ */
 async function anyPart(world: World, draw: Draw): Promise<Lost | undefined> {
   const found = await world.service.ask(
-    "SELECT name, path, rows FROM system.parts WHERE database = 'audit' AND table = 'events' AND active AND rows > 0 AND modification_time < now() - 15",
+    `SELECT name, path, rows FROM system.parts WHERE database = 'audit' AND table = 'events' AND active AND rows > 0
+       AND modification_time < now() - 15 AND name NOT IN (
+         SELECT part.name FROM system.parts AS part JOIN system.parts AS old USING (database, table, partition_id)
+         WHERE database = 'audit' AND table = 'events' AND part.active AND NOT old.active
+           AND old.min_block_number >= part.min_block_number AND old.max_block_number <= part.max_block_number)`,
   );
   const [part = '', path = '', rows = ''] = draw.pickAny(linesIn(found))?.split('\t') ?? [];
   return part === '' ? undefined : { part, path, rows: Number(rows) };
