@@ -1,3 +1,4 @@
+import { segmentOf } from '../base/events/sequence.ts';
 import { commandLeases } from './command-claims.ts';
 import { notFenced } from './fenced-writers.ts';
 import type { Storage } from './storage.ts';
@@ -69,10 +70,15 @@ export async function othersWatermark(storage: Storage, own: string): Promise<nu
   return (await orderOf(storage, `writer != {own:UUID} AND ${notFenced}`, { own })).lowest;
 }
 
-/** The lowest segment that any writer may still write; where none is at it, the one after the last that was written. */
+/**
+ * The lowest segment that any writer may still write; where none is at work, the one after the last that is stored, as
+ * whoever begins takes a number above it.
+ */
 export async function lowestWatermark(storage: Storage): Promise<number> {
-  const { lowest, last } = await orderOfWriters(storage);
-  return Number.isFinite(lowest) ? lowest : last + 1;
+  const { lowest } = await orderOfWriters(storage);
+  if (Number.isFinite(lowest)) return lowest;
+  const [row] = await storage.rows<{ seq: string }>('SELECT toString(max(seq)) AS seq FROM events');
+  return segmentOf(BigInt(row?.seq ?? 0)) + 1;
 }
 
 /** True when a server has published within the last `withinMs`: those that run do each second. */

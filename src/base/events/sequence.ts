@@ -73,5 +73,10 @@ export function segmentTimeMs(segment: number): number {
 
 /** The moment of the clock (milliseconds) at which the segment of an event was begun. */
 export function seqTimeMs(seq: bigint): number {
-  return segmentTimeMs(Number(seq / BigInt(rowsPerSegmentMax)));
+  return segmentTimeMs(segmentOf(seq));
+}
+
+/** The segment that an order number is of. */
+export function segmentOf(seq: bigint): number {
+  return Number(seq / BigInt(rowsPerSegmentMax));
 }
