@@ -1,5 +1,5 @@
 import { type ByteSink, type Piece, putInteger, putQuoted, putRange, putText } from './byte-sink.ts';
-import { fromByteText, toByteText } from './byte-text.ts';
+import { toByteText } from './byte-text.ts';
 import { kind, numberOf, type SourceReading, slot, textOf } from './source-fields.ts';
 
 /** What rendering needs beside the source itself. */
@@ -200,14 +200,19 @@ function putEndpoint(sink: ByteSink, r: SourceReading): void {
   put(sink, json.close);
 }
 
-/** The one string whose escapes are undone: the column that `ip` filters is cut from the rendering, as it stands there. */
+/** What an address is written with. */
+const isAddress = /^[\da-f.:]+$/i;
+
+/** Of an address escapes are undone: the column that `ip` filters is cut from the rendering, as it stands there. */
 function putAddress(sink: ByteSink, r: SourceReading): void {
-  if (r.kinds[slot.ip] !== kind.escaped) {
+  const value = r.kinds[slot.ip] === kind.escaped ? textOf(r, slot.ip) : '';
+  if (!isAddress.test(value)) {
     putMember(sink, r, slot.ip, json.ip);
     return;
   }
   put(sink, json.ip);
-  putText(sink, toByteText(JSON.stringify(fromByteText(textOf(r, slot.ip)))).slice(1));
+  putText(sink, value);
+  put(sink, json.quote);
 }
 
 /**
