@@ -61,7 +61,7 @@ export const shapedSecrets: readonly string[] = [
 
 /** What damage can make of one of these, and is one still. */
 const likeSecrets: readonly RegExp[] = [
-  /(?<![\w-])eyJhbGciOiJIUzI1NiJ9(?:\.[\w-]*){2,4}/g,
+  /(?<![\w-])eyJhbGciO[g-v][\w-]+(?:\.[\w-]*){2,4}/g,
   /(?<![\w-])A[KS]IA[0-9A-Z]{16}(?![\w-])/g,
   /(?<![\w-])gh[pousr]_[A-Za-z0-9]{20,}(?![\w-])/g,
   /(?<![\w-])github_pat_\w{20,}(?![\w-])/g,
