@@ -73,7 +73,7 @@ describe('the web page in Firefox', { skip: withoutFirefox() }, () => {
 
     await firefox.click('button.export');
     await firefox.click('//label[contains(., "CSV")]');
-    await firefox.click('//dialog//a[contains(., "Export")]');
+    await firefox.click('//dialog//button[contains(., "Export")]');
     const exported = parse<{ actor_email: string }>(await download(), { columns: true });
     assert.deepEqual(
       exported.map(({ actor_email: email }) => email),

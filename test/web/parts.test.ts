@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { EventCounter } from '../../web/events/event-counter.ts';
 import { type Filter, filterNames, parametersOf, readFilters, withValue } from '../../web/events/filters.ts';
 import { heightOf, marksOf } from '../../web/events/scale.ts';
 import { ticksOf } from '../../web/events/ticks.ts';
@@ -206,34 +205,6 @@ describe('scrolling a list of any length', () => {
     }
     assert.ok(Math.abs(scroll.topMax.value - 100 - scroll.top.value) < 1);
     scroll.attach(undefined);
-  });
-});
-
-describe('the counter of exported events', () => {
-  const cell = fc.oneof(fc.string(), fc.constantFrom('a\nb', '"', '"\r\n"', ''));
-  const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
-  const forms = {
-    ndjson: (rows: readonly string[][]) => rows.map((row) => `${JSON.stringify(row)}\n`).join(''),
-    json: (rows: readonly string[][]) => `[${rows.map((row) => JSON.stringify(row)).join(',\n')}]\n`,
-    csv: (rows: readonly string[][]) =>
-      [['name'], ...rows].map((row) => `${row.map(quoted).join(',')}\r\n`).join(''),
-  };
-
-  it('counts what is in a file of each form, however it is cut into pieces', () => {
-    const rows = fc.array(fc.array(cell, { minLength: 1 }), { maxLength: 8 });
-    fc.assert(
-      fc.property(
-        rows,
-        fc.constantFrom('ndjson', 'json', 'csv'),
-        fc.integer({ min: 1, max: 40 }),
-        (all, format, size) => {
-          const bytes = Buffer.from(forms[format](all));
-          const counter = new EventCounter(format);
-          for (let at = 0; at < bytes.length; at += size) counter.add(bytes.subarray(at, at + size));
-          assert.deepEqual([counter.events, counter.bytes], [all.length, bytes.length]);
-        },
-      ),
-    );
   });
 });
 

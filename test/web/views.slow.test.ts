@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, request as sendRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, before, describe, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
@@ -11,6 +11,7 @@ import { createTenant, sourceEvent } from '../support/server.ts';
 import {
   assertAccessible,
   assertAccessibleInBoth,
+  fillSignIn,
   sharedPage,
   type SharedPage,
   withoutBrowser,
@@ -27,17 +28,6 @@ const start = Date.UTC(2024, 4, 6) * 1000;
 const transfers = 60;
 
 const memberEvents = `#/events?range=all&to=2024-12-31T00:00:00Z&actor=${member}`;
-
-/** In place of the browser's own dialog, which no test can answer: files of the page's private folder. */
-const pickFiles = `window.showSaveFilePicker = async ({ suggestedName }) =>
-  (await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`;
-/** Their texts, by the ends of their names. */
-const readFiles = `(async () => {
-  const files = {};
-  for await (const [name, file] of (await navigator.storage.getDirectory()).entries())
-    files[name.split('.').pop()] = await (await file.getFile()).text();
-  return files;
-})()`;
 
 let admin: SignedIn;
 let shared: SharedPage;
@@ -149,22 +139,21 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.match(page.url(), /#\/events\?range=today&status=Failure$/);
   });
 
-  test('export the events of the view into a file, and count before and while they do', async () => {
+  test('export the events of the view into a file of each form, and count before', async () => {
     const page = await shared.open('admin@viewed.example', memberEvents);
-    await page.evaluate(pickFiles);
-    for (const format of ['NDJSON', 'JSON', 'CSV']) {
-      await page.getByRole('button', { name: 'Export' }).click();
-      const dialog = page.getByRole('dialog', { name: 'Export events' });
-      await dialog.getByRole('radio', { name: format, exact: true }).check();
+    const files: Record<string, string> = {};
+    for (const format of ['ndjson', 'json', 'csv']) {
+      const dialog = await openExport(page);
+      await dialog.getByRole('radio', { name: format.toUpperCase(), exact: true }).check();
       assert.equal(await dialog.locator('.count').textContent(), '61 events');
+      const downloading = page.waitForEvent('download');
       await dialog.getByRole('button', { name: 'Export' }).click();
-      await dialog.getByText('The file is whole.').waitFor();
-      assert.match(String(await dialog.getByText('61 events in').textContent()), /audit-viewed-\d{8}T/);
-      await dialog.getByRole('button', { name: 'Close' }).last().click();
+      const download = await downloading;
+      assert.match(download.suggestedFilename(), new RegExp(`^audit-viewed-\\d{8}T\\d{6}Z\\.${format}$`));
+      files[format] = await readFile(await download.path(), 'utf8');
+      await dialog.waitFor({ state: 'detached' });
     }
-    const files = await page.evaluate<Record<string, string>>(readFiles);
     const lines = (text = '') => text.trimEnd().split('\n');
-    assert.deepEqual(Object.keys(files).toSorted(), ['csv', 'json', 'ndjson']);
     const events = lines(files['ndjson']).map((line) => (JSON.parse(line) as { time: number }).time);
     assert.equal(events.length, 61);
     assert.deepEqual(
@@ -175,36 +164,49 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.equal(lines(files['csv']).length, 62);
   });
 
-  test('leave no file where an export is short or cancelled, and let browsers that write none download it', async () => {
+  test('say why there is no export, and go on with one once somebody has signed in again', async () => {
     const page = await shared.open('admin@viewed.example', memberEvents);
-    await page.evaluate(pickFiles);
-    // A network that loses the end.
-    await page.route('**/portal/export?*', async (route) => {
-      const response = await route.fetch();
-      await route.fulfill({ response, body: (await response.body()).subarray(0, -100) });
-    });
-    await page.getByRole('button', { name: 'Export' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Export events' });
-    const begin = dialog.getByRole('button', { name: 'Export' });
-    await begin.click();
-    await dialog.getByText('The export broke off after 60 of 61 events.').waitFor();
+    const dialog = await openExport(page);
+    const button = dialog.getByRole('button', { name: 'Export' });
+    const rows = '**/portal/rows?*';
+    await page.route(rows, (route) =>
+      route.fulfill({ status: 500, json: { detail: 'Records cannot be read.' } }),
+    );
+    await button.click();
+    await dialog.getByRole('alert').getByText('Records cannot be read.').waitFor();
     await assertAccessible(page);
-    assert.deepEqual(await page.evaluate(readFiles), {});
-    await page.unroute('**/portal/export?*');
-    // And one that is too slow for somebody.
-    await page.route('**/portal/export?*', () => undefined);
-    await begin.click();
-    await dialog.locator('progress').waitFor();
-    await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await begin.waitFor();
-    assert.deepEqual(await page.evaluate(readFiles), {});
-    await page.unroute('**/portal/export?*');
-    await page.evaluate('window.showSaveFilePicker = undefined');
-    await dialog.getByRole('radio', { name: 'CSV' }).check();
+    await page.unroute(rows);
+    // A session that has ended is asked for again, and the export goes on.
+    await page.context().clearCookies();
+    await button.click();
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();
     const downloading = page.waitForEvent('download');
-    await dialog.getByRole('link', { name: 'Export' }).click();
-    const text = await readFile(await (await downloading).path(), 'utf8');
-    assert.equal(text.trimEnd().split('\n').length, 62);
+    await fillSignIn(page, undefined);
+    assert.equal(await (await downloading).failure(), null);
+  });
+
+  test('have the browser mark an export as failed that breaks off', async () => {
+    const proxy = createServer((request, response) => {
+      const { method, headers, url = '' } = request;
+      const asked = sendRequest(`${shared.server.url}${url}`, { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        if (!url.includes('/portal/export')) answer.pipe(response);
+        else answer.once('data', (chunk: Buffer) => response.write(chunk, () => response.destroy()));
+      });
+      request.pipe(asked);
+    });
+    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = proxy.address() as AddressInfo;
+      const page = await shared.open('admin@viewed.example', `http://127.0.0.1:${port}/${memberEvents}`);
+      const dialog = await openExport(page);
+      const downloading = page.waitForEvent('download');
+      await dialog.getByRole('button', { name: 'Export' }).click();
+      assert.notEqual(await (await downloading).failure(), null);
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
   });
 
   test('give an export to the page itself, and to no page of another site that sends somebody there', async () => {
@@ -232,10 +234,9 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
       elsewhere.closeAllConnections();
       elsewhere.close();
     }
-    await page.evaluate('window.showSaveFilePicker = undefined');
-    await page.getByRole('button', { name: 'Export' }).click();
+    const dialog = await openExport(page);
     const downloading = page.waitForEvent('download');
-    await page.getByRole('dialog', { name: 'Export events' }).getByRole('link', { name: 'Export' }).click();
+    await dialog.getByRole('button', { name: 'Export' }).click();
     await (await downloading).path();
     // What the other page had caused would have been recorded before.
     await eventually('the own export to be recorded', async () =>
@@ -296,7 +297,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
       route.fulfill({ status: 500, json: { detail: 'Records cannot be read.' } }),
     );
     await chosen(1).click();
-    await evidence.getByText('could not be found out').waitFor();
+    await evidence.getByText('Records cannot be read right now.').waitFor();
     await page.unroute('**/evidence/proof?*');
     await evidence.getByRole('button', { name: 'Try now' }).press('Enter');
     await evidence.getByText('no longer as the checkpoint').waitFor();
@@ -316,6 +317,11 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.equal(await overview.evaluate('document.documentElement.scrollWidth'), 360);
   });
 });
+
+async function openExport(page: Page): Promise<Locator> {
+  await page.getByRole('button', { name: 'Export' }).click();
+  return page.getByRole('dialog', { name: 'Export events' });
+}
 
 /** A page for which every checkpoint is yet to come. */
 async function visitPending(email: string): Promise<Page> {

@@ -65,7 +65,7 @@ interface Options {
   readonly impatient?: boolean;
 }
 
-/** The answer to a GET as it arrives, for what is too much to hold. Rejects where it does not begin with success. */
+/** The answer to a GET, for what its headers say. Rejects where it does not begin with success. */
 export function getStream(path: string, parameters: Parameters, options: Options = {}): Promise<Response> {
   return ask(withQuery(path, parameters), {}, options);
 }

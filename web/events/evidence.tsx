@@ -1,15 +1,18 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { getText, RequestError } from '../api/request.ts';
+import { get, RequestError, withQuery } from '../api/request.ts';
 import type { EvidenceInclusion } from '../api/types.ts';
+import { download } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { formatDay, formatDuration, formatMinute, formatNumber, startOfDay } from '../ui/format.ts';
-import { useResource } from '../ui/resource.tsx';
+import { Loaded, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { limits } from './limits.ts';
 
-/** What there is to say of an event's evidence. `text` is the proof as the server sent it, for a file. */
+const proofPath = '/api/v1/portal/evidence/proof';
+
+/** What there is to say of an event's evidence. */
 type Proof =
-  | { readonly state: 'covered' | 'altered'; readonly inclusion: EvidenceInclusion; readonly text: string }
+  | { readonly state: 'covered' | 'altered'; readonly inclusion: EvidenceInclusion }
   | { readonly state: 'pending' | 'late'; readonly withinSeconds: number }
   | { readonly state: 'off' | 'absent' };
 
@@ -27,7 +30,6 @@ export function Evidence({ seq }: { readonly seq: string }) {
   const sinceMs = useRef(Date.now()).current;
   const { resource, reload } = useResource((signal) => readProof(seq, sinceMs, signal), []);
   const proof = resource.data.value;
-  const error = resource.error.value;
   useEffect(() => {
     if (proof?.state !== 'pending' && proof?.state !== 'late') return undefined;
     // Twice in the time that it should take.
@@ -42,28 +44,22 @@ export function Evidence({ seq }: { readonly seq: string }) {
   return (
     <dl class="facts evidence">
       <dt class="muted">{t('eventsEvidence')}</dt>
-      <dd aria-busy={proof === undefined && error === undefined}>
-        {proof !== undefined && <Known proof={proof} />}
-        {proof === undefined && error !== undefined && (
-          <>
-            <p class="state open">{t('eventsEvidenceFailed')}</p>
-            <Button look="small" onClick={() => resource.retry()}>
-              {t('retryNow')}
-            </Button>
-          </>
-        )}
-        {proof === undefined && error === undefined && <span class="skeleton" />}
+      <dd>
+        <Loaded resource={resource}>{(known) => <Known proof={known} seq={seq} />}</Loaded>
       </dd>
     </dl>
   );
 }
 
-function Known({ proof }: { readonly proof: Proof }) {
+function Known({ proof, seq }: { readonly proof: Proof; readonly seq: string }) {
   return (
     <>
       <p class={looks[proof.state]}>{t(`evidence_${proof.state}`, valuesOf(proof))}</p>
-      {'text' in proof && (
-        <Button look="small" onClick={() => download(`proof-${proof.inclusion.position}.json`, proof.text)}>
+      {'inclusion' in proof && (
+        <Button
+          look="small"
+          onClick={() => download(withQuery(proofPath, { seq }), `proof-${proof.inclusion.position}.json`)}
+        >
           <Icon name="down" />
           {t('eventsEvidenceProof')}
         </Button>
@@ -87,22 +83,12 @@ function checkpointTime(micros: number): string {
 
 async function readProof(seq: string, sinceMs: number, signal: AbortSignal): Promise<Proof> {
   try {
-    const text = await getText('/api/v1/portal/evidence/proof', { seq }, { signal });
-    const inclusion = JSON.parse(text) as EvidenceInclusion;
-    return { state: inclusion.as_recorded === false ? 'altered' : 'covered', inclusion, text };
+    const inclusion = await get<EvidenceInclusion>(proofPath, { seq }, { signal });
+    return { state: inclusion.as_recorded === false ? 'altered' : 'covered', inclusion };
   } catch (error) {
     if (!(error instanceof RequestError) || error.problem.evidence === undefined) throw error;
     if (error.problem.evidence !== 'pending') return { state: error.problem.evidence };
     const withinSeconds = error.retryAfterSeconds ?? 0;
     return { state: Date.now() - sinceMs > withinSeconds * 1000 ? 'late' : 'pending', withinSeconds };
   }
-}
-
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
 }

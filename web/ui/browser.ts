@@ -50,3 +50,13 @@ export function useKey(key: string, onPress: () => void): void {
     return () => removeEventListener('keydown', onKeyDown);
   }, []);
 }
+
+/** Has the browser download what is at an address of this server, which may name the file itself. */
+export function download(href: string, name = ''): void {
+  const link = document.createElement('a');
+  link.href = href;
+  link.download = name;
+  // Without TLS nothing else tells the service that its own page asks.
+  link.referrerPolicy = 'same-origin';
+  link.click();
+}

@@ -98,7 +98,7 @@ export function FormDialog({ title, onClose, ...form }: FormDialogProps) {
 }
 
 /** What is wrong, said to screen readers at once; nothing while nothing is. */
-export function Fault({ children }: { readonly children: string | undefined }) {
+function Fault({ children }: { readonly children: string | undefined }) {
   if (children === undefined) return null;
   return (
     <p class="fault" role="alert">
