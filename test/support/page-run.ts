@@ -69,7 +69,7 @@ export async function runScript(
   const errorFile = join(cwd, 'shell.err');
   const shell = spawn('bash', ['-c', `set -e\n${script}`], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: cwd, TMPDIR: cwd, ...env },
+    env: { PATH: process.env['PATH'], HOME: cwd, ...env },
     timeout: patience(300_000),
     stdio: ['ignore', openSync(outputFile, 'a'), openSync(errorFile, 'a')],
   });

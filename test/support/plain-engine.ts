@@ -57,12 +57,12 @@ const keeper =
   'SELECT sleepEachRow(1) FROM numbers(100000000) ' +
   'SETTINGS max_block_size=1, function_sleep_max_microseconds_per_block=0 FORMAT Null';
 
-/** A port that was free a moment ago. */
-export function freePort(): Promise<number> {
+/** A port that was free a moment ago: this one where it is. */
+export function freePort(wanted = 0): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
+    probe.once('error', (error) => (wanted === 0 ? reject(error) : resolve(freePort())));
+    probe.listen(wanted, '127.0.0.1', () => {
       const address = probe.address();
       probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
     });
