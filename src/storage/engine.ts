@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fullDiskWords, isDiskFull } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
+import { removeCutMutations } from './cut-mutations.ts';
 import { defaultMemoryBytesMax, type EngineConfig, tokenHeader } from './engine-config.ts';
 import { engineHolder, removeEngineFile, writeEngineFile } from './engine-file.ts';
 import {
@@ -94,10 +95,13 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
   }
 }
 
+/** Whether another process has the directory. */
+const isDirectoryTaken = (error: unknown): boolean => errorFacts(error).error.includes('Code: 76.');
+
 /** Why an engine cannot be started, in words for the operator where they are known. */
 async function explained(error: unknown, dataDir: string): Promise<unknown> {
   const text = errorFacts(error).error;
-  if (text.includes('Code: 76.')) {
+  if (isDirectoryTaken(error)) {
     return new DataDirLockedError(dataDir, await engineHolder(join(dataDir, 'engine')));
   }
   const isFull = text.includes('No space left on device');
@@ -184,8 +188,26 @@ export class EmbeddedEngine {
     await engine.ended;
   }
 
-  /** One start: process, readiness, engine.json. On failure nothing is left running. */
+  /** A start, and a second one where only cut mutations stood against the first. */
   async #startOnce(): Promise<EngineProcess> {
+    try {
+      return await this.#tryStart();
+    } catch (error) {
+      // The directory of another engine is not to be touched.
+      if (isDirectoryTaken(error) || this.#stopping.signal.aborted) throw error;
+      const mutations = await removeCutMutations(this.#config.engineDir);
+      if (mutations.length === 0) throw error;
+      const { log } = this.#options;
+      log.warn(
+        { mutations },
+        'mutations whose files a full disk has cut short are removed: no engine starts with them',
+      );
+      return this.#tryStart();
+    }
+  }
+
+  /** Process, readiness, engine.json. On failure nothing is left running. */
+  async #tryStart(): Promise<EngineProcess> {
     const engine = await EngineProcess.spawn(this.#library, this.#config);
     try {
       await engine.ready(this.#config, this.#stopping.signal);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -234,6 +234,34 @@ test('killed, it comes back to the same address with its data', async () => {
   assert.deepEqual(await readEngineFile(dataDir), { ...engine.connection, pid: engine.pid() });
   assert.deepEqual(await storage.rows('SELECT n FROM kept ORDER BY n'), [{ n: '1' }, { n: '2' }]);
   assert.ok(logged.some((line) => line.includes('ended unasked') && line.includes('SIGKILL')));
+  await storage.close();
+});
+
+test('it comes back where a full disk has cut the file of a mutation short, which the log tells', async () => {
+  const storage = openStorage({ ...engine.connection, database: 'default' }, silentLog);
+  await storage.command('CREATE TABLE cut (n UInt64) ENGINE = MergeTree ORDER BY n');
+  await storage.insertRows('cut', [{ n: 1 }, { n: 2 }, { n: 3 }]);
+  const remove = (n: number): Promise<void> =>
+    storage.command(`ALTER TABLE cut DELETE WHERE n = ${n}`, {}, { settings: { mutations_sync: 2 } });
+  await remove(1);
+  await remove(2);
+  const [table] = await storage.rows<{ path: string }>(
+    "SELECT data_paths[1] AS path FROM system.tables WHERE name = 'cut'",
+  );
+  const folder = table?.path ?? '';
+  const [one = '', other = ''] = (await readdir(folder)).filter((name) => name.startsWith('mutation_'));
+  await truncate(join(folder, one), 0);
+  await truncate(join(folder, other), 70);
+
+  const pid = engine.pid() ?? 0;
+  process.kill(pid, 'SIGKILL');
+  await waitUntil('the end is noticed', () => engine.pid() !== pid);
+  await waitUntil('it is back', () => engine.pid() !== undefined);
+  assert.deepEqual(await storage.rows('SELECT n FROM cut'), [{ n: '3' }]);
+  await remove(3);
+  assert.deepEqual(await storage.rows('SELECT n FROM cut'), []);
+  assert.ok(logged.some((line) => line.includes('mutations') && line.includes(one) && line.includes(other)));
+  await storage.command('DROP TABLE cut SYNC');
   await storage.close();
 });
 

@@ -1,0 +1,33 @@
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ifThere } from '../base/errors/system-error.ts';
+
+const name = /^mutation_\d+\.txt$/;
+const whole = /^format version: 1\ncreate time: .+\ncommands: .+\n/;
+
+/**
+ * Removes from the directory of an engine that does not run the mutations (ALTER UPDATE, ALTER DELETE) whose file is cut
+ * short, and gives their paths. The embedded engine does not notice that a full disk takes such a file away, and carries
+ * the mutation out; but with that file it would never start again. Whoever asked for one that was not carried out has had
+ * no answer, and asks again.
+ */
+export async function removeCutMutations(engineDir: string): Promise<string[]> {
+  const removed: string[] = [];
+  for (const folder of await tableFolders(join(engineDir, 'store'))) {
+    for (const file of (await readdir(folder)).filter((one) => name.test(one))) {
+      const path = join(folder, file);
+      if (whole.test(await readFile(path, 'utf8'))) continue;
+      await rm(path);
+      removed.push(path);
+    }
+  }
+  return removed;
+}
+
+/** Of each table, as the engine lays them out: `store/abc/abc…`. */
+async function tableFolders(store: string): Promise<string[]> {
+  const folders: string[] = [];
+  for (const prefix of (await ifThere(readdir(store))) ?? [])
+    for (const folder of await readdir(join(store, prefix))) folders.push(join(store, prefix, folder));
+  return folders;
+}
