@@ -21,6 +21,7 @@ import { AnswerStore, type StoreBounds } from './answer-store.ts';
 import { AnswerTable, type TableBounds } from './answer-table.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
+import type { Wal } from './wal.ts';
 
 function digest(...parts: readonly string[]): string {
   const hash = createHash('sha256').update(parts.join('\0'));
@@ -129,6 +130,17 @@ export class Idempotency {
   /** Makes notes count once their frame is durable. */
   remember(notes: string): void {
     this.#add(JSON.parse(notes) as Entry);
+  }
+
+  /** Remembers the answers of requests whose events have not reached the engine: they are in the log alone. */
+  async rememberLogged(wal: Pick<Wal, 'sealed' | 'read'>): Promise<void> {
+    for (const segment of wal.sealed()) {
+      const { frames, release } = await wal.read(segment);
+      for (const { notes } of frames) {
+        if (notes.length > 0) this.remember(Buffer.from(notes).toString('utf8'));
+      }
+      release();
+    }
   }
 
   /** Remembers, durably, what another process has in its files. Repeating it does no harm. */

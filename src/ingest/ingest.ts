@@ -12,7 +12,7 @@ import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import type { LogNotes } from './log-notes.ts';
-import { takeOverLog } from './orphaned-log.ts';
+import { OrphanedLog } from './orphaned-log.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
@@ -62,8 +62,11 @@ export interface Ingest {
   lastSegmentOf(organization: string): number;
   /** Begins segments above this number from now on (see `Wal.raise`). */
   raise(segment: number): void;
-  /** Takes over the log of a process that is gone, `instance`, in another data directory (see orphaned-log.ts). */
-  takeOver(dataDir: string, instance: string, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Takes over the log of a process that is gone, `instance`, in another data directory. From here on its answers are known,
+   * also to other processes; its events are still to be sent.
+   */
+  takeOver(dataDir: string, instance: string): Promise<OrphanedLog>;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends to the log work. */
@@ -116,12 +119,16 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     watermarks: () => wal.watermarks(),
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
     raise: (segment) => wal.raise(segment),
-    async takeOver(left, instance, signal) {
+    async takeOver(left, instance) {
       const of = { dataDir: left, notes: options.notesOf?.(left, instance) };
-      if (!(await takeOverLog({ ...options, ...of, idempotency }, signal))) return false;
+      const orphaned = await OrphanedLog.open({ ...options, ...of, idempotency });
       await claims?.resolve(instance, (id) => idempotency.entry(id));
-      await shared?.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
-      return true;
+      // A full disk takes none of them, and a server is to start there all the same: it goes on meanwhile.
+      await Promise.race([
+        shared?.share(instance, (fromMs) => idempotency.entriesFrom(fromMs)),
+        shared?.pause(limits.keyShareWaitMsMax),
+      ]);
+      return orphaned;
     },
     unsent: () => wal.sealed().length,
     logFailure: () => wal.failure(),
@@ -174,20 +181,13 @@ async function openLog(options: IngestOptions): Promise<Wal> {
   });
 }
 
-/** The answers of requests whose events have not reached the engine are in the log alone. */
 async function openAnswers(
   { dataDir, log, answersNowMs = Date.now }: IngestOptions,
   wal: Wal,
 ): Promise<Idempotency> {
   const files = await openLogFiles(join(dataDir, 'idempotency'));
   const idempotency = await Idempotency.open(files, answersNowMs, log);
-  for (const segment of wal.sealed()) {
-    const { frames, release } = await wal.read(segment);
-    for (const { notes } of frames) {
-      if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
-    }
-    release();
-  }
+  await idempotency.rememberLogged(wal);
   return idempotency;
 }
 

@@ -84,6 +84,8 @@ export const limits = {
   keyRetryMs: 1_000,
   /** Longer than a claim is on its way to the engine after its process has died. */
   keyResolveMs: 10_000,
+  /** For so long a start waits until the others know what a process has answered that is gone. */
+  keyShareWaitMsMax: 20_000,
   /** What waits to be told to other processes while the engine is away; beyond it the oldest is not told. */
   keyOutboxMax: 100_000,
   retryDelayMsMax: 5_000,

@@ -38,38 +38,55 @@ export async function newestSegmentOf(dataDirs: readonly string[]): Promise<numb
 }
 
 /**
- * Takes over the log of a process that will not come back: sends what is left in it, and remembers its answers here.
- * Resolves with true when nothing of it is needed any more, with false when `signal` fired first. Files that are kept as
- * evidence of damage stay.
+ * The log of a process that will not come back. What that has answered is remembered here from the moment it is opened, so
+ * that no repeat is stored again meanwhile; then what is left in it is sent. Files that are kept as evidence of damage stay.
  */
-export async function takeOverLog(deps: OrphanedLogDeps, signal: AbortSignal): Promise<boolean> {
-  const { dataDir, log, sink, damage, segmentBytes, idempotency, notes } = deps;
-  const files = await openLogFiles(join(dataDir, 'wal'));
-  // Nothing is appended here, so neither size nor writer of a new segment counts.
-  const bounds = { segmentBytes, bytesMax: Number.POSITIVE_INFINITY, writer: 0 };
-  const wal = await Wal.open({ files, log, ...bounds, nowMs: Date.now, damage, notes });
-  const segments = wal.sealed().length;
-  if (segments > 0)
-    log.info({ dataDir, segments }, 'sending what a process that is gone has left in its log');
-  await idempotency.adopt(await openLogFiles(join(dataDir, 'idempotency')));
-  const batcher = new Batcher({
-    wal,
-    sink,
-    log,
-    damage,
-    flushIntervalMs: limits.orphanedLogPollMs,
-    stored: () => undefined,
-    keepNotes: (notes) => idempotency.adoptNotes(notes),
-  });
-  batcher.start();
-  let isSent = false;
-  while (!isSent && !signal.aborted) isSent = await batcher.flush(limits.orphanedLogPollMs);
-  batcher.stop();
-  await wal.close();
-  if (!isSent) return false;
-  await removeEmptied(dataDir);
-  if (segments > 0) log.info({ dataDir, segments }, 'nothing is left in the log of a process that is gone');
-  return true;
+export class OrphanedLog {
+  readonly #deps: OrphanedLogDeps;
+  readonly #wal: Wal;
+
+  private constructor(deps: OrphanedLogDeps, wal: Wal) {
+    this.#deps = deps;
+    this.#wal = wal;
+  }
+
+  static async open(deps: OrphanedLogDeps): Promise<OrphanedLog> {
+    const { dataDir, log, damage, segmentBytes, idempotency, notes } = deps;
+    const files = await openLogFiles(join(dataDir, 'wal'));
+    // Nothing is appended here, so neither size nor writer of a new segment counts.
+    const bounds = { segmentBytes, bytesMax: Number.POSITIVE_INFINITY, writer: 0 };
+    const wal = await Wal.open({ files, log, ...bounds, nowMs: Date.now, damage, notes });
+    await idempotency.adopt(await openLogFiles(join(dataDir, 'idempotency')));
+    await idempotency.rememberLogged(wal);
+    return new OrphanedLog(deps, wal);
+  }
+
+  /** To be called once. Resolves with true when nothing of it is needed any more, with false when `signal` fired first. */
+  async send(signal: AbortSignal): Promise<boolean> {
+    const { dataDir, log, sink, damage, idempotency } = this.#deps;
+    const wal = this.#wal;
+    const segments = wal.sealed().length;
+    if (segments > 0)
+      log.info({ dataDir, segments }, 'sending what a process that is gone has left in its log');
+    const batcher = new Batcher({
+      wal,
+      sink,
+      log,
+      damage,
+      flushIntervalMs: limits.orphanedLogPollMs,
+      stored: () => undefined,
+      keepNotes: (kept) => idempotency.adoptNotes(kept),
+    });
+    batcher.start();
+    let isSent = false;
+    while (!isSent && !signal.aborted) isSent = await batcher.flush(limits.orphanedLogPollMs);
+    batcher.stop();
+    await wal.close();
+    if (!isSent) return false;
+    await removeEmptied(dataDir);
+    if (segments > 0) log.info({ dataDir, segments }, 'nothing is left in the log of a process that is gone');
+    return true;
+  }
 }
 
 /** Removes the folders; a log that holds evidence of damage keeps that. */

@@ -6,7 +6,7 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { lockWithin } from '../config/data-dir.ts';
 import { leftDirectories } from '../config/log-directories.ts';
 import type { Ingest } from '../ingest/ingest.ts';
-import { lowestSegmentIn, newestSegmentOf } from '../ingest/orphaned-log.ts';
+import { lowestSegmentIn, newestSegmentOf, type OrphanedLog } from '../ingest/orphaned-log.ts';
 import { instanceOf } from '../storage/open-storage.ts';
 import { isFenced } from '../storage/fenced-writers.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -21,11 +21,13 @@ interface OrphanedLogsOptions {
   readonly log: Logger;
 }
 
-interface OrphanedLog {
+interface Left {
   readonly directory: string;
   readonly instance: string;
   /** Undefined for DATA_DIR itself, which the server has locked. */
   readonly lock: DirectoryLock | undefined;
+  /** Once it is open; a failure ends it. */
+  log?: OrphanedLog | undefined;
 }
 
 /** Only a process of its own gives the events of such a log new places in the order. */
@@ -38,11 +40,11 @@ const fencedWords = (directory: string): string =>
  */
 export class OrphanedLogs {
   readonly #options: OrphanedLogsOptions;
-  readonly #found: readonly OrphanedLog[];
+  readonly #found: readonly Left[];
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
-  private constructor(options: OrphanedLogsOptions, found: readonly OrphanedLog[]) {
+  private constructor(options: OrphanedLogsOptions, found: readonly Left[]) {
     this.#options = options;
     this.#found = found;
   }
@@ -50,7 +52,7 @@ export class OrphanedLogs {
   /** To be called before anybody reads the feed. Rejects with EngineError, and where a process still has a log. */
   static async find(options: OrphanedLogsOptions): Promise<OrphanedLogs> {
     const { storage, dataDir, used } = options;
-    const found: OrphanedLog[] = [];
+    const found: Left[] = [];
     for (const directory of await leftDirectories(dataDir, used)) {
       const lock = directory === dataDir ? undefined : await lockWithin(directory, limits.lockWaitMsMax);
       const instance = await instanceOf(directory);
@@ -60,6 +62,11 @@ export class OrphanedLogs {
       found.push({ directory, instance, lock });
     }
     return new OrphanedLogs(options, found);
+  }
+
+  /** To be awaited before a request is answered: what these processes have answered is known from then on. */
+  async takeOver(ingest: Pick<Ingest, 'takeOver'>): Promise<void> {
+    for (const left of this.#found) left.log = await ingest.takeOver(left.directory, left.instance);
   }
 
   /** Begins to send, and tries again where that fails. */
@@ -82,9 +89,9 @@ export class OrphanedLogs {
   }
 
   /** False when it is to be tried again. */
-  async #attempt(left: OrphanedLog, ingest: Pick<Ingest, 'takeOver'>): Promise<boolean> {
+  async #attempt(left: Left, ingest: Pick<Ingest, 'takeOver'>): Promise<boolean> {
     try {
-      await this.#takeOver(left, ingest);
+      await this.#send(left, ingest);
       return true;
     } catch (error) {
       const facts = { directory: left.directory, ...errorFacts(error) };
@@ -93,10 +100,13 @@ export class OrphanedLogs {
     }
   }
 
-  async #takeOver({ directory, instance }: OrphanedLog, ingest: Pick<Ingest, 'takeOver'>): Promise<void> {
+  async #send(left: Left, ingest: Pick<Ingest, 'takeOver'>): Promise<void> {
     const { storage, dataDir } = this.#options;
+    const { directory, instance } = left;
     const newest = await newestSegmentOf([directory]);
-    if (!(await ingest.takeOver(directory, instance, this.#stopping.signal))) return;
+    const log = left.log ?? (await ingest.takeOver(directory, instance));
+    left.log = undefined;
+    if (!(await log.send(this.#stopping.signal))) return;
     await withdrawWatermark(storage, instance, newest);
     await rm(join(directory, 'instance-id'), { force: true });
     // Evidence of damage may still be there, and the socket of the lock is.

@@ -64,6 +64,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
   });
   base.stops.add(() => ingest.close());
   await member?.publish(ingest);
+  await left?.takeOver(ingest);
   left?.start(ingest);
   base.stops.add(() => left?.stop());
   const others = member?.others ?? otherCommands(storage, dataDir);
