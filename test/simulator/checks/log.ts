@@ -12,7 +12,11 @@ export const linesOf = {
   /** Whoever asks while a process is away. */
   requests: ['a request could not be answered', 'an event of the service itself waits to be recorded'],
   engineKilled: ['the embedded engine ended unasked'],
-  frontEndKilled: ['a front end has ended and is started again'],
+  frontEndKilled: [
+    'a front end has ended and is started again',
+    // What a start says that has found the engine killed; the next one follows.
+    /^auditlog: (?:connect ECONNREFUSED 127\.0\.0\.1:\d+|read ECONNRESET|socket hang up)$/,
+  ],
   fullDisk: [
     'the disk is almost full: the write-ahead log takes no writes; reads go on',
     'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
