@@ -12,9 +12,9 @@ export const linesOf = {
   /** Whoever asks while a process is away. */
   requests: ['a request could not be answered', 'an event of the service itself waits to be recorded'],
   engineKilled: ['the embedded engine ended unasked'],
-  frontEndKilled: [
-    'a front end has ended and is started again',
-    // What a start says that has found the engine killed; the next one follows.
+  frontEndKilled: ['a front end has ended and is started again'],
+  /** What a start of one says that finds the engine killed; the next start follows. */
+  frontEndWithoutEngine: [
     /^auditlog: (?:connect ECONNREFUSED 127\.0\.0\.1:\d+|read ECONNRESET|socket hang up)$/,
   ],
   fullDisk: [

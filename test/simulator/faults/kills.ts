@@ -38,6 +38,7 @@ export const kills: readonly Operation[] = [
       const which = draw.int(0, processes - 1);
       if (!(await world.service.killPart('front end', which))) return undefined;
       world.demand(...linesOf.frontEndKilled);
+      world.expect(...linesOf.frontEndWithoutEngine);
       return `front end ${which + 1} killed`;
     },
   },
