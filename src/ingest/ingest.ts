@@ -123,11 +123,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       const of = { dataDir: left, notes: options.notesOf?.(left, instance) };
       const orphaned = await OrphanedLog.open({ ...options, ...of, idempotency });
       await claims?.resolve(instance, (id) => idempotency.entry(id));
-      // A full disk takes none of them, and a server is to start there all the same: it goes on meanwhile.
-      await Promise.race([
-        shared?.share(instance, (fromMs) => idempotency.entriesFrom(fromMs)),
-        shared?.pause(limits.keyShareWaitMsMax),
-      ]);
+      if (shared !== undefined) await shareOrphaned(shared, instance, idempotency);
       return orphaned;
     },
     unsent: () => wal.sealed().length,
@@ -163,6 +159,15 @@ async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logg
     const words = 'other processes do not know yet which Idempotency-Keys this one had before its start';
     log.warn(errorFacts(error), words);
   }
+}
+
+/**
+ * Tells other processes what one that is gone has answered. A full disk takes none of it, and a server is to start there all
+ * the same: it goes on meanwhile.
+ */
+async function shareOrphaned(claims: KeyClaims, instance: string, idempotency: Idempotency): Promise<void> {
+  const told = claims.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
+  await Promise.race([told, claims.pause(limits.keyShareWaitMsMax)]);
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {
