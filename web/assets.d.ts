@@ -1,2 +1,6 @@
-/** Style sheets are imported for their effect; Vite puts them into files. */
+/** Style sheets are imported for their effect; Vite puts them into files, as it does pictures, whose addresses it gives. */
 declare module '*.css';
+declare module '*.svg' {
+  const address: string;
+  export default address;
+}

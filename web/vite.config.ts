@@ -6,8 +6,8 @@ import { defineConfig, type Plugin } from 'vite';
 
 const folder = fileURLToPath(new URL('../dist/web', import.meta.url));
 
-/** What an older browser than these lacks: `light-dark()`, `oklch()` and nesting in style sheets. */
-const browsers = ['chrome123', 'safari17.5', 'firefox121'];
+/** What an older browser than these lacks: panels that it places beside their buttons. */
+const browsers = ['chrome125', 'safari26', 'firefox147'];
 
 /** Below, compressed files are no shorter by a packet. */
 const compressBytesMin = 1024;

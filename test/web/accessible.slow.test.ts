@@ -44,7 +44,7 @@ const tab = (name: string, there: string): readonly [place: string, Show] => [
   ofThen,
   async (page) => {
     await page.locator('.row[aria-selected]').first().click();
-    await page.getByRole('tab', { name }).click();
+    await page.getByRole('radio', { name }).click();
     await page.locator(there).first().waitFor();
   },
 ];
@@ -55,7 +55,7 @@ const inside: Readonly<Record<string, readonly [place: string, Show]>> = {
   'what was before and after it': tab('Before and after', '.flow li'),
   'its JSON': tab('JSON', '.json .key'),
   'its source event': tab('Source event', '.json .key'),
-  receipts: at('#/receipts', '.receipt .drawn'),
+  receipts: at('#/receipts', '.receipts .drawn'),
   keys: at('#/api-keys', 'tbody th[scope=row]'),
   users: at('#/users', 'tbody th[scope=row]'),
   settings: at('#/settings', '.retention'),

@@ -64,8 +64,8 @@ describe('the web page in Firefox', { skip: withoutFirefox() }, () => {
     assert.equal(shown.length, failures);
 
     await firefox.click(row);
-    await firefox.click('#tab-json');
-    await firefox.find('//*[@role="tabpanel"]//pre[contains(., "activity_id")]');
+    await firefox.click('//label[contains(., "JSON")]');
+    await firefox.find('//*[@class="detail-panel"]//pre[contains(., "activity_id")]');
     await firefox.press(keys.escape);
     const focus = "document.activeElement.getAttribute('role')";
     await eventually('the focus', async () => (await firefox.evaluate(focus)) === 'grid' || undefined);

@@ -115,8 +115,8 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     await settled(page, '225 events');
     await page.locator('[role=grid]').press('End');
     await rowOf(page, 'number 10.').click();
-    await page.getByRole('tab', { name: 'Before and after' }).click();
-    const panel = page.locator('[role=tabpanel]');
+    await page.getByRole('radio', { name: 'Before and after' }).click();
+    const panel = page.locator('.detail-panel');
     await panel.getByText('225 events · 14 min').waitFor();
     const here = panel.locator('[aria-current=step]');
     await here.getByText('number 10.').waitFor();

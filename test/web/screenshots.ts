@@ -37,7 +37,7 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
     'receipts',
     async (page, url) => {
       await page.goto(`${url}/#/receipts`);
-      await page.locator('.receipt .drawn').first().waitFor();
+      await page.locator('.receipts .drawn').first().waitFor();
     },
   ],
   [
@@ -54,7 +54,7 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
     async (page, url) => {
       await page.goto(`${url}/#/events?range=7d&activity=2001`);
       await page.locator('.row[aria-selected]', { hasText: 'Upload completed' }).first().click();
-      await page.locator('[role=tabpanel] dd').nth(8).waitFor();
+      await page.locator('.detail-panel dd').nth(8).waitFor();
       await page.locator('.evidence').getByText('covered by the checkpoint').waitFor();
     },
   ],
@@ -81,7 +81,7 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
   ],
 ];
 
-const chosen = (page: Page) => page.locator('[role=tabpanel] dd').nth(8).waitFor();
+const chosen = (page: Page) => page.locator('.detail-panel dd').nth(8).waitFor();
 const value = (page: Page, text: string) => page.locator('.facts .value', { hasText: text }).first().click();
 const rows = (page: Page, text = '') => page.locator('.row[aria-selected]', { hasText: text }).first();
 
@@ -106,14 +106,14 @@ const tour: typeof pictures = [
     'tour-flow',
     async (page) => {
       await rows(page, 'Priya Shah').click();
-      await page.getByRole('tab', { name: 'Before and after' }).click();
+      await page.getByRole('radio', { name: 'Before and after' }).click();
       await page.locator('.flow .here').waitFor();
     },
   ],
   [
     'tour-address',
     async (page) => {
-      await page.getByRole('tab', { name: 'Summary' }).click();
+      await page.getByRole('radio', { name: 'Summary' }).click();
       await value(page, '192.0.2.177');
       await page.getByRole('button', { name: 'Only this' }).click();
       await page.locator('.filter-bar .menu > button').click();
@@ -147,7 +147,7 @@ const tour: typeof pictures = [
       await page.getByRole('combobox').fill('backup-sync nobody');
       await page.getByRole('option', { name: 'contains' }).click();
       await rows(page, 'API key revoked').click();
-      await page.getByRole('tab', { name: 'Before and after' }).click();
+      await page.getByRole('radio', { name: 'Before and after' }).click();
       await page.locator('.flow li', { hasText: 'Network rule created' }).waitFor();
     },
   ],

@@ -21,16 +21,16 @@ export function keyColumns(): Column<ApiKey>[] {
   const never = t('apiKeysNever');
   return [
     { title: t('name'), cell: nameCell },
-    { title: t('apiKeysScopes'), isSecondary: true, cell: scopesOf },
+    { title: t('apiKeysScopes'), look: 'roomy-only', cell: scopesOf },
     {
       title: t('apiKeysLimit'),
-      isSecondary: true,
+      look: 'roomy-only',
       cell: ({ rate_limit: limit }) => or(t('apiKeysLimitDefault'), limit),
     },
-    { title: t('created'), isSecondary: true, cell: ({ created_at: at }) => <Moment at={at} /> },
+    { title: t('created'), look: 'roomy-only', cell: ({ created_at: at }) => <Moment at={at} /> },
     {
       title: t('apiKeysLastUsed'),
-      isSecondary: true,
+      look: 'roomy-only',
       cell: ({ last_used_at: at }) => or(never, at && <Moment at={at} />),
     },
     {

@@ -7,34 +7,22 @@ interface Pause {
   readonly requests: number;
 }
 
-/**
- * Follows what the server tells of its limit, and holds requests back once it is used up rather than have them refused.
- */
-export class RateLimit {
-  /** What requests wait for at present; undefined while none does. */
-  readonly waiting = signal<Pause | undefined>(undefined);
-  #pause: Pause | undefined;
+/** What requests wait for at present; undefined while none does. */
+export const limitPause = signal<Pause | undefined>(undefined);
 
-  /** Resolves when a request may go. Rejects with AbortError when the signal fires first. */
-  async turn(abort: AbortSignal | undefined): Promise<void> {
-    while (this.#pause !== undefined && this.#pause.until > Date.now()) {
-      this.waiting.value = this.#pause;
-      await sleep(this.#pause.until - Date.now(), abort);
-    }
-    this.#pause = undefined;
-    this.waiting.value = undefined;
+/** Waits for the next window where a request was refused for the limit; false where a 429 has another reason. */
+export async function nextWindow({ headers }: Response, abort: AbortSignal | undefined): Promise<boolean> {
+  if (headers.get('ratelimit-remaining') !== '0') return false;
+  const seconds = Number(headers.get('ratelimit-reset') ?? headers.get('retry-after') ?? 1);
+  const ms = Math.max(1, seconds) * 1000;
+  const pause = { until: Date.now() + ms, requests: Number(headers.get('ratelimit-limit') ?? 0) };
+  limitPause.value = pause;
+  try {
+    await sleep(ms, abort);
+  } finally {
+    if (limitPause.value === pause) limitPause.value = undefined;
   }
-
-  /** Takes note of an answer's headers. True where the limit is used up; a 429 may have other reasons. */
-  note({ headers }: Response): boolean {
-    if (headers.get('ratelimit-remaining') !== '0') return false;
-    const seconds = Number(headers.get('ratelimit-reset') ?? headers.get('retry-after') ?? 1);
-    this.#pause = {
-      until: Date.now() + Math.max(1, seconds) * 1000,
-      requests: Number(headers.get('ratelimit-limit') ?? 0),
-    };
-    return true;
-  }
+  return true;
 }
 
 /** Waits; rejects with AbortError when the signal fires. */

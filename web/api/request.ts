@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { RateLimit } from './rate-limit.ts';
+import { nextWindow } from './rate-limit.ts';
 import type { Problem, Whoami } from './types.ts';
 
 /** Values that are undefined or empty are left out. */
@@ -26,9 +26,6 @@ export class RequestError extends Error {
     this.problem = problem;
   }
 }
-
-/** The limit of requests of this session; the frame tells when requests wait for it. */
-export const rateLimit = new RateLimit();
 
 /** Whose session the page shows: each request says so, and the server refuses it where the cookie is another's by now. */
 let owner: Readonly<Record<string, string>> = {};
@@ -109,7 +106,6 @@ async function ask(
   { signal, impatient = false }: Options,
 ): Promise<Response> {
   for (;;) {
-    if (!impatient) await rateLimit.turn(signal);
     const response = await attempt(path, {
       ...init,
       headers: { ...init.headers, ...owner },
@@ -120,9 +116,8 @@ async function ask(
       // Nobody waits for it any more: the page begins anew.
       await new Promise(() => {});
     }
-    const isUsedUp = rateLimit.note(response);
     if (response.ok) return response;
-    if (!impatient && response.status === 429 && isUsedUp) continue;
+    if (!impatient && response.status === 429 && (await nextWindow(response, signal))) continue;
     if (!impatient && response.status === 401) {
       isEnded.value = true;
       await renewed.promise;

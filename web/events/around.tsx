@@ -117,9 +117,10 @@ function Steps({ rows, seq }: { readonly rows: readonly Row[]; readonly seq: str
         return (
           <li key={step.seq} class={isHere ? 'here' : undefined}>
             <span class="after">{after}</span>
-            <span class={`state${step.status === 'Failure' ? ' failed' : ''}`} aria-hidden="true" />
             <a href={model.hrefOf(placeText(step))} aria-current={isHere ? 'step' : undefined}>
-              <Marked text={step.activity_name} />
+              <span class={`state${step.status === 'Failure' ? ' failed' : ''}`}>
+                <Marked text={step.activity_name} />
+              </span>
               {isHere && <span class="muted"> · {t('eventsAroundHere')}</span>}
               <br />
               <span class="muted">

@@ -59,16 +59,7 @@ export function Chart() {
         {...handlers}
       >
         <Bars bars={bars} highest={highest} />
-        {hover !== undefined && <rect fill="var(--shade)" x={hover} width={1} height={barHeight} />}
-        {chosen && (
-          <rect
-            fill="var(--accent)"
-            fill-opacity={0.22}
-            x={chosen.first}
-            width={chosen.count}
-            height={barHeight}
-          />
-        )}
+        {pointed && <rect fill="var(--shade)" x={pointed.first} width={pointed.count} height={barHeight} />}
       </svg>
       <Scale highest={highest} />
       <div class="ticks" aria-hidden="true">

@@ -34,18 +34,17 @@ export async function readDetail(place: string, abort: AbortSignal): Promise<Eve
 
 /** What filters compare and the audit event does not show. */
 export function fieldsOf(sourceText: string) {
-  const message = membersOf(membersOf(sourceText).get('message') ?? '{}');
+  const { message } = JSON.parse(sourceText) as { message?: Readonly<Record<string, unknown>> };
   const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
   const member = (name: string, inner: string) => {
-    const value: unknown = JSON.parse(message.get(name) ?? 'null');
+    const value = message?.[name];
     return typeof value === 'object' && value !== null
-      ? text((value as Record<string, unknown>)[inner])
+      ? text((value as Readonly<Record<string, unknown>>)[inner])
       : undefined;
   };
-  const target: unknown = JSON.parse(message.get('target') ?? 'null');
   return {
     userId: member('actor', 'id'),
-    target: text(target) ?? member('target', 'name'),
+    target: text(message?.['target']) ?? member('target', 'name'),
     hash: member('sender', 'hash'),
   };
 }

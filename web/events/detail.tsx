@@ -3,6 +3,7 @@ import { sleep } from '../api/rate-limit.ts';
 import type { Row } from '../api/types.ts';
 import { CloseButton, CopyButton } from '../ui/button.tsx';
 import { formatAgo, formatExact } from '../ui/format.ts';
+import { Choice } from '../ui/forms.tsx';
 import { layOut } from '../ui/json-text.ts';
 import { JsonView } from '../ui/json-view.tsx';
 import { Marked } from '../ui/marked.tsx';
@@ -17,7 +18,7 @@ import { Summary } from './summary.tsx';
 
 interface DetailProps {
   readonly place: string;
-  /** The row that was clicked; undefined where a link led here. */
+  /** Its row, where that is here. */
   readonly row: Row | undefined;
 }
 
@@ -48,7 +49,7 @@ export function Detail({ place, row }: DetailProps) {
         if (key.key === 'Escape') model.open(undefined);
       }}
     >
-      <header>
+      <header class="line">
         <h2 class="cut">
           <Marked text={(row ?? event)?.activity_name ?? t('eventsDetail')} />
         </h2>
@@ -58,8 +59,13 @@ export function Detail({ place, row }: DetailProps) {
       <p class="when-exact muted">
         {formatExact(micros)} · {formatAgo(micros)}
       </p>
-      <TabList current={tab} onChange={setTab} />
-      <div role="tabpanel" id="detail-panel" aria-label={t(`detail_${tab}`)} tabIndex={0}>
+      <Choice
+        label={t('eventsDetail')}
+        value={tab}
+        options={tabs.map((one) => [one, t(`detail_${one}`)])}
+        onChange={setTab}
+      />
+      <div class="detail-panel" role="group" aria-label={t(`detail_${tab}`)} tabIndex={0}>
         <FailureOf resource={detail} />
         {isHere && detail.data.value === 'gone' && <p class="muted">{t('eventsDetailGone')}</p>}
         {loaded === undefined && detail.isLoading.value && <span class="skeleton" />}
@@ -86,47 +92,10 @@ function useFocusBack() {
   return root;
 }
 
-function TabList({ current, onChange }: { readonly current: Tab; readonly onChange: (tab: Tab) => void }) {
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    // From where the focus is: a second key may come before `current` is that of the first.
-    const from = tabs.findIndex((tab) => document.activeElement?.id === `tab-${tab}`);
-    const next = tabs[(from + (step ?? 0) + tabs.length) % tabs.length];
-    if (step === undefined || next === undefined) return;
-    onChange(next);
-    document.getElementById(`tab-${next}`)?.focus();
-  };
-  return (
-    <div role="tablist" aria-label={t('eventsDetail')} onKeyDown={onKeyDown}>
-      {tabs.map((tab) => (
-        <button
-          key={tab}
-          id={`tab-${tab}`}
-          type="button"
-          role="tab"
-          class="tab"
-          aria-selected={tab === current}
-          aria-controls="detail-panel"
-          tabIndex={tab === current ? 0 : -1}
-          onClick={() => onChange(tab)}
-        >
-          {t(`detail_${tab}`)}
-        </button>
-      ))}
-    </div>
-  );
-}
-
 function Json({ text }: { readonly text: string }) {
   return (
     <div class="json">
-      <CopyButton
-        text={() =>
-          layOut(text)
-            .map((piece) => piece.text)
-            .join('')
-        }
-      />
+      <CopyButton text={() => layOut(text)} />
       <JsonView text={text} />
     </div>
   );

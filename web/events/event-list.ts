@@ -100,6 +100,11 @@ export class EventList {
     return rows[index - first];
   }
 
+  /** The row at a place; undefined while it is not here. */
+  find(place: string): Row | undefined {
+    return this.#run.value.rows.find((row) => placeText(row) === place);
+  }
+
   /** The number of the event at a place, or of the next older one; its surroundings are here then. Rejects as requests do. */
   async indexOf(place: string, abort: AbortSignal): Promise<number> {
     const { first, rows } = this.#run.value;

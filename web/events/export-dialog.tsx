@@ -5,12 +5,12 @@ import type { Rows } from '../api/types.ts';
 import { download } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { type Fields, FormDialog, Options } from '../ui/forms.tsx';
+import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
-import { Chips } from './chips.tsx';
 import { type EventList, rowsPath } from './event-list.ts';
 import { model } from './model.ts';
 import { rangeWords } from './range-menu.tsx';
-import { totalWords } from './words.ts';
+import { filterSentence, totalWords } from './words.ts';
 
 const formats = ['ndjson', 'json', 'csv'] as const;
 
@@ -39,6 +39,7 @@ interface ExportDialogProps {
 
 /** What will be in the file, and in which form. The browser downloads it, and the server gives its name. */
 function ExportDialog({ list, onClose }: ExportDialogProps) {
+  const { range, filters } = model.query.value;
   const events = totalWords(list.total);
   const task = async (field: Fields) => {
     // A download that is refused only fails. A request first waits for the limit or a new session, or says what is the matter.
@@ -51,11 +52,9 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
   return (
     <FormDialog title={t('eventsExportTitle')} submit={t('eventsExport')} task={task} onClose={onClose}>
       <strong class="count">{events}</strong>
-      <Chips isFixed>
-        <li class="chip">
-          <span>{rangeWords(model.query.value.range)}</span>
-        </li>
-      </Chips>
+      <p>
+        <Marked text={[rangeWords(range), ...filters.map(filterSentence)].join(' · ')} />
+      </p>
       <Options
         label={t('eventsExportFormat')}
         name="format"

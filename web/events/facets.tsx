@@ -15,30 +15,15 @@ export function Facets() {
   const isLoading = model.top.isLoading.value;
   return (
     <aside
-      class="facets"
+      class="facets stack"
       aria-label={t('eventsFacets')}
       aria-busy={isLoading}
       data-stale={model.top.isStale.value}
     >
-      {data === undefined && isLoading && <Waiting />}
+      {data === undefined && isLoading && <span class="skeleton" />}
       {data !== undefined &&
         facetsOf(data).map(([name, values]) => <Facet key={name} {...{ name, values }} />)}
     </aside>
-  );
-}
-
-/** Lists as they will be, before the first answer. */
-function Waiting() {
-  return (
-    <>
-      {[2, limits.facetValues, limits.facetValues, 3].map((lines, list) => (
-        <section key={list} class="waiting stack" aria-hidden="true">
-          {Array.from({ length: lines + 1 }, (_, line) => (
-            <span key={line} class="skeleton" style={{ width: line === 0 ? '30%' : `${90 - line * 6}%` }} />
-          ))}
-        </section>
-      ))}
-    </>
   );
 }
 
@@ -73,6 +58,7 @@ function Facet({ name, values }: FacetProps) {
             <button
               type="button"
               class="rank"
+              style={{ '--share': count / highest }}
               aria-pressed={hasValue(filters, name, value)}
               title={t('eventsFacetTitle', {
                 value: markedText(words === value ? value : `${words} (${value})`),
@@ -82,7 +68,7 @@ function Facet({ name, values }: FacetProps) {
                 else model.filter(name, value, altKey ? 'not' : 'only');
               }}
             >
-              <RankContent words={words} count={count} highest={highest} />
+              <RankContent words={words} count={count} />
             </button>
           </li>
         ))}

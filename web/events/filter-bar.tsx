@@ -15,7 +15,7 @@ import { totalWords } from './words.ts';
 
 /** What is looked for: the range of time, the field that makes filters, and the filters there are. */
 export function FilterBar() {
-  const { range, filters } = model.query.value;
+  const { range } = model.query.value;
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
   const fresh = model.live.count.value;
   return (
@@ -23,15 +23,7 @@ export function FilterBar() {
       <RangeMenu range={range} onChange={(next) => model.change({ range: next })} />
       <FacetsSheet />
       <Search />
-      <Chips
-        end={
-          filters.length > 1 && (
-            <Button look="quiet small" onClick={() => model.change({ filters: [] })}>
-              {t('eventsClear')}
-            </Button>
-          )
-        }
-      />
+      <Chips />
       {endsNow(range) && <FollowButton />}
       {fresh > 0 && !model.live.follows.value && (
         <Button look="small live" onClick={() => model.showNewest()}>

@@ -40,7 +40,7 @@ export class Live {
     while (!abort.aborted) {
       try {
         await sleep(this.follows.value ? limits.followPauseMs : limits.livePauseMs, abort);
-        await visible(abort);
+        if (document.hidden) continue;
         const { settled, unsettled } = list.counted;
         const since = { ...parameters, since: settled, limit: 1 };
         const { meta } = await get<Rows>(rowsPath, since, { signal: abort });
@@ -54,15 +54,5 @@ export class Live {
         if (!(error instanceof RequestError) && !isAborted(error)) throw error;
       }
     }
-  }
-}
-
-/** Resolves while the page is in sight. */
-async function visible(abort: AbortSignal): Promise<void> {
-  while (document.hidden && !abort.aborted) {
-    await new Promise((resolve) => {
-      document.addEventListener('visibilitychange', resolve, { once: true, signal: abort });
-      abort.addEventListener('abort', resolve, { once: true });
-    });
   }
 }

@@ -17,16 +17,6 @@ export interface Known {
   readonly actors: ReadonlyMap<string, string | undefined>;
 }
 
-function merged<T>(
-  newest: readonly (readonly [string, T])[],
-  before: ReadonlyMap<string, T>,
-): Map<string, T> {
-  const names = new Map(newest);
-  for (const [value, name] of before)
-    if (!names.has(value) && names.size < limits.knownMax) names.set(value, name);
-  return names;
-}
-
 const histogramOf = (parameters: Parameters, signal: AbortSignal) =>
   get<Histogram>('/api/v1/portal/histogram', parameters, { signal });
 const topOf = (parameters: Parameters, signal: AbortSignal) =>
@@ -56,16 +46,12 @@ class EventsModel {
   /** What is most frequent under this query, and was under those before: what is filtered by one value has no others. */
   readonly known = computed((): Known => {
     const { activities = [], actors = [] } = this.top.data.value?.data ?? {};
-    const before = this.#known;
+    const { activities: formerActivities, actors: formerActors } = this.#known;
+    const named = activities.map((one) => [String(one.activity_id), one.activity_name] as const);
+    const people = actors.map((one) => [one.email_addr, one.name] as const);
     this.#known = {
-      activities: merged(
-        activities.map((one) => [String(one.activity_id), one.activity_name]),
-        before.activities,
-      ),
-      actors: merged(
-        actors.map((one) => [one.email_addr, one.name]),
-        before.actors,
-      ),
+      activities: new Map([...named, ...formerActivities].slice(0, limits.knownMax)),
+      actors: new Map([...people, ...formerActors].slice(0, limits.knownMax)),
     };
     return this.#known;
   });

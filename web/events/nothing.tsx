@@ -9,7 +9,7 @@ import { parametersOf, withoutValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { model } from './model.ts';
 import { type EventQuery, exactRange, timeParameters } from './query.ts';
-import { filterWords, valueWords } from './words.ts';
+import { filterSentence } from './words.ts';
 
 /** A way out of a view without events. */
 interface Way {
@@ -33,7 +33,7 @@ export function Nothing() {
         {ways.map(({ words, go }, index) => (
           <Button key={words} look="small" onClick={go}>
             <Marked text={words} />
-            <span class="muted">{formatCount(counts.data.value?.[index])}</span>
+            <span class="muted">{counts.data.value?.[index]}</span>
           </Button>
         ))}
       </p>
@@ -41,17 +41,12 @@ export function Nothing() {
   );
 }
 
-function formatCount(count: number | undefined): string {
-  return count === undefined ? '' : formatNumber(count);
-}
-
 function waysOut({ filters, range }: EventQuery): Way[] {
   const time = timeParameters(exactRange(range, model.askedAtMs.value));
   const ways = filters.map((one): Way => {
-    const { name, isNot, values } = one;
-    const words = values.map((value) => valueWords(name, value)).join(', ');
+    const { name, isNot } = one;
     return {
-      words: t('eventsNoneRemove', { filter: `${filterWords(one)} ${words}` }),
+      words: t('eventsNoneRemove', { filter: filterSentence(one) }),
       parameters: { ...parametersOf(withoutValue(filters, name, undefined, isNot)), ...time },
       go: () => model.unfilter(name, undefined, isNot),
     };
@@ -61,7 +56,7 @@ function waysOut({ filters, range }: EventQuery): Way[] {
   return [...ways, { words: t('eventsNoneWiden'), parameters: parametersOf(filters), go }];
 }
 
-async function count({ parameters }: Way, abort: AbortSignal): Promise<number> {
+async function count({ parameters }: Way, abort: AbortSignal): Promise<string> {
   const page = await get<AuditPage>('/api/v1/portal/events', { ...parameters, limit: 1 }, { signal: abort });
-  return page.meta.total;
+  return formatNumber(page.meta.total);
 }

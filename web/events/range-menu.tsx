@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks';
 import { serverNow } from '../api/instant.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { formatMoment, fromField, toField, zone } from '../ui/format.ts';
+import { Field, type Fields, Form } from '../ui/forms.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { t } from '../ui/text.ts';
 import { type EventQuery, exactRange, type ExactRange, rangeNames } from './query.ts';
@@ -55,42 +55,26 @@ interface ExactFormProps {
 }
 
 function ExactForm({ range, onChange }: ExactFormProps) {
-  const [fields, setFields] = useState({ from: fieldOf(range.from), to: fieldOf(range.to) });
-  const [from, end] = [fromField(fields.from), fromField(fields.to)];
-  const isRange = (from ?? end) !== undefined && (from ?? 0) <= (end ?? Number.POSITIVE_INFINITY);
-  const field = (name: 'from' | 'to', label: string) => (
-    <label>
-      {label}
-      <input
-        type="datetime-local"
-        step="1"
-        value={fields[name]}
-        onInput={({ currentTarget }) => setFields({ ...fields, [name]: currentTarget.value })}
-      />
-    </label>
-  );
+  const task = async (field: Fields) => {
+    const [from, end] = [fromField(field('from')), fromField(field('to'))];
+    // The field has seconds; all of the last one belongs to the range.
+    onChange({ from, to: end === undefined ? undefined : end + 999_999 });
+  };
+  const field = (name: 'from' | 'to', label: string) => {
+    const micros = range[name];
+    const value = micros === undefined ? '' : toField(micros);
+    return <Field label={label} name={name} type="datetime-local" step="1" defaultValue={value} />;
+  };
   return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        // The field has seconds; all of the last one belongs to the range.
-        onChange({ from, to: end === undefined ? undefined : end + 999_999 });
-      }}
-    >
+    <Form submit={t('eventsRangeApply')} look="" task={task}>
       <strong>
         {t('eventsRangeExact')} ({t(`zone_${zone.value}`)})
       </strong>
       {field('from', t('eventsRangeFrom'))}
       {field('to', t('eventsRangeTo'))}
-      <Button type="submit" disabled={!isRange}>
-        {t('eventsRangeApply')}
-      </Button>
-    </form>
+    </Form>
   );
 }
-
-const fieldOf = (micros: number | undefined): string => (micros === undefined ? '' : toField(micros));
 
 /** A range as people read it. */
 export function rangeWords(range: EventQuery['range']): string {

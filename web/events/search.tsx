@@ -1,3 +1,4 @@
+import type { LiHTMLAttributes } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 import { useKey } from '../ui/browser.ts';
 import { Icon } from '../ui/button.tsx';
@@ -9,23 +10,23 @@ import { filterWords } from './words.ts';
 
 /** The field that makes filters: what is typed becomes one of the suggestions, the first with Enter. */
 export function Search() {
-  const [text, setText] = useState('');
-  const [chosen, setChosen] = useState(0);
+  const [{ text, chosen }, setState] = useState({ text: '', chosen: 0 });
   const input = useRef<HTMLInputElement>(null);
   const id = useId();
   useKey('/', () => input.current?.focus());
   const suggestions = suggest(text, model.known.value);
+  const type = (typed: string) => setState({ text: typed, chosen: 0 });
+  const choose = (index: number) => setState({ text, chosen: index });
   const take = (suggestion: Suggestion | undefined) => {
     if (suggestion === undefined) return;
-    setText('');
-    setChosen(0);
+    type('');
     model.filter(suggestion.name, suggestion.value, suggestion.isNot ? 'not' : 'also');
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) setChosen((chosen + step + suggestions.length) % Math.max(1, suggestions.length));
+    if (step !== undefined) choose((chosen + step + suggestions.length) % Math.max(1, suggestions.length));
     else if (event.key === 'Enter') take(suggestions[chosen]);
-    else if (event.key === 'Escape' && text !== '') setText('');
+    else if (event.key === 'Escape' && text !== '') type('');
     else return;
     event.preventDefault();
   };
@@ -39,61 +40,42 @@ export function Search() {
         aria-label={t('eventsFilterLabel')}
         aria-expanded={isOpen}
         aria-controls={`${id}-list`}
-        {...(isOpen ? { 'aria-activedescendant': `${id}-${chosen}` } : {})}
+        {...(isOpen && { 'aria-activedescendant': `${id}-${chosen}` })}
         aria-autocomplete="list"
         autocomplete="off"
         spellcheck={false}
         placeholder={t('eventsFilter')}
         value={text}
-        onInput={(event) => {
-          setText(event.currentTarget.value);
-          setChosen(0);
-        }}
-        onBlur={() => setText('')}
+        onInput={({ currentTarget }) => type(currentTarget.value)}
+        onBlur={() => type('')}
         onKeyDown={onKeyDown}
       />
       {text === '' && <kbd aria-hidden="true">/</kbd>}
-      <Options id={id} suggestions={suggestions} chosen={chosen} onPoint={setChosen} onTake={take} />
+      <ul id={`${id}-list`} class="over" role="listbox" aria-label={t('eventsFilterLabel')} hidden={!isOpen}>
+        {suggestions.map((suggestion, index) =>
+          optionOf(suggestion, {
+            id: `${id}-${index}`,
+            'aria-selected': index === chosen,
+            onPointerEnter: () => choose(index),
+            // Before the field loses the focus, and with it the text.
+            onPointerDown: (event) => {
+              event.preventDefault();
+              take(suggestion);
+            },
+          }),
+        )}
+      </ul>
     </div>
   );
 }
 
-interface OptionsProps {
-  readonly id: string;
-  readonly suggestions: readonly Suggestion[];
-  readonly chosen: number;
-  readonly onPoint: (index: number) => void;
-  readonly onTake: (suggestion: Suggestion) => void;
-}
-
-function Options({ id, suggestions, chosen, onPoint, onTake }: OptionsProps) {
+function optionOf(suggestion: Suggestion, attributes: LiHTMLAttributes<HTMLLIElement>) {
   return (
-    <ul
-      id={`${id}-list`}
-      class="menu-panel over"
-      role="listbox"
-      aria-label={t('eventsFilterLabel')}
-      hidden={suggestions.length === 0}
-    >
-      {suggestions.map((suggestion, index) => (
-        <li
-          key={`${suggestion.name} ${suggestion.value}`}
-          id={`${id}-${index}`}
-          role="option"
-          aria-selected={index === chosen}
-          onPointerEnter={() => onPoint(index)}
-          // Before the field loses the focus, and with it the text.
-          onPointerDown={(event) => {
-            event.preventDefault();
-            onTake(suggestion);
-          }}
-        >
-          <span class="muted">{filterWords(suggestion)}</span>
-          <span class="cut">
-            <Marked text={suggestion.words} />
-          </span>
-        </li>
-      ))}
-    </ul>
+    <li key={`${suggestion.name} ${suggestion.value}`} role="option" {...attributes}>
+      <span class="muted">{filterWords(suggestion)}</span>
+      <span class="cut">
+        <Marked text={suggestion.words} />
+      </span>
+    </li>
   );
 }

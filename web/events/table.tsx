@@ -10,18 +10,14 @@ import { RowScroll } from '../ui/row-scroll.ts';
 import { t, type TextKey } from '../ui/text.ts';
 import { VirtualRows } from '../ui/virtual-rows.tsx';
 import { type EventList, placeText } from './event-list.ts';
-import { JumpBar } from './jump-bar.tsx';
 import { limits } from './limits.ts';
+import { model } from './model.ts';
 import { valueWords } from './words.ts';
 
 interface EventTableProps {
   readonly list: EventList;
   /** Place of the event that is open. */
   readonly open: string | undefined;
-  readonly onOpen: (event: EventRow) => void;
-  readonly onClose: () => void;
-  /** Whether the newest rows are what is read. */
-  readonly onTop: (isTop: boolean) => void;
 }
 
 /** Rows above an event that a link names. */
@@ -76,20 +72,16 @@ function statusCell({ status }: EventRow) {
 }
 
 /** All events of a list, newest first: a row for each, of which the browser has those in sight. */
-export function EventTable({ list, open, onOpen, onClose, onTop }: EventTableProps) {
+export function EventTable({ list, open }: EventTableProps) {
   const scroll = useRef(new RowScroll()).current;
   const [cursor, setCursor] = useState(0);
   const onShow = useCallback((first: number, last: number) => list.show(first, last), [list]);
-  const jump = (index: number) => {
-    setCursor(index);
-    scroll.scrollTo(index);
-  };
   useFollowing(list, open, scroll, setCursor);
-  usePlace(list, open, scroll, onTop);
+  usePlace(list, open, scroll);
   const openAt = (index: number) => {
     setCursor(index);
     const event = list.at(index);
-    if (event !== undefined) onOpen(event);
+    if (event !== undefined) model.open(placeText(event));
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = stepOf(event.key, cursor, scroll.visible, list.total);
@@ -98,7 +90,7 @@ export function EventTable({ list, open, onOpen, onClose, onTop }: EventTablePro
       scroll.reveal(step);
       if (open !== undefined) openAt(step);
     } else if (event.key === 'Enter') openAt(cursor);
-    else if (event.key === 'Escape') onClose();
+    else if (event.key === 'Escape') model.open(undefined);
     else if (event.key === 'Tab' && !event.shiftKey && open !== undefined) focusDetail();
     else return;
     event.preventDefault();
@@ -118,13 +110,7 @@ export function EventTable({ list, open, onOpen, onClose, onTop }: EventTablePro
     return <Row key={index} {...state} onClick={() => openAt(index)} />;
   };
   const head = <Head list={list} scroll={scroll} />;
-  const content = { count: list.total, row, onShow, head, attributes };
-  return (
-    <>
-      <VirtualRows scroll={scroll} {...content} />
-      <JumpBar list={list} onJump={jump} />
-    </>
-  );
+  return <VirtualRows count={list.total} {...{ scroll, row, onShow, head, attributes }} />;
 }
 
 /** Rows stay where they are on the screen, and the event that is open is in sight, whatever led to it. */
@@ -160,18 +146,16 @@ function useFollowing(
 }
 
 /** Tells whether the newest rows are what is read, and keeps the place. */
-function usePlace(
-  list: EventList,
-  open: string | undefined,
-  scroll: RowScroll,
-  onTop: EventTableProps['onTop'],
-): void {
+function usePlace(list: EventList, open: string | undefined, scroll: RowScroll): void {
+  const { isAtTop } = model.live;
   useEffect(() => keepPlace(list, scroll), [list]);
   useEffect(() => {
-    const stop = effect(() => onTop(scroll.top.value < 1 && open === undefined));
+    const stop = effect(() => {
+      isAtTop.value = scroll.top.value < 1 && open === undefined;
+    });
     return () => {
       stop();
-      onTop(true);
+      isAtTop.value = true;
     };
   }, [list, open]);
 }
@@ -195,9 +179,9 @@ function keepPlace(list: EventList, scroll: RowScroll): () => void {
   };
 }
 
-/** Straight to the event that is open, past what stands below the rows. */
+/** Straight to the event that is open, however much of the page is before it. */
 function focusDetail(): void {
-  document.querySelector<HTMLElement>('.detail [role="tab"][aria-selected="true"]')?.focus();
+  document.querySelector<HTMLElement>('.detail :checked')?.focus();
 }
 
 /** The row that a key leads to; undefined for any other key. */

@@ -34,7 +34,5 @@ export function Value({ name, value, words = value }: ValueProps) {
     ...(name === undefined ? [] : way('eventsNot', 'not')),
     { words: t('copy'), onChoose: () => void copyText(words) },
   ];
-  return (
-    <ActionMenu name={shown} class="value" align="start" button={<Marked text={shown} />} actions={actions} />
-  );
+  return <ActionMenu name={shown} class="value" button={<Marked text={shown} />} actions={actions} />;
 }

@@ -1,11 +1,9 @@
 import './view.css';
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import type { Row } from '../api/types.ts';
+import { useEffect, useLayoutEffect } from 'preact/hooks';
 import { FailureOf, Skeleton } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
 import { Detail } from './detail.tsx';
-import { placeText } from './event-list.ts';
 import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { model } from './model.ts';
@@ -37,7 +35,6 @@ export default function EventsView() {
 }
 
 function TableArea() {
-  const [row, setRow] = useState<Row>();
   const { open } = model.query.value;
   // After a failure the list is still that of the query before.
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
@@ -48,23 +45,8 @@ function TableArea() {
       {list === undefined && !hasFailed && <Waiting />}
       {list !== undefined && <SearchReach list={list} />}
       {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && <Nothing />}
-      {list !== undefined && list.total > 0 && (
-        <EventTable
-          list={list}
-          open={open}
-          onOpen={(event) => {
-            setRow(event);
-            model.open(placeText(event));
-          }}
-          onClose={() => model.open(undefined)}
-          onTop={(isTop) => {
-            model.live.isAtTop.value = isTop;
-          }}
-        />
-      )}
-      {open !== undefined && (
-        <Detail place={open} row={row !== undefined && placeText(row) === open ? row : undefined} />
-      )}
+      {list !== undefined && list.total > 0 && <EventTable list={list} open={open} />}
+      {open !== undefined && <Detail place={open} row={list?.find(open)} />}
     </div>
   );
 }
@@ -73,12 +55,12 @@ const waitingRows = 24;
 
 /** Rows as they will be, before the first answer. */
 function Waiting() {
+  const rows = Array.from({ length: waitingRows }, (_, index) => index);
   return (
     <div class="virtual-rows" role="status" aria-label={t('loading')}>
       <div class="row head" />
-      {Array.from({ length: waitingRows }, (_, index) => (
+      {rows.map((index) => (
         <div key={index} class="row">
-          <span class="skeleton" />
           <Skeleton at={index * 17} />
           <Skeleton at={index * 29} />
         </div>

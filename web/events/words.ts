@@ -19,6 +19,12 @@ export function valueWords(name: FilterName, value: string): string {
   return isTextKey(key) ? t(key) : value;
 }
 
+/** A filter with its values: `actor is zoe@acme.example`. */
+export function filterSentence(filter: Filter): string {
+  const values = filter.values.map((value) => valueWords(filter.name, value));
+  return `${filterWords(filter)} ${values.join(', ')}`;
+}
+
 /** How many there are, in words; `isPart` where not all has been looked through. */
 export function totalWords(total: number, isPart = false): string {
   const words = t(total === 1 ? 'eventsTotalOne' : 'eventsTotal', { n: formatNumber(total) });

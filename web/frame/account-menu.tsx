@@ -27,7 +27,6 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
       </Button>
       <Menu
         class="button quiet"
-        align="end"
         label={`${name}: ${t('accountMenu')}`}
         button={
           <>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import icon from '../ui/icon.svg';
 import { t } from '../ui/text.ts';
 
 interface EntranceProps {
@@ -13,11 +14,13 @@ export function Entrance({ title, lead, children }: EntranceProps) {
   return (
     <main class="sign-in">
       <div>
-        <span class="mark" aria-hidden="true" />
-        <h1>{title}</h1>
-        <p class="muted" role="status">
-          {lead}
-        </p>
+        <img src={icon} alt="" width={32} height={32} />
+        <div>
+          <h1>{title}</h1>
+          <p class="muted" role="status">
+            {lead}
+          </p>
+        </div>
         {children}
       </div>
     </main>

@@ -1,11 +1,13 @@
 import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { getText, isAnothers, isSessionOver, rateLimit } from '../api/request.ts';
+import { limitPause } from '../api/rate-limit.ts';
+import { getText, isAnothers, isSessionOver } from '../api/request.ts';
 import { loadSession, session } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Countdown, Failure, Loaded, useResource } from '../ui/resource.tsx';
+import icon from '../ui/icon.svg';
 import { hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { type View, views } from '../views.ts';
@@ -55,7 +57,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
       </a>
       <header class="bar">
         <a class="brand" href={hrefOf(view?.path ?? '')} title={who.organization.slug}>
-          <span class="mark" aria-hidden="true" />
+          <img src={icon} alt="" width={16} height={16} />
           <span class="cut">{who.organization.name}</span>
         </a>
         <nav aria-label={t('views')}>
@@ -88,7 +90,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
 
 /** What lies over every view. */
 function Overlays({ who }: { readonly who: Whoami }) {
-  const limit = rateLimit.waiting.value;
+  const limit = limitPause.value;
   return (
     <>
       <div class="limit-notice" role="status">

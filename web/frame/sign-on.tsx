@@ -1,7 +1,5 @@
-import { useState } from 'preact/hooks';
 import { withQuery } from '../api/request.ts';
-import { Button } from '../ui/button.tsx';
-import { Field, focus, Form } from '../ui/forms.tsx';
+import { Field, Form } from '../ui/forms.tsx';
 import { place } from '../ui/router.ts';
 import { isTextKey, t } from '../ui/text.ts';
 
@@ -15,45 +13,33 @@ interface SignOnProps {
 
 /** The way to the provider of the organization: a load of the page, which comes back to where it is. */
 export function SignOn({ organization, names, isOnly }: SignOnProps) {
-  const [isNaming, setNaming] = useState(false);
   const look = isOnly ? 'primary' : '';
+  if (names)
+    return (
+      <Form
+        submit={t('signOn')}
+        look={look}
+        task={async (field) => location.assign(hrefOfSignOn(field('organization').trim().toLowerCase()))}
+      >
+        <OrganizationField isRequired />
+      </Form>
+    );
   return (
-    <div class="sign-on">
-      {isNaming ? (
-        <Form
-          submit={t('signOn')}
-          look={look}
-          task={async (field) => location.assign(hrefOfSignOn(field('organization').trim().toLowerCase()))}
-        >
-          <OrganizationField ref={focus} required />
-        </Form>
-      ) : names ? (
-        <Button look={look} onClick={() => setNaming(true)}>
-          {t('signOn')}
-        </Button>
-      ) : (
-        <a class={`button ${look}`} href={hrefOfSignOn(organization)}>
-          {t('signOn')}
-        </a>
-      )}
-    </div>
+    <a class={`button ${look}`} href={hrefOfSignOn(organization)}>
+      {t('signOn')}
+    </a>
   );
 }
 
-interface OrganizationFieldProps {
-  readonly required?: boolean;
-  readonly ref?: (element: HTMLElement | null) => void;
-}
-
-export function OrganizationField(props: OrganizationFieldProps) {
+export function OrganizationField({ isRequired = false }: { readonly isRequired?: boolean }) {
   return (
     <Field
       label={t('organization')}
       name="organization"
       autocomplete="organization"
       autocapitalize="none"
+      required={isRequired}
       hint={t('signInOrganizationHint')}
-      {...props}
     />
   );
 }

@@ -1,5 +1,4 @@
-import { serverNow } from '../api/instant.ts';
-import { toRfc3339 } from '../api/instant.ts';
+import { serverNow, toRfc3339 } from '../api/instant.ts';
 import { get, type Parameters } from '../api/request.ts';
 import type { AuditPage, Histogram, TopValues } from '../api/types.ts';
 import { startOfDay } from '../ui/format.ts';

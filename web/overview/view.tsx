@@ -1,9 +1,9 @@
 import './view.css';
 import { formatMinute, formatNumber, formatShare, formatWeekday, formatZone, zone } from '../ui/format.ts';
 import { RankContent } from '../ui/list.tsx';
-import { Marked, markedText } from '../ui/marked.tsx';
+import { markedText } from '../ui/marked.tsx';
 import { Page } from '../ui/page.tsx';
-import { Loaded, RefreshButton, useResource } from '../ui/resource.tsx';
+import { Loaded, useResource } from '../ui/resource.tsx';
 import { hrefOf } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
 import { type OverviewData, readOverview } from './data.ts';
@@ -15,33 +15,19 @@ import { DayTile, Tile } from './tile.tsx';
 /** Each morning's question: is anything odd? */
 export default function OverviewView() {
   // Days begin elsewhere in another zone.
-  const { resource, reload } = useResource(readOverview, [zone.value]);
+  const { resource } = useResource(readOverview, [zone.value]);
   const now = (resource.data.value?.nowMs ?? Date.now()) * 1000;
   const lead = t('overviewUntil', {
     day: formatWeekday(now),
     time: formatMinute(now),
     zone: formatZone(now),
   });
-  const button = <RefreshButton resource={resource} onClick={reload} />;
   return (
-    <Page class="overview" title={t('overview')} lead={lead} end={button}>
-      <Loaded resource={resource} waiting={<Waiting />}>
+    <Page class="overview" title={t('overview')} lead={lead}>
+      <Loaded resource={resource}>
         {(data) => <Content data={data} isStale={resource.isLoading.value} />}
       </Loaded>
     </Page>
-  );
-}
-
-function Waiting() {
-  return (
-    <div class="panels" role="status" aria-label={t('loading')}>
-      {['tile', 'tile', 'tile', 'tile', 'panel wide', 'panel'].map((name, index) => (
-        <div key={index} class={name}>
-          <span class="skeleton" style={{ width: '40%' }} />
-          <span class="skeleton" style={{ width: '70%' }} />
-        </div>
-      ))}
-    </div>
   );
 }
 
@@ -67,7 +53,7 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
       />
       <Tile title={t('overviewImportant')} href={todayHref({ severity: 'High' })} value={important}>
         <p class="muted">{total > 0 && t('overviewShare', { share: formatShare(important / total) })}</p>
-        <Names items={activityLinks(data.important, { severity: 'High' })} />
+        <Ranks items={activityLinks(data.important, { severity: 'High' })} />
       </Tile>
       <NewActorsTile found={data.newActors} />
       <section class="panel wide">
@@ -77,8 +63,8 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
         {like > 0 && <p class="muted">{t('overviewUsualOf', { n: like })}</p>}
       </section>
       <div class="lists">
-        <Ranks title={t('overviewActive')} items={actorLinks(today.actors)} />
-        <Ranks title={t('overviewFailing')} items={activityLinks(failed, { status: 'Failure' })} />
+        <TopPanel title={t('overviewActive')} items={actorLinks(today.actors)} />
+        <TopPanel title={t('overviewFailing')} items={activityLinks(failed, { status: 'Failure' })} />
       </div>
     </div>
   );
@@ -113,19 +99,20 @@ function NewActorsTile({ found: { actors, checked } }: { readonly found: Overvie
   return (
     <Tile title={t('overviewNew')} value={actors.length}>
       <p class="muted">{words}</p>
-      <Names items={actorLinks(actors)} />
+      <Ranks items={actorLinks(actors)} />
     </Tile>
   );
 }
 
-/** What a tile's figure is made of. */
-function Names({ items }: { readonly items: readonly Item[] }) {
+/** Each with a bar for its share of the first. */
+function Ranks({ items }: { readonly items: readonly Item[] }) {
+  const highest = items[0]?.count ?? 1;
   return (
-    <ul class="names line">
-      {items.slice(0, limits.listValues).map(({ words, title, href }) => (
-        <li key={href} class="cut">
-          <a href={href} title={markedText(title)}>
-            <Marked text={words} />
+    <ul class="ranks">
+      {items.slice(0, limits.listValues).map(({ words, title, count, href }) => (
+        <li key={href}>
+          <a class="rank" style={{ '--share': count / highest }} href={href} title={markedText(title)}>
+            <RankContent words={words} count={count} />
           </a>
         </li>
       ))}
@@ -133,22 +120,12 @@ function Names({ items }: { readonly items: readonly Item[] }) {
   );
 }
 
-/** Each with a bar for its share of the first. */
-function Ranks({ title, items }: { readonly title: string; readonly items: readonly Item[] }) {
-  const highest = items[0]?.count ?? 1;
+/** What today has most of. */
+function TopPanel({ title, items }: { readonly title: string; readonly items: readonly Item[] }) {
   return (
     <section class="panel">
       <h2>{title}</h2>
-      {items.length === 0 && <p class="muted">{t('overviewNothing')}</p>}
-      <ul class="ranks">
-        {items.slice(0, limits.listValues).map(({ words, title, count, href }) => (
-          <li key={href}>
-            <a class="rank" href={href} title={markedText(title)}>
-              <RankContent words={words} count={count} highest={highest} />
-            </a>
-          </li>
-        ))}
-      </ul>
+      {items.length === 0 ? <p class="muted">{t('overviewNothing')}</p> : <Ranks items={items} />}
     </section>
   );
 }

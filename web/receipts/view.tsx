@@ -1,61 +1,50 @@
 import './view.css';
-import type { ComponentChildren } from 'preact';
 import { get } from '../api/request.ts';
-import { session } from '../api/session.ts';
 import type { ReceiptsPage } from '../api/types.ts';
 import { formatNumber } from '../ui/format.ts';
+import { Table } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
-import { Loaded, RefreshButton, useResource } from '../ui/resource.tsx';
+import { FailureOf, useResource } from '../ui/resource.tsx';
 import { hrefOf, place } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
-import { ReceiptTable } from './table.tsx';
+import { receiptColumns } from './columns.tsx';
 
 /** Receipts of one page; the server's own count of a page. */
 const pageReceipts = 50;
 
 /** Somebody's own transfers: did the file arrive, when, and where. */
 export default function ReceiptsView() {
-  const isOff = session.value.state === 'in' && session.value.who.organization.receipts === 'off';
-  return isOff ? <Off /> : <Receipts />;
-}
-
-function Off() {
-  return (
-    <Page class="receipts" title={t('receipts')} lead={t('receiptsLead')}>
-      <Nothing title={t('receiptsOff')}>{t('receiptsOffLead')}</Nothing>
-    </Page>
-  );
-}
-
-function Receipts() {
   const number = pageNumber(place.value.query);
-  const { resource, reload } = useResource<ReceiptsPage>(
+  const { resource } = useResource<ReceiptsPage>(
     (signal) => {
       const parameters = { limit: pageReceipts, offset: (number - 1) * pageReceipts };
       return get('/api/v1/portal/receipts', parameters, { signal });
     },
     [number],
   );
-  if (resource.error.value?.status === 403) return <Off />;
-  const total = resource.data.value?.meta.total;
+  const isOff = resource.error.value?.status === 403;
+  const { data: receipts, meta } = resource.data.value ?? {};
+  const total = meta?.total;
   const words = total === 1 ? 'receiptsTotalOne' : 'receiptsTotal';
   const end = (
-    <>
-      <strong class="count" role="status">
-        {total !== undefined && t(words, { n: formatNumber(total) })}
-      </strong>
-      <RefreshButton resource={resource} onClick={reload} />
-    </>
+    <strong class="count" role="status">
+      {total !== undefined && t(words, { n: formatNumber(total) })}
+    </strong>
   );
   return (
     <Page class="receipts" title={t('receipts')} lead={t('receiptsLead')} end={end}>
-      <Loaded resource={resource} waiting={<ReceiptTable receipts={undefined} />}>
-        {(page) => (
-          <div data-stale={resource.isLoading.value} aria-busy={resource.isLoading.value}>
-            <Rows page={page} number={number} />
-          </div>
-        )}
-      </Loaded>
+      {!isOff && <FailureOf resource={resource} />}
+      {isOff || receipts?.length === 0 ? (
+        <None isOff={isOff} isBeyond={total !== 0} />
+      ) : (
+        <Table
+          title={t('receipts')}
+          resource={resource}
+          items={receipts}
+          columns={receiptColumns(receipts ?? [])}
+        />
+      )}
+      {!isOff && meta !== undefined && meta.total > pageReceipts && <Pager meta={meta} number={number} />}
     </Page>
   );
 }
@@ -65,30 +54,18 @@ function pageNumber(query: URLSearchParams): number {
   return Number.isSafeInteger(number) && number > 0 ? number : 1;
 }
 
-function Nothing({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+/** In place of receipts: why there are none. */
+function None({ isOff, isBeyond }: Readonly<Record<'isOff' | 'isBeyond', boolean>>) {
+  const [title, words] = isOff
+    ? [t('receiptsOff'), t('receiptsOffLead')]
+    : isBeyond
+      ? [t('receiptsBeyond'), <a href={hrefOf('receipts')}>{t('receiptsFirst')}</a>]
+      : [t('receiptsNone'), t('receiptsNoneLead')];
   return (
     <div class="empty">
       <h2>{title}</h2>
-      <p>{children}</p>
+      <p>{words}</p>
     </div>
-  );
-}
-
-function Rows({ page, number }: { readonly page: ReceiptsPage; readonly number: number }) {
-  const { data, meta } = page;
-  if (meta.total === 0) return <Nothing title={t('receiptsNone')}>{t('receiptsNoneLead')}</Nothing>;
-  if (data.length === 0) {
-    return (
-      <Nothing title={t('receiptsBeyond')}>
-        <a href={hrefOf('receipts')}>{t('receiptsFirst')}</a>
-      </Nothing>
-    );
-  }
-  return (
-    <>
-      <ReceiptTable receipts={data} />
-      {meta.total > pageReceipts && <Pager meta={meta} number={number} />}
-    </>
   );
 }
 

@@ -3,11 +3,11 @@ import type { ComponentChildren } from 'preact';
 import { send } from '../api/request.ts';
 import { loadSession } from '../api/session.ts';
 import type { Settings } from '../api/types.ts';
-import { CopyButton } from '../ui/button.tsx';
 import { formatNumber } from '../ui/format.ts';
 import { Form, NameField, Options } from '../ui/forms.tsx';
 import { Page } from '../ui/page.tsx';
 import { Loaded, useResource } from '../ui/resource.tsx';
+import { Secret } from '../ui/secret.tsx';
 import { announcement, t } from '../ui/text.ts';
 
 /** What holds for the whole organization. */
@@ -32,10 +32,8 @@ export default function SettingsView() {
               <Form task={(field) => rename(field('name').trim())} {...saving()}>
                 <NameField value={settings.name} />
               </Form>
-              <dl class="stack">
-                <Copied name={t('settingsSlug')} value={settings.slug} />
-                <Copied name={t('settingsId')} value={settings.id} />
-              </dl>
+              <Secret label={t('settingsSlug')} text={settings.slug} />
+              <Secret label={t('settingsId')} text={settings.id} />
             </Section>
             <Section title={t('receipts')} lead={t('settingsReceiptsLead')}>
               <Form
@@ -78,19 +76,8 @@ function Section({ title, lead, children }: SectionProps) {
         <h2>{title}</h2>
         <p class="muted">{lead}</p>
       </div>
-      <div>{children}</div>
+      <div class="form">{children}</div>
     </section>
-  );
-}
-
-function Copied({ name, value }: { readonly name: string; readonly value: string }) {
-  return (
-    <div class="line">
-      <dt class="muted">{name}</dt>
-      <dd class="line">
-        <span class="mono">{value}</span> <CopyButton text={() => value} />
-      </dd>
-    </div>
   );
 }
 

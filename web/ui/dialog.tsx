@@ -33,7 +33,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         onClose?.();
       }}
     >
-      <header>
+      <header class="line">
         <h2 id={id}>{title}</h2>
         {onClose && <CloseButton onClick={onClose} />}
       </header>

@@ -217,9 +217,9 @@ export function Choice<T extends string>({ label, value, options, onChange }: Ch
       <legend class="fine">{label}</legend>
       <div>
         {options.map(([option, words]) => (
-          <label key={option}>
+          <label key={option} class="tab">
             <input type="radio" name={name} checked={option === value} onChange={() => onChange(option)} />
-            <span>{words}</span>
+            {words}
           </label>
         ))}
       </div>

@@ -1,7 +1,7 @@
 /**
  * JSON as text, since values would lose digits: producers may send integers that no JavaScript number holds.
  */
-const tokens = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+const tokens = /"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /** Texts of the members of an object, or of the elements of an array under their places. */
 export function membersOf(text: string): Map<string, string> {
@@ -30,36 +30,22 @@ export function membersOf(text: string): Map<string, string> {
   return members;
 }
 
-/** A piece of laid out JSON; `kind` is undefined for brackets, commas and blanks. */
-interface Piece {
-  readonly text: string;
-  readonly kind?: 'key' | 'string' | 'number' | undefined;
-}
-
 /** The text laid out in lines of two blanks a level; its tokens stay as they are. */
-export function layOut(json: string): Piece[] {
-  const pieces: Piece[] = [];
-  const all = Array.from(json.matchAll(tokens), ([token]) => token);
+export function layOut(json: string): string {
   let depth = 0;
   const line = () => `\n${'  '.repeat(depth)}`;
-  for (const [index, token] of all.entries()) {
-    const next = all[index + 1];
+  const laidOut = Array.from(json.matchAll(tokens), ([token]) => {
+    if (token === ':') return ': ';
+    if (token === ',') return token + line();
     if (token === '{' || token === '[') {
-      const isEmpty = next === '}' || next === ']';
-      depth += isEmpty ? 0 : 1;
-      pieces.push({ text: isEmpty ? token : token + line() });
-    } else if (token === '}' || token === ']') {
-      const isEmpty = all[index - 1] === '{' || all[index - 1] === '[';
-      depth -= isEmpty ? 0 : 1;
-      pieces.push({ text: isEmpty ? token : line() + token });
-    } else if (token === ',') pieces.push({ text: `,${line()}` });
-    else if (token === ':') pieces.push({ text: ': ' });
-    else pieces.push({ text: token, kind: kindOf(token, next) });
-  }
-  return pieces;
-}
-
-function kindOf(token: string, next: string | undefined): Piece['kind'] {
-  if (!token.startsWith('"')) return 'number';
-  return next === ':' ? 'key' : 'string';
+      depth += 1;
+      return token + line();
+    }
+    if (token === '}' || token === ']') {
+      depth -= 1;
+      return line() + token;
+    }
+    return token.startsWith('"') ? token : token.replaceAll(/\s/g, '');
+  });
+  return laidOut.join('');
 }

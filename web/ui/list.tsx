@@ -2,9 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { fromRfc3339 } from '../api/instant.ts';
 import type { Resource } from '../api/resource.ts';
-import { isNarrow } from './browser.ts';
 import { Button, Icon } from './button.tsx';
-import { formatExact, formatMoment, formatNumber } from './format.ts';
+import { formatAgo, formatExact, formatMoment, formatNumber } from './format.ts';
 import { Marked } from './marked.tsx';
 import { type Action, ActionMenu } from './menu.tsx';
 import { Page } from './page.tsx';
@@ -13,25 +12,29 @@ import { t } from './text.ts';
 
 /** A column; the first one names the row. */
 export interface Column<T> {
-  readonly title: string;
-  /** Only where there is room; a phone does without. */
-  readonly isSecondary?: boolean;
+  readonly title: ComponentChildren;
+  /** Classes of its cells, such as `roomy-only`: a phone does without it. */
+  readonly look?: string;
+  /** Undefined where there is nothing to say. */
   readonly cell: (item: T) => ComponentChildren;
 }
 
-interface ListPageProps<T extends { readonly id: string }> {
+interface TableProps<T> {
   readonly title: string;
+  /** Where the items come from. */
+  readonly resource: Resource<unknown>;
+  /** Those to show; undefined before the first answer. */
+  readonly items: readonly T[] | undefined;
+  readonly columns: readonly Column<T>[];
+}
+
+interface ListPageProps<T extends { readonly id: string }> extends TableProps<T> {
   readonly lead: string;
   /** What is on the button that makes one more. */
   readonly make: string;
   readonly onMake: () => void;
   /** Above the table: which of them are shown. */
   readonly bar: ComponentChildren;
-  /** Where the items come from: what is the matter with it stands above the table. */
-  readonly resource: Resource<unknown>;
-  /** Those to show; undefined before the first answer. */
-  readonly items: readonly T[] | undefined;
-  readonly columns: readonly Column<T>[];
   readonly nameOf: (item: T) => string;
   readonly actions: (item: T) => readonly Action[];
   /** In place of no items. */
@@ -40,11 +43,11 @@ interface ListPageProps<T extends { readonly id: string }> {
 }
 
 const rowsAtOnce = 100;
-const rowsWaiting = 4;
+const rowsWaiting = 6;
 
 /** A page with a table of things that have a name, a hundred at first and more where asked for. */
 export function ListPage<T extends { readonly id: string }>(props: ListPageProps<T>) {
-  const { title, lead, make, onMake, bar, resource, items, empty, dialog } = props;
+  const { title, lead, make, onMake, bar, resource, items, columns, nameOf, actions, empty, dialog } = props;
   const [shown, setShown] = useState(rowsAtOnce);
   const rest = (items?.length ?? 0) - shown;
   const button = (
@@ -53,11 +56,17 @@ export function ListPage<T extends { readonly id: string }>(props: ListPageProps
       {make}
     </Button>
   );
+  const menus: Column<T> = {
+    title: <span class="visually-hidden">{t('actions')}</span>,
+    look: 'menus',
+    cell: (item) => <ActionMenu name={nameOf(item)} actions={actions(item)} />,
+  };
+  const table = { title, resource, items: items?.slice(0, shown), columns: [...columns, menus] };
   return (
     <Page title={title} lead={lead} end={button}>
       <div class="list-bar line">{bar}</div>
       <FailureOf resource={resource} />
-      {items?.length === 0 ? <p class="empty">{empty}</p> : <Table {...props} shown={shown} />}
+      {items?.length === 0 ? <p class="empty">{empty}</p> : <Table {...table} />}
       {rest > 0 && (
         <p class="empty">
           <Button onClick={() => setShown(shown + rowsAtOnce)}>
@@ -70,39 +79,37 @@ export function ListPage<T extends { readonly id: string }>(props: ListPageProps
   );
 }
 
-type TableProps<T extends { readonly id: string }> = ListPageProps<T> & { readonly shown: number };
-
-function Table<T extends { readonly id: string }>(props: TableProps<T>) {
-  const { title, resource, items, columns, nameOf, actions, shown } = props;
-  const visible = columns.filter(({ isSecondary = false }) => !(isSecondary && isNarrow.value));
+/** A row for each item, which its first cell names; before the first answer, rows as they will be. */
+export function Table<T>({ title, resource, items, columns }: TableProps<T>) {
   const isWaiting = items === undefined && resource.error.value === undefined;
-  const rows = items?.slice(0, shown) ?? Array.from({ length: isWaiting ? rowsWaiting : 0 }, () => undefined);
+  const rows = items ?? Array.from({ length: isWaiting ? rowsWaiting : 0 }, () => undefined);
   return (
-    <table class="list" aria-label={title} aria-busy={resource.isLoading.value}>
+    <table
+      class="list"
+      aria-label={title}
+      aria-busy={resource.isLoading.value}
+      data-stale={resource.isStale.value}
+    >
       <thead>
         <tr>
-          {visible.map((column) => (
-            <th key={column.title} scope="col">
+          {columns.map((column, index) => (
+            <th key={index} scope="col" class={column.look}>
               {column.title}
             </th>
           ))}
-          <th scope="col">
-            <span class="visually-hidden">{t('actions')}</span>
-          </th>
         </tr>
       </thead>
       <tbody>
         {rows.map((item, row) => (
-          <tr key={item?.id ?? row}>
-            {visible.map(({ title, cell }, index) => {
+          <tr key={row}>
+            {columns.map(({ look, cell }, index) => {
               const Cell = index === 0 ? 'th' : 'td';
               return (
-                <Cell key={title} scope={index === 0 ? 'row' : undefined}>
-                  {item === undefined ? <Skeleton at={row * 31 + index * 17} /> : cell(item)}
+                <Cell key={index} scope={index === 0 ? 'row' : undefined} class={look}>
+                  {item === undefined ? <Skeleton at={row * 31 + index * 17} /> : (cell(item) ?? '–')}
                 </Cell>
               );
             })}
-            <td>{item && <ActionMenu name={nameOf(item)} actions={actions(item)} />}</td>
           </tr>
         ))}
       </tbody>
@@ -120,12 +127,18 @@ export function useDialog(reload: () => void) {
   return { dialog, ask, onDone, onClose: () => ask(undefined) };
 }
 
-/** An RFC 3339 time to the minute, exact in the tooltip. */
-export function Moment({ at }: { readonly at: string }) {
+interface MomentProps {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly format?: (micros: number) => string;
+}
+
+/** A time to the minute, or as `format` says, and exact in the tooltip. */
+export function Moment({ at, format = formatMoment }: MomentProps) {
   const micros = fromRfc3339(at) ?? 0;
   return (
-    <time dateTime={at} title={formatExact(micros)}>
-      {formatMoment(micros)}
+    <time dateTime={at} title={`${formatExact(micros)} · ${formatAgo(micros)}`}>
+      {format(micros)}
     </time>
   );
 }
@@ -133,19 +146,16 @@ export function Moment({ at }: { readonly at: string }) {
 interface RankContentProps {
   readonly words: string;
   readonly count: number;
-  /** Of all in the list. */
-  readonly highest: number;
 }
 
-/** One of a list of what is most frequent, in a link or button of class `rank`: the bar is its share of the highest. */
-export function RankContent({ words, count, highest }: RankContentProps) {
+/** One of a list of what is most frequent, in a link or button of class `rank`, whose `--share` of the highest is a bar. */
+export function RankContent({ words, count }: RankContentProps) {
   return (
     <>
       <span class="cut">
         <Marked text={words} />
       </span>
       <span class="muted">{formatNumber(count)}</span>
-      <i aria-hidden="true" style={{ width: `calc((100% - 1rem) * ${count / highest})` }} />
     </>
   );
 }

@@ -31,20 +31,19 @@ export function useResource<T>(
 
 interface LoadedProps<T> {
   readonly resource: Resource<T>;
-  /** In place of the first answer. */
-  readonly waiting?: ComponentChildren;
   readonly children: (data: T) => ComponentChildren;
 }
 
 /** What a resource has to show; above it what is the matter, where something is. */
-export function Loaded<T>({ resource, waiting, children }: LoadedProps<T>) {
+export function Loaded<T>({ resource, children }: LoadedProps<T>) {
   const data = resource.data.value;
-  const bar = <span class="skeleton" role="status" aria-label={t('loading')} />;
   return (
     <>
       <FailureOf resource={resource} />
       {data !== undefined && children(data)}
-      {data === undefined && resource.error.value === undefined && (waiting ?? bar)}
+      {data === undefined && resource.error.value === undefined && (
+        <span class="skeleton" role="status" aria-label={t('loading')} />
+      )}
     </>
   );
 }
@@ -52,21 +51,6 @@ export function Loaded<T>({ resource, waiting, children }: LoadedProps<T>) {
 /** A bar in place of a text to come; `at` makes it longer or shorter than its neighbours. */
 export function Skeleton({ at }: { readonly at: number }) {
   return <span class="skeleton" style={{ width: `${40 + ((at * 7) % 50)}%` }} />;
-}
-
-interface RefreshButtonProps {
-  readonly resource: Resource<unknown>;
-  readonly onClick: () => void;
-}
-
-/** Asks again for what a view shows. */
-export function RefreshButton({ resource, onClick }: RefreshButtonProps) {
-  return (
-    <Button disabled={resource.isLoading.value} onClick={onClick}>
-      <Icon name="refresh" />
-      <span class="roomy">{t('refresh')}</span>
-    </Button>
-  );
 }
 
 interface FailureProps {

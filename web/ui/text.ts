@@ -30,7 +30,6 @@ const texts = {
   organization: ['Organization', 'Organisation'],
   password: ['Password', 'Passwort'],
   product: ['Audit log', 'Audit-Log'],
-  refresh: ['Refresh', 'Aktualisieren'],
   retryNow: ['Try now', 'Jetzt versuchen'],
   save: ['Save', 'Speichern'],
   saved: ['Saved', 'Gespeichert'],
@@ -49,7 +48,7 @@ const texts = {
   role_auditor_may: ['Reads and exports all events.', 'Liest und exportiert alle Ereignisse.'],
   role_member_may: ['Sees receipts of their own transfers, and nothing else.', 'Sieht Belege der eigenen Übertragungen, sonst nichts.'],
 
-  jsonMore: ['Show more: {n} pieces follow', 'Mehr anzeigen: es folgen {n} Teile'],
+  jsonMore: ['Show more: {n} characters follow', 'Mehr anzeigen: es folgen {n} Zeichen'],
   listActions: ['Actions for {name}', 'Aktionen für {name}'],
   listMore: ['Show {n} more of {rest}', '{n} weitere von {rest} anzeigen'],
 
@@ -169,9 +168,6 @@ const texts = {
   eventsFollow: ['Follow', 'Folgen'],
   eventsFollows: ['Following', 'Folgt'],
   eventsFollowPaused: ['Paused', 'Angehalten'],
-  eventsJump: ['Jump to a moment', 'Zu einem Zeitpunkt springen'],
-  eventsJumpNewest: ['Newest', 'Neueste'],
-  eventsJumpOldest: ['Oldest', 'Älteste'],
   eventsFacets: ['Frequent values', 'Häufige Werte'],
   eventsFacetTitle: ['{value} – Alt-click excludes', '{value} – Alt-Klick schließt aus'],
   eventsFacetsMore: ['{n} more', '{n} weitere'],

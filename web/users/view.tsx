@@ -77,6 +77,6 @@ function userColumns(ownId: string | undefined): Column<User>[] {
   return [
     { title: t('name'), cell: nameCell },
     { title: t('usersRole'), cell: ({ role }) => t(`role_${role}`) },
-    { title: t('created'), isSecondary: true, cell: ({ created_at: at }) => <Moment at={at} /> },
+    { title: t('created'), look: 'roomy-only', cell: ({ created_at: at }) => <Moment at={at} /> },
   ];
 }
