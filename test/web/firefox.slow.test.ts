@@ -56,7 +56,7 @@ describe('the web page in Firefox', { skip: withoutFirefox() }, () => {
     await firefox.find(count('60 events'));
     await firefox.find(row);
 
-    await firefox.click('//*[@class="facets"]//button[contains(., "Failure")]');
+    await firefox.click('//aside//button[contains(., "Failure")]');
     await firefox.find(count('15 events'));
     const shown = await firefox.evaluate<string[]>(
       `[...document.querySelectorAll('${row} .actor')].map(({ title }) => title)`,
