@@ -42,12 +42,12 @@ const importFile: Operation = {
     for (let tries = 0; tries < triesMax; tries++) {
       const isLast = tries === triesMax - 1;
       const afterMs = isLast ? limits.commandMsMax : draw.int(200, 4000);
-      const { code, isKilled } = await runAndKill(
+      const { code, isKilled, words } = await runAndKill(
         world,
         ['import', file, '--org', organization.slug],
         afterMs,
       );
-      hold(code === 0 || isKilled, 'a command without a fault succeeds', () => `import: ${code}`);
+      hold(code === 0 || isKilled, 'a command without a fault succeeds', () => `import: ${code}: ${words}`);
       if (code === 0) {
         batch.end('stored');
         return `${organization.slug}: ${events.length} events imported as ${number}, killed ${kills.join(', ') || 'never'}`;
@@ -95,7 +95,7 @@ const forwardFile: Operation = {
       hold(
         ended.isKilled || ended.code === 0 || key.state !== 'good',
         'a command without a fault succeeds',
-        () => `forward: ${ended.code}`,
+        () => `forward: ${ended.code}: ${ended.words}`,
       );
       ({ code } = ended);
       if (!ended.isKilled) break;

@@ -10,6 +10,7 @@ import type { Operation, World } from '../world.ts';
 /** Commands of their own process that are killed: at any moment, or just when they say that they are about to write. */
 
 const killAfterMsMax = 2_500;
+const wordsMax = 500;
 
 /** Commands make this file longer before they take their place in the order. */
 const writesOf = (dataDir: string): number => {
@@ -20,6 +21,8 @@ const writesOf = (dataDir: string): number => {
 export interface Killed {
   readonly code: number | null;
   readonly isKilled: boolean;
+  /** Its last words on standard error. */
+  readonly words: string;
 }
 
 /** Runs a command, and kills it after so long; undefined: when it begins to write. */
@@ -34,7 +37,11 @@ export async function runAndKill(
   const before = writesOf(dataDir);
   const child = spawn(process.execPath, [...cliCommand, ...args], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment, DATA_DIR: dataDir },
-    stdio: ['pipe', 'ignore', 'ignore'],
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
+  let words = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    words = (words + text).slice(-wordsMax);
   });
   child.stdin.on('error', () => undefined);
   child.stdin.end(stdin);
@@ -46,7 +53,7 @@ export async function runAndKill(
   }
   if (child.exitCode === null) child.kill('SIGKILL');
   const code = await exit;
-  return { code, isKilled: code === null };
+  return { code, isKilled: code === null, words: words.trim() };
 }
 
 const killCommand: Operation = {
