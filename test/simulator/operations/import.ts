@@ -11,6 +11,8 @@ import { anyWriter } from './post.ts';
 /** Imports and forwards that are killed and taken up: nothing is lost, and nothing is there twice. */
 
 const triesMax = 4;
+/** The key that an import makes for itself is good for 30 days by its own clock, which the service's is not here. */
+const clockAheadMsMax = 29 * 86_400_000;
 
 const importFile: Operation = {
   name: 'import a file, with kills',
@@ -20,6 +22,7 @@ const importFile: Operation = {
     const organization = anyWriter(world, draw);
     if (organization === undefined || world.isDisturbed || world.model.events > limits.eventsOfRunMax)
       return undefined;
+    if (world.service.settings.clockAheadMs > clockAheadMsMax) return undefined;
     const number = world.model.nextBatch();
     const { beganMicros } = world.model;
     const events = Array.from({ length: draw.int(50, 3000) }, (_, index) =>
