@@ -50,8 +50,8 @@ class EventsModel {
     const named = activities.map((one) => [String(one.activity_id), one.activity_name] as const);
     const people = actors.map((one) => [one.email_addr, one.name] as const);
     this.#known = {
-      activities: new Map([...named, ...formerActivities].slice(0, limits.knownMax)),
-      actors: new Map([...people, ...formerActors].slice(0, limits.knownMax)),
+      activities: new Map([...formerActivities, ...named].slice(-limits.knownMax)),
+      actors: new Map([...formerActors, ...people].slice(-limits.knownMax)),
     };
     return this.#known;
   });
