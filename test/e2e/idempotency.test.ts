@@ -1,24 +1,19 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { acceptedOf, call, problemOf, rawExchange } from '../support/http.ts';
-import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, type SharedServer, sourceEvent, type Tenant } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 
-let dataDir: string;
-let server: TestServer;
+/** `restart.test.ts` has what is known of a key after a restart. */
+let server: SharedServer;
 let tenant: Tenant;
 let other: Tenant;
 
 before(async () => {
-  dataDir = await temporaryDirectory();
-  server = await startServer({ dataDir });
+  server = await sharedServer();
   [tenant, other] = await Promise.all([createTenant(server, 'idem'), createTenant(server, 'idem-2')]);
-});
-after(async () => {
-  await server?.stop();
-  await removeDirectory(dataDir);
 });
 
 /** A batch of `count` events of one flow. */
@@ -92,27 +87,6 @@ test('up to 255 printable characters', async () => {
   for (const key of ['k'.repeat(256), 'caf\u00e9 1', 'a\tb']) {
     problemOf(await tenant.post(body, { 'idempotency-key': key }), 400);
   }
-});
-
-test('a repeat is known after kill -9 and a restart, and after a clean restart', async () => {
-  const { flow, body } = batchOf(4);
-  const headers = { 'idempotency-key': randomUUID() };
-  const first = await tenant.post(body, headers);
-  assert.equal(acceptedOf(first).accepted, 4);
-  await server.kill('SIGKILL');
-  server = await startServer({ dataDir });
-  tenant = tenant.with({ server });
-  const second = await tenant.post(body, headers);
-  assert.equal(second.status, 202);
-  assert.equal(second.text, first.text);
-  problemOf(await tenant.post(batchOf(1).body, headers), 422);
-  assert.equal(await server.stop(), 0);
-  server = await startServer({ dataDir });
-  tenant = tenant.with({ server });
-  assert.equal((await tenant.post(body, headers)).text, first.text);
-  problemOf(await tenant.post(batchOf(1).body, headers), 422);
-  await tenant.caughtUp();
-  await tenant.settled(4, { flowId: flow });
 });
 
 test('the key "body" is the body itself', async () => {
