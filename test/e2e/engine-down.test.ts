@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import {
   acceptedOf,
@@ -26,76 +25,6 @@ function notRetrieved(answer: HttpAnswer): void {
   problemOf(answer, 500);
   assert.ok(retryAfterOf(answer) >= 0);
 }
-
-describe('the embedded engine is killed', () => {
-  let server: TestServer;
-  let tenant: Tenant;
-  before(async () => {
-    server = await startServer();
-    tenant = await createTenant(server, 'killed');
-    await tenant.record(flowBatch(randomUUID(), 1000, 'x'.repeat(300)));
-    await tenant.settled(1000);
-  });
-  after(() => server?.stop());
-
-  test('reads are whole or refused, writes go on, the engine comes back, nothing is missing', {
-    timeout: patience(60_000),
-  }, async () => {
-    const first = server.enginePid();
-    assert.ok(first);
-    const flow = randomUUID();
-    const over = new AbortController();
-    let refused = 0;
-    let acknowledged = 0;
-    const reader = async () => {
-      while (!over.signal.aborted) {
-        const answer = await tenant.get('limit=1000');
-        if (answer.status === 200) {
-          const page = pageOf(answer);
-          assert.equal(page.data.length, 1000);
-          assert.ok(page.meta.total >= 1000);
-        } else {
-          notRetrieved(answer);
-          refused++;
-        }
-        await sleep(20);
-      }
-    };
-    const writer = async () => {
-      while (!over.signal.aborted) {
-        assert.equal(acceptedOf(await tenant.post(flowBatch(flow, 10))).accepted, 10);
-        acknowledged += 10;
-        await sleep(10);
-      }
-    };
-    const busy = Promise.all([reader(), reader(), writer()]);
-    const deaths = (async () => {
-      await sleep(200);
-      let last = 0;
-      for (let death = 0; death < rounds(2, 6); death++) {
-        const pid = await eventually('an engine to kill', async () => {
-          const now = server.enginePid();
-          return now !== undefined && now !== last ? now : undefined;
-        });
-        last = pid;
-        process.kill(pid, 'SIGKILL');
-        await sleep(100);
-      }
-    })();
-    await Promise.race([busy, deaths]);
-    await deaths;
-    await eventually('the engine to be back', async () =>
-      (await call(`${server.url}/readyz`)).status === 200 ? true : undefined,
-    );
-    over.abort();
-    await busy;
-    assert.ok(refused > 0, 'no read met the outage');
-    assert.ok(acknowledged > 0);
-    assert.notEqual(server.enginePid(), first);
-    await tenant.caughtUp();
-    await tenant.settled(acknowledged, { flowId: flow });
-  });
-});
 
 describe('the connection to the engine fails', () => {
   let engine: PlainEngine;
