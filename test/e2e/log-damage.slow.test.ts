@@ -4,7 +4,6 @@ import { readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkLogFolders } from '../../src/cli/doctor/damage.ts';
-import { scanSegment } from '../../src/ingest/segment.ts';
 import { call, eventually } from '../support/http.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
@@ -68,56 +67,7 @@ test('what is harmed in the log while the engine is down is told, and nothing el
   }
 });
 
-test('the newest segments, or all of them, taken away while the server is stopped: the loss is told everywhere', async () => {
-  const dataDir = await temporaryDirectory();
-  const engine = await startPlainEngine();
-  const env = { ...engine.env, SEGMENT_BYTES: '4096' };
-  let server = await startServer({ dataDir, env });
-  try {
-    const tenant = await createTenant(server, 'newest');
-    const wal = join(dataDir, 'wal');
-    let known = 0;
-    for (const left of [4, 0]) {
-      await tenant.with({ server }).caughtUp();
-      await engine.kill();
-      const events = Array.from({ length: 10 }, (_, n) => sourceEvent({ extra: { n } }));
-      for (let n = 0; n < 8; n++) await tenant.with({ server }).record(events);
-      await server.kill('SIGKILL');
-      const names = (await readdir(wal)).filter((name) => name.endsWith('.wal')).sort();
-      const gone = names.slice(left);
-      // The very newest may have been made ahead of need.
-      const held: number[] = [];
-      for (const name of gone) {
-        const number = Number(name.slice(0, 16));
-        const { frames } = scanSegment(await readFile(join(wal, name)), number);
-        if (frames.some(({ rows }) => rows > 0)) held.push(number);
-        await unlink(join(wal, name));
-      }
-      assert.ok(held.length > 0);
-      await engine.start();
-      server = await startServer({ dataDir, env });
-      const told = server.stderrLines().map((line) => JSON.parse(line) as Record<string, unknown>);
-      const missing = told.filter(({ msg }) => /a segment of the log is missing/.test(String(msg)));
-      const numbers = missing.map(({ segment }) => segment as number);
-      assert.ok(
-        held.every((number) => numbers.includes(number)),
-        `${numbers.join()} told, ${held.join()} gone`,
-      );
-      known += missing.length;
-      const metrics = await call(`${server.url}/metrics`);
-      assert.match(metrics.text, new RegExp(`^auditlog_damage_known\\{kind="log_segment"\\} ${known}$`, 'm'));
-      assert.match((await call(`${server.url}/readyz`)).text, /log_segment/);
-      const doctor = await checkLogFolders(dataDir);
-      assert.equal(doctor.findings.length, known);
-      await tenant.with({ server }).record(events);
-    }
-  } finally {
-    await server.stop();
-    await engine.stop();
-    await removeDirectory(dataDir);
-  }
-});
-
+// `recovery.test.ts` takes the newest segments away, or all, and the simulator with a service on them.
 test('the log taken away with what is beside it is told by the engine, and an empty one that was put away in good order is not', async () => {
   const dataDir = await temporaryDirectory();
   const wal = join(dataDir, 'wal');
