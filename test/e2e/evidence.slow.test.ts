@@ -25,7 +25,6 @@ const forgersKey = 'PRIVATE+KEY+service+63dd8183+AQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU
 /** Not in the data directory: what an auditor keeps, and where the service copies its trees to. */
 let kept: string;
 let copy: string;
-let environment: Record<string, string>;
 const service = new KeptService({});
 const logKeyOf = (origin: string): string => {
   const seed = seedOf(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8'));
@@ -44,13 +43,12 @@ before(async () => {
     `${silent.key} ${await silent.start()}/`,
     `${absent.key} http://127.0.0.1:1`,
   ];
-  environment = {
+  await service.start({
     EVIDENCE_INTERVAL: '200ms',
     EVIDENCE_DIR: copy,
     EVIDENCE_WITNESSES: witnesses.join(', '),
     REDACT_KEYS: 'fileHash',
-  };
-  await service.start(environment);
+  });
 });
 after(async () => {
   await Promise.all([witness.stop(), silent.stop()]);
@@ -109,17 +107,12 @@ async function audited(slug: string): Promise<Audited> {
   return { tenant, slug, id: tenant.organization.id, ...files, size: Number(text.split('\n')[1]) };
 }
 
-/** The newest checkpoint, of `size` events at least, once the witness has cosigned it. */
-function cosigned(tenant: Tenant, size: number): Promise<string> {
-  return eventually('a cosignature', async () => {
-    const { text } = await get(tenant, 'checkpoint');
-    return Number(text.split('\n')[1]) >= size && text.includes('\u2014 witness.example ') ? text : undefined;
-  });
-}
-
 /** Checkpoints are cosigned by a witness that answers, whatever the others do, and verify knows of it. */
 async function holdCosigned(one: Audited): Promise<void> {
-  const text = await cosigned(one.tenant, one.size);
+  const text = await eventually('a cosignature', async () => {
+    const answer = await get(one.tenant, 'checkpoint');
+    return answer.text.includes('\u2014 witness.example ') ? answer.text : undefined;
+  });
   assert.deepEqual(
     text.split('\n').flatMap((line) => /^\u2014 (\S+)/u.exec(line)?.slice(1) ?? []),
     [`service/${one.id}`, 'witness.example'],
@@ -242,15 +235,6 @@ async function holdToCopy(one: Audited, file: string): Promise<void> {
     [1, true],
     nowhere.stderr,
   );
-}
-
-/** Sends until nobody answers. */
-async function sendUntilKilled(tenant: Tenant): Promise<void> {
-  try {
-    for (;;) await tenant.post([sourceEvent()]);
-  } catch (error) {
-    assert.ok(error instanceof Error);
-  }
 }
 
 const verify = (args: readonly string[]) => verifyOn(service.server, args);
@@ -409,26 +393,6 @@ describe('what an auditor finds', () => {
       forked,
     ]);
     assert.equal(findings[0]?.kind, 'forked');
-  });
-
-  test('nothing, after a kill -9 in the midst of it', async () => {
-    const one = await audited('killed');
-    assert.equal((await one.tenant.post([sourceEvent()])).status, 202);
-    const sent = sendUntilKilled(one.tenant);
-    await service.server.kill('SIGKILL');
-    await sent;
-    const server = await service.start(environment);
-    const tenant = { ...one.tenant, server };
-    await eventually('a checkpoint of what came since', async () => {
-      const [, size = '0'] = (await get(tenant, 'checkpoint')).text.split('\n');
-      return Number(size) > one.size ? true : undefined;
-    });
-    const { findings, covered } = await inEngine(one);
-    assert.deepEqual(findings, []);
-    assert.ok(covered > one.size);
-    // What the witness has cosigned before is asked for: it refuses anything that does not continue that.
-    await cosigned(tenant, one.size + 1);
-    assert.ok(witness.answers.includes(409));
   });
 
   const altered = `ALTER TABLE events UPDATE source = replaceOne(source, '"n":', '"n" :')`;
