@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { flipBit } from '../support/flip-bit.ts';
@@ -7,6 +7,7 @@ import { call, eventually } from '../support/http.ts';
 import { inEngineOf } from '../support/engine.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createKey, createTenant, keyKnown, printed, sourceEvent, type Tenant } from '../support/server.ts';
+import { withEngine } from './export-support.ts';
 
 /** Control data that a disk harms beneath a service: what was revoked, disabled or held stays so, and the rest works on. */
 
@@ -86,45 +87,44 @@ interface Readiness {
 }
 const readiness = async () => JSON.parse((await call(`${service.server.url}/readyz`)).text) as Readiness;
 
-describe('harmed while the service does not run', () => {
-  const harms: Readonly<Record<string, (parts: readonly string[]) => Promise<void>>> = {
-    'a bit of the newest part': async (parts) => flipBit(join(parts.at(-1) ?? '', 'data.bin')),
-    'all parts': async (parts) => {
-      for (const part of parts) await rm(part, { recursive: true });
-    },
+/** The tables that the doctor finds something wrong with. */
+async function namedByDoctor(): Promise<string[] | undefined> {
+  const examined = await service.server.cliHere(['doctor', '--quick', '--json']);
+  assert.equal(examined.code, 1);
+  const { checks } = JSON.parse(examined.stdout.split('\n')[0] ?? '') as {
+    checks: { name: string; findings: { id: string }[] }[];
   };
-  for (const [name, harm] of Object.entries(harms))
-    test(`${name}: doctor names it, and the start puts it back and tells`, async () => {
-      await service.server.stop();
-      for (const [, parts] of await partsOf()) await harm(parts);
-      const examined = await service.server.cliHere(['doctor', '--quick', '--json']);
-      assert.equal(examined.code, 1);
-      const { checks } = JSON.parse(examined.stdout.split('\n')[0] ?? '') as {
-        checks: { name: string; findings: { id: string }[] }[];
-      };
-      const found = checks.find((one) => one.name === 'control_data')?.findings.map(({ id }) => id);
-      assert.deepEqual(found, tables);
-      await service.start();
-      await allIsAsItWas();
-      const { checks: ready, damage = [] } = await readiness();
-      assert.equal(ready['nothing_damaged'], false);
-      const told = damage.filter(({ kind }) => kind === 'control_data');
-      assert.deepEqual(
-        told.map(({ id }) => id),
-        tables,
-      );
-      for (const { detail } of told) assert.match(detail, /are put back$/);
-      assert.match(
-        (await call(`${service.server.url}/metrics`)).text,
-        /^auditlog_control_rows_put_back_total\{table="api_keys"\} [1-9]/m,
-      );
-      const lines = service.server.stderrLines().filter((line) => line.includes('its copy has put it back'));
-      assert.equal(lines.length, tables.length);
-    });
+  return checks.find((one) => one.name === 'control_data')?.findings.map(({ id }) => id);
+}
 
-  test('doctor --repair does the same, and says what it did', async () => {
+// `control-mend.slow.test.ts` has all that a disk can do.
+describe('harmed while the service does not run', () => {
+  test('all parts are gone: doctor names it, and the start puts it back and tells', async () => {
+    await service.server.stop();
+    for (const [, parts] of await partsOf()) for (const part of parts) await rm(part, { recursive: true });
+    assert.deepEqual(await namedByDoctor(), tables);
+    await service.start();
+    await allIsAsItWas();
+    const { checks: ready, damage = [] } = await readiness();
+    assert.equal(ready['nothing_damaged'], false);
+    const told = damage.filter(({ kind }) => kind === 'control_data');
+    assert.deepEqual(
+      told.map(({ id }) => id),
+      tables,
+    );
+    for (const { detail } of told) assert.match(detail, /are put back$/);
+    assert.match(
+      (await call(`${service.server.url}/metrics`)).text,
+      /^auditlog_control_rows_put_back_total\{table="api_keys"\} [1-9]/m,
+    );
+    const lines = service.server.stderrLines().filter((line) => line.includes('its copy has put it back'));
+    assert.equal(lines.length, tables.length);
+  });
+
+  test('a bit of the newest part: doctor names it, --repair does the same, and says what it did', async () => {
     await service.server.stop();
     for (const [, parts] of await partsOf()) await flipBit(join(parts.at(-1) ?? '', 'data.bin'));
+    assert.deepEqual(await namedByDoctor(), tables);
     const repaired = await cli('doctor', '--repair', '--json');
     const { healthy, tables: done } = JSON.parse(repaired.stdout) as {
       healthy: boolean;
@@ -160,19 +160,10 @@ describe('harmed while the service does not run', () => {
 test('harmed beneath the running service: the next start of the engine puts it back', async () => {
   const key = await createKey(service.server, ['--org', 'kept', '--scopes', 'read,write']);
   await keyKnown(service.server, key.key);
-  const file = JSON.parse(await readFile(join(service.dataDir, 'engine.json'), 'utf8')) as {
-    url: string;
-    user: string;
-    password: string;
-    headers: Record<string, string>;
-  };
-  const answer = await call(`${file.url}/?database=audit&default_format=TSV`, {
-    method: 'POST',
-    headers: { ...file.headers, 'x-clickhouse-user': file.user, 'x-clickhouse-key': file.password },
-    body: "SELECT path FROM system.parts WHERE table = 'api_keys' AND active",
-  });
-  for (const path of answer.text.split('\n').filter((line) => line !== ''))
-    await rm(path, { recursive: true });
+  const parts = await withEngine(service.server, (storage) =>
+    storage.rows<{ path: string }>("SELECT path FROM system.parts WHERE table = 'api_keys' AND active"),
+  );
+  for (const { path } of parts) await rm(path, { recursive: true });
   process.kill(service.server.enginePid() ?? 0, 'SIGKILL');
   const told = await eventually('what was lost to be put back', async () =>
     (await readiness()).damage?.find(({ kind }) => kind === 'control_data'),
