@@ -1,12 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { flipBit } from '../support/flip-bit.ts';
 import { call, eventually, type HttpAnswer, pageOf, problemOf } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
+import { withEngine } from './export-support.ts';
 
 /** Files of the engine that are harmed beneath a service: what readers, the operator and the self-audit are told. */
 
@@ -34,26 +35,12 @@ before(async () => {
   tenant = await createTenant(await service.ready(), 'damaged');
 });
 
-/** Rows of a statement of the operator's, asked as engine.json says. */
-async function ask(statement: string): Promise<Record<string, string>[]> {
-  const file = JSON.parse(await readFile(join(service.dataDir, 'engine.json'), 'utf8')) as {
-    url: string;
-    user: string;
-    password: string;
-    headers: Record<string, string>;
-  };
-  const answer = await call(`${file.url}/?database=audit&default_format=JSONEachRow`, {
-    method: 'POST',
-    headers: { ...file.headers, 'x-clickhouse-user': file.user, 'x-clickhouse-key': file.password },
-    body: statement,
-  });
-  assert.equal(answer.status, 200, answer.text);
-  const lines = answer.text.split('\n').filter((line) => line !== '');
-  return lines.map((line) => JSON.parse(line) as Record<string, string>);
-}
-
 const parts = () =>
-  ask("SELECT name, path, toString(rows) AS rows FROM system.parts WHERE table = 'events' AND active");
+  withEngine(service.server, (storage) =>
+    storage.rows<{ name: string; path: string }>(
+      "SELECT name, path FROM system.parts WHERE table = 'events' AND active",
+    ),
+  );
 
 async function readiness(): Promise<Readiness> {
   const answer = await call(`${service.server.url}/readyz`);
@@ -91,7 +78,7 @@ async function lostEventsOf(reader: Tenant): Promise<readonly Record<string, unk
 const eventsDamaged = 10;
 
 describe('a byte of a part changes', () => {
-  let part: Record<string, string>;
+  let part: { readonly name: string; readonly path: string };
 
   test('reads say that it is damage, and so do readiness, metrics and the log, while the rest goes on', async () => {
     assert.deepEqual(await readiness(), {
@@ -105,7 +92,7 @@ describe('a byte of a part changes', () => {
       },
     });
     await tenant.own();
-    await ask('SYSTEM STOP MERGES events');
+    await withEngine(service.server, (storage) => storage.command('SYSTEM STOP MERGES events'));
     const known = new Set((await parts()).map(({ name }) => name));
     // Few events: the engine tries each bit of a damaged block, to say which one it was, and that takes its time.
     const extra = () => ({ noise: randomBytes(200).toString('base64') });
@@ -113,9 +100,9 @@ describe('a byte of a part changes', () => {
     await tenant.settled(eventsDamaged);
     const made = (await parts()).filter(({ name }) => !known.has(name));
     assert.equal(made.length, 1);
-    part = made[0] ?? {};
+    part = made[0] ?? assert.fail('no part');
     // In the first half of the payloads, which are the last columns of a part and most of it.
-    await flipBit(join(part['path'] ?? '', 'data.bin'), 0.3);
+    await flipBit(join(part.path, 'data.bin'), 0.3);
 
     damaged(await tenant.get('limit=1000'));
     const failed = await eventually('the watermark to come so far', async () => {
@@ -128,7 +115,7 @@ describe('a byte of a part changes', () => {
     assert.equal(ready.checks['nothing_damaged'], false);
     assert.deepEqual(
       ready.damage?.map(({ kind, id }) => [kind, id]),
-      [['unreadable', part['name']]],
+      [['unreadable', part.name]],
     );
     assert.match(
       (await call(`${service.server.url}/metrics`)).text,
@@ -142,23 +129,23 @@ describe('a byte of a part changes', () => {
   });
 
   test('doctor finds the part, takes it out, and the feed and the self-audit show the loss', async () => {
-    const whole = (await parts()).find(({ name }) => name !== part['name']);
+    const whole = (await parts()).find(({ name }) => name !== part.name);
     const report = await doctor(1);
     assert.equal(report.healthy, false);
     const bad = report.checks.filter(({ healthy }) => !healthy);
     assert.deepEqual(
       bad.map(({ name, findings }) => [name, findings.map(({ id }) => id)]),
-      [['parts_readable', [part['name']]]],
+      [['parts_readable', [part.name]]],
     );
-    const refused = await service.server.cliHere(['doctor', '--detach', whole?.['name'] ?? '']);
+    const refused = await service.server.cliHere(['doctor', '--detach', whole?.name ?? '']);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /is whole/);
 
-    const taken = await service.server.cli(['doctor', '--detach', part['name'] ?? '', '--json']);
+    const taken = await service.server.cli(['doctor', '--detach', part.name, '--json']);
     assert.equal(taken.code, 0, taken.stderr);
     const { loss, ...facts } = JSON.parse(taken.stdout) as Record<string, unknown>;
     assert.deepEqual(facts, {
-      part: part['name'],
+      part: part.name,
       events: eventsDamaged,
       organizations: [{ id: tenant.organization.id, events: eventsDamaged }],
     });
@@ -187,10 +174,12 @@ test('parts are gone after a restart: it is told, recorded by the operator, and 
   const other = await createTenant(service.server, 'damaged-too');
   await other.record(Array.from({ length: 30 }, () => sourceEvent()));
   await other.settled(30);
-  const [total] = await ask('SELECT toString(count()) AS rows FROM events');
+  const [total] = await withEngine(service.server, (storage) =>
+    storage.rows<{ rows: string }>('SELECT toString(count()) AS rows FROM events'),
+  );
   const all = await parts();
   await service.server.stop();
-  for (const { path } of all) await rm(path ?? '', { recursive: true });
+  for (const { path } of all) await rm(path, { recursive: true });
 
   const server = await service.start();
   tenant = tenant.with({ server });
@@ -198,7 +187,7 @@ test('parts are gone after a restart: it is told, recorded by the operator, and 
   const rows = known.flatMap(({ kind, detail }) => (kind === 'missing_events' ? [parseInt(detail)] : []));
   assert.equal(
     rows.reduce((sum, one) => sum + one, 0),
-    Number(total?.['rows']),
+    Number(total?.rows),
   );
   assert.match(
     (await call(`${server.url}/metrics`)).text,
@@ -213,7 +202,7 @@ test('parts are gone after a restart: it is told, recorded by the operator, and 
   for (const reader of [tenant, other.with({ server })])
     await eventually('the self-audit to tell', async () => {
       const [lost] = await lostEventsOf(reader);
-      return lost?.['events_max'] === Number(total?.['rows']) ? true : undefined;
+      return lost?.['events_max'] === Number(total?.rows) ? true : undefined;
     });
   await eventually(
     'nothing to be missing any more',
