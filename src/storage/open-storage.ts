@@ -2,17 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/observability/damage.ts';
+import { isServed } from '../base/files/directory-lock.ts';
 import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
-import { isDiskFull } from '../base/errors/system-error.ts';
+import { ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import { openStorage } from './client.ts';
 import { ControlCopy } from './control-copy.ts';
 import { mendControlData } from './control-mend.ts';
 import { ControlWatch, logMended } from './control-watch.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
-import { readEngineFile } from './engine-file.ts';
+import { engineHolder, readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
@@ -229,14 +230,29 @@ async function reachEngine(
   for (let first = true; ; first = false) {
     const running = await readEngineFile(dataDir, first ? log : undefined);
     if (running !== undefined) return { connection: running, isShared: true };
-    const engine = await startUnlessLocked(options, deadline, true);
-    if (!(engine instanceof DataDirLockedError)) {
-      stops.add(() => engine.stop());
-      return { connection: engine.connection, isShared: false };
+    // The engine of a server comes back by itself, and one of ours would keep it from that.
+    if ((await ifThere(isServed(dataDir))) === true) {
+      if (performance.now() > deadline) throw await noEngine(dataDir);
+    } else {
+      const engine = await startUnlessLocked(options, deadline, true);
+      if (!(engine instanceof DataDirLockedError)) {
+        stops.add(() => engine.stop());
+        return { connection: engine.connection, isShared: false };
+      }
     }
     // A server that holds the directory is about to announce its engine; a command ends, and then it is our turn.
     await sleep(limits.cliEngineWaitDelayMs);
   }
+}
+
+/** Why a server has no engine that answers, as far as a command can tell. */
+async function noEngine(dataDir: string): Promise<Error> {
+  const holder = await engineHolder(join(dataDir, 'engine'));
+  if (holder !== undefined) return new DataDirLockedError(dataDir, holder);
+  return new Error(
+    `the server that uses DATA_DIR ${dataDir} has no engine running: its log says why; ` +
+      'if it uses a ClickHouse server, set CLICKHOUSE_URL for commands, too',
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { once } from 'node:events';
 import { cp, mkdir, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -8,12 +9,15 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { lockDirectory } from '../../src/base/files/directory-lock.ts';
+import { StopStack } from '../../src/base/processes/stop-stack.ts';
 import type { Logger } from '../../src/base/observability/log.ts';
 import { toReadable } from '../../src/base/bytes/byte-flow.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { DataDirLockedError } from '../../src/storage/engine-process.ts';
 import { limits } from '../../src/storage/limits.ts';
+import { reachStorage } from '../../src/storage/open-storage.ts';
 import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
 import { EngineError } from '../../src/base/errors/engine-error.ts';
@@ -177,6 +181,31 @@ test('a directory in use is refused in one line', async () => {
       error.message === `another process uses DATA_DIR ${dataDir}: process ${process.pid} runs its engine`,
   );
   assert.equal((await readEngineFile(dataDir))?.pid, engine.pid());
+});
+
+test('a command waits for the engine of a server that has none just now, and starts none in its place', async () => {
+  const served = await temporaryDirectory();
+  const lock = await lockDirectory(served, 'server');
+  const stops = new StopStack(silentLog);
+  const clickhouse = { otherUrls: [], user: '', password: '', database: 'audit' };
+  const none = { url: undefined, tls: undefined, cluster: undefined };
+  const reached = reachStorage({
+    dataDir: served,
+    clickhouse: { ...clickhouse, ...none },
+    log: silentLog,
+    stops,
+  });
+  try {
+    assert.equal(await Promise.race([reached, sleep(1000, 'waits')]), 'waits');
+    assert.equal(existsSync(join(served, 'engine')), false);
+    const itsEngine = await startEmbeddedEngine({ dataDir: served, database: 'audit', log: silentLog });
+    stops.add(() => itsEngine.stop());
+    assert.equal((await reached).isShared, true);
+  } finally {
+    await stops.run();
+    await lock.release();
+    await removeDirectory(served);
+  }
 });
 
 test('a copy of its directory leads nowhere, which the log tells', async () => {

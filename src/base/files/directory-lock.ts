@@ -32,6 +32,8 @@ export interface LockHolder {
 }
 
 const namePrefix = 'lock.';
+/** What is taken for the answer of a process that gives none in time. */
+const busy = 'busy';
 
 /** How long a process that tries is waited for; it needs milliseconds. */
 const tryingMsMax = 10_000;
@@ -59,6 +61,11 @@ export async function lockHolder(directory: string): Promise<LockHolder | undefi
       return { kind, pid: Number(pid), isHere: namespace === processNamespace() };
   }
   return undefined;
+}
+
+/** Whether a server has this very directory; true also where what has it is too busy to tell. */
+export async function isServed(directory: string): Promise<boolean> {
+  return (await statesOf(directory)).some((state) => state === busy || state.startsWith('held server '));
 }
 
 /** What those say that listen in the directory. */
@@ -149,7 +156,7 @@ function ask(path: string): Promise<string | undefined> {
     socket.setTimeout(askMsMax, () => {
       // Alive but busy: it counts as the one that holds the lock.
       socket.destroy();
-      resolve('busy');
+      resolve(busy);
     });
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
