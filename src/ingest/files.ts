@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path';
 import { namesIn } from '../base/files/durable-file.ts';
 import { syncDirectory } from '../base/files/durable-file.ts';
+import { namingFile } from '../base/errors/system-error.ts';
 import { TwoSlotFile } from '../base/files/two-slot-file.ts';
 import { type HeadFile, headBytesMax } from './log-head.ts';
 import { segmentOfName } from './segment.ts';
@@ -73,8 +74,11 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
         .map((entry) => entry.name)
         .sort();
     },
-    read: (name) => readFile(join(directory, name)),
-    openReader: async (name) => logReader(await open(join(directory, name), constants.O_RDONLY)),
+    read: (name) => namingFile(join(directory, name), () => readFile(join(directory, name))),
+    async openReader(name) {
+      const path = join(directory, name);
+      return logReader(path, await open(path, constants.O_RDONLY));
+    },
     create: async (name) =>
       logFile(
         await open(
@@ -131,12 +135,14 @@ function logFile(handle: FileHandle, end: number): LogFile {
   };
 }
 
-function logReader(handle: FileHandle): LogReader {
+function logReader(path: string, handle: FileHandle): LogReader {
   return {
     async read(into, from) {
       let length = 0;
       while (length < into.length) {
-        const { bytesRead } = await handle.read(into, length, into.length - length, from + length);
+        const at = length;
+        const read = () => handle.read(into, at, into.length - at, from + at);
+        const { bytesRead } = await namingFile(path, read);
         if (bytesRead === 0) break;
         length += bytesRead;
       }

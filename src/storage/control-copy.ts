@@ -176,7 +176,7 @@ export class ControlCopy {
     try {
       const { ino: inode } = await file.stat({ bigint: true });
       const from = ofInode === undefined || ofInode === inode ? bytes : 0;
-      const found = await bytesFrom(file, from);
+      const found = await namingFile(this.path, () => bytesFrom(file, from));
       // Without its end a line is one that a power cut has cut short: nobody was told that it was written.
       const end = found.lastIndexOf('\n') + 1;
       const lines = found

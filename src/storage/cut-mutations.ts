@@ -24,10 +24,13 @@ export async function removeCutMutations(engineDir: string): Promise<string[]> {
   return removed;
 }
 
-/** Of each table, as the engine lays them out: `store/abc/abc…`. */
+/** Of each table, as the engine lays them out: `store/abc/abc…`. Files of somebody else's may lie beside them. */
 async function tableFolders(store: string): Promise<string[]> {
-  const folders: string[] = [];
-  for (const prefix of (await ifThere(readdir(store))) ?? [])
-    for (const folder of await readdir(join(store, prefix))) folders.push(join(store, prefix, folder));
-  return folders;
+  const prefixes = (await ifThere(foldersIn(store))) ?? [];
+  return (await Promise.all(prefixes.map(foldersIn))).flat();
+}
+
+async function foldersIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name: folder }) => join(directory, folder));
 }

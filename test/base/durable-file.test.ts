@@ -3,6 +3,9 @@ import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { readIfThere, readOrCreateFile, replaceFile } from '../../src/base/files/durable-file.ts';
+import { fileErrorWords } from '../../src/base/errors/system-error.ts';
+import { TwoSlotFile } from '../../src/base/files/two-slot-file.ts';
+import { openLogFiles } from '../../src/ingest/files.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 let root: string;
@@ -34,6 +37,20 @@ describe('a file that is replaced', () => {
       ['directory'],
     );
   });
+});
+
+test('a file that is there and cannot be read is named, as the system does not', async () => {
+  // A directory is opened like a file, and only its reading fails, as on a disk that has failed.
+  const path = join(root, 'unreadable');
+  await mkdir(path);
+  const isNamed = (error: unknown) => fileErrorWords(error) === `${path}: it is a directory`;
+  await assert.rejects(readIfThere(path), isNamed);
+  await assert.rejects(new TwoSlotFile(path, 10).read(), isNamed);
+  const files = await openLogFiles(root);
+  await assert.rejects(files.read('unreadable'), isNamed);
+  const reader = await files.openReader('unreadable');
+  await assert.rejects(reader.read(Buffer.alloc(10), 0), isNamed);
+  await reader.close();
 });
 
 test('processes that make a file together agree on its content', async () => {

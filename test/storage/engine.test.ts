@@ -281,6 +281,9 @@ test('it comes back where a full disk has cut the file of a mutation short, whic
   const [one = '', other = ''] = (await readdir(folder)).filter((name) => name.startsWith('mutation_'));
   await truncate(join(folder, one), 0);
   await truncate(join(folder, other), 70);
+  // Somebody's, such as file managers leave.
+  const foreign = join(folder, '..', '..', '.DS_Store');
+  await writeFile(foreign, '');
 
   const pid = engine.pid() ?? 0;
   process.kill(pid, 'SIGKILL');
@@ -292,6 +295,7 @@ test('it comes back where a full disk has cut the file of a mutation short, whic
   assert.ok(logged.some((line) => line.includes('mutations') && line.includes(one) && line.includes(other)));
   await storage.command('DROP TABLE cut SYNC');
   await storage.close();
+  await rm(foreign);
 });
 
 test('it goes on trying while its port is taken, and stops when told', async () => {

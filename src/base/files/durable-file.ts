@@ -69,7 +69,7 @@ export async function readOrCreateFile(path: string, content: string): Promise<s
 
 /** The text of a file; undefined where there is none. */
 export function readIfThere(path: string): Promise<string | undefined> {
-  return ifThere(readFile(path, 'utf8'));
+  return ifThere(namingFile(path, () => readFile(path, 'utf8')));
 }
 
 /** The names in a directory; none where it is not there. */

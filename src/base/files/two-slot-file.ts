@@ -2,7 +2,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32c } from '@node-rs/crc32';
 import { replaceFile, syncDirectory } from './durable-file.ts';
-import { ifThere } from '../errors/system-error.ts';
+import { ifThere, namingFile } from '../errors/system-error.ts';
 
 const magic = Buffer.from('AUDTSLOT', 'latin1');
 const headerBytes = 24;
@@ -63,7 +63,7 @@ export class TwoSlotFile {
     const handle = await ifThere(open(this.#path, 'r'));
     if (handle === undefined) return undefined;
     try {
-      const bytes = await handle.readFile();
+      const bytes = await namingFile(this.#path, () => handle.readFile());
       return [0, this.#slotBytes].map((at) => decode(bytes.subarray(at, at + this.#slotBytes)));
     } finally {
       await handle.close();
