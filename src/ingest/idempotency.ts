@@ -15,6 +15,7 @@ import {
   errorsOf,
   type KeptErrors,
   entryOf,
+  partsAt,
   timeOf,
 } from './answer-records.ts';
 import { AnswerStore, type StoreBounds } from './answer-store.ts';
@@ -143,12 +144,20 @@ export class Idempotency {
     }
   }
 
-  /** Remembers, durably, what another process has in its files. Repeating it does no harm. */
+  /**
+   * Remembers, durably, what another process has in its files. Repeating it does no harm. What is over stays out: it would
+   * hide what this one has answered to the same key since.
+   */
   async adopt(files: LogFiles): Promise<void> {
+    const fromMs = this.#fromMs();
     for (const kind of ['errors', 'answers'] as const)
       for await (const blocks of answerBlocks(files, kind, (name) => this.#tellUnfinished(name))) {
-        this.#load(blocks);
-        await this.#store.keepBlocks(blocks);
+        const kept = blocks.map(({ content }) => {
+          const parts = partsAt[kind](content, (at) => at >= fromMs);
+          return { kind, content: Buffer.concat(parts) };
+        });
+        this.#load(kept);
+        await this.#store.keepBlocks(kept);
       }
   }
 

@@ -200,6 +200,27 @@ describe('remembered answers', () => {
     await removeDirectory(directory);
   });
 
+  it('of another process hide nothing of the last 24 hours where they are older', async () => {
+    let now = Date.UTC(2026, 3, 1, 12, 30);
+    const [own, gone] = [disk().files, disk().files];
+    const other = await Idempotency.open(gone, () => now, silentLog);
+    const late = withErrors(10);
+    await other.keep([noteOf(other, 'daily', withErrors(20)), noteOf(other, 'old')]);
+    now += 12 * hourMs;
+    await other.keep([noteOf(other, 'of today')]);
+    now += 13 * hourMs;
+    const memory = await Idempotency.open(own, () => now, silentLog);
+    const note = noteOf(memory, 'daily', late);
+    memory.remember(note.toString());
+    await memory.keep([note]);
+    await memory.adopt(gone);
+    for (const one of [memory, await Idempotency.open(own, () => now, silentLog)]) {
+      assert.deepEqual(recalled(one, 'daily'), late);
+      assert.deepEqual(recalled(one, 'of today'), answer);
+      assert.equal(one.size, 2);
+    }
+  });
+
   it('tell how many are forgotten before their time, or their errors', async () => {
     const lines: string[] = [];
     const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
