@@ -50,6 +50,11 @@ export interface IngestOptions extends RedactionSettings {
   directory(): SharedDirectory;
 }
 
+/** Of a process that is gone (see `OrphanedLog.send`). */
+export interface TakenLog {
+  send(signal: AbortSignal): Promise<boolean>;
+}
+
 export interface Ingest {
   readonly accept: Accept;
   /** Stores what the service itself says of an organization (see own-events.ts). */
@@ -66,7 +71,7 @@ export interface Ingest {
    * Takes over the log of a process that is gone, `instance`, in another data directory. From here on its answers are known,
    * also to other processes; its events are still to be sent.
    */
-  takeOver(dataDir: string, instance: string): Promise<OrphanedLog>;
+  takeOver(dataDir: string, instance: string): Promise<TakenLog>;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends to the log work. */
@@ -123,8 +128,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       const of = { dataDir: left, notes: options.notesOf?.(left, instance) };
       const orphaned = await OrphanedLog.open({ ...options, ...of, idempotency });
       await claims?.resolve(instance, (id) => idempotency.entry(id));
-      if (shared !== undefined) await shareOrphaned(shared, instance, idempotency);
-      return orphaned;
+      const told = shared && (await shareOrphaned(shared, instance, idempotency));
+      return { send: (signal) => orphaned.send(signal, told?.all) };
     },
     unsent: () => wal.sealed().length,
     logFailure: () => wal.failure(),
@@ -165,9 +170,10 @@ async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logg
  * Tells other processes what one that is gone has answered. A full disk takes none of it, and a server is to start there all
  * the same: it goes on meanwhile.
  */
-async function shareOrphaned(claims: KeyClaims, instance: string, idempotency: Idempotency): Promise<void> {
-  const told = claims.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
-  await Promise.race([told, claims.pause(limits.keyShareWaitMsMax)]);
+async function shareOrphaned(claims: KeyClaims, instance: string, idempotency: Idempotency) {
+  const all = claims.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
+  await Promise.race([all, claims.pause(limits.keyShareWaitMsMax)]);
+  return { all };
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {

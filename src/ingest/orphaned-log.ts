@@ -2,6 +2,7 @@ import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../base/observability/log.ts';
 import type { SegmentSink } from '../base/events/segment-insert.ts';
+import { unlessAborted } from '../base/waiting/within.ts';
 import { Batcher } from './batcher.ts';
 import { headFile, openLogFiles, segmentsIn } from './files.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -61,8 +62,11 @@ export class OrphanedLog {
     return new OrphanedLog(deps, wal);
   }
 
-  /** To be called once. Resolves with true when nothing of it is needed any more, with false when `signal` fired first. */
-  async send(signal: AbortSignal): Promise<boolean> {
+  /**
+   * To be called once. Resolves with true when nothing of it is needed any more, with false when `signal` fired first. Its
+   * files stay until `told`: the next start tells other processes its answers by them.
+   */
+  async send(signal: AbortSignal, told: Promise<void> = Promise.resolve()): Promise<boolean> {
     const { dataDir, log, sink, damage, idempotency } = this.#deps;
     const wal = this.#wal;
     const segments = wal.sealed().length;
@@ -83,6 +87,10 @@ export class OrphanedLog {
     batcher.stop();
     await wal.close();
     if (!isSent) return false;
+    await unlessAborted(told, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    if (signal.aborted) return false;
     await removeEmptied(dataDir);
     if (segments > 0) log.info({ dataDir, segments }, 'nothing is left in the log of a process that is gone');
     return true;

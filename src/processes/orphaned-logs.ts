@@ -5,8 +5,8 @@ import type { DirectoryLock } from '../base/files/directory-lock.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { lockWithin } from '../config/data-dir.ts';
 import { leftDirectories } from '../config/log-directories.ts';
-import type { Ingest } from '../ingest/ingest.ts';
-import { lowestSegmentIn, newestSegmentOf, type OrphanedLog } from '../ingest/orphaned-log.ts';
+import type { Ingest, TakenLog } from '../ingest/ingest.ts';
+import { lowestSegmentIn, newestSegmentOf } from '../ingest/orphaned-log.ts';
 import { instanceOf } from '../storage/open-storage.ts';
 import { isFenced } from '../storage/fenced-writers.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -27,7 +27,7 @@ interface Left {
   /** Undefined for DATA_DIR itself, which the server has locked. */
   readonly lock: DirectoryLock | undefined;
   /** Once it is open; a failure ends it. */
-  log?: OrphanedLog | undefined;
+  log?: TakenLog | undefined;
 }
 
 /** Only a process of its own gives the events of such a log new places in the order. */
