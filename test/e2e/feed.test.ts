@@ -93,43 +93,7 @@ describe('the feed', () => {
     },
   );
 
-  test('pages of every size hand out the same events, each once, in the same order', async () => {
-    const walked = await createTenant(service.server, 'walked');
-    const lines = Array.from({ length: 10_400 }, (_, n) => JSON.stringify(sourceEvent({ extra: { n } })));
-    const answer = await walked.post(lines.join('\n'), { 'content-type': 'application/x-ndjson' });
-    assert.equal(answer.status, 202, answer.text);
-    await walked.caughtUp();
-    const seen = ({ data }: FeedPage) =>
-      data.map(({ extra_map: extra, activity_id: id }) => extra?.['n'] ?? id);
-    let [found, place] = [0, ''];
-    await eventually('all to be below the watermark', async () => {
-      const [more, next] = await follow(walked, place, '10000');
-      found += more.length;
-      place = next;
-      return found > lines.length ? true : undefined;
-    });
-    // What making the organization and its key has left in it comes first.
-    const { data: first } = await feed(walked, { limit: '10' });
-    const own = first
-      .filter(({ extra_map: extra }) => extra?.['n'] === undefined)
-      .map(({ activity_id: id }) => id);
-    const expected = [...own, ...lines.keys()];
-    for (const limit of [1700, 4000, 10_000]) {
-      const all: unknown[] = [];
-      let cursor = '';
-      for (let more = true; more; ) {
-        const page = await feed(walked, { cursor, limit: String(limit) });
-        // The page of the same place again, as a client that lost the first answer asks for it.
-        if (limit === 4000) assert.deepEqual(seen(await feed(walked, { cursor, limit: '4000' })), seen(page));
-        all.push(...seen(page));
-        assert.ok(page.data.length === limit || !page.meta.has_more, `${page.data.length} of ${limit}`);
-        ({ next_cursor: cursor, has_more: more } = page.meta);
-      }
-      assert.deepEqual(all.slice(0, expected.length), expected, `pages of ${limit}`);
-    }
-    assert.equal((await feed(walked, { limit: '99999' })).data.length, 10_000);
-  });
-
+  // The simulator has followers with pages of every size, who all must see one order.
   test('finds what commands record beside a server that writes for others meanwhile', async () => {
     const busy = await createTenant(service.server, 'busy');
     const ending = new AbortController();
@@ -178,7 +142,12 @@ describe('the feed', () => {
     assert.deepEqual(await flowsFrom(cursor, 25, '10'), flows);
     const first = await feed(tenant, { cursor, limit: '10' });
     assert.deepEqual([first.data.length, first.meta.has_more], [10, true]);
-    assert.deepEqual(await feed(tenant, { cursor, limit: '10' }).then(({ data }) => data.length), 10);
+    // The page of the same place again, as a client that lost the first answer asks for it.
+    const again = await feed(tenant, { cursor, limit: '10' });
+    assert.deepEqual(
+      again.data.map(({ flow_id: flow }) => flow),
+      flows.slice(0, 10),
+    );
     const whole = await tenant.page({ flowId: flows[3] ?? '' });
     const same = first.data[3] as unknown as { metadata: { logged_time: number } };
     const expected = whole.data[0] as unknown as { metadata: { logged_time: number } };
