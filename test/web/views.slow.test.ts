@@ -8,14 +8,7 @@ import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
 import { createTenant, sourceEvent } from '../support/server.ts';
-import {
-  assertAccessible,
-  assertAccessibleInBoth,
-  fillSignIn,
-  sharedPage,
-  type SharedPage,
-  withoutBrowser,
-} from './support.ts';
+import { assertAccessible, fillSignIn, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
 /** Views other than the events, in a browser: receipts, overview, and the export of events. */
 
@@ -302,20 +295,6 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await page.unroute('**/evidence/proof?*');
     await evidence.getByRole('button', { name: 'Try now' }).press('Enter');
     await evidence.getByText('no longer as the checkpoint').waitFor();
-  });
-
-  test('have nothing that keeps people out, in light and dark, on a phone too', async () => {
-    const page = await shared.open(member, '#/receipts');
-    await page.locator('.receipts .drawn').first().waitFor();
-    await assertAccessibleInBoth(page);
-    await page.setViewportSize({ width: 360, height: 700 });
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
-    await assertAccessibleInBoth(page);
-    const overview = await shared.open('admin@viewed.example', '#/overview');
-    await overview.locator('.heat').waitFor();
-    await assertAccessibleInBoth(overview);
-    await overview.setViewportSize({ width: 360, height: 700 });
-    assert.equal(await overview.evaluate('document.documentElement.scrollWidth'), 360);
   });
 });
 
