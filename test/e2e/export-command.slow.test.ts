@@ -1,20 +1,13 @@
 import { strict as assert } from 'node:assert';
-import { existsSync } from 'node:fs';
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { decompressZstd, loadZstd } from '../../src/base/bytes/zstd.ts';
 import { call, eventually } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
-import {
-  createTenant,
-  runCli,
-  sourceEvent,
-  startServer,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { createTenant, type SharedServer, sourceEvent, type Tenant } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 import { finished } from './export-support.ts';
 
 /** `auditlog export` (contract: Command line): as a process of its own where it ends in one, else in this one. */
@@ -23,17 +16,13 @@ const loggedTime = /"logged_time":\d+/g;
 const plain = (text: string) => text.replaceAll(loggedTime, '');
 
 describe('export to a file', () => {
-  let dataDir: string;
   let out: string;
-  let server: TestServer;
+  let server: SharedServer;
   let tenant: Tenant;
   const range = { startTime: '2024-01-01T00:00:00Z', endTime: '2024-12-31T00:00:00Z' };
   const ranged = ['--start-time', range.startTime, '--end-time', range.endTime];
   before(async () => {
-    dataDir = await temporaryDirectory();
-    out = join(dataDir, 'out');
-    await mkdir(out);
-    server = await startServer({ dataDir });
+    [out, server] = await Promise.all([temporaryDirectory(), sharedServer()]);
     tenant = await createTenant(server, 'filed');
     await tenant.record(
       Array.from({ length: 500 }, (_, n) =>
@@ -48,10 +37,7 @@ describe('export to a file', () => {
     );
     await tenant.settled(500, range);
   });
-  after(async () => {
-    await server?.stop();
-    await removeDirectory(dataDir);
-  });
+  after(() => removeDirectory(out));
 
   const endpoint = async (query: Record<string, string>) => {
     const url = `${server.url}/api/v1/audit/export?${new URLSearchParams(query).toString()}`;
@@ -134,15 +120,5 @@ describe('export to a file', () => {
       return data.find(({ activity_id: code }) => code === 2030);
     });
     assert.deepEqual(event.extra_map, { format: 'csv', filters: { actor: 'odd@acme.example' }, events: 250 });
-  });
-
-  test('without a server the command starts the engine itself', async () => {
-    const expected = plain(await endpoint({ ...range }));
-    assert.equal(await server.stop(), 0);
-    const file = join(out, 'alone.ndjson');
-    const { code, stderr } = await runCli(['export', '--org', 'filed', ...ranged, '-o', file], { dataDir });
-    assert.equal(code, 0, stderr);
-    assert.equal(plain(finished(file).bytes.toString()), expected);
-    assert.equal(existsSync(join(dataDir, 'engine.json')), false);
   });
 });
