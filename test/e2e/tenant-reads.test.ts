@@ -1,23 +1,24 @@
-import { strict as assert } from 'node:assert';
 import { before, describe, test } from 'node:test';
 import { call, problemOf } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
-import { createOrganization, type TestServer } from '../support/server.ts';
+import { createOrganization, type SharedServer } from '../support/server.ts';
 import { createUser, jsonOf, password, signIn, type SignedIn } from './session-support.ts';
 
-/** What people read with a session: organization events, receipts, and what the portal shows. */
+/** What people read with a session where it depends on settings; `access.test.ts` has who may read what. */
 
 const eventsPath = '/api/v1/dashboard/organization/get-events-in-org';
 const portal = '/api/v1/portal';
-let server: TestServer;
+let server: SharedServer;
 let admin: SignedIn;
 let auditor: SignedIn;
 let member: SignedIn;
 let stranger: SignedIn;
 
-const off = { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' };
-
-const service = keptService({ ...off, DEPLOYMENT: undefined });
+const service = keptService({
+  RATE_LIMIT_TENANT: 'off',
+  RATE_LIMIT_LOGIN: 'off',
+  DEPLOYMENT: 'self-hosted',
+});
 before(async () => {
   server = await service.ready();
   await Promise.all([createOrganization(server, 'reads'), createOrganization(server, 'others')]);
@@ -51,21 +52,7 @@ describe('receipts', () => {
   });
 });
 
-describe('what the portal shows', () => {
-  test('is not for members; whoami is', async () => {
-    for (const path of ['events', 'feed', 'rows', 'source-events', 'histogram', 'top-values'])
-      problemOf(await member.get(`${portal}/${path}`), 403);
-    const whoami = jsonOf(await member.get(`${portal}/whoami`));
-    assert.equal((whoami['user'] as { role: string }).role, 'member');
-  });
-});
-
 describe('a self-hosted deployment', () => {
-  before(async () => {
-    await server.stop();
-    server = await service.start({ ...off, DEPLOYMENT: 'self-hosted' });
-  });
-
   test('has no organization events, for nobody; everything else is there', async () => {
     const headers = { cookie: auditor.cookie };
     const get = (path: string) => call(`${server.url}${path}`, { headers });
