@@ -67,7 +67,6 @@ const untilGone = (id: string) =>
 test('an organization is deleted with all that there is of it, unless it is held; a tombstone tells what there was', async () => {
   const { tenant, events } = await filled('leaving');
   const { id } = tenant.organization;
-  const other = await filled('staying');
   assert.equal((await org(['delete', '--org', 'leaving'])).code, 2);
   const dry = await org(['delete', '--org', 'leaving', '--dry-run']);
   assert.deepEqual([dry.value?.events, dry.value?.api_keys, dry.value?.finished_at], [events, 1, null]);
@@ -98,9 +97,7 @@ test('an organization is deleted with all that there is of it, unless it is held
     checks: { nothing_damaged: boolean };
   };
   assert.equal(ready.checks.nothing_damaged, true);
-  // The others are as they were, and the name is free.
-  assert.equal((await other.tenant.page()).meta.total, other.events);
-  assert.equal((await service.server.cliHere(['verify', '--org', 'staying', '--json'])).code, 0);
+  // The name is free. That others are as they were has the simulator.
   assert.equal(
     (await service.server.cliHere(['org', 'create', '--org', 'leaving', '--name', 'New'])).code,
     0,
