@@ -149,14 +149,14 @@ describe('exports of many events', () => {
     );
   });
 
-  // The engine comes back more slowly after each death, so not every format meets every encoding.
+  // `stream-reply.test.ts` has a source that fails in each encoding.
   let killed: number | undefined;
   const kinds = [
     ['ndjson', 'identity'],
     ['json', 'zstd'],
     ['csv', 'gzip'],
   ] as const;
-  for (const [format, encoding] of kinds.slice(0, rounds(2, 3))) {
+  for (const [format, encoding] of kinds.slice(0, rounds(1, 3))) {
     const title = `the engine dies in mid-export (${format}, ${encoding}): the reader sees an error`;
     test(title, { skip: !hasOwnEngine }, async () => {
       // The engine is reachable a moment before it is announced.
