@@ -17,19 +17,20 @@ import {
   problemOf,
 } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
-import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, type SharedServer, type Tenant } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 
 /** Every way out with `schema=ocsf` (contract: OCSF 1.1.0): the events of the default schema, each valid OCSF. */
 
 type Query = Readonly<Record<string, string>>;
 
 const count = 250;
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 let directory: string;
 
 before(async () => {
-  server = await startServer();
+  server = await sharedServer();
   directory = await temporaryDirectory();
   tenant = await createTenant(server, 'acme');
   const lines = [...demoEvents({ profile: acme, count, endMicros: 1_790_000_000_000_000, seed: 5 })];
@@ -42,10 +43,7 @@ before(async () => {
   acceptedOf(await tenant.post(lines.join('\n'), { 'content-type': 'application/x-ndjson' }));
   await tenant.settled(count + 1);
 });
-after(async () => {
-  await server?.stop();
-  await removeDirectory(directory);
-});
+after(() => removeDirectory(directory));
 
 const get = (path: string, query: Query = {}, key = tenant.key): Promise<HttpAnswer> =>
   call(`${server.url}${path}?${new URLSearchParams(query).toString()}`, { headers: { 'x-api-key': key } });
