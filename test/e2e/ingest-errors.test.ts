@@ -32,6 +32,22 @@ test('NDJSON: a broken line costs only itself; blank lines do not count', async 
   await tenant.settled(3, { flowId: flow });
 });
 
+test('NDJSON: bytes that are not UTF-8 are refused, alone in their line', async () => {
+  const flow = randomUUID();
+  const line = JSON.stringify(good(flow));
+  const wrong = [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xc0, 0xaf], [0x80]];
+  for (const bytes of wrong) {
+    const [head = '', tail = ''] = JSON.stringify(good(flow, { extra: { x: '~' } })).split('~');
+    const event = Buffer.concat([Buffer.from(head), Buffer.from(bytes), Buffer.from(tail)]);
+    const body = Buffer.concat([Buffer.from(`${line}\n`), event, Buffer.from(`\n${line}\n`)]);
+    const answer = acceptedOf(await tenant.post(body, { 'content-type': 'application/x-ndjson' }));
+    const indexes = answer.errors.map(({ index }) => index);
+    assert.deepEqual([answer.accepted, answer.rejected, indexes], [2, 1, [1]], String(bytes));
+    problemOf(await tenant.post(event), 400);
+  }
+  await tenant.settled(2 * wrong.length, { flowId: flow });
+});
+
 test('no event accepted: a 400 problem with the errors', async () => {
   const problem = problemOf(await tenant.post([{}, sourceEvent({ action: 'x' })]), 400);
   assert.deepEqual(
