@@ -75,7 +75,6 @@ const ofOneEngine = new Set([
   'full-disk',
   'health',
   'import',
-  'operator',
   'start',
   // About what stands before the service, or about no service.
   'pages',
