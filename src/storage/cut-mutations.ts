@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { ifThere } from '../base/errors/system-error.ts';
 
 const name = /^mutation_\d+\.txt$/;
-const whole = /^format version: 1\ncreate time: .+\ncommands: .+\n/;
+// No dot, which ends at separators such as U+2028: texts of events stand in commands.
+const whole = /^format version: 1\ncreate time: [^\n]+\ncommands: [^\n]+\n/;
 
 /**
  * Removes from the directory of an engine that does not run the mutations (ALTER UPDATE, ALTER DELETE) whose file is cut

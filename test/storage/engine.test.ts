@@ -270,7 +270,7 @@ test('it comes back where a full disk has cut the file of a mutation short, whic
   const storage = openStorage({ ...engine.connection, database: 'default' }, silentLog);
   await storage.command('CREATE TABLE cut (n UInt64) ENGINE = MergeTree ORDER BY n');
   await storage.insertRows('cut', [{ n: 1 }, { n: 2 }, { n: 3 }]);
-  const remove = (n: number): Promise<void> =>
+  const remove = (n: number | string): Promise<void> =>
     storage.command(`ALTER TABLE cut DELETE WHERE n = ${n}`, {}, { settings: { mutations_sync: 2 } });
   await remove(1);
   await remove(2);
@@ -278,7 +278,9 @@ test('it comes back where a full disk has cut the file of a mutation short, whic
     "SELECT data_paths[1] AS path FROM system.tables WHERE name = 'cut'",
   );
   const folder = table?.path ?? '';
-  const [one = '', other = ''] = (await readdir(folder)).filter((name) => name.startsWith('mutation_'));
+  await remove("4 AND 'a\u2028b' != ''");
+  const mutations = async () => (await readdir(folder)).filter((name) => name.startsWith('mutation_')).sort();
+  const [one = '', other = '', ...others] = await mutations();
   await truncate(join(folder, one), 0);
   await truncate(join(folder, other), 70);
   // Somebody's, such as file managers leave.
@@ -290,6 +292,8 @@ test('it comes back where a full disk has cut the file of a mutation short, whic
   await waitUntil('the end is noticed', () => engine.pid() !== pid);
   await waitUntil('it is back', () => engine.pid() !== undefined);
   assert.deepEqual(await storage.rows('SELECT n FROM cut'), [{ n: '3' }]);
+  assert.deepEqual(await mutations(), others);
+  assert.equal(others.length, 1);
   await remove(3);
   assert.deepEqual(await storage.rows('SELECT n FROM cut'), []);
   assert.ok(logged.some((line) => line.includes('mutations') && line.includes(one) && line.includes(other)));
