@@ -11,6 +11,11 @@ import { assertAccessibleInBoth, sharedPage, type SharedPage, withoutBrowser } f
 /** 2024-05-06T00:00:00Z */
 const start = Date.UTC(2024, 4, 6) * 1000;
 const ofThen = '#/events?range=all&to=2024-12-31T00:00:00Z';
+/** What somebody and an activity were called, from a day on. */
+const names = [
+  ['2025-05-06', 'Ada Byron', 'Draft shared'],
+  ['2025-05-07', 'Ada Lovelace', 'Draft published'],
+] as const;
 /** Waits for the count; where it does not come, what the page shows instead says why. */
 const settled = (page: Page, count: string) =>
   page
@@ -37,8 +42,14 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
         extra: { note: at % 2 === 0 ? 'Quarterly report' : 'nothing' },
       }),
     );
-    await tenant.record(events);
-    await tenant.settled(events.length, { endTime: '2024-12-31T00:00:00Z' });
+    const named = ([day, name, title]: readonly string[]) =>
+      sourceEvent({
+        timestamp: `${day}T12:00:00Z`,
+        action: { code: 9001, title },
+        actor: { name, email: 'ada@a.example' },
+      });
+    await tenant.record([...events, ...names.map(named)]);
+    await tenant.settled(events.length + names.length, { endTime: '2025-12-31T00:00:00Z' });
     await createUser(shared.server, 'filtered', 'auditor', 'fay@a.example');
   });
   afterEach(() => shared.closeVisits());
@@ -83,6 +94,18 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'nothing');
     await page.goto(`${shared.server.url}/${ofThen}&ip=nowhere`);
     await page.getByText('not understood, left out').waitFor();
+  });
+
+  test('go by the newer of two names that somebody, or an activity, has had', async () => {
+    const page = await shared.open('fay@a.example');
+    for (const [day, name, title] of names) {
+      const range = `from=${day}T00:00:00Z&to=${day}T23:59:59Z`;
+      await page.goto(`${shared.server.url}/#/events?${range}&activity=9001`);
+      await page.locator('.facets button', { hasText: name }).waitFor();
+      await page.locator('.chip', { hasText: `activity is ${title}` }).waitFor();
+      await page.getByRole('combobox').fill('ada@');
+      await page.getByRole('option', { name: `${name} · ada@a.example` }).waitFor();
+    }
   });
 
   test('find words, say how far they were looked for, and go on from there', async () => {
