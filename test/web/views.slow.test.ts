@@ -87,6 +87,9 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.match(page.url(), /#\/receipts\?page=2$/);
     await page.goBack();
     await page.getByText('1–50 of 60').waitFor();
+    await page.goto(`${shared.server.url}/#/receipts?page=9`);
+    await page.getByText('There is nothing on this page.').waitFor();
+    assert.equal(await page.locator('.pager').count(), 0);
   });
 
   test('say that there are no receipts yet, or that they are switched off', async () => {
@@ -177,6 +180,27 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     const downloading = page.waitForEvent('download');
     await fillSignIn(page, undefined);
     assert.equal(await (await downloading).failure(), null);
+  });
+
+  test('say that an export waits for the limit of requests, and then download it, never the refusal', async () => {
+    const page = await shared.open('admin@viewed.example', memberEvents);
+    // The page's own question is the last one of the window, or is refused.
+    for (const left of [1, 0]) {
+      let isTold = false;
+      // On a slow machine the window may be over too soon.
+      for (let tries = 0; !isTold && tries < 5; tries += 1) {
+        const dialog = await openExport(page);
+        const downloading = page.waitForEvent('download');
+        await page.evaluate(`(${leaveRequests})(${left})`);
+        await dialog.getByRole('button', { name: 'Export' }).click();
+        const download = await downloading;
+        assert.equal(await download.failure(), null);
+        assert.equal((await readFile(await download.path(), 'utf8')).trimEnd().split('\n').length, 61);
+        isTold = (await page.evaluate('isTold')) === true;
+        await dialog.waitFor({ state: 'detached' });
+      }
+      assert.ok(isTold, `with ${left} left`);
+    }
   });
 
   test('have the browser mark an export as failed that breaks off', async () => {
@@ -302,6 +326,19 @@ async function openExport(page: Page): Promise<Locator> {
   await page.getByRole('button', { name: 'Export' }).click();
   return page.getByRole('dialog', { name: 'Export events' });
 }
+
+/** Uses up the requests of a window but so many; `isTold` is true once the page has said that it waits. */
+const leaveRequests = `async (left) => {
+  globalThis.isTold = false;
+  const words = 'requests in the window are used up';
+  new MutationObserver(() => { isTold ||= document.body.textContent.includes(words); })
+    .observe(document.body, { subtree: true, childList: true, characterData: true });
+  const ask = async () => Number((await fetch('/api/v1/portal/whoami')).headers.get('ratelimit-remaining'));
+  // From the beginning of a window.
+  let rest = await ask();
+  for (; rest < 28; rest = await ask()) await new Promise((resolve) => setTimeout(resolve, 100));
+  await Promise.all(Array.from({ length: rest - left }, ask));
+}`;
 
 /** A page for which every checkpoint is yet to come. */
 async function visitPending(email: string): Promise<Page> {

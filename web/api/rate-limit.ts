@@ -10,8 +10,8 @@ interface Pause {
 /** What requests wait for at present; undefined while none does. */
 export const limitPause = signal<Pause | undefined>(undefined);
 
-/** Waits for the next window where a request was refused for the limit; false where a 429 has another reason. */
-export async function nextWindow({ headers }: Response, abort: AbortSignal | undefined): Promise<boolean> {
+/** Waits for the next window where an answer leaves no request in this one; false where a 429 has another reason. */
+export async function nextWindow({ headers }: Response, abort?: AbortSignal): Promise<boolean> {
   if (headers.get('ratelimit-remaining') !== '0') return false;
   const seconds = Number(headers.get('ratelimit-reset') ?? headers.get('retry-after') ?? 1);
   const ms = Math.max(1, seconds) * 1000;

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { get, withQuery } from '../api/request.ts';
+import { nextWindow } from '../api/rate-limit.ts';
+import { getStream, withQuery } from '../api/request.ts';
 import { session } from '../api/session.ts';
-import type { Rows } from '../api/types.ts';
 import { download } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { type Fields, FormDialog, Options } from '../ui/forms.tsx';
@@ -42,8 +42,9 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
   const { range, filters } = model.query.value;
   const events = totalWords(list.total);
   const task = async (field: Fields) => {
-    // A download that is refused only fails. A request first waits for the limit or a new session, or says what is the matter.
-    await get<Rows>(rowsPath, { ...list.parameters, limit: 1 });
+    // A download that is refused only fails. A request first waits for the limit or a new session, or says what is the matter;
+    // where it was the last one of its window, the download waits for the next.
+    await nextWindow(await getStream(rowsPath, { ...list.parameters, limit: 1 }));
     // No download can say whose session it means, but an export of another organization is empty.
     const orgId = session.value.state === 'in' ? session.value.who.organization.id : undefined;
     download(withQuery('/api/v1/portal/export', { ...list.parameters, format: field('format'), orgId }));

@@ -25,6 +25,7 @@ export default function ReceiptsView() {
   const isOff = resource.error.value?.status === 403;
   const { data: receipts, meta } = resource.data.value ?? {};
   const total = meta?.total;
+  const hasPages = meta !== undefined && meta.total > pageReceipts && meta.offset < meta.total;
   const words = total === 1 ? 'receiptsTotalOne' : 'receiptsTotal';
   const end = (
     <strong class="count" role="status">
@@ -44,7 +45,7 @@ export default function ReceiptsView() {
           columns={receiptColumns(receipts ?? [])}
         />
       )}
-      {!isOff && meta !== undefined && meta.total > pageReceipts && <Pager meta={meta} number={number} />}
+      {!isOff && hasPages && <Pager meta={meta} number={number} />}
     </Page>
   );
 }
