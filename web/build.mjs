@@ -1,42 +1,20 @@
 // @ts-check
 /**
- * Builds the page into `dist/web`. With `--if-changed` only where its sources are others than those it was built of, and it
- * says so on standard error: people wait for it.
+ * Builds the page into `dist/web`. With `--if-changed` only where something that it is made of is newer than the page that
+ * is there, and it says so on standard error: people wait for it.
  */
-import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
-/** What the page that is there was built of: nowhere where it would be packed or served. */
-const mark = join(project, 'node_modules/.cache/auditlog/web.sources');
+/** Unix milliseconds; of a folder, when something came into it or went. @param {string} path */
+const changedAt = (path) => statSync(join(project, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** Of all that the page is made of. @returns {string} */
-function sources() {
-  const hash = createHash('sha256').update(process.version);
-  const names = readdirSync(join(project, 'web'), { recursive: true, encoding: 'utf8' })
-    .map((name) => join('web', name))
-    .sort();
-  for (const name of [...names, 'schema/openapi.d.ts', 'package-lock.json']) {
-    const path = join(project, name);
-    if (statSync(path).isFile()) hash.update(`${name}\n`).update(readFileSync(path));
-  }
-  return hash.digest('hex');
-}
-
-/** Undefined where there is none. @returns {string | undefined} */
-function builtOf() {
-  try {
-    statSync(join(project, 'dist/web/index.html'));
-    return readFileSync(mark, 'utf8');
-  } catch {
-    return undefined;
-  }
-}
-
-const now = sources();
-if (process.argv[2] === '--if-changed' && builtOf() === now) {
+const names = readdirSync(join(project, 'web'), { recursive: true, encoding: 'utf8' });
+const sources = ['package-lock.json', 'web', ...names.map((name) => join('web', name))];
+const isNew = Math.max(...sources.map(changedAt)) <= changedAt('dist/web/index.html');
+if (process.argv[2] === '--if-changed' && isNew) {
   process.stderr.write('auditlog: starting\n');
 } else {
   if (process.argv[2] === '--if-changed') process.stderr.write('auditlog: building the web page, once\n');
@@ -46,6 +24,4 @@ if (process.argv[2] === '--if-changed' && builtOf() === now) {
     root: join(project, 'web'),
     logLevel: 'warn',
   });
-  mkdirSync(dirname(mark), { recursive: true });
-  writeFileSync(mark, now);
 }

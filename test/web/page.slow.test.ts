@@ -371,7 +371,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     assert.match(String(await first.textContent()), /08:19:50\.000$/);
     await zone.press('Enter');
     await page.locator('.account .menu > button').press('Enter');
-    await page.getByRole('radio', { name: 'Deutsch' }).press('Space');
+    await page.getByRole('button', { name: 'Deutsch' }).press('Enter');
     await settled(page, '3.003 Ereignisse');
   });
 

@@ -138,7 +138,10 @@ describe('the page of somebody who signs in by a provider', { skip: withoutBrows
       await ann.locator('.menu > button').click();
       assert.deepEqual(await ann.locator('.menu-panel button').allTextContents(), ['Change role', 'Disable']);
       await said(() => page.locator('.account .menu > button').click());
-      assert.deepEqual(await page.locator('.account-panel > button').allTextContents(), ['Sign out']);
+      assert.deepEqual(await page.locator('.account-panel > button').allTextContents(), [
+        'Deutsch',
+        'Sign out',
+      ]);
     } finally {
       await setPasswords('on');
     }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { send } from '../api/request.ts';
 import type { ApiKey, IssuedApiKey, NewApiKey } from '../api/types.ts';
 import { Field, type Fields, FormDialog, NameField, Options } from '../ui/forms.tsx';
-import { Secret, SecretDialog } from '../ui/secret.tsx';
+import { Secret } from '../ui/secret.tsx';
 import { announcement, t } from '../ui/text.ts';
 import { nameOf } from './columns.tsx';
 
@@ -97,9 +97,8 @@ interface RevokeKeyProps {
   readonly onClose: () => void;
 }
 
-/** Ends a key, once its name is typed: there is no way back. */
+/** Ends a key: there is no way back. */
 export function RevokeKey({ apiKey, onDone, onClose }: RevokeKeyProps) {
-  const [typed, setTyped] = useState('');
   const name = nameOf(apiKey);
   const task = async () => {
     await send('POST', `${path}/${apiKey.id}/revoke`);
@@ -108,18 +107,8 @@ export function RevokeKey({ apiKey, onDone, onClose }: RevokeKeyProps) {
   };
   const form = { title: t('apiKeysRevokeTitle', { name }), submit: t('apiKeysRevoke'), look: 'danger' };
   return (
-    <FormDialog {...form} isReady={typed.trim() === name} task={task} onClose={onClose}>
+    <FormDialog {...form} task={task} onClose={onClose}>
       <p class="muted">{t('apiKeysRevokeLead')}</p>
-      <Field
-        label={t('apiKeysRevokeType', { name })}
-        name="name"
-        value={typed}
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-        autofocus
-        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-      />
     </FormDialog>
   );
 }
@@ -138,11 +127,11 @@ export function IssuedKey({
   const message = { timestamp: new Date().toISOString(), action: 1001, actor: 'zoe@example.com' };
   const write = `${ask} -H 'Content-Type: application/json' -d '${JSON.stringify({ message })}' ${audit}`;
   return (
-    <SecretDialog title={nameOf(issued)} close={t('apiKeysStored')} onClose={onClose}>
+    <FormDialog title={nameOf(issued)} submit={t('apiKeysStored')} task={async () => onClose()}>
       <p class="once">{t('apiKeysOnce')}</p>
       <Secret label={t('apiKeysKey')} text={key} />
       {scopes.includes('read') && <Secret label={t('apiKeysCurlRead')} text={`${ask} '${audit}?limit=5'`} />}
       {scopes.includes('write') && <Secret label={t('apiKeysCurlWrite')} text={write} />}
-    </SecretDialog>
+    </FormDialog>
   );
 }

@@ -1,9 +1,6 @@
 import type { ApiKey, ApiKeys, IssuedApiKey } from '../api/types.ts';
-import { formatNumber } from '../ui/format.ts';
-import { Choice } from '../ui/forms.tsx';
 import { ListPage, useDialog } from '../ui/list.tsx';
 import { useResource } from '../ui/resource.tsx';
-import { go, place } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
 import { keyColumns, nameOf } from './columns.tsx';
 import { IssuedKey, NewKey, RevokeKey, RotateKey } from './dialogs.tsx';
@@ -12,13 +9,9 @@ import { IssuedKey, NewKey, RevokeKey, RotateKey } from './dialogs.tsx';
 export default function ApiKeysView() {
   const { resource, reload } = useResource<ApiKeys>('/api/v1/portal/api-keys');
   const { dialog, ask, onClose, onDone } = useDialog(reload);
-  const keys = resource.data.value?.data;
-  // Newest first: what somebody has just made is at the top.
-  const used = keys?.filter(({ state }) => state === 'active').toReversed();
-  const ended = keys?.filter(({ state }) => state !== 'active').toReversed();
-  const showsEnded = place.value.query.get('show') === 'ended';
-  const counted = (words: string, list: readonly ApiKey[] | undefined) =>
-    list === undefined ? words : `${words} (${formatNumber(list.length)})`;
+  // Newest first: what somebody has just made is at the top; what works no more comes last.
+  const keys = resource.data.value?.data.toReversed();
+  const items = keys?.toSorted((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
   const onIssued = (issued: IssuedApiKey) => onDone(<IssuedKey {...{ issued, onClose }} />);
   const actions = (apiKey: ApiKey) => [
     { words: t('apiKeysRotate'), onChoose: () => ask(<RotateKey {...{ apiKey, onIssued, onClose }} />) },
@@ -34,24 +27,15 @@ export default function ApiKeysView() {
       lead={t('apiKeysLead')}
       make={t('apiKeysNew')}
       onMake={() => ask(<NewKey {...{ onIssued, onClose }} />)}
-      bar={
-        <Choice
-          label={t('apiKeysShow')}
-          value={showsEnded ? 'ended' : 'used'}
-          options={[
-            ['used', counted(t('apiKeysUsed'), used)],
-            ['ended', counted(t('apiKeysEnded'), ended)],
-          ]}
-          onChange={(show) => go('api-keys', new URLSearchParams(show === 'ended' ? { show } : {}))}
-        />
-      }
       resource={resource}
-      items={showsEnded ? ended : used}
+      items={items}
       columns={keyColumns()}
       nameOf={nameOf}
-      actions={(key) => (key.state === 'active' ? actions(key) : [])}
-      empty={t(showsEnded ? 'apiKeysNoneEnded' : 'apiKeysNone')}
+      actions={(key) => (hasEnded(key) ? [] : actions(key))}
+      empty={t('apiKeysNone')}
       dialog={dialog}
     />
   );
 }
+
+const hasEnded = ({ state }: ApiKey): boolean => state !== 'active';

@@ -9,17 +9,16 @@ import { Prose } from './prose.tsx';
 
 /** The description of the API for people, in the language of its document; it needs no session. */
 export default function DocsView() {
-  const { resource } = useResource(readDocument, []);
+  const { resource } = useResource(
+    async (signal) => resolve(await get<Document>('/openapi.json', {}, { signal })),
+    [],
+  );
   document.title = 'API';
   return (
     <main class="page docs" lang="en">
       <Loaded resource={resource}>{(description) => <Description document={description} />}</Loaded>
     </main>
   );
-}
-
-async function readDocument(signal: AbortSignal): Promise<Document> {
-  return resolve(await get<Document>('/openapi.json', {}, { signal }));
 }
 
 /** Operations by their tags; those that take a key can be tried in place. */

@@ -27,8 +27,7 @@ export async function readDetail(place: string, abort: AbortSignal): Promise<Eve
   const event = JSON.parse(eventText) as AuditEvent;
   const seq = JSON.parse(number) as string;
   const found = placeText({ time: event.time, seq });
-  // Older links name a time alone.
-  if (found !== place && !found.startsWith(`${place}~`)) return undefined;
+  if (found !== place) return undefined;
   return { event, eventText, sourceText, seq, place: found };
 }
 

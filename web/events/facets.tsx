@@ -75,7 +75,7 @@ function Facet({ name, values }: FacetProps) {
       </ul>
       {shown.length < values.length && (
         <Button look="quiet small" onClick={() => setShowsAll(true)}>
-          {t('eventsFacetsMore', { n: values.length - shown.length })}
+          {t('listMore', { n: values.length - shown.length })}
         </Button>
       )}
     </section>

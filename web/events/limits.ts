@@ -25,8 +25,8 @@ export const limits = {
   /** An event that no checkpoint covers yet is asked for again so often. */
   evidenceAgainMs: 10_000,
   evidenceAgainMsMin: 1_000,
-  /** Events before and after one, and so many more at a time. */
-  aroundEvents: 10,
+  /** Events before and after one, so few that it is in sight among them, and so many more at a time. */
+  aroundEvents: 5,
   aroundMoreEvents: 50,
   /** What is new is counted so often, and by a list that follows; what is counted over all of it, by then, not as often. */
   livePauseMs: 5_000,

@@ -26,7 +26,7 @@ export interface ExactRange {
 export interface EventQuery {
   readonly range: RangeName | ExactRange;
   readonly filters: Filters;
-  /** Place of the event that is open: its time and order number, or in older links the time alone. */
+  /** Place of the event that is open: its time and order number. */
   readonly open?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export function readQuery(parameters: URLSearchParams): EventQuery {
 
 /** Unix microseconds; undefined for what is no place. */
 export function timeOfPlace(place: string): number | undefined {
-  const [, time = ''] = /^([^~]+)(?:~\d{1,20})?$/.exec(place) ?? [];
+  const [, time = ''] = /^([^~]+)~\d{1,20}$/.exec(place) ?? [];
   return fromRfc3339(time);
 }
 

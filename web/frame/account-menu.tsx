@@ -10,6 +10,8 @@ import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { language, t } from '../ui/text.ts';
 import { PasswordDialog } from './passwords.tsx';
 
+const themes = ['system', 'light', 'dark'] as const;
+
 /** Which times are shown, at once, and behind the name: appearance, language, password, the way out. */
 export function AccountMenu({ who }: { readonly who: Whoami }) {
   const [changesPassword, setChangesPassword] = useState(false);
@@ -43,7 +45,13 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
               <p class="muted">{email}</p>
               <p class="muted">{t(`role_${role}`)}</p>
             </div>
-            <Appearance />
+            <Choice
+              label={t('accountTheme')}
+              value={theme.value}
+              options={themes.map((one) => [one, t(`theme_${one}`)])}
+              onChange={(value) => (theme.value = value)}
+            />
+            <LanguageButton look="quiet" />
             <PasswordButton
               onClick={() => {
                 close();
@@ -74,25 +82,12 @@ function PasswordButton({ onClick }: { readonly onClick: () => void }) {
   );
 }
 
-function Appearance() {
-  const themes = ['system', 'light', 'dark'] as const;
+/** The other language, by its own name. */
+export function LanguageButton({ look }: { readonly look: string }) {
+  const other = language.value === 'de' ? 'en' : 'de';
   return (
-    <>
-      <Choice
-        label={t('accountTheme')}
-        value={theme.value}
-        options={themes.map((one) => [one, t(`theme_${one}`)])}
-        onChange={(value) => (theme.value = value)}
-      />
-      <Choice
-        label={t('language')}
-        value={language.value}
-        options={[
-          ['en', 'English'],
-          ['de', 'Deutsch'],
-        ]}
-        onChange={(value) => (language.value = value)}
-      />
-    </>
+    <Button look={look} lang={other} onClick={() => (language.value = other)}>
+      {other === 'de' ? 'Deutsch' : 'English'}
+    </Button>
   );
 }

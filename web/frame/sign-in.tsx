@@ -5,19 +5,17 @@ import type { OrganizationName } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { Field, type Fields, focus, Form, formFault } from '../ui/forms.tsx';
 import { useSignOnOptions } from '../ui/sign-on-options.ts';
-import { language, t } from '../ui/text.ts';
+import { t } from '../ui/text.ts';
+import { LanguageButton } from './account-menu.tsx';
 import { Entrance } from './entrance.tsx';
 import { OrganizationField, SignOn, SignOnFault } from './sign-on.tsx';
 
 export function SignInPage() {
-  const other = language.value === 'de' ? 'en' : 'de';
   return (
     <Entrance title={t('product')} lead={t('signInLead')}>
       <SignOnFault />
       <SignInForm />
-      <Button look="quiet small" lang={other} onClick={() => (language.value = other)}>
-        {other === 'de' ? 'Deutsch' : 'English'}
-      </Button>
+      <LanguageButton look="quiet small" />
     </Entrance>
   );
 }
@@ -36,7 +34,7 @@ export function SignInForm(props: SignInFormProps) {
   return (
     <>
       {isThere && <SignOn organization={props.organization} names={names} isOnly={!passwords} />}
-      {isThere && passwords && <p class="or muted">{t('signInOr')}</p>}
+      {isThere && passwords && <p class="muted">{t('signInOr')}</p>}
       {passwords && <PasswordForm {...props} />}
     </>
   );

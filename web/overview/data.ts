@@ -11,12 +11,10 @@ export interface OverviewData {
   readonly days: readonly Day[];
   readonly today: TopValues['data'];
   readonly failed: TopValues['data'];
-  /** Events of high severity today. */
-  readonly important: TopValues['data'];
   readonly newActors: NewActors;
 }
 
-/** All that the overview shows, in seven requests, and a few more where an organization has very many actors. */
+/** All that the overview shows, in six requests, and a few more where an organization has very many actors. */
 export async function readOverview(abort: AbortSignal): Promise<OverviewData> {
   const nowMs = serverNow();
   const ask = <T>(path: string, from: number, to: number, more: Parameters = {}) =>
@@ -27,10 +25,9 @@ export async function readOverview(abort: AbortSignal): Promise<OverviewData> {
     );
   const [first, today, now] = [startOfDay(nowMs, 1 - limits.days), startOfDay(nowMs), nowMs * 1000];
   const limit = limits.topValues;
-  const [top, failed, important, before, ...histograms] = await Promise.all([
+  const [top, failed, before, ...histograms] = await Promise.all([
     ask<TopValues>('top-values', today, now, { limit }),
     ask<TopValues>('top-values', today, now, { limit, status: 'Failure' }),
-    ask<TopValues>('top-values', today, now, { limit: limits.tileValues, severity: 'High' }),
     ask<TopValues>('top-values', first, today - 1, { limit }),
     ...rangesUntil(nowMs).map(({ from, to }) => ask<Histogram>('histogram', from, to)),
   ]);
@@ -41,7 +38,6 @@ export async function readOverview(abort: AbortSignal): Promise<OverviewData> {
     days: daysUntil(nowMs, histograms),
     today: top.data,
     failed: failed.data,
-    important: important.data,
     newActors: await findNew(top.data.actors, before.data.actors, wasThere),
   };
 }

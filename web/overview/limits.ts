@@ -6,7 +6,6 @@ export const limits = {
   histogramHours: 113,
   topValues: 100,
   listValues: 8,
-  tileValues: 3,
   /** Where there are more actors than a list has, so many are looked up one by one. */
   newActorChecks: 6,
 } as const;

@@ -49,7 +49,7 @@ export function DayTile({ title, href, data: { days, nowMs }, count, isOfFailure
         <p class="muted">{t(usual === 0 ? 'overviewUsualNone' : 'overviewUsualUnknown')}</p>
       ) : (
         <p class="muted">
-          <strong class={ratio > muchMore ? 'attention' : ''}>{formatChange(value / usual)}</strong>{' '}
+          <strong class={ratio > muchMore ? 'attention' : ''}>{formatChange(value / usual - 1)}</strong>{' '}
           {t('overviewUsual', { n: formatNumber(usual) })}
         </p>
       )}

@@ -53,7 +53,6 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
       />
       <Tile title={t('overviewImportant')} href={todayHref({ severity: 'High' })} value={important}>
         <p class="muted">{total > 0 && t('overviewShare', { share: formatShare(important / total) })}</p>
-        <Ranks items={activityLinks(data.important, { severity: 'High' })} />
       </Tile>
       <NewActorsTile found={data.newActors} />
       <section class="panel wide">

@@ -88,7 +88,7 @@ function statusCell({ status, flow_id: flow }: Receipt) {
       <span class={`state ${styles[status]}`}>{t(`state_${status}`)}</span>
       {isReader && flow !== undefined && (
         <a
-          class="button icon-button quiet"
+          class="button icon-button quiet push"
           href={hrefOf('events', new URLSearchParams({ range: 'all', flowId: flow }))}
           aria-label={t('receiptsEvents')}
           title={t('receiptsEvents')}

@@ -12,18 +12,14 @@ function numbers(options?: Intl.NumberFormatOptions) {
 
 /** A number with its thousands separated. */
 export const formatNumber = numbers();
-const formatPercent = numbers({ style: 'percent', signDisplay: 'exceptZero' });
+/** `+12%`, of 0.12. */
+export const formatChange = numbers({ style: 'percent', signDisplay: 'exceptZero' });
 /** `4.6%`. */
 export const formatShare = numbers({ style: 'percent', maximumFractionDigits: 1 });
 const sizes = (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const).map((unit) => {
   const unitDisplay = unit === 'byte' ? 'long' : 'short';
   return numbers({ style: 'unit', unit, unitDisplay, maximumSignificantDigits: 3 });
 });
-
-/** A share of what was expected as a change: 1.12 is `+12%`. */
-export function formatChange(ratio: number): string {
-  return formatPercent(ratio - 1);
-}
 
 /** A size as people read it, `48.2 kB`: only ever beside the exact one. */
 export function formatBytes(bytes: number): string {

@@ -31,6 +31,7 @@ export function Form({ task, wordsOf = formFault, children, ...props }: FormProp
   const [error, setError] = useState<RequestError>();
   const [isBusy, setBusy] = useState(false);
   const [isDone, setDone] = useState(false);
+  const fault = error && wordsOf(error);
   const send = async (data: FormData) => {
     setBusy(true);
     setError(undefined);
@@ -52,7 +53,11 @@ export function Form({ task, wordsOf = formFault, children, ...props }: FormProp
   return (
     <form class="form" onSubmit={onSubmit} onInput={() => setDone(false)}>
       {typeof children === 'function' ? children(error) : children}
-      <Fault>{error && wordsOf(error)}</Fault>
+      {fault !== undefined && (
+        <p class="fault" role="alert">
+          {fault}
+        </p>
+      )}
       <div class="actions line">
         {onCancel && <Button onClick={onCancel}>{t('cancel')}</Button>}
         {submit !== undefined && (
@@ -80,7 +85,8 @@ function textOf(value: FormDataEntryValue | null): string {
 
 interface FormDialogProps extends FormProps {
   readonly title: string;
-  readonly onClose: () => void;
+  /** Undefined where only its button closes it: what it shows cannot be shown again. */
+  readonly onClose?: () => void;
 }
 
 /** For the `ref` of what has the focus at once: `autofocus` is for a page, or a dialog, that is being opened. */
@@ -94,16 +100,6 @@ export function FormDialog({ title, onClose, ...form }: FormDialogProps) {
     <Dialog title={title} onClose={onClose}>
       <Form {...form} onCancel={onClose} />
     </Dialog>
-  );
-}
-
-/** What is wrong, said to screen readers at once; nothing while nothing is. */
-function Fault({ children }: { readonly children: string | undefined }) {
-  if (children === undefined) return null;
-  return (
-    <p class="fault" role="alert">
-      {children}
-    </p>
   );
 }
 
@@ -214,7 +210,7 @@ export function Choice<T extends string>({ label, value, options, onChange }: Ch
   const name = useId();
   return (
     <fieldset class="choice">
-      <legend class="fine">{label}</legend>
+      <legend class="visually-hidden">{label}</legend>
       <div>
         {options.map(([option, words]) => (
           <label key={option} class="tab">

@@ -34,7 +34,7 @@ interface ListPageProps<T extends { readonly id: string }> extends TableProps<T>
   readonly make: string;
   readonly onMake: () => void;
   /** Above the table: which of them are shown. */
-  readonly bar: ComponentChildren;
+  readonly bar?: ComponentChildren;
   readonly nameOf: (item: T) => string;
   readonly actions: (item: T) => readonly Action[];
   /** In place of no items. */
@@ -45,7 +45,7 @@ interface ListPageProps<T extends { readonly id: string }> extends TableProps<T>
 const rowsAtOnce = 100;
 const rowsWaiting = 6;
 
-/** A page with a table of things that have a name, a hundred at first and more where asked for. */
+/** A page with a table of things that have a name, a hundred at first and all where asked for. */
 export function ListPage<T extends { readonly id: string }>(props: ListPageProps<T>) {
   const { title, lead, make, onMake, bar, resource, items, columns, nameOf, actions, empty, dialog } = props;
   const [shown, setShown] = useState(rowsAtOnce);
@@ -64,13 +64,13 @@ export function ListPage<T extends { readonly id: string }>(props: ListPageProps
   const table = { title, resource, items: items?.slice(0, shown), columns: [...columns, menus] };
   return (
     <Page title={title} lead={lead} end={button}>
-      <div class="list-bar line">{bar}</div>
+      {bar && <div class="list-bar line">{bar}</div>}
       <FailureOf resource={resource} />
       {items?.length === 0 ? <p class="empty">{empty}</p> : <Table {...table} />}
       {rest > 0 && (
         <p class="empty">
-          <Button onClick={() => setShown(shown + rowsAtOnce)}>
-            {t('listMore', { n: formatNumber(Math.min(rest, rowsAtOnce)), rest: formatNumber(rest) })}
+          <Button onClick={() => setShown(Number.POSITIVE_INFINITY)}>
+            {t('listMore', { n: formatNumber(rest) })}
           </Button>
         </p>
       )}

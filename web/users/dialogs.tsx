@@ -3,7 +3,7 @@ import { send } from '../api/request.ts';
 import type { PasswordLink, Role, User } from '../api/types.ts';
 import { Field, type Fields, FormDialog, formFault, NameField, Options } from '../ui/forms.tsx';
 import { Moment } from '../ui/list.tsx';
-import { Secret, SecretDialog } from '../ui/secret.tsx';
+import { Secret } from '../ui/secret.tsx';
 import { announcement, t } from '../ui/text.ts';
 
 const path = '/api/v1/portal/users';
@@ -119,11 +119,16 @@ export function LinkMaker({ user, isNew = false, onClose }: LinkMakerProps) {
       </FormDialog>
     );
   return (
-    <SecretDialog title={t('usersLinkTitle', { name })} close={t('done')} onClose={onClose}>
+    <FormDialog
+      key="link"
+      title={t('usersLinkTitle', { name })}
+      submit={t('done')}
+      task={async () => onClose()}
+    >
       <p class="muted">
         {t('usersLinkShown', { email })} <Moment at={link.expires_at} />.
       </p>
       <Secret label={t('usersLinkLabel')} text={`${location.origin}/#/password?token=${link.token}`} />
-    </SecretDialog>
+    </FormDialog>
   );
 }
