@@ -8,6 +8,7 @@ import {
   listValuesMax,
   listWays,
   searchWords,
+  searchWordCharactersMax,
   searchWordsMax,
 } from '../base/events/event-filters.ts';
 import { Problem } from '../base/errors/problem.ts';
@@ -133,7 +134,11 @@ const filterOptions: ReadonlyMap<string, OptionRow> = new Map([
   ...filterNames.flatMap(rowsOf),
   [
     'q',
-    ['--q <words>', 'words that stand in the event', taken(searchWords, `at most ${searchWordsMax} words`)],
+    [
+      '--q <words>',
+      'words that stand in the event',
+      taken(searchWords, `at most ${searchWordsMax} words of ${searchWordCharactersMax} characters`),
+    ],
   ],
 ]);
 

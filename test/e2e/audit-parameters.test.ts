@@ -99,6 +99,9 @@ describe('all parameters', () => {
       'actor=%25',
       'actor=%0a%0d%09',
       `actor=${'a'.repeat(4000)}`,
+      `q=${'a'.repeat(4000)}`,
+      // Of a character whose capital letters are three.
+      `q=${encoded('ΐ'.repeat(255))}`,
       `fileName=${encoded('日本'.repeat(300))}`,
       '?',
       '&&&',

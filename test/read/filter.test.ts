@@ -142,6 +142,7 @@ describe('lists and words', () => {
     assert.deepEqual(values('orgId.not=own-slug'), [{ nothing: true }, []]);
     assert.deepEqual(values('q=%20Two%09words%20'), [{ words: ['two', 'words'] }, []]);
     assert.deepEqual(values(`q=${many.join('+')}`), [{}, ['q']]);
+    assert.deepEqual(values(`q=a+${'b'.repeat(256)}`), [{}, ['q']]);
   });
 
   it('know addresses and ranges, however they are written', () => {

@@ -160,11 +160,17 @@ export function listValues<T>(list: string, read: (text: string) => T | undefine
 
 /** The words of a search: as they stand in the parameter, between white space. */
 export const searchWordsMax = 10;
+/**
+ * Of each word the engine gets a pattern of up to a hundred bytes for each character, and takes no more than 128 KiB. What
+ * texts cost that repeat themselves grows with the word's length.
+ */
+export const searchWordCharactersMax = 255;
 
-/** The words to look for, in lower case; undefined where there are too many. */
+/** The words to look for, in lower case; undefined where there are too many, or one is too long. */
 export function searchWords(given: string): string[] | undefined {
   const words = [...new Set(given.toLowerCase().split(/\s+/).filter(Boolean))];
-  return words.length > searchWordsMax ? undefined : words;
+  const isLong = words.some(({ length }) => length > searchWordCharactersMax);
+  return isLong || words.length > searchWordsMax ? undefined : words;
 }
 
 /** Names of parameters that select events, of which the self-audit of an export tells. */
