@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert';
 import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { acceptedOf, call, eventually } from '../support/http.ts';
+import { followFeed } from '../support/feed.ts';
+import { acceptedOf, eventually } from '../support/http.ts';
 import { printed, runCliHere, type ServerOptions, sourceEvent, type Tenant } from '../support/server.ts';
 
 export const perBatch = 40;
@@ -73,33 +74,14 @@ export class Producer {
   }
 }
 
-interface FeedPage {
-  readonly data: readonly {
-    readonly activity_id: number;
-    readonly message: string;
-    readonly extra_map?: { readonly n?: number };
-  }[];
-  readonly meta: { readonly next_cursor: string; readonly has_more: boolean };
-}
-
-async function pageOfFeed({ server, key }: Tenant, cursor: string): Promise<FeedPage> {
-  const query = new URLSearchParams({ cursor, limit: '5000' }).toString();
-  const { status, text } = await call(`${server.url}/api/v1/audit/feed?${query}`, {
-    headers: { 'x-api-key': key },
-  });
-  assert.equal(status, 200, text);
-  return JSON.parse(text) as FeedPage;
-}
-
 /** All there is in the feed behind a cursor, and the numbers of the producer's events among it. */
 export async function follow(tenant: Tenant, from = '') {
-  const events: FeedPage['data'][number][] = [];
-  for (let cursor = from; ; ) {
-    const { data, meta } = await pageOfFeed(tenant, cursor);
-    events.push(...data);
-    cursor = meta.next_cursor;
-    if (!meta.has_more) return { cursor, events, numbers: events.flatMap((one) => one.extra_map?.n ?? []) };
-  }
+  const [events, cursor] = await followFeed(tenant, from, '5000');
+  return {
+    cursor,
+    events,
+    numbers: events.flatMap(({ extra_map: extra }) => (extra?.['n'] as number) ?? []),
+  };
 }
 
 /** Waits until the feed has so many of the producer's events, and holds them to be the first ones, each once. */

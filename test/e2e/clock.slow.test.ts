@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { type AuditEvent, call, eventually } from '../support/http.ts';
+import { feedPage } from '../support/feed.ts';
+import { call, eventually } from '../support/http.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
@@ -22,23 +23,13 @@ function wrongBy(ms: number): Record<string, string> {
   return { NODE_OPTIONS: `--import ${module}`, CLOCK_SHIFT_MS: String(ms) };
 }
 
-interface FeedPage {
-  readonly data: readonly (AuditEvent & { readonly flow_id?: string })[];
-  readonly meta: { readonly next_cursor: string };
-}
-
 /** Follows the feed from the beginning on. */
 class Follower {
   #cursor = '';
   readonly seen: string[] = [];
 
   async poll(tenant: Tenant): Promise<void> {
-    const query = new URLSearchParams({ cursor: this.#cursor, limit: '1000' });
-    const answer = await call(`${tenant.server.url}/api/v1/audit/feed?${query.toString()}`, {
-      headers: { 'x-api-key': tenant.key },
-    });
-    assert.equal(answer.status, 200, answer.text);
-    const { data, meta } = JSON.parse(answer.text) as FeedPage;
+    const { data, meta } = await feedPage(tenant, { cursor: this.#cursor, limit: '1000' });
     this.#cursor = meta.next_cursor;
     this.seen.push(...data.map((event) => event.flow_id ?? String(event.activity_id)));
   }

@@ -2,44 +2,13 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditEvent, call, eventually, problemOf } from '../support/http.ts';
+import { askFeed, feedPage, followFeed } from '../support/feed.ts';
+import { eventually, problemOf } from '../support/http.ts';
 import { withEngine } from './export-support.ts';
 import { hasOwnEngine } from '../support/chosen-engine.ts';
 import { keptService } from '../support/kept-service.ts';
 import { rounds } from '../support/rounds.ts';
 import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
-
-interface FeedPage {
-  readonly data: readonly (AuditEvent & { readonly flow_id?: string })[];
-  readonly meta: {
-    readonly next_cursor: string;
-    readonly has_more: boolean;
-    readonly settled_through: number;
-    readonly read_through: number;
-  };
-}
-
-const get = (tenant: Tenant, query: Readonly<Record<string, string>>) =>
-  call(`${tenant.server.url}/api/v1/audit/feed?${new URLSearchParams(query).toString()}`, {
-    headers: { 'x-api-key': tenant.key },
-  });
-
-async function feed(tenant: Tenant, query: Readonly<Record<string, string>> = {}): Promise<FeedPage> {
-  const answer = await get(tenant, query);
-  assert.equal(answer.status, 200, answer.text);
-  return JSON.parse(answer.text) as FeedPage;
-}
-
-/** Everything from a cursor on, until `done` or until the feed has nothing more. */
-async function follow(tenant: Tenant, cursor: string, limit = '1000'): Promise<[FeedPage['data'], string]> {
-  const all: FeedPage['data'][number][] = [];
-  for (let at = cursor; ; ) {
-    const { data, meta } = await feed(tenant, { cursor: at, limit });
-    all.push(...data);
-    at = meta.next_cursor;
-    if (!meta.has_more) return [all, at];
-  }
-}
 
 describe('the feed', () => {
   let tenant: Tenant;
@@ -50,11 +19,11 @@ describe('the feed', () => {
 
   const event = (flow: string, message: object = {}) => sourceEvent({ flow_id: flow, ...message });
   /** A cursor behind everything that there is. */
-  const tip = async () => (await follow(tenant, ''))[1];
+  const tip = async () => (await followFeed(tenant, ''))[1];
   const flowsFrom = async (cursor: string, count: number, limit = '1000') => {
     const flows: string[] = [];
     await eventually(`${count} events in the feed`, async () => {
-      const [data, next] = await follow(tenant, cursor, limit);
+      const [data, next] = await followFeed(tenant, cursor, limit);
       cursor = next;
       flows.push(...data.map(({ flow_id: flow }) => flow ?? ''));
       return flows.length >= count ? true : undefined;
@@ -78,7 +47,7 @@ describe('the feed', () => {
       const before = await queries();
       const begunMs = performance.now();
       for (let n = 0; n < polls; n++) {
-        const { data, meta } = await feed(tenant, { cursor });
+        const { data, meta } = await feedPage(tenant, { cursor });
         assert.deepEqual(data, []);
         // Half of them stay where they were, as a poller does that keeps no empty cursors.
         if (n % 2 === 0) cursor = meta.next_cursor;
@@ -105,7 +74,7 @@ describe('the feed', () => {
       for (let n = 0; n < rounds(1, 5); n++) {
         let cursor = await tip();
         for (let poll = 0; poll < 5; poll++)
-          ({ next_cursor: cursor } = (await feed(tenant, { cursor })).meta);
+          ({ next_cursor: cursor } = (await feedPage(tenant, { cursor })).meta);
         const created = service.server.cli([
           'key',
           'create',
@@ -120,7 +89,7 @@ describe('the feed', () => {
         void created.then(() => (ended = true));
         // Polls all the while, and for as long afterwards as settling takes.
         await eventually('the change in the feed', async () => {
-          const { data, meta } = await feed(tenant, { cursor });
+          const { data, meta } = await feedPage(tenant, { cursor });
           cursor = meta.next_cursor;
           seen.push(...data.map((one) => one.activity_id));
           return ended && seen.length > 0 ? true : undefined;
@@ -140,10 +109,10 @@ describe('the feed', () => {
     const times = flows.map((_, n) => `20${String(10 + ((n * 7) % 15)).padStart(2, '0')}-01-01T00:00:00Z`);
     await tenant.record(flows.map((flow, n) => event(flow, { timestamp: times[n] })));
     assert.deepEqual(await flowsFrom(cursor, 25, '10'), flows);
-    const first = await feed(tenant, { cursor, limit: '10' });
+    const first = await feedPage(tenant, { cursor, limit: '10' });
     assert.deepEqual([first.data.length, first.meta.has_more], [10, true]);
     // The page of the same place again, as a client that lost the first answer asks for it.
-    const again = await feed(tenant, { cursor, limit: '10' });
+    const again = await feedPage(tenant, { cursor, limit: '10' });
     assert.deepEqual(
       again.data.map(({ flow_id: flow }) => flow),
       flows.slice(0, 10),
@@ -166,12 +135,12 @@ describe('the feed', () => {
     ]);
     await flowsFrom(cursor, 3);
     const only = async (query: Readonly<Record<string, string>>) =>
-      (await feed(tenant, query)).data.map(({ flow_id: flow }) => flow);
+      (await feedPage(tenant, query)).data.map(({ flow_id: flow }) => flow);
     assert.deepEqual(await only({ actor: actor.email }), [wanted]);
     assert.deepEqual(await only({ flowId: other }), [other]);
     assert.deepEqual(await only({ flowId: wanted, cursor }), [wanted]);
     assert.deepEqual(await only({ startTime: '2189-01-01T00:00:00Z' }), [wanted, late]);
-    const { meta } = await feed(tenant, { startTime: '2189-01-01T00:00:00Z', limit: '1' });
+    const { meta } = await feedPage(tenant, { startTime: '2189-01-01T00:00:00Z', limit: '1' });
     assert.ok(Math.abs(meta.read_through / 1000 - Date.now()) < 600_000);
     assert.ok(meta.has_more && meta.read_through <= meta.settled_through);
     assert.deepEqual(await only({ cursor: meta.next_cursor, flowId: late }), [late]);
@@ -183,12 +152,12 @@ describe('the feed', () => {
   test('waits for events as long as it is asked to, and no longer', async () => {
     const cursor = await tip();
     const begun = performance.now();
-    const empty = await feed(tenant, { cursor, wait: '1' });
+    const empty = await feedPage(tenant, { cursor, wait: '1' });
     assert.deepEqual([empty.data, empty.meta.has_more], [[], false]);
     assert.ok(performance.now() - begun > 900);
     assert.ok(Math.abs(empty.meta.settled_through / 1000 - Date.now()) < 10_000);
     const flow = randomUUID();
-    const waiting = feed(tenant, { cursor: empty.meta.next_cursor, wait: '30' });
+    const waiting = feedPage(tenant, { cursor: empty.meta.next_cursor, wait: '30' });
     await sleep(300);
     await tenant.record([event(flow)]);
     const { data } = await waiting;
@@ -203,18 +172,20 @@ describe('the feed', () => {
     const other = await createTenant(service.server, 'another');
     const mine = await tip();
     for (const cursor of ['x', mine.slice(1), `${mine}A`, `A${mine.slice(1)}`, '='])
-      assert.match(problemOf(await get(tenant, { cursor }), 400).detail, /cursor/);
-    problemOf(await get(other, { cursor: mine }), 400);
+      assert.match(problemOf(await askFeed(tenant, { cursor }), 400).detail, /cursor/);
+    problemOf(await askFeed(other, { cursor: mine }), 400);
     // All of them: one that comes later would end the polls below at once.
     const own = await other.own();
     await eventually('its own events', async () =>
-      (await follow(other, ''))[0].length >= own.length ? true : undefined,
+      (await followFeed(other, ''))[0].length >= own.length ? true : undefined,
     );
-    const polls = await Promise.all(Array.from({ length: 20 }, () => get(other, { wait: '2' })));
+    const polls = await Promise.all(Array.from({ length: 20 }, () => askFeed(other, { wait: '2' })));
     // Its own events are there: nothing waits. Behind them, a bounded number does.
     assert.ok(polls.every(({ status }) => status === 200));
-    const [, end] = await follow(other, '');
-    const many = await Promise.all(Array.from({ length: 20 }, () => get(other, { wait: '5', cursor: end })));
+    const [, end] = await followFeed(other, '');
+    const many = await Promise.all(
+      Array.from({ length: 20 }, () => askFeed(other, { wait: '5', cursor: end })),
+    );
     assert.equal(many.filter(({ status }) => status === 200).length, 16);
     const refused = many.find(({ status }) => status !== 200);
     assert.ok(refused !== undefined);

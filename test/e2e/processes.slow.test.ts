@@ -8,7 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { cliCommand } from '../support/cli-command.ts';
-import { acceptedOf, type AuditEvent, call, eventually } from '../support/http.ts';
+import { followFeed } from '../support/feed.ts';
+import { acceptedOf, call, eventually } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
@@ -52,20 +53,11 @@ async function idsInFeed(tenant: Tenant, wanted: ReadonlySet<string>): Promise<s
   let cursor = '';
   const seen: string[] = [];
   await eventually('all that was acknowledged in the feed', async () => {
-    for (let more = true; more; ) {
-      const query = new URLSearchParams({ cursor, limit: '1000' });
-      const answer = await call(`${tenant.server.url}/api/v1/audit/feed?${query.toString()}`, {
-        headers: { 'x-api-key': tenant.key, ...fresh },
-      }).catch(() => undefined);
-      if (answer?.status !== 200) return undefined;
-      const { data, meta } = JSON.parse(answer.text) as {
-        data: AuditEvent[];
-        meta: { next_cursor: string; has_more: boolean };
-      };
-      for (const { extra_map: extra } of data) if (typeof extra?.['id'] === 'string') seen.push(extra['id']);
-      cursor = meta.next_cursor;
-      more = meta.has_more;
-    }
+    const found = await followFeed(tenant, cursor, '1000', fresh).catch(() => undefined);
+    if (found === undefined) return undefined;
+    const [events, next] = found;
+    for (const { extra_map: extra } of events) if (typeof extra?.['id'] === 'string') seen.push(extra['id']);
+    cursor = next;
     const held = new Set(seen);
     return [...wanted].every((id) => held.has(id)) || undefined;
   });

@@ -4,6 +4,7 @@ import { cp } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { digestBytes } from '../../src/ingest/answer-records.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { followFeed } from '../support/feed.ts';
 import { call, eventually } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
@@ -88,17 +89,9 @@ describe('a writer that does not come back', () => {
   const seen: string[] = [];
   let cursor = '';
   const follow = async () => {
-    const query = new URLSearchParams({ cursor, limit: '1000' });
-    const answer = await call(`${living.url}/api/v1/audit/feed?${query.toString()}`, {
-      headers: { 'x-api-key': tenant.key },
-    });
-    assert.equal(answer.status, 200, answer.text);
-    const page = JSON.parse(answer.text) as {
-      data: { flow_id?: string }[];
-      meta: { next_cursor: string };
-    };
-    cursor = page.meta.next_cursor;
-    seen.push(...page.data.flatMap(({ flow_id: flow }) => flow ?? []));
+    const [events, next] = await followFeed(tenant, cursor);
+    cursor = next;
+    seen.push(...events.flatMap(({ flow_id: flow }) => flow ?? []));
   };
   const followed = (expected: readonly string[]) =>
     eventually(`the follower to have ${expected.length} events`, async () => {
