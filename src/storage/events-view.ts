@@ -40,9 +40,13 @@ AS SELECT org, time, seq, concat(${parts.join(', ')}) AS event, own FROM ${datab
 /**
  * Makes the view for operators where it is missing or another one. What it is made of is in its comment, as a hash:
  * the engine tells a view's statement in its own words. Dropping and creating takes fewer rights than replacing, for
- * which the user would have to be allowed to drop tables.
+ * which the user would have to be allowed to drop tables. `requireRoom`: as of `migrate`.
  */
-export async function keepEventsView(storage: Storage, options: EventsViewOptions): Promise<void> {
+export async function keepEventsView(
+  storage: Storage,
+  options: EventsViewOptions,
+  requireRoom?: () => Promise<void>,
+): Promise<void> {
   const { drop, create } = eventsView(options);
   const comment = `definition ${createHash('sha256').update(create).digest('hex')}`;
   const [found] = await storage.rows<{ comment: string }>(
@@ -50,6 +54,7 @@ export async function keepEventsView(storage: Storage, options: EventsViewOption
     { database: options.database },
   );
   if (found?.comment === comment) return;
+  await requireRoom?.();
   await storage.command(drop);
   await storage.command(`${create}\nCOMMENT '${comment}'`);
 }

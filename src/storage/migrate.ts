@@ -18,6 +18,8 @@ export interface MigrateOptions {
   readonly log: Logger;
   /** CLICKHOUSE_CLUSTER: every statement runs on every node, tables are replicated. */
   readonly cluster?: string | undefined;
+  /** Rejects where the engine has no room to write definitions of tables; asked only when some are to be written. */
+  readonly requireRoom?: (() => Promise<void>) | undefined;
   /** Folder of `NNNN_name.sql` files; default is the project's own. */
   readonly directory?: URL;
 }
@@ -113,8 +115,8 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
 }
 
 /**
- * Whether every migration is recorded here. On a cluster nothing is sent then: a statement for all nodes fails while
- * one of them is down, and servers must be able to start meanwhile.
+ * Whether every migration is recorded here. Nothing is sent then: servers must be able to start on a full disk, and while a
+ * node of a cluster is down, as a statement for all nodes fails meanwhile.
  */
 async function isCurrent(storage: Storage, migrations: readonly Migration[]): Promise<boolean> {
   const tables = await storage.rows(
@@ -133,7 +135,7 @@ async function isCurrent(storage: Storage, migrations: readonly Migration[]): Pr
  * idempotent, and the record is kept by name.
  *
  * @returns the names of the files applied by this call
- * Rejects with an EngineError from the engine, an Error where that is too old, one that names the file when one is
+ * Rejects with what `requireRoom` does, an EngineError from the engine, an Error where that is too old, one that names the file when one is
  * malformed, or OtherReleaseError.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
@@ -141,7 +143,8 @@ export async function migrate(storage: Storage, options: MigrateOptions): Promis
   const target = { database: storage.database, cluster };
   const migrations = await readMigrations(options.directory ?? migrationsDirectory, target);
   await checkVersion(storage);
-  if (cluster !== undefined && (await isCurrent(storage, migrations))) return { applied: [] };
+  if (await isCurrent(storage, migrations)) return { applied: [] };
+  await options.requireRoom?.();
   await createDatabase(storage, cluster);
   for (const statement of renderMigration(recordsTable, target)) {
     await withRetry(() => storage.command(statement));

@@ -20,7 +20,7 @@ import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
 import { instanceFile } from './writer-registry.ts';
 import { migrate } from './migrate.ts';
-import { type OwnEngine, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
+import { type OwnEngine, requireRoom, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
 import type { EngineConnection, EngineTls, Storage } from './storage.ts';
@@ -159,11 +159,17 @@ function connect(
   return storage;
 }
 
+/** Asks for the room of the embedded engine; a ClickHouse server looks after its own disk. */
+function roomOf({ dataDir, clickhouse }: EngineOptions): (() => Promise<void>) | undefined {
+  return clickhouse.url === undefined ? () => requireRoom(dataDir) : undefined;
+}
+
 async function makeTables(options: StorageOptions, storage: Storage): Promise<void> {
   const { envelope, log } = options;
   const { database, cluster } = options.clickhouse;
-  await migrate(storage, { log, cluster });
-  await keepEventsView(storage, { database, cluster, ...envelope });
+  const room = roomOf(options);
+  await migrate(storage, { log, cluster, requireRoom: room });
+  await keepEventsView(storage, { database, cluster, ...envelope }, room);
 }
 
 /** No other server has the directory (see `lockDirectory`), but a command may, until it ends. */
@@ -215,7 +221,7 @@ export async function reachStorage(
       : { connection: serverConnection(options, url), isShared: true };
   const storage = openStorage(connection, log, undefined, copy);
   stops.add(() => storage.close());
-  await migrate(storage, { log, cluster });
+  await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
   // A server that runs has done so. What is changed must not be made of what a table has lost.
   if (copy !== undefined && !isShared && options.asItIs !== true)
     logMended(log, await mendControlData({ storage, copy }));

@@ -1,6 +1,6 @@
 import { readdir, stat, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { errorCode } from '../base/errors/system-error.ts';
+import { errorCode, fullDiskWords } from '../base/errors/system-error.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import type { Logger } from '../base/observability/log.ts';
 import type { EmbeddedEngine } from './engine.ts';
@@ -24,6 +24,20 @@ export interface EngineLook {
   readonly process: number;
 }
 
+/** Whether the engine takes events, by the disk of its directory. */
+async function hasRoom(directory: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize >= limits.engineFreeBytesMin;
+}
+
+/**
+ * Rejects where a disk has little room. The engine does not notice that a full disk cuts the file short in which it writes a
+ * table's definition, and with such a file none ever starts again.
+ */
+export async function requireRoom(dataDir: string): Promise<void> {
+  if (!(await hasRoom(join(dataDir, 'engine')))) throw new Error(fullDiskWords(dataDir));
+}
+
 /** The engine that this process runs. */
 export class RunningEngine implements OwnEngine {
   readonly #engine: EmbeddedEngine;
@@ -40,8 +54,7 @@ export class RunningEngine implements OwnEngine {
   }
 
   async look(): Promise<EngineLook> {
-    const { bavail, bsize } = await statfs(this.#directory);
-    return { hasRoom: bavail * bsize >= limits.engineFreeBytesMin, process: this.#engine.pid() ?? 0 };
+    return { hasRoom: await hasRoom(this.#directory), process: this.#engine.pid() ?? 0 };
   }
 
   async checkWritten(engineProcess: number): Promise<void> {

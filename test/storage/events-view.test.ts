@@ -96,11 +96,17 @@ test('the view is made again when its definition is another one, and only then',
       return engine.storage.command(query, ...rest);
     },
   };
-  const view = (product: string) =>
-    keepEventsView(storage, { database: storage.database, head: '{', tail: `,"product":"${product}"}}` });
+  const view = (product: string, requireRoom?: () => Promise<void>) =>
+    keepEventsView(
+      storage,
+      { database: storage.database, head: '{', tail: `,"product":"${product}"}}` },
+      requireRoom,
+    );
+  const full = () => Promise.reject(new Error('the disk is full'));
   await view('one');
   assert.deepEqual(sent.splice(0), ['DROP VIEW', 'CREATE VIEW']);
-  await view('one');
+  await view('one', full);
+  await assert.rejects(view('two', full), /the disk is full/);
   assert.deepEqual(sent.splice(0), []);
   await view('two');
   assert.deepEqual(sent.splice(0), ['DROP VIEW', 'CREATE VIEW']);

@@ -39,6 +39,27 @@ const first = 'CREATE TABLE IF NOT EXISTS t (n UInt8) ENGINE = {{MergeTree}} ORD
 const second =
   'ALTER TABLE t ADD COLUMN IF NOT EXISTS a String;\nALTER TABLE t ADD COLUMN IF NOT EXISTS b String;\n';
 
+test('nothing is written without room, which is not asked for where nothing is to be written', async () => {
+  const storage = open('roomless');
+  const files = { '0001_a.sql': first };
+  const full = () => Promise.reject(new Error('the disk is full'));
+  const options = { log: silentLog, directory: await folder(files) };
+  const asDefault = { settings: { database: 'default' } };
+  const databases = () =>
+    storage.rows("SELECT 1 FROM system.databases WHERE name = 'roomless'", {}, asDefault);
+  await assert.rejects(migrate(storage, { ...options, requireRoom: full }), /the disk is full/);
+  assert.deepEqual(await databases(), []);
+  await migrate(storage, options);
+  assert.deepEqual(await migrate(storage, { ...options, requireRoom: full }), { applied: [] });
+  const later = {
+    ...options,
+    directory: await folder({ ...files, '0002_b.sql': second }),
+    requireRoom: full,
+  };
+  await assert.rejects(migrate(storage, later), /the disk is full/);
+  assert.equal((await storage.rows('DESCRIBE TABLE t')).length, 1);
+});
+
 test('files are applied in order, once', async () => {
   const storage = open('once');
   const directory = await folder({ '0002_b.sql': second, '0001_a.sql': first, 'notes.txt': 'no' });
