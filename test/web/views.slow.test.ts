@@ -134,6 +134,12 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await tile('Failures today').getByRole('link').click();
     await page.locator('.total', { hasText: '2 events' }).waitFor();
     assert.match(page.url(), /#\/events\?range=today&status=Failure$/);
+    // Less than two days, and not yesterday.
+    await page.clock.setFixedTime('2024-05-15T07:00:00Z');
+    await page.goto(`${shared.server.url}/#/events?from=2024-05-13T00:00:00Z&to=2024-05-13T23:59:59Z`);
+    await page.locator('.total', { hasText: '4 events' }).waitFor();
+    await page.locator('.row[aria-selected]').first().click();
+    await page.locator('.when-exact', { hasText: '1 day ago' }).waitFor();
   });
 
   test('export the events of the view into a file of each form, and count before', async () => {

@@ -104,7 +104,8 @@ const units = [
 export function formatAgo(micros: number): string {
   const seconds = Math.round((millis(micros) - Date.now()) / thousand);
   const [unit, , size] = units.find(([, , size]) => Math.abs(seconds) >= size) ?? units[3];
-  const words = new Intl.RelativeTimeFormat(locale.value, { numeric: 'auto' });
+  // In numbers: what was 40 hours ago need not have been yesterday.
+  const words = new Intl.RelativeTimeFormat(locale.value);
   return words.format(Math.trunc(seconds / size), unit);
 }
 
