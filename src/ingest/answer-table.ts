@@ -75,8 +75,9 @@ class Chunk {
     return found === 0 ? undefined : this.#recordAt(found - 1);
   }
 
+  /** Newest first. */
   *records(): Generator<Buffer> {
-    for (let index = 0; index < this.#count; index += 1) yield this.#recordAt(index);
+    for (let index = this.#count - 1; index >= 0; index -= 1) yield this.#recordAt(index);
   }
 
   /** The slot of an id, or the free one that it would have: there is one, as at most half of them are taken. */
@@ -155,10 +156,10 @@ export class AnswerTable {
     return undefined;
   }
 
-  /** The records of a moment (Unix milliseconds) or later, in the order in which they came. */
+  /** The records of a moment (Unix milliseconds) or later, those that came last first. */
   *recordsFrom(fromMs: number): Generator<Buffer> {
     // The oldest may go meanwhile.
-    for (const chunk of this.#chunks.filter(({ newestMs }) => newestMs >= fromMs))
+    for (const chunk of this.#chunks.filter(({ newestMs }) => newestMs >= fromMs).toReversed())
       for (const record of chunk.records()) if (timeOf(record) >= fromMs) yield record;
   }
 

@@ -109,7 +109,10 @@ export class Idempotency {
     return record === undefined ? undefined : this.#entryIn(record);
   }
 
-  /** What is remembered of a moment (Unix milliseconds) or later, in the order in which it came. */
+  /**
+   * What is remembered of a moment (Unix milliseconds) or later. What came last is first: of millions others are told for
+   * minutes, and what is repeated is mostly what was not answered in time.
+   */
   *entriesFrom(fromMs: number): Generator<Entry> {
     for (const record of this.#answers.recordsFrom(fromMs)) {
       const entry = this.#entryIn(record);
