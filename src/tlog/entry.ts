@@ -118,9 +118,9 @@ export function hasExpired({ expires }: Pick<Entry, 'expires'>, nowMicros: numbe
   return expires !== neverDay && expires * dayMicros <= nowMicros;
 }
 
-/** The day from which retention removes an event, `2027-01-31`; undefined for never. */
+/** The day from which retention removes an event, `2027-01-31`; undefined for never, and for one that no column can hold. */
 export function expiryOf({ expires }: Pick<Entry, 'expires'>): string | undefined {
-  return expires === neverDay ? undefined : new Date(expires * 86_400_000).toISOString().slice(0, 10);
+  return expires >= neverDay ? undefined : new Date(expires * 86_400_000).toISOString().slice(0, 10);
 }
 
 /** Entries one behind the other as a bundle (C2SP tlog-tiles): before each its length, 16 bits. */

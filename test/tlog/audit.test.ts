@@ -7,7 +7,8 @@ import * as fc from 'fast-check';
 import { Problem } from '../../src/base/errors/problem.ts';
 import { checkpointFiles, Checkpoints, trustOf } from '../../src/tools/verify/checkpoints.ts';
 import { eventLine, readLine } from '../../src/tools/verify/evidence-file.ts';
-import { encodeEntry, hasExpired } from '../../src/tlog/entry.ts';
+import { atPlace, contradictionsIn } from '../../src/tools/verify/report.ts';
+import { encodeEntry, entryAt, expiryOf, hasExpired } from '../../src/tlog/entry.ts';
 import { ErasureHistory } from '../../src/tlog/erasure.ts';
 import { EventAudit } from '../../src/tlog/event-audit.ts';
 import { leafHash, sha256 } from '../../src/tlog/hash.ts';
@@ -43,6 +44,21 @@ function audit(tree: readonly Buffer[], events: readonly Buffer[], piece: number
   }
   return one.findings();
 }
+
+test('an entry of which somebody has made any other bytes is named all the same', () => {
+  const bytes = fc.uint8Array({ minLength: 53, maxLength: 53 });
+  const root = sha256(Buffer.from('another'));
+  const rule = fc.property(bytes, (changed) => {
+    const entry = entryAt(Buffer.from(changed), 0);
+    const { detail, time } = atPlace('altered', 0, entry, 'is not what was recorded');
+    assert.ok(detail.includes(`${time ?? 'its time is no date'}, order number ${entry.seq})`));
+    assert.match(expiryOf(entry) ?? 'never', /^(never|\d{4}-\d\d-\d\d)$/);
+    const tree = new TreeAudit([{ origin: 'log', size: 1, root }]);
+    tree.add(Buffer.from(changed));
+    assert.equal(contradictionsIn(tree.findings())[0]?.kind, 'contradicted');
+  });
+  fc.assert(rule, { numRuns: 500 });
+});
 
 test('the first difference is named by its place, whatever was done and however it is read', () => {
   const cases = fc.record({

@@ -231,6 +231,8 @@ class EntrySource {
   }
 }
 
+const lastSeq = 2n ** 64n - 1n;
+
 /**
  * Whether more of the tree can lie behind these entries. Where they are fewer than were asked for, the tree ended among
  * them; what it has got since begins in tiles that have been read, so to go on would leave events out.
@@ -256,12 +258,11 @@ async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
   let entries = await source.read(0);
   let events: Promise<Run> | undefined;
   for (let tile = toolLimits.verifyTilesAtOnce; entries.length > 0; tile += toolLimits.verifyTilesAtOnce) {
-    const end = entryAt(entries, entries.length / entryBytes - 1).seq + 1n;
+    const end = endOf(entries);
     const isLast = !isWhole(entries) || (end >= watermark && tile * tileWidth >= covered);
     const behind = isLast ? Buffer.alloc(0) : source.read(tile);
     const [now, next] = await Promise.all([events ?? eventsOf(from, end), behind]);
-    if (next.length > 0)
-      events = handled(eventsOf(end, entryAt(next, next.length / entryBytes - 1).seq + 1n));
+    if (next.length > 0) events = handled(eventsOf(end, endOf(next)));
     yield { entries, events: now };
     from = end;
     entries = next;
@@ -271,6 +272,12 @@ async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
     yield { entries: Buffer.alloc(0), events: await eventsOf(from, end) };
     from = end;
   }
+}
+
+/** The order number behind those of entries; the last one that there is where somebody gave it to an entry. */
+function endOf(entries: Buffer): bigint {
+  const { seq } = entryAt(entries, entries.length / entryBytes - 1);
+  return seq === lastSeq ? seq : seq + 1n;
 }
 
 /** A promise whose rejection is met where it is waited for, later. */

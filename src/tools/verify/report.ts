@@ -42,8 +42,14 @@ export interface Report {
   readonly notes: readonly string[];
 }
 
+/** Undefined for one that no date has: an entry that somebody changed may say any. */
+function timeText(micros: number): string | undefined {
+  return Number.isNaN(new Date(micros / 1000).getTime()) ? undefined : formatMicros(micros);
+}
+
 function placeOf({ position, seq, time }: Pick<Difference, 'position' | 'seq' | 'time'>) {
-  return { position, seq: String(seq), time: formatMicros(time) };
+  const text = timeText(time);
+  return { position, seq: String(seq), ...(text !== undefined && { time: text }) };
 }
 
 /** Of an event that is not there before its day of expiry. */
@@ -79,8 +85,8 @@ export function contradictionsIn({
   const findings: Finding[] = [];
   if (differing !== undefined) {
     const from = agreed?.size ?? 0;
-    const since =
-      firstDiffering === undefined ? '' : `, recorded from ${formatMicros(firstDiffering.time)} on`;
+    const time = firstDiffering && timeText(firstDiffering.time);
+    const since = time === undefined ? '' : `, recorded from ${time} on`;
     findings.push({
       kind: 'contradicted',
       ...(firstDiffering !== undefined && placeOf({ ...firstDiffering, position: from })),
@@ -130,6 +136,6 @@ export function atPlace(
   return {
     kind,
     ...place,
-    detail: `the event at place ${position} (${place.time}, order number ${place.seq}) ${what}`,
+    detail: `the event at place ${position} (${place.time ?? 'its time is no date'}, order number ${place.seq}) ${what}`,
   };
 }
