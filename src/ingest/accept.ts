@@ -109,7 +109,9 @@ class Acceptor {
     const before = idempotency.recall(id, sent);
     if (before === 'other') throw keyReused();
     if (before !== undefined) return before;
-    const claim = isAccepted(mapped.outcome) ? await this.#options.claims?.claim(id, sent) : undefined;
+    const { claims } = this.#options;
+    // What stores nothing needs no claim, and is another body all the same.
+    const claim = await (isAccepted(mapped.outcome) ? claims?.claim(id, sent) : claims?.answered(id));
     if (claim?.kind === 'answered') {
       if (claim.sent !== sent) throw keyReused();
       return claim.answer;

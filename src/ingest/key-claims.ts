@@ -137,12 +137,21 @@ export class KeyClaims {
       }
     } catch (error) {
       if (error instanceof Problem) throw error;
-      const words = 'other processes cannot be asked about Idempotency-Keys: the engine does not answer';
-      this.#options.log.warn(errorFacts(error), words);
-      this.#asksAgainMs = performance.now() + limits.keyRetryMs;
+      this.#isAway(error);
       // Another one may be storing, or have stored: that is known, whatever the engine says now.
       if (contest.hasRival) throw this.#busy(row);
       return this.#unasked(row);
+    }
+  }
+
+  /** What another process has answered to a request that stores nothing; undefined where none has, or the engine is away. */
+  async answered(id: string): Promise<Answered | undefined> {
+    if (performance.now() < this.#asksAgainMs) return undefined;
+    try {
+      return (await this.#others(id)).answered;
+    } catch (error) {
+      this.#isAway(error);
+      return undefined;
     }
   }
 
@@ -201,6 +210,13 @@ export class KeyClaims {
         'other processes do not know of all Idempotency-Keys; the next start tells them',
       );
     });
+  }
+
+  /** The engine, which is asked again after a while. */
+  #isAway(error: unknown): void {
+    const words = 'other processes cannot be asked about Idempotency-Keys: the engine does not answer';
+    this.#options.log.warn(errorFacts(error), words);
+    this.#asksAgainMs = performance.now() + limits.keyRetryMs;
   }
 
   #newRow(id: string, sent: string): Row {
