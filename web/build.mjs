@@ -13,8 +13,8 @@ const changedAt = (path) => statSync(join(project, path), { throwIfNoEntry: fals
 
 const names = readdirSync(join(project, 'web'), { recursive: true, encoding: 'utf8' });
 const sources = ['package-lock.json', 'web', ...names.map((name) => join('web', name))];
-const isNew = Math.max(...sources.map(changedAt)) <= changedAt('dist/web/index.html');
-if (process.argv[2] === '--if-changed' && isNew) {
+const isFresh = Math.max(...sources.map(changedAt)) <= changedAt('dist/web/index.html');
+if (process.argv[2] === '--if-changed' && isFresh) {
   process.stderr.write('auditlog: starting\n');
 } else {
   if (process.argv[2] === '--if-changed') process.stderr.write('auditlog: building the web page, once\n');

@@ -11,9 +11,8 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { namesIn } from '../base/files/durable-file.ts';
-import { syncDirectory } from '../base/files/durable-file.ts';
 import { namingFile } from '../base/errors/system-error.ts';
+import { namesIn, syncDirectory } from '../base/files/durable-file.ts';
 import { TwoSlotFile } from '../base/files/two-slot-file.ts';
 import { type HeadFile, headBytesMax } from './log-head.ts';
 import { segmentOfName } from './segment.ts';

@@ -135,8 +135,8 @@ async function isCurrent(storage: Storage, migrations: readonly Migration[]): Pr
  * idempotent, and the record is kept by name.
  *
  * @returns the names of the files applied by this call
- * Rejects with what `requireRoom` does, an EngineError from the engine, an Error where that is too old, one that names the file when one is
- * malformed, or OtherReleaseError.
+ * Rejects with what `requireRoom` does, an EngineError from the engine, an Error where that is too old, one that names the
+ * file when one is malformed, or OtherReleaseError.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
   const { cluster, log } = options;
