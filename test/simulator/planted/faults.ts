@@ -84,6 +84,7 @@ export const plantedFaults: readonly PlantedFault[] = [
       'an erasure counts every event of the person',
       'verify is content with what nobody tampered with',
     ],
+    only: ['post persons', 'erase two persons at once'],
     edits: [
       {
         file: 'src/erasure/events-of.ts',
@@ -138,7 +139,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: 'answers-at-once',
-    about: 'a file of remembered answers above a bound (512 MB, here 1 KiB) makes every start impossible',
+    about: 'a file of remembered answers above a bound (512 MB, here 256 bytes) makes every start impossible',
     seenBy: ['a start is always possible'],
     only: [
       'post a few',
@@ -152,7 +153,7 @@ export const plantedFaults: readonly PlantedFault[] = [
       {
         file: 'src/ingest/answer-files.ts',
         find: '    length = await reader.read(piece, at);\n',
-        put: "    length = await reader.read(piece, at);\n    if (at + length > 1024) throw new Error('too long for a string');\n",
+        put: "    length = await reader.read(piece, at);\n    if (at + length > 256) throw new Error('too long for a string');\n",
       },
     ],
   },
