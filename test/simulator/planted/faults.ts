@@ -62,6 +62,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     name: 'statements-by-code',
     about: 'an event of a producer with the code of a statement states a policy or an erasure',
     seenBy: ['verify is content with what nobody tampered with', 'verify sees what was tampered with'],
+    only: ['post statements', 'post persons', 'post old events', 'set a retention', 'erase a person'],
     edits: [
       {
         file: 'src/cli/verify/policies.ts',
