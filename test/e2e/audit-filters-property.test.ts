@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { before, test } from 'node:test';
 import * as fc from 'fast-check';
+import { rounds } from '../support/rounds.ts';
 import type { AuditEvent } from '../support/http.ts';
 import { createTenant, type Tenant, type SharedServer } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
@@ -13,7 +14,7 @@ import { patience } from '../support/patience.ts';
 const seed = Number(process.env['FC_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const batches = 6;
 const eventsPerBatch = 70;
-const queries = 200;
+const queries = rounds(80, 400);
 
 let server: SharedServer;
 let tenant: Tenant;

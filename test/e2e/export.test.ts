@@ -331,7 +331,7 @@ describe('exports', () => {
             assert.deepEqual(JSON.parse(extra), JSON.parse(JSON.stringify(given)));
         }
       }),
-      { numRuns: 12 },
+      { numRuns: rounds(4, 12) },
     );
   });
 
