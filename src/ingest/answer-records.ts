@@ -114,14 +114,14 @@ export function* decodeErrors(block: Buffer): Generator<KeptErrors> {
   }
 }
 
-/** The records, or errors, in a block whose moments (Unix milliseconds) are wanted. */
-export const partsAt = {
-  answers(records: Buffer, isWanted: (at: number) => boolean): Buffer[] {
+/** The records, or errors, in a block that are of before a moment (Unix milliseconds). */
+export const partsBefore = {
+  answers(records: Buffer, beforeMs: number): Buffer[] {
     const found: Buffer[] = [];
     for (let at = 0; at < records.length; at += recordBytes)
-      if (isWanted(timeOf(records, at))) found.push(records.subarray(at, at + recordBytes));
+      if (timeOf(records, at) < beforeMs) found.push(records.subarray(at, at + recordBytes));
     return found;
   },
-  errors: (block: Buffer, isWanted: (at: number) => boolean): Buffer[] =>
-    [...decodeErrors(block)].filter(({ at }) => isWanted(at)).map(encodeErrors),
+  errors: (block: Buffer, beforeMs: number): Buffer[] =>
+    [...decodeErrors(block)].filter(({ at }) => at < beforeMs).map(encodeErrors),
 };

@@ -46,12 +46,16 @@ class Chunk {
     return this.#count === this.#keysMax;
   }
 
-  /** Takes records from an offset on, as many as fit, and returns how many; one of the same id gives way. */
-  add(records: Uint8Array, offset: number): number {
+  /**
+   * Takes records from an offset on, as many as fit, and returns how many; one of the same id gives way. What is of before
+   * `fromMs` (Unix) is left out: it would hide what was answered since.
+   */
+  add(records: Uint8Array, offset: number, fromMs: number): number {
     const first = this.#count;
     const taken = Math.min(this.#keysMax - first, (records.length - offset) / recordBytes);
     this.#bytes.set(records.subarray(offset, offset + taken * recordBytes), first * recordBytes);
-    for (let index = first; index < first + taken; index += 1) this.#place(index);
+    for (let index = first; index < first + taken; index += 1)
+      if (timeOf(this.#bytes, index * recordBytes) >= fromMs) this.#place(index);
     return taken;
   }
 
@@ -141,7 +145,7 @@ export class AnswerTable {
         this.#chunks.push(last);
         forgotten += this.#trim(fromMs);
       }
-      offset += last.add(records, offset) * recordBytes;
+      offset += last.add(records, offset, fromMs) * recordBytes;
     }
     return forgotten;
   }

@@ -15,7 +15,6 @@ import {
   errorsOf,
   type KeptErrors,
   entryOf,
-  partsAt,
   timeOf,
 } from './answer-records.ts';
 import { AnswerStore, type StoreBounds } from './answer-store.ts';
@@ -147,20 +146,12 @@ export class Idempotency {
     }
   }
 
-  /**
-   * Remembers, durably, what another process has in its files. Repeating it does no harm. What is over stays out: it would
-   * hide what this one has answered to the same key since.
-   */
+  /** Remembers, durably, what another process has in its files. Repeating it does no harm. */
   async adopt(files: LogFiles): Promise<void> {
-    const fromMs = this.#fromMs();
     for (const kind of ['errors', 'answers'] as const)
       for await (const blocks of answerBlocks(files, kind, (name) => this.#tellUnfinished(name))) {
-        const kept = blocks.map(({ content }) => {
-          const parts = partsAt[kind](content, (at) => at >= fromMs);
-          return { kind, content: Buffer.concat(parts) };
-        });
-        this.#load(kept);
-        await this.#store.keepBlocks(kept);
+        this.#load(blocks);
+        await this.#store.keepBlocks(blocks);
       }
   }
 
@@ -197,9 +188,10 @@ export class Idempotency {
   }
 
   #addErrors(errors: KeptErrors): void {
+    const fromMs = this.#fromMs();
+    if (errors.at < fromMs) return;
     this.#errorsBytes += bytesOf(errors) - bytesOf(this.#errors.get(errors.id));
     this.#errors.set(errors.id, errors);
-    const fromMs = this.#fromMs();
     for (let oldest = this.#errors.oldest(); oldest !== undefined; oldest = this.#errors.oldest()) {
       const isOver = oldest.at < fromMs;
       if (!isOver && this.#errorsBytes <= this.#errorsBytesMax) break;

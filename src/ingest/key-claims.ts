@@ -146,9 +146,11 @@ export class KeyClaims {
 
   /** What another process has answered to a request that stores nothing; undefined where none has, or the engine is away. */
   async answered(id: string): Promise<Answered | undefined> {
-    if (performance.now() < this.#asksAgainMs) return undefined;
+    const now = performance.now();
+    if (now < this.#asksAgainMs) return undefined;
+    const engineDeadline = now + limits.keyEngineMsMax;
     try {
-      return (await this.#others(id)).answered;
+      return (await untilAnswered(() => this.#others(id), { engineDeadline })).answered;
     } catch (error) {
       this.#isAway(error);
       return undefined;
@@ -345,7 +347,10 @@ function sharedClaimOf(id: string): string {
 }
 
 /** An engine that is started again is back in a moment. To ask it the same again does no harm. */
-async function untilAnswered<T>(ask: () => Promise<T>, { engineDeadline }: Contest): Promise<T> {
+async function untilAnswered<T>(
+  ask: () => Promise<T>,
+  { engineDeadline }: Pick<Contest, 'engineDeadline'>,
+): Promise<T> {
   for (let pauseMs: number = limits.keyPollMsMin; ; pauseMs = await pause(pauseMs)) {
     try {
       return await ask();

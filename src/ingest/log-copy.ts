@@ -6,7 +6,7 @@ import { errorCode } from '../base/errors/system-error.ts';
 import { headFile, type LogFiles, openLogFiles } from './files.ts';
 import { limits } from './limits.ts';
 import { answerBlocks, blocksOf, encodeBlocks } from './answer-files.ts';
-import { partsAt } from './answer-records.ts';
+import { partsBefore } from './answer-records.ts';
 import { AnswerStore } from './answer-store.ts';
 import { encodeHead } from './log-head.ts';
 import type { ManifestEntry } from './manifest.ts';
@@ -125,7 +125,7 @@ export async function* readAnswers(dataDir: string, beforeMs: number): AsyncGene
       yield Buffer.concat(
         encodeBlocks(
           kind,
-          blocks.flatMap(({ content }) => partsAt[kind](content, (at) => at < beforeMs)),
+          blocks.flatMap(({ content }) => partsBefore[kind](content, beforeMs)),
         ),
       );
 }

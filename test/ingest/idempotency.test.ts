@@ -221,6 +221,24 @@ describe('remembered answers', () => {
     }
   });
 
+  it('of a segment that waited for over 24 hours hide nothing that was answered since', async () => {
+    let now = Date.UTC(2026, 3, 1, 12, 30);
+    const own = disk().files;
+    const memory = await Idempotency.open(own, () => now, silentLog);
+    const waiting = noteOf(memory, 'daily', withErrors(20));
+    now += 25 * hourMs;
+    const late = withErrors(10);
+    const note = noteOf(memory, 'daily', late);
+    memory.remember(note.toString());
+    await memory.keep([note]);
+    // As a start does with what is in the log.
+    memory.remember(waiting.toString());
+    assert.deepEqual(recalled(memory, 'daily'), late);
+    await memory.adoptNotes([waiting]);
+    for (const one of [memory, await Idempotency.open(own, () => now, silentLog)])
+      assert.deepEqual(recalled(one, 'daily'), late);
+  });
+
   it('are told to others beginning with the newest, whatever comes meanwhile', async () => {
     const bounds = { ...limits, idempotencyChunkKeys: 4 };
     const memory = await Idempotency.open(disk().files, Date.now, silentLog, bounds);

@@ -231,6 +231,25 @@ describe('claims on Idempotency-Keys', () => {
     await other.claims.stop();
   });
 
+  test('an engine that is away for a moment is asked again also for a body of which nothing is stored', async () => {
+    const [first, id] = [new Process(), randomUUID()];
+    const answer = await request(first, id, 'answers');
+    await first.claims.stop();
+    let failures = 1;
+    const restarting = {
+      put: (...given: Parameters<KeyTable['put']>) => table.put(...given),
+      read: async (...given: Parameters<KeyTable['read']>) => {
+        if (failures-- > 0) throw new Error('away');
+        return table.read(...given);
+      },
+      unresolved: (instance: string) => table.unresolved(instance),
+    };
+    const claims = new KeyClaims({ table: restarting, instance: randomUUID(), log });
+    assert.deepEqual((await claims.answered(id))?.answer, answer);
+    assert.equal((await claims.claim(id, 'body')).kind, 'answered');
+    await claims.stop();
+  });
+
   test('an engine whose clock has jumped ahead forgets no answer', async () => {
     const { storage } = await sharedEngine();
     const [id, dayMs] = [randomUUID(), 86_400_000];
