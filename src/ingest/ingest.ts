@@ -50,9 +50,10 @@ export interface IngestOptions extends RedactionSettings {
   directory(): SharedDirectory;
 }
 
-/** Of a process that is gone (see `OrphanedLog.send`). */
+/** Of a process that is gone (see `OrphanedLog`). */
 export interface TakenLog {
   send(signal: AbortSignal): Promise<boolean>;
+  remove(signal: AbortSignal): Promise<boolean>;
 }
 
 export interface Ingest {
@@ -129,7 +130,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       const orphaned = await OrphanedLog.open({ ...options, ...of, idempotency });
       await claims?.resolve(instance, (id) => idempotency.entry(id));
       const told = shared && (await shareOrphaned(shared, instance, idempotency));
-      return { send: (signal) => orphaned.send(signal, told?.all) };
+      return takenLog(orphaned, told?.all);
     },
     unsent: () => wal.sealed().length,
     logFailure: () => wal.failure(),
@@ -174,6 +175,10 @@ async function shareOrphaned(claims: KeyClaims, instance: string, idempotency: I
   const all = claims.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
   await Promise.race([all, claims.pause(limits.keyShareWaitMsMax)]);
   return { all };
+}
+
+function takenLog(orphaned: OrphanedLog, told: Promise<void> | undefined): TakenLog {
+  return { send: (signal) => orphaned.send(signal), remove: (signal) => orphaned.remove(signal, told) };
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {

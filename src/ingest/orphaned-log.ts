@@ -62,11 +62,8 @@ export class OrphanedLog {
     return new OrphanedLog(deps, wal);
   }
 
-  /**
-   * To be called once. Resolves with true when nothing of it is needed any more, with false when `signal` fired first. Its
-   * files stay until `told`: the next start tells other processes its answers by them.
-   */
-  async send(signal: AbortSignal, told: Promise<void> = Promise.resolve()): Promise<boolean> {
+  /** To be called once. Resolves with true when all of it is stored, with false when `signal` fired first. */
+  async send(signal: AbortSignal): Promise<boolean> {
     const { dataDir, log, sink, damage, idempotency } = this.#deps;
     const wal = this.#wal;
     const segments = wal.sealed().length;
@@ -86,13 +83,21 @@ export class OrphanedLog {
     while (!isSent && !signal.aborted) isSent = await batcher.flush(limits.orphanedLogPollMs);
     batcher.stop();
     await wal.close();
-    if (!isSent) return false;
+    if (isSent && segments > 0)
+      log.info({ dataDir, segments }, 'nothing is left in the log of a process that is gone');
+    return isSent;
+  }
+
+  /**
+   * Of one that was sent. Resolves with false when `signal` fired first. Its files stay until `told`: the next start tells
+   * other processes its answers by them.
+   */
+  async remove(signal: AbortSignal, told: Promise<void> = Promise.resolve()): Promise<boolean> {
     await unlessAborted(told, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
     if (signal.aborted) return false;
-    await removeEmptied(dataDir);
-    if (segments > 0) log.info({ dataDir, segments }, 'nothing is left in the log of a process that is gone');
+    await removeEmptied(this.#deps.dataDir);
     return true;
   }
 }

@@ -26,7 +26,7 @@ interface Left {
   readonly instance: string;
   /** Undefined for DATA_DIR itself, which the server has locked. */
   readonly lock: DirectoryLock | undefined;
-  /** Once it is open; a failure ends it. */
+  /** Once it is open, and when it was sent; a failure ends it. */
   log?: TakenLog | undefined;
 }
 
@@ -81,17 +81,22 @@ export class OrphanedLogs {
   }
 
   async #run(ingest: Pick<Ingest, 'takeOver'>): Promise<void> {
+    for (const left of this.#found) await this.#repeat(left, () => this.#send(left, ingest));
+    // Millions of answers are told for minutes: neither readers of the feed nor the events of another log wait for that.
+    for (const left of this.#found) await this.#repeat(left, () => this.#remove(left, ingest));
+  }
+
+  /** Until it succeeds, or is stopped. */
+  async #repeat(left: Left, work: () => Promise<void>): Promise<void> {
     const { signal } = this.#stopping;
-    for (const left of this.#found) {
-      while (!signal.aborted && !(await this.#attempt(left, ingest)))
-        await sleep(limits.leftRetryMs, undefined, { signal }).catch(() => undefined);
-    }
+    while (!signal.aborted && !(await this.#attempt(left, work)))
+      await sleep(limits.leftRetryMs, undefined, { signal }).catch(() => undefined);
   }
 
   /** False when it is to be tried again. */
-  async #attempt(left: Left, ingest: Pick<Ingest, 'takeOver'>): Promise<boolean> {
+  async #attempt(left: Left, work: () => Promise<void>): Promise<boolean> {
     try {
-      await this.#send(left, ingest);
+      await work();
       return true;
     } catch (error) {
       const facts = { directory: left.directory, ...errorFacts(error) };
@@ -101,16 +106,25 @@ export class OrphanedLogs {
   }
 
   async #send(left: Left, ingest: Pick<Ingest, 'takeOver'>): Promise<void> {
-    const { storage, dataDir } = this.#options;
+    const { storage } = this.#options;
     const { directory, instance } = left;
     const newest = await newestSegmentOf([directory]);
     const log = left.log ?? (await ingest.takeOver(directory, instance));
     left.log = undefined;
     if (!(await log.send(this.#stopping.signal))) return;
     await withdrawWatermark(storage, instance, newest);
+    left.log = log;
+  }
+
+  async #remove(left: Left, ingest: Pick<Ingest, 'takeOver'>): Promise<void> {
+    const { directory } = left;
+    if (left.log === undefined) await this.#send(left, ingest);
+    const { log } = left;
+    left.log = undefined;
+    if (log === undefined || !(await log.remove(this.#stopping.signal))) return;
     await rm(join(directory, 'instance-id'), { force: true });
     // Evidence of damage may still be there, and the socket of the lock is.
-    if (directory === dataDir) return;
+    if (directory === this.#options.dataDir) return;
     const names = await readdir(directory);
     if (names.includes('wal')) return;
     await rm(directory, { recursive: true });
