@@ -45,6 +45,7 @@ interface FrontEndConfig {
   /** Processes that answer on the port. */
   readonly processes: number;
   readonly serviceName: string;
+  readonly sessionTtlMs: number;
   /** Undefined: no limit of that class. */
   readonly rateLimits: Readonly<Record<RateClass, Rate | undefined>>;
   /** The service's default; undefined: events are kept for ever. */

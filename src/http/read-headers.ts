@@ -10,7 +10,8 @@ import type { ReplyHeaders } from './response.ts';
  * clients take in a header.
  */
 export function ignoredParameters(parameters: QueryParameters): ReplyHeaders {
-  const names = parameters.ignored();
+  // A value without a name has nothing to be told by.
+  const names = parameters.ignored().filter((name) => name !== '');
   if (names.length === 0) return {};
   const shown: string[] = [];
   let bytes = 0;
@@ -56,5 +57,5 @@ export function pageLinks(
   const begun = offset % limit;
   if (searchedBackTo === undefined)
     add('last', Math.max(0, begun + limit * Math.floor((total - 1 - begun) / limit)));
-  return { Link: links.join(separator) };
+  return links.length === 0 ? {} : { Link: links.join(separator) };
 }

@@ -24,7 +24,7 @@ export class SessionCookie {
     return [...values];
   }
 
-  /** A `Set-Cookie` value that lives as long as the session. */
+  /** A `Set-Cookie` value that lives so long from when it arrives. */
   set(context: RequestContext, token: string, maxAgeSeconds: number): string {
     const secure = context.head.secure ? '; Secure' : '';
     return `${this.#name}=${token}; Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${maxAgeSeconds}`;

@@ -149,6 +149,7 @@ describe('headers of pages', () => {
       'flowid, limit, startTime, flowId, activity.in',
     );
     assert.equal(await ignored(`?${encoded('a, b\r\nX: ü')}=1`), encoded('a, b\r\nX: ü'));
+    assert.deepEqual([await ignored('?=1'), await ignored('?=1&flowid=1')], [undefined, 'flowid']);
     const many = Array.from({ length: 200 }, (_, n) => `name${n}=1`).join('&');
     const long = `${encoded('é'.repeat(60))}=1`;
     assert.ok(String(await ignored(`?${many}`)).length <= 1000);
@@ -168,6 +169,7 @@ describe('headers of pages', () => {
     });
     const none = await headersOf('?actor=nobody');
     assert.deepEqual(Object.keys(none.links).sort(), ['first', 'last']);
+    assert.equal((await tenant.get(`?actor=${'a'.repeat(15_000)}`)).headers['link'], undefined);
     const walked: unknown[] = [];
     for (let query: string | undefined = `?limit=300&startTime=${encoded(iso(0))}`; query !== undefined; ) {
       const answer = await tenant.get(query);

@@ -36,7 +36,7 @@ export function loginHandler(deps: EndpointDeps): Handler {
     const session = await sessions.issue(user, organization);
     await selfAudit.recordBefore(loginSucceeded(user), selfAuditOrigin(context));
     signIns.inc({ way: 'password', outcome: 'ok' });
-    const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
+    const maxAgeSeconds = Math.floor(config.sessionTtlMs / 1000);
     const { id, slug, name } = organization;
     const answer = {
       user: { name: user.name, email: user.email, role: user.role },

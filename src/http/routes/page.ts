@@ -60,13 +60,19 @@ export function pageFileHandler(files: PageFiles | undefined): Handler {
 
 function fileReply(context: RequestContext, file: PageFile, more: ReplyHeaders): FixedReply {
   const headers = { ...more, ETag: file.etag, 'Content-Type': file.type };
-  if (context.header('if-none-match')?.includes(file.etag) === true) return { status: 304, headers };
+  if (isKnown(context.header('if-none-match'), file.etag))
+    return { status: 304, headers: { ...headers, Vary: 'Accept-Encoding' } };
   const offered = (['br', 'gzip'] as const).filter((encoding) => file[encoding] !== undefined);
   const encoding = negotiateEncoding(context.header('accept-encoding'), offered);
   const body = encoding === undefined ? undefined : file[encoding];
   if (encoding === undefined || body === undefined) return { status: 200, headers, body: file.identity };
   const encoded = { ...headers, 'Content-Encoding': encoding, Vary: 'Accept-Encoding' };
   return { status: 200, headers: encoded, body };
+}
+
+/** By weak comparison (RFC 9110, 13.1.2). */
+function isKnown(known: string | undefined, etag: string): boolean {
+  return known !== undefined && (known.trim() === '*' || known.includes(etag.slice('W/'.length)));
 }
 
 /** A file of the web page as it is sent: as it is, and where that is shorter, in brotli and gzip. */

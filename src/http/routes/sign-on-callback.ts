@@ -117,7 +117,7 @@ async function signedIn(
   if (user.role === 'admin' && settings.provenMicros === undefined)
     await administration.signOnProven(settings);
   signIns.inc({ way: 'openid_connect', outcome: 'ok' });
-  const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
+  const maxAgeSeconds = Math.floor(config.sessionTtlMs / 1000);
   const attemptOver = attemptCookie(config.serviceName, context).clear(context);
   return seeOther(attempt.returnTo, {
     'Set-Cookie': [cookie.set(context, session.token, maxAgeSeconds), attemptOver],
