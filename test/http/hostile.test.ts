@@ -57,6 +57,8 @@ test('impossible requests are refused or cut off, and nothing else suffers', asy
     ['GET /ok HTTP/1.0\r\n\r\n', /^HTTP\/1\.1 505/],
     ['GET /ok HTTP/1.1\r\n\r\n', /^(HTTP\/1\.1 400[^]*)?$/],
     [head('GET /o\0k HTTP/1.1'), /^HTTP\/1\.1 (400|505)/],
+    [head('GET http://x/ok HTTP/1.1'), /^HTTP\/1\.1 (400|505)/],
+    [head('OPTIONS * HTTP/1.1'), /^HTTP\/1\.1 (400|505)/],
     [head('POST /body HTTP/1.1', 'Content-Length: -5') + 'hello', /^HTTP\/1\.1 400/],
     [head('POST /body HTTP/1.1', 'Content-Length: 99999999999999999999999') + 'hello', /^HTTP\/1\.1 400/],
     [head('POST /body HTTP/1.1', 'Content-Length: 999999999999') + 'hello', /^HTTP\/1\.1 413/],
