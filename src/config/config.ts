@@ -50,6 +50,15 @@ function readValues(environment: Environment): Values {
   return values as Values;
 }
 
+function namesOfGiven(settings: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(settings).filter((name) => settings[name] !== undefined);
+}
+
+/** Settings that are good by themselves, without others that they need. */
+function allowedOnly(how: string, names: readonly string[]): ConfigError {
+  return new ConfigError(names.map((name) => `${name} is set: allowed is that ${how} alone`));
+}
+
 /** A segment has to fit into the log; where only the log was made small, the segments follow it. */
 function segmentBytes(values: Values): number {
   const { SEGMENT_BYTES: segment, WAL_MAX_BYTES: log } = values;
@@ -64,12 +73,14 @@ function segmentBytes(values: Values): number {
 function engineTls(values: Values): EngineTls | undefined {
   const { CLICKHOUSE_URL: urls, CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert, CLICKHOUSE_KEY: key } = values;
   if (ca === undefined && cert === undefined && key === undefined) return undefined;
-  if (urls?.[0]?.startsWith('https:') !== true)
-    throw new ConfigError([
-      'CLICKHOUSE_CA, CLICKHOUSE_CERT and CLICKHOUSE_KEY are allowed with a CLICKHOUSE_URL of https:// alone',
-    ]);
-  if ((cert === undefined) !== (key === undefined))
-    throw new ConfigError(['CLICKHOUSE_CERT and CLICKHOUSE_KEY are allowed together alone']);
+  if (urls?.[0]?.startsWith('https:') !== true) {
+    const given = namesOfGiven({ CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert, CLICKHOUSE_KEY: key });
+    throw allowedOnly('with a CLICKHOUSE_URL of https://', given);
+  }
+  if (cert === undefined && key !== undefined)
+    throw allowedOnly('together with CLICKHOUSE_CERT', ['CLICKHOUSE_KEY']);
+  if (cert !== undefined && key === undefined)
+    throw allowedOnly('together with CLICKHOUSE_KEY', ['CLICKHOUSE_CERT']);
   return Object.freeze({ ca, cert, key });
 }
 
@@ -85,16 +96,13 @@ export interface TlsConfig {
 function serverTls(values: Values): TlsConfig | undefined {
   const { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect } = values;
   if (cert === undefined && key === undefined) {
-    const lonely = { TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect };
-    const faults = Object.entries(lonely).filter(([, value]) => value !== undefined);
-    if (faults.length === 0) return undefined;
-    throw new ConfigError(
-      faults.map(([name]) => `${name} is set: allowed is that with TLS_CERT and TLS_KEY alone`),
-    );
+    const lonely = namesOfGiven({ TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect });
+    if (lonely.length === 0) return undefined;
+    throw allowedOnly('with TLS_CERT and TLS_KEY', lonely);
   }
   if (cert === undefined || key === undefined) {
     const [there, missing] = cert === undefined ? ['TLS_KEY', 'TLS_CERT'] : ['TLS_CERT', 'TLS_KEY'];
-    throw new ConfigError([`${there} is set: allowed is that together with ${missing} alone`]);
+    throw allowedOnly(`together with ${missing}`, [there]);
   }
   try {
     certificateFacts({ cert: cert.text, key: key.text, clientCa: clientCa?.text });
@@ -111,16 +119,21 @@ function serverTls(values: Values): TlsConfig | undefined {
 
 /** How a ClickHouse server is reached. */
 function clickhouseOf(values: Values) {
+  const { CLICKHOUSE_URL: urls, CLICKHOUSE_CLUSTER: cluster } = values;
+  if (cluster !== undefined && urls === undefined)
+    throw new ConfigError([
+      `CLICKHOUSE_CLUSTER is "${cluster}": allowed is that with a CLICKHOUSE_URL alone`,
+    ]);
   return Object.freeze({
     /** Undefined: the embedded engine. */
-    url: values.CLICKHOUSE_URL?.[0],
+    url: urls?.[0],
     /** Of further nodes. */
-    otherUrls: Object.freeze(values.CLICKHOUSE_URL?.slice(1) ?? []),
+    otherUrls: Object.freeze(urls?.slice(1) ?? []),
     user: values.CLICKHOUSE_USER,
     password: values.CLICKHOUSE_PASSWORD,
     database: values.CLICKHOUSE_DATABASE,
     tls: engineTls(values),
-    cluster: values.CLICKHOUSE_CLUSTER,
+    cluster,
   });
 }
 
@@ -148,7 +161,7 @@ function oidcOf(values: Values) {
     issuer === undefined
       ? [clientId === undefined ? 'OIDC_CLIENT_SECRET' : 'OIDC_CLIENT_ID', 'OIDC_ISSUER']
       : ['OIDC_ISSUER', 'OIDC_CLIENT_ID'];
-  throw new ConfigError([`${there} is set: allowed is that together with ${missing} alone`]);
+  throw allowedOnly(`together with ${missing}`, [there]);
 }
 
 function rateLimits(values: Values) {

@@ -4,6 +4,11 @@ import type { OrgReference } from '../ocsf/audit-event.ts';
 /** Which organization an event belongs to that has this `message.org`, or why it cannot be stored. */
 type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
+/** What became of an event without `message.org`: the fault is in the parameter, which named one for it. */
+function byParameter(found: OrgReference | string): OrgReference | string {
+  return typeof found === 'string' ? found.replace(': ', ': is absent, and the parameter org ') : found;
+}
+
 /** Finds the organizations of events (contract: Ingest). */
 export class OrganizationLookup {
   #version = -1;
@@ -19,7 +24,8 @@ export class OrganizationLookup {
     named?: string,
   ): ResolveOrg {
     const resolve = this.#resolver(own, shared);
-    return named === undefined ? resolve : (reference) => resolve(reference ?? named);
+    if (named === undefined) return resolve;
+    return (reference) => (reference === undefined ? byParameter(resolve(named)) : resolve(reference));
   }
 
   #resolver(own: OrganizationFacts | undefined, shared: SharedDirectory | undefined): ResolveOrg {

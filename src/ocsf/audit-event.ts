@@ -184,7 +184,7 @@ export class Mapper {
     const timeSlot = this.#mapTime(org);
     if (org.retentionDays !== undefined && hasExpired(this.#row.timeMicros, org.retentionDays, this.#now())) {
       const pointer = timeSlot === slot.time ? '/time' : '/message/timestamp';
-      return `${pointer}: the retention of its organization (${org.retentionDays} days) has passed`;
+      return `${pointer}: the retention of its organization (${org.retentionDays}d) has passed`;
     }
     const knownName = this.#mapActivity();
     this.#mapColumns();

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { parseDurationMs } from '../base/time/units.ts';
+import { formatDurationMs, parseDurationMs } from '../base/time/units.ts';
 import {
   filterNames,
   type FilterName,
@@ -61,9 +61,10 @@ const yearMs = 365 * 86_400_000;
 
 /** Milliseconds. */
 export function durationMs(minMs: number, maxMs = yearMs): ReadOption<number> {
+  const allowed = `a duration such as 90s, from ${formatDurationMs(minMs)} to ${formatDurationMs(maxMs)}`;
   return (text, name) => {
     const ms = parseDurationMs(text) ?? -1;
-    if (ms < minMs || ms > maxMs) throw wrong(name, 'a duration such as 500ms, 90s, 5m or 1h');
+    if (ms < minMs || ms > maxMs) throw wrong(name, allowed);
     return ms;
   };
 }

@@ -1,7 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { rootCertificates } from 'node:tls';
 import * as fc from 'fast-check';
 import { type Config, ConfigError, loadConfig } from '../../src/config/config.ts';
 import { variables, variablesHelp } from '../../src/config/variables.ts';
@@ -103,7 +105,7 @@ const good: readonly (readonly [
   [{ CLICKHOUSE_USER: 'audit' }, (c) => c.clickhouse.user, 'audit'],
   [{ CLICKHOUSE_PASSWORD: 'a b"ü' }, (c) => c.clickhouse.password, 'a b"ü'],
   [{ CLICKHOUSE_DATABASE: 'audit_2' }, (c) => c.clickhouse.database, 'audit_2'],
-  [{ CLICKHOUSE_CLUSTER: 'main-1' }, (c) => c.clickhouse.cluster, 'main-1'],
+  [{ CLICKHOUSE_URL: 'http://a:1', CLICKHOUSE_CLUSTER: 'main-1' }, (c) => c.clickhouse.cluster, 'main-1'],
   [{ DEPLOYMENT: 'self-hosted' }, (c) => c.deployment, 'self-hosted'],
   [{ PUBLIC_URL: 'https://Audit.example:8443/' }, (c) => c.publicUrl, 'https://audit.example:8443'],
   [{ PUBLIC_URL: 'http://localhost:8080' }, (c) => c.publicUrl, 'http://localhost:8080'],
@@ -182,7 +184,8 @@ const bad: readonly (readonly [name: string, value: string])[] = [
     Array.from({ length: 17 }, (_, n) => `http://n${n}`).join(','),
   ].map((value) => ['CLICKHOUSE_URL', value] as const),
   ...['1x', 'a-b', 'a b', 'ä', 'x'.repeat(64)].map((value) => ['CLICKHOUSE_DATABASE', value] as const),
-  ['CLICKHOUSE_CLUSTER', 'a b'],
+  // The embedded engine is no cluster.
+  ...['a b', 'main-1'].map((value) => ['CLICKHOUSE_CLUSTER', value] as const),
   ...['CLICKHOUSE_CA', 'CLICKHOUSE_CERT', 'CLICKHOUSE_KEY'].flatMap((name) =>
     ['/no/such/file', 'package.json', 'test'].map((value) => [name, value] as const),
   ),
@@ -286,6 +289,23 @@ describe('bad values', () => {
       new Set(['LOG_LEVEL', 'PORT', 'WORKERS']),
     );
     assert.equal(lines.length, 3);
+  });
+
+  test('certificates for an engine that is not reached by TLS', (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'config-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, 'ca.pem');
+    writeFileSync(file, rootCertificates[0] ?? '');
+    for (const name of ['CLICKHOUSE_CA', 'CLICKHOUSE_CERT'])
+      for (const url of ['', 'http://a:1'])
+        assert.equal(
+          messageOf({ [name]: file, CLICKHOUSE_URL: url }),
+          `${name} is set: allowed is that with a CLICKHOUSE_URL of https:// alone`,
+        );
+    assert.equal(
+      messageOf({ CLICKHOUSE_CERT: file, CLICKHOUSE_URL: 'https://a:1' }),
+      'CLICKHOUSE_CERT is set: allowed is that together with CLICKHOUSE_KEY alone',
+    );
   });
 
   test('a segment that does not fit into the log', () => {

@@ -187,8 +187,12 @@ test('a key of all organizations writes for each, and every event must name one'
   assert.equal(acceptedOf(await post(`from=json&org=${slug}`, named)).accepted, 2);
   assert.equal(acceptedOf(await post(`org=${other.organization.id}`, good(flow))).accepted, 1);
   assert.match(problemOf(await post('from=json', line), 400).errors?.[0]?.error ?? '', /parameter org/);
-  for (const wrong of ['from=json&org=no-such-org', 'org=', 'org=a%20b'])
-    problemOf(await post(wrong, line), 400);
+  for (const wrong of ['org=', 'org=a%20b']) problemOf(await post(wrong, line), 400);
+  const unknown = problemOf(await post('from=json&org=no-such-org', line), 400);
+  assert.match(
+    unknown.errors?.[0]?.error ?? '',
+    /^\/message\/org: is absent, and the parameter org is not an organization of this service/,
+  );
   await tenant.settled(2, { flowId: flow });
   await tenant.settled(1, { actor: 'named@own.example' });
   await other.settled(4, { flowId: flow });

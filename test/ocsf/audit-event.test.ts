@@ -276,7 +276,7 @@ test('an event whose retention has passed is refused, from the first moment that
     return typeof row === 'string' ? row : 'accepted';
   };
   const event = eventWith({ timestamp: '2024-05-01T23:59:59Z' });
-  const passed = 'the retention of its organization (30 days) has passed';
+  const passed = 'the retention of its organization (30d) has passed';
   // The whole last day is kept, so that the event may be read for 30 days at least.
   now = day + 31 * dayMs - 1;
   assert.equal(answer(event, 30), 'accepted');

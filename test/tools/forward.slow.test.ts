@@ -462,6 +462,7 @@ test('wrong usage ends with 2, names the option, and repeats no secret', async (
     [[...url, '--header-file', '/nonexistent'], /--header-file/],
     [[...url, '--key-file', '/nonexistent'], /--key-file/],
     [[...url, '--interval', 'soon'], /--interval/],
+    [[...url, '--timeout', '5m'], /--timeout: a duration such as 90s, from 1s to 4m/],
     [[...url, '--batch', '1001'], /--batch/],
     [[...url, '--rotate-bytes', '1'], /--rotate-bytes/],
     [[...url, '--mode', 'push'], /--mode/],

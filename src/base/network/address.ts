@@ -27,8 +27,8 @@ async function addressError(host: string, port: number, error: NodeJS.ErrnoExcep
   const why = {
     EADDRNOTAVAIL: 'allowed is an address of this machine',
     EINVAL: 'allowed is an address of this machine',
-    ENOTFOUND: 'no address is found for this name',
-    EAI_AGAIN: 'no address is found for this name',
+    ENOTFOUND: 'no address is found for this name; allowed is an address of this machine, or its name',
+    EAI_AGAIN: 'no address is found for this name; allowed is an address of this machine, or its name',
   }[code];
   if (why !== undefined) return new AddressError('unusable', `HOST is ${JSON.stringify(host)}: ${why}`);
   return new Error(`cannot listen on ${host} port ${port}: ${code}`, { cause: error });
