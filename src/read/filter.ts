@@ -25,7 +25,7 @@ export interface AuditFilter {
   readonly is?: ByFilter<FilterValue>;
   readonly in?: ByFilter<readonly FilterValue[]>;
   readonly not?: ByFilter<readonly FilterValue[]>;
-  /** All of them stand in the shown event; in lower case. */
+  /** All of them stand in the shown event, in any case. */
   readonly words?: readonly string[];
   /** What is on one side of a place in the order of pages. */
   readonly side?: Side;

@@ -8,14 +8,25 @@ export function wordsCondition(words: readonly string[]): {
 } {
   const parameters: Record<string, string> = {};
   const sql = words.map((word, index) => {
-    parameters[`word${index}`] = JSON.stringify(word).slice(1, -1);
+    const plain = spellingsOf(word).map((spelling, at) => {
+      const name = `word${index}${at === 0 ? '' : `_${at}`}`;
+      parameters[name] = JSON.stringify(spelling).slice(1, -1);
+      return `positionCaseInsensitiveUTF8(ocsf, {${name}:String}) > 0 OR `;
+    });
     parameters[`escaped${index}`] = `(?i)${Array.from(word, patternOf).join('')}`;
-    return (
-      `(positionCaseInsensitiveUTF8(ocsf, {word${index}:String}) > 0 OR ` +
-      `(position(ocsf, '\\\\') > 0 AND match(ocsf, {escaped${index}:String})))`
-    );
+    return `(${plain.join('')}(position(ocsf, '\\\\') > 0 AND match(ocsf, {escaped${index}:String})))`;
   });
   return { sql, parameters };
+}
+
+/**
+ * A word as it is written, and in lower case where that is another than its letters have one by one: the engine compares
+ * letter by letter, and a Greek word has another sigma at its end. As it is written a word is found in any case.
+ */
+function spellingsOf(word: string): readonly string[] {
+  const lower = word.toLowerCase();
+  const byLetter = Array.from(word, (one) => one.toLowerCase()).join('');
+  return lower === byLetter ? [word] : [word, lower];
 }
 
 /** RE2 for a character in JSON: itself, or its escapes. */

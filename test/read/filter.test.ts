@@ -140,7 +140,7 @@ describe('lists and words', () => {
     assert.deepEqual(values('orgId.in=acme,own-slug'), [{}, []]);
     assert.deepEqual(values('orgId.not=acme'), [{}, []]);
     assert.deepEqual(values('orgId.not=own-slug'), [{ nothing: true }, []]);
-    assert.deepEqual(values('q=%20Two%09words%20'), [{ words: ['two', 'words'] }, []]);
+    assert.deepEqual(values('q=%20Two%09words%20'), [{ words: ['Two', 'words'] }, []]);
     assert.deepEqual(values(`q=${many.join('+')}`), [{}, ['q']]);
     assert.deepEqual(values(`q=a+${'b'.repeat(256)}`), [{}, ['q']]);
   });

@@ -86,6 +86,8 @@ describe('a search for words', () => {
       String.raw`\ud83c\udf89`,
       String.raw`c:\\dir`,
       String.raw`\u0041BC`,
+      'İzmir ΟΔΟΣ',
+      'οδος',
     ];
     await record(
       org,
@@ -93,7 +95,7 @@ describe('a search for words', () => {
     );
     const reader = createPageReader(engine.storage, envelope, () => 0);
     const totals: Record<string, number> = {};
-    for (const word of ['café', 'noir', 'a/b', '"q"', '🎉', 'c:\\dir', 'abc', 'nothing']) {
+    for (const word of ['café', 'noir', 'a/b', '"q"', '🎉', 'c:\\dir', 'abc', 'İZmir', 'ΟΔΟΣ', 'nothing']) {
       const body = await reader(org, { filter: { words: [word] }, offset: 0, limit: 10 }, never);
       totals[word] = body.total;
       if ('bytes' in body) body.release();
@@ -106,6 +108,9 @@ describe('a search for words', () => {
       '🎉': 1,
       'c:\\dir': 1,
       abc: 1,
+      // Whose lower case is more than one character, or depends on where in a word it stands.
+      İZmir: 1,
+      ΟΔΟΣ: 2,
       nothing: 0,
     });
   });

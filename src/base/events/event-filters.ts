@@ -166,9 +166,9 @@ export const searchWordsMax = 10;
  */
 export const searchWordCharactersMax = 255;
 
-/** The words to look for, in lower case; undefined where there are too many, or one is too long. */
+/** The words to look for, as they are written; undefined where there are too many, or one is too long. */
 export function searchWords(given: string): string[] | undefined {
-  const words = [...new Set(given.toLowerCase().split(/\s+/).filter(Boolean))];
+  const words = [...new Set(given.split(/\s+/).filter(Boolean))];
   const isLong = words.some(({ length }) => length > searchWordCharactersMax);
   return isLong || words.length > searchWordsMax ? undefined : words;
 }
