@@ -93,8 +93,10 @@ export class KeyClaims {
   readonly #nowMs: () => number;
   /** Claims of this run whose end the engine has not got, and when they began (Unix milliseconds), oldest first. */
   readonly #untold = new Map<string, number>();
-  /** The first moment of which something will not be told before the next start: until `shareOwn` is through, all of it. */
-  #leftOutMs = 0;
+  /** The first moment of which something will not be told before the next start; */
+  #leftOutMs = Number.POSITIVE_INFINITY;
+  /** until `shareOwn` is through, that may be all of it. */
+  #hasSharedOwn = false;
   /** To be told the others, oldest first. */
   #outbox: Row[] = [];
   #sending: Promise<void> | undefined;
@@ -175,24 +177,27 @@ export class KeyClaims {
   /** Tells the others what this process has answered and they have not been told, and from then on how far they have been. */
   async shareOwn(entriesFrom: EntriesFrom): Promise<void> {
     await this.share(this.#options.instance, entriesFrom);
-    if (!this.#stopping.signal.aborted) this.#leftOutMs = Number.POSITIVE_INFINITY;
+    if (!this.#stopping.signal.aborted) this.#hasSharedOwn = true;
   }
 
   /**
    * The same of a process that is gone for good, whose answers are remembered here. How far it has told all is a row of the
-   * same table: one that is new, or another engine's, has none, and gets everything.
+   * same table: one that is new, or another engine's, has none, and gets everything. Nothing of it waits in the outbox, which
+   * leaves out what is too much: with the answers of one that is gone go the files that they are in.
    */
   async share(instance: string, entriesFrom: EntriesFrom): Promise<void> {
     const { table, instance: own } = this.#options;
     const { signal } = this.#stopping;
     const toldMs = (await table.read([markIdOf(instance)])).map(({ sent }) => Number(sent));
+    let rows: Row[] = [];
     for (const entry of entriesFrom(Math.max(0, ...toldMs))) {
       if (signal.aborted) return;
-      this.#tell(answeredRow({ id: entry.id, claim: sharedClaimOf(entry.id), instance: own }, entry));
-      // Millions may come: more than may wait.
-      if (this.#outbox.length >= limits.keyTellMax) await this.#sending;
+      rows.push(answeredRow({ id: entry.id, claim: sharedClaimOf(entry.id), instance: own }, entry));
+      if (rows.length < limits.keyTellMax) continue;
+      await this.#put(rows);
+      rows = [];
     }
-    await this.#sending;
+    if (rows.length > 0) await this.#put(rows);
   }
 
   /** Waits, until this is stopped at the latest. */
@@ -303,6 +308,19 @@ export class KeyClaims {
     this.#untold.delete(row.claim);
   }
 
+  /** Resolves when the engine has taken the rows, or this is stopped. */
+  async #put(rows: readonly Row[]): Promise<void> {
+    const { table, log } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      try {
+        return await table.put(rows);
+      } catch (error) {
+        log.debug(errorFacts(error), 'other processes could not be told of Idempotency-Keys yet');
+        await this.pause(limits.keyRetryMs);
+      }
+    }
+  }
+
   async #send(): Promise<void> {
     const { table, log } = this.#options;
     const { signal } = this.#stopping;
@@ -324,7 +342,7 @@ export class KeyClaims {
   #mark(): Row[] {
     const now = performance.now();
     const [oldestMs = this.#nowMs()] = this.#untold.values();
-    const toldMs = Math.min(oldestMs, this.#leftOutMs);
+    const toldMs = this.#hasSharedOwn ? Math.min(oldestMs, this.#leftOutMs) : 0;
     if (toldMs === 0 || now - this.#markedMs < limits.keyMarkMs) return [];
     this.#markedMs = now;
     const { instance } = this.#options;

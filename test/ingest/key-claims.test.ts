@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../src/base/errors/problem.ts';
 import type { BatchAnswer, Entry } from '../../src/ingest/answer-records.ts';
 import { KeyClaims } from '../../src/ingest/key-claims.ts';
-import { KeyTable } from '../../src/storage/key-table.ts';
+import { limits } from '../../src/ingest/limits.ts';
+import { type KeyRow, KeyTable } from '../../src/storage/key-table.ts';
 import { eventually } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
 import { sharedEngine } from '../support/shared.ts';
@@ -205,6 +206,39 @@ describe('claims on Idempotency-Keys', () => {
     assert.equal(reads.length, 1);
     await (await begin()).stop();
     assert.equal((await table.read([openEntry.id])).length, 1, 'told twice it is one row');
+  });
+
+  test('nothing is left untold for good, however much waits to be told', async () => {
+    let open: () => void = () => undefined;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    const rows = new Map<string, KeyRow>();
+    const [own, gone] = [randomUUID(), randomUUID()];
+    const left = (id: string): KeyRow => {
+      return { id, claim: id, instance: gone, state: 1, sent: 'body', answer: '' };
+    };
+    const waiting = Array.from({ length: limits.keyOutboxMax + 1 }, (_, n) => left(`${n}`));
+    const memory = {
+      async put(put: readonly KeyRow[]) {
+        await opened;
+        for (const row of put) rows.set(row.id, row);
+      },
+      read: async (ids: readonly string[]) => ids.flatMap((id) => rows.get(id) ?? []),
+      unresolved: async (instance: string) => (instance === own ? [left('first')] : waiting),
+    };
+    const known = { id: 'known', body: 'body', at: 1, answer: answerOf(1) };
+    const mine = { ...known, id: 'mine' };
+    const claims = new KeyClaims({ table: memory, instance: own, log });
+    await claims.resolveOwn(() => undefined);
+    const told = Promise.all([claims.shareOwn(() => [mine]), claims.share(gone, () => [known])]);
+    await sleep(0);
+    await claims.resolve(gone, () => undefined);
+    open();
+    await told;
+    await eventually('the last to be told', async () => rows.get(`${limits.keyOutboxMax}`));
+    await claims.stop();
+    assert.equal(rows.has(known.id), true, 'whoever waits for it removes the files that it is in');
+    assert.equal(rows.has('0'), false, 'it was too much');
+    assert.equal(rows.has(`told ${own}`), false, 'the next start tells what was too much');
   });
 
   test('without an answer of the engine the own memory has to do, and the others are told later', async () => {
