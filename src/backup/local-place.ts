@@ -1,6 +1,6 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { makeDirectories, readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { errorCode, fileErrorWords, isDiskFull } from '../base/errors/system-error.ts';
 import { limits } from './limits.ts';
@@ -18,7 +18,7 @@ export class LocalPlace implements BackupPlace {
   }
 
   async freeBytes(): Promise<number> {
-    await this.#told(() => mkdir(this.name, { recursive: true, mode: 0o700 }));
+    await this.#told(() => makeDirectories(this.name));
     const { bavail, bsize } = await statfs(this.name);
     return bavail * bsize;
   }
@@ -27,7 +27,7 @@ export class LocalPlace implements BackupPlace {
     requirePath(id, path);
     const target = join(this.name, `${id}${ending}`, path);
     await this.#told(async () => {
-      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+      await makeDirectories(dirname(target));
       this.#made.add(dirname(target));
       const handle = await open(target, 'wx', 0o600);
       try {

@@ -1,8 +1,8 @@
-import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
-import { readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { makeDirectories, readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { removeServerFile } from '../base/files/server-file.ts';
 import { errorCode, isDiskFull } from '../base/errors/system-error.ts';
 import type { Logger } from '../base/observability/log.ts';
@@ -38,28 +38,6 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes a directory and those above it. Node's own way (`recursive`) never ends in a file system that lets nobody make
- * any, such as /proc.
- */
-async function makeDirectories(path: string): Promise<void> {
-  try {
-    const found = await stat(path);
-    if (found.isDirectory()) return;
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
-    await makeDirectories(dirname(path));
-    try {
-      return await mkdir(path, { mode: 0o700 });
-    } catch (failure) {
-      // Another process was faster.
-      if (errorCode(failure) !== 'EEXIST') throw failure;
-      return;
-    }
-  }
-  throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
-}
-
-/**
  * Takes a file or directory away from all but its owner. Undefined where it is private already; else the mode that it
  * had, in octal, and whether that could be changed: it cannot where it is another user's, or the file system has no say.
  */
@@ -86,7 +64,7 @@ export async function makePrivate(
  * be changed.
  */
 export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeDirectories(dataDir);
   const before = await makePrivate(dataDir, 0o700, await isOwnDirectory(dataDir));
   if (before === undefined) return;
   const { mode, changed } = before;
@@ -128,7 +106,6 @@ async function tryToWrite(dataDir: string): Promise<void> {
  */
 export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> {
   try {
-    await makeDirectories(dataDir);
     await makeDataDir(dataDir, log);
     await tryToWrite(dataDir);
   } catch (error) {

@@ -1,6 +1,6 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { namesIn, readIfThere, replaceFile } from '../base/files/durable-file.ts';
+import { makeDirectories, namesIn, readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { toBundle } from '../tlog/entry.ts';
 import { hashesAtLevel, levelsOf, tilePath, tileWidth, widthIn } from '../tlog/tile.ts';
@@ -129,7 +129,7 @@ export class Mirror {
 
   async #write(organization: string, name: string, content: string | Buffer): Promise<void> {
     const path = join(this.#directory, organization, name);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeDirectories(dirname(path));
     await replaceFile(path, content);
   }
 }

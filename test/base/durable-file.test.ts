@@ -2,7 +2,12 @@ import { strict as assert } from 'node:assert';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { readIfThere, readOrCreateFile, replaceFile } from '../../src/base/files/durable-file.ts';
+import {
+  makeDirectories,
+  readIfThere,
+  readOrCreateFile,
+  replaceFile,
+} from '../../src/base/files/durable-file.ts';
 import { fileErrorWords } from '../../src/base/errors/system-error.ts';
 import { TwoSlotFile } from '../../src/base/files/two-slot-file.ts';
 import { openLogFiles } from '../../src/ingest/files.ts';
@@ -15,6 +20,19 @@ before(async () => {
 after(() => removeDirectory(root));
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+
+test('directories are made with those above them, or it is told why they cannot be', async () => {
+  const path = join(root, 'a', 'b');
+  await makeDirectories(path);
+  await makeDirectories(path);
+  assert.deepEqual([await modeOf(join(root, 'a')), await modeOf(path)], [0o700, 0o700]);
+  await writeFile(join(path, 'file'), '');
+  for (const below of ['file', 'file/c'])
+    await assert.rejects(makeDirectories(join(path, below)), { code: 'ENOTDIR', path: /\/file/ });
+  // Node's own way would try for ever, on a thread that nothing can end.
+  if (process.platform === 'linux')
+    await assert.rejects(makeDirectories('/proc/none/below'), { code: 'ENOENT', path: '/proc/none' });
+});
 
 describe('a file that is replaced', () => {
   test('has its new content and mode 0600, whatever an earlier attempt has left', async () => {

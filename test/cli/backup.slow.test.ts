@@ -387,6 +387,7 @@ describe('in a directory', () => {
     refused(await backUp('--verify', place, '--full'), /only with --to/, 2);
     refused(await backUp('--to', place, '--backup', 'x'), /only with --verify/, 2);
     refused(await backUp('--to', 's3://A'), /--to: the name of a bucket|s3:\/\//, 2);
+    refused(await backUp('--to', '/proc/none/x'), /\/proc\/none: /);
   });
 
   test('a database that is not empty is refused however often it is tried, and another one than was begun with', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCode, ifThere, namingFile } from '../errors/system-error.ts';
 
@@ -11,6 +11,28 @@ export async function syncDirectory(directory: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * Makes a directory and those above it (mode 0700). Node's own way (`recursive`) never ends in a file system that lets nobody make
+ * any, such as /proc.
+ */
+export async function makeDirectories(path: string): Promise<void> {
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) return;
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeDirectories(dirname(path));
+    try {
+      return await mkdir(path, { mode: 0o700 });
+    } catch (failure) {
+      // Another process was faster.
+      if (errorCode(failure) !== 'EEXIST') throw failure;
+      return;
+    }
+  }
+  throw Object.assign(new Error(`${path} is not a directory`), { code: 'ENOTDIR', path });
 }
 
 async function writeNew(path: string, content: string | Uint8Array): Promise<void> {
