@@ -6,7 +6,7 @@ import { runPlan } from './runner.ts';
 
 /** Two runs that are always the same, and one that nobody has seen. `npm run simulate` plays longer ones. */
 
-const roundsOfRun = rounds(5, 24);
+const roundsOfRun = rounds(4, 24);
 const fresh = Math.floor(Math.random() * 1e6);
 
 /** Not in the suite: what takes long by itself, and what no run has played through yet. */
