@@ -14,6 +14,8 @@ export const limits = {
   operationMsMax: 120_000,
   /** What was acknowledged is read back, what stood still goes on. A forgotten claim held the feed for ten minutes. */
   readableMsMax: 30_000,
+  /** What was sent without an answer comes by then, or never. */
+  unansweredMs: 2_000,
   /** Events of other organizations are covered by a checkpoint, whatever happens to one. */
   evidenceMsMax: 30_000,
   /** Until a revocation, a policy or an erasure is known everywhere, with what was read ahead for followers. */

@@ -21,7 +21,8 @@ import { hold } from './finding.ts';
 import type { ModelOrganization } from './model.ts';
 import { postEvents } from './operations/post.ts';
 import { resolveUnsure } from './operations/unsure.ts';
-import { until } from './waiting.ts';
+import { limits } from './limits.ts';
+import { patiently, until } from './waiting.ts';
 import type { World } from './world.ts';
 
 /** The follower whose order is the order. */
@@ -33,7 +34,10 @@ export function firstFollower(world: World, organization: ModelOrganization): Fo
   return made[0] as Follower;
 }
 
-/** An event that comes after all others: whoever has been given it has been given all that is there. */
+/**
+ * An event that nearly all others come before: those that another process has taken a moment ago may have higher numbers,
+ * and so may all that it has taken while a segment of this one waits for the engine.
+ */
 async function postLast(world: World, organization: ModelOrganization, draw: Draw): Promise<string> {
   return until(
     'a service without a fault takes events',
@@ -49,13 +53,44 @@ async function postLast(world: World, organization: ModelOrganization, draw: Dra
   );
 }
 
+/** The first event that was acknowledged and has not come. Of what may have expired or is gone nothing is said. */
+function missing(organization: ModelOrganization, first: Follower): string | undefined {
+  if (organization.policyUnsure) return undefined;
+  for (const { state, isWhole, events, number } of organization.batches) {
+    const isHidden = events.some(
+      ({ id }) => organization.everExpired.has(id) || organization.removed.has(id),
+    );
+    if (state !== 'stored' || !isWhole || isHidden) continue;
+    const lost = events.filter(({ id }) => !first.has(id));
+    if (lost.length > 0)
+      return `request ${number} of ${organization.slug}: ${lost.length} of ${events.length} are not in the feed, ${lost[0]?.id} the first`;
+  }
+  return undefined;
+}
+
+/** Follows the feed until all that was acknowledged has come, and what nobody answered has had its time. */
+async function followAll(world: World, organization: ModelOrganization, draw: Draw): Promise<Follower> {
+  const first = firstFollower(world, organization);
+  await first.sees(world, await postLast(world, organization, draw));
+  const endMs = performance.now() + patiently(limits.unansweredMs);
+  await until(
+    'what was acknowledged is there',
+    () => missing(organization, first) ?? '',
+    async () => {
+      while (await first.poll(world));
+      const mayCome =
+        organization.batches.some(({ state }) => state === 'maybe') && performance.now() < endMs;
+      return mayCome || missing(organization, first) !== undefined ? undefined : true;
+    },
+  );
+  settle(organization, first);
+  return first;
+}
+
 /** What came of requests that nobody answered: all of their events are there, or none. */
 function settle(organization: ModelOrganization, first: Follower): void {
   for (const batch of organization.batches) {
     const there = batch.events.filter(({ id }) => first.has(id)).length;
-    const hidden = batch.events.filter(
-      ({ id }) => organization.everExpired.has(id) || organization.removed.has(id),
-    ).length;
     if (batch.state !== 'stored') {
       hold(
         there === 0 || there === batch.events.length || !batch.isWhole,
@@ -66,44 +101,32 @@ function settle(organization: ModelOrganization, first: Follower): void {
       // Of what may be there in part, the rest is gone.
       if (there > 0) for (const { id } of batch.events) if (!first.has(id)) organization.removed.add(id);
     }
-    if (batch.state === 'stored' && hidden === 0 && batch.isWhole && !organization.policyUnsure) {
-      const lost = batch.events.find((event) => !first.has(event.id));
-      hold(
-        lost === undefined,
-        'what was acknowledged is there',
-        () =>
-          `request ${batch.number} of ${organization.slug}: ${batch.events.length - there} of ${batch.events.length} are not in the feed, ${lost?.id} the first`,
-      );
-    }
   }
   organization.order.splice(0, organization.order.length, ...first.seen);
 }
 
 async function checkFeeds(world: World, organization: ModelOrganization, draw: Draw): Promise<void> {
-  const first = firstFollower(world, organization);
-  const last = await postLast(world, organization, draw);
-  await first.sees(world, last);
-  settle(organization, first);
+  const first = await followAll(world, organization, draw);
+  // Of what is over by now an early follower has more than a late one.
+  const mayDiffer = organization.everExpired.size + organization.removed.size > 0;
   for (const other of world.followers.get(organization.slug)?.slice(1) ?? []) {
-    await other.sees(world, last);
-    const at = other.seen.findIndex((id, place) => id !== first.seen[place]);
-    // Of what is over by now an early follower has more than a late one.
-    const isSame = at === -1 && other.seen.length === first.seen.length;
-    hold(
-      isSame || organization.everExpired.size + organization.removed.size > 0,
+    const differs = (): number => first.seen.findIndex((id, place) => id !== other.seen[place]);
+    await until(
       'all followers see one order',
-      () => `${organization.slug}: at place ${at} ${other.seen[at]} and ${first.seen[at]}`,
+      () =>
+        `${organization.slug}: ${other.seen[differs()]} instead of ${first.seen[differs()]}, of ${first.seen.length} the place ${differs()}`,
+      async () => {
+        while (await other.poll(world));
+        const isSame = other.seen.length === first.seen.length && differs() === -1;
+        return isSame || (mayDiffer && other.has(first.seen.at(-1) ?? '')) || undefined;
+      },
     );
   }
 }
 
 /** Until the feed of each organization has been read to an end that comes after everything. */
 export async function untilAllSeen(world: World, draw: Draw): Promise<void> {
-  for (const organization of world.model.here) {
-    const first = firstFollower(world, organization);
-    await first.sees(world, await postLast(world, organization, draw));
-    settle(organization, first);
-  }
+  for (const organization of world.model.here) await followAll(world, organization, draw);
 }
 
 /** With everything at rest: every check, for every organization; what the service has of files, handles and memory. */
