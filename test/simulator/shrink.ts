@@ -75,7 +75,7 @@ class Shrinking {
     const { failure, played } = await this.#play(plan, (line) => lines.push(line), left);
     const isSame = failure?.check === this.#check;
     this.#say(
-      `  ${stepsOf(plan)} steps ${isSame ? 'fail, too' : `end with: ${failure?.check ?? 'no failure'}`}`,
+      `  ${stepsOf(plan)} steps ${isSame ? 'fail, too' : `end with: ${failure?.message ?? 'no failure'}`}`,
     );
     if (!isSame) return false;
     this.#smallest = {
