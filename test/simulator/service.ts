@@ -89,8 +89,8 @@ export class Service {
       RATE_LIMIT_LOGIN: 'off',
       // A clock that is months ahead must not end the sessions of a run.
       SESSION_TTL: '300d',
-      EVIDENCE_INTERVAL: '500ms',
-      RETENTION_INTERVAL: '1s',
+      EVIDENCE_INTERVAL: '1s',
+      RETENTION_INTERVAL: '2s',
       CLOCK_SHIFT_MS: String(clockAheadMs),
       SLOW_DISK_MS: String(diskSlowMs),
       ...(redactKeys !== '' && { REDACT_KEYS: redactKeys }),

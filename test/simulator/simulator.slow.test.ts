@@ -6,7 +6,7 @@ import { runPlan } from './runner.ts';
 
 /** Two runs that are always the same, and one that nobody has seen. `npm run simulate` plays longer ones. */
 
-const roundsOfRun = rounds(4, 24);
+const roundsOfRun = rounds(2, 24);
 const fresh = Math.floor(Math.random() * 1e6);
 
 /** Not in the suite: what takes long by itself, and what no run has played through yet. */
@@ -19,7 +19,7 @@ const left: ReadonlySet<string> = new Set([
 const same = [`--steps ${roundsOfRun}`, ...[...left].map((name) => `--without '${name}'`)].join(' ');
 const drawn = operations.filter(({ name }) => !left.has(name));
 
-for (const seed of [11, 12, fresh])
+for (const seed of [39, 53, fresh])
   test(`the run of seed ${seed} shows nothing that must never be`, async (t) => {
     const { failure, events } = await runPlan(planOf(seed, roundsOfRun, drawn), (line) => t.diagnostic(line));
     t.diagnostic(`${events} events; the same again: npm run simulate -- --seed ${seed} ${same}`);

@@ -25,6 +25,18 @@ async function flipIn(part: string, draw: Draw): Promise<void> {
   await flipBit(join(part, draw.pick(data)), draw.next());
 }
 
+/**
+ * A part that is nowhere else. While what it was merged or changed from is on the disk, the engine makes it again of that,
+ * and nothing is lost.
+ */
+function isLast(table: string): string {
+  const ofTable = `database = 'audit' AND table = '${table}'`;
+  return `${ofTable} AND active AND rows > 0 AND name NOT IN (
+    SELECT part.name FROM system.parts AS part JOIN system.parts AS old USING (database, table, partition_id)
+    WHERE ${ofTable} AND part.active AND NOT old.active
+      AND old.min_block_number >= part.min_block_number AND old.max_block_number <= part.max_block_number)`;
+}
+
 /** Stops, harms a part where it is still there, and starts; what was done. */
 async function harmWhileStopped(
   world: World,
@@ -55,7 +67,7 @@ const controlData: Operation = {
     await operationByName(before[table]).run(world, draw);
     const [newest] = linesIn(
       await world.service.ask(
-        `SELECT path FROM system.parts WHERE database = 'audit' AND table = '${table}' AND active AND rows > 0 ORDER BY modification_time DESC, max_block_number DESC`,
+        `SELECT path FROM system.parts WHERE ${isLast(table)} ORDER BY modification_time DESC, max_block_number DESC`,
       ),
     );
     if (newest === undefined) return undefined;
@@ -74,17 +86,10 @@ interface Lost {
   readonly rows: number;
 }
 
-/**
- * A part that the trees of evidence cover, as its events are not new. What it was made of is gone: the engine makes a part
- * again of those before it, and nothing is lost.
- */
+/** A part that the trees of evidence cover, as its events are not new. */
 async function anyPart(world: World, draw: Draw): Promise<Lost | undefined> {
   const found = await world.service.ask(
-    `SELECT name, path, rows FROM system.parts WHERE database = 'audit' AND table = 'events' AND active AND rows > 0
-       AND modification_time < now() - 15 AND name NOT IN (
-         SELECT part.name FROM system.parts AS part JOIN system.parts AS old USING (database, table, partition_id)
-         WHERE database = 'audit' AND table = 'events' AND part.active AND NOT old.active
-           AND old.min_block_number >= part.min_block_number AND old.max_block_number <= part.max_block_number)`,
+    `SELECT name, path, rows FROM system.parts WHERE ${isLast('events')} AND modification_time < now() - 15`,
   );
   const [part = '', path = '', rows = ''] = draw.pickAny(linesIn(found))?.split('\t') ?? [];
   return part === '' ? undefined : { part, path, rows: Number(rows) };
