@@ -62,7 +62,15 @@ export class Batcher {
 
   /** Seals what is open and waits until every segment is in the engine; false when `timeoutMs` passed first. */
   flush(timeoutMs: number): Promise<boolean> {
-    return Promise.race([this.#flush(), sleep(timeoutMs, false, { ref: false })]);
+    return Promise.race([this.emptied(), sleep(timeoutMs, false, { ref: false })]);
+  }
+
+  /** Seals, and resolves once nothing waits for the engine: at a moment without new rows, or never. */
+  async emptied(): Promise<true> {
+    const { wal } = this.#options;
+    await wal.seal();
+    if (wal.sealed().length > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve));
+    return true;
   }
 
   /** What waits for the engine and has not failed: all, or what large requests are no part of. */
@@ -77,13 +85,6 @@ export class Batcher {
 
   counts(): { stored: number; refused: number; retries: number } {
     return this.#counts;
-  }
-
-  async #flush(): Promise<true> {
-    const { wal } = this.#options;
-    await wal.seal();
-    if (wal.sealed().length > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve));
-    return true;
   }
 
   #startTimer(): void {

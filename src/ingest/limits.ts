@@ -120,7 +120,7 @@ export const limits = {
   /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */
   walNumberAgeMsMax: 200,
   shutdownFlushMsMax: 10_000,
-  /** How often the end of a log that was taken over from another process is looked for. */
+  /** Between looks for what is to be sealed, in a log that was taken over from another process and takes nothing more. */
   orphanedLogPollMs: 200,
   /** How often the files of a log in use are listed again, as one went before it could be opened. */
   heldLogAttemptsMax: 100,

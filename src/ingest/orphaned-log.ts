@@ -79,8 +79,7 @@ export class OrphanedLog {
       keepNotes: (kept) => idempotency.adoptNotes(kept),
     });
     batcher.start();
-    let isSent = false;
-    while (!isSent && !signal.aborted) isSent = await batcher.flush(limits.orphanedLogPollMs);
+    const isSent = await hasEnded(batcher.emptied(), signal);
     batcher.stop();
     await wal.close();
     if (isSent && segments > 0)
@@ -93,12 +92,20 @@ export class OrphanedLog {
    * other processes its answers by them.
    */
   async remove(signal: AbortSignal, told: Promise<void> = Promise.resolve()): Promise<boolean> {
-    await unlessAborted(told, signal).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-    });
-    if (signal.aborted) return false;
+    if (!(await hasEnded(told, signal))) return false;
     await removeEmptied(this.#deps.dataDir);
     return true;
+  }
+}
+
+/** Whether work came to its end before `signal` fired. */
+async function hasEnded(work: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  try {
+    await unlessAborted(work, signal);
+    return true;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return false;
   }
 }
 
