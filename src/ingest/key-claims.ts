@@ -93,9 +93,9 @@ export class KeyClaims {
   readonly #nowMs: () => number;
   /** Claims of this run whose end the engine has not got, and when they began (Unix milliseconds), oldest first. */
   readonly #untold = new Map<string, number>();
-  /** The first moment of which something will not be told before the next start; */
+  /** The first moment of which something will not be told before the next start. */
   #leftOutMs = Number.POSITIVE_INFINITY;
-  /** until `shareOwn` is through, that may be all of it. */
+  /** Until `shareOwn` is through, anything may be untold, and no mark is set. */
   #hasSharedOwn = false;
   /** To be told the others, oldest first. */
   #outbox: Row[] = [];

@@ -19,7 +19,7 @@ const left: ReadonlySet<string> = new Set([
 const same = [`--steps ${roundsOfRun}`, ...[...left].map((name) => `--without '${name}'`)].join(' ');
 const drawn = operations.filter(({ name }) => !left.has(name));
 
-for (const seed of [39, 53, fresh])
+for (const seed of [39, 54, fresh])
   test(`the run of seed ${seed} shows nothing that must never be`, async (t) => {
     const { failure, events } = await runPlan(planOf(seed, roundsOfRun, drawn), (line) => t.diagnostic(line));
     t.diagnostic(`${events} events; the same again: npm run simulate -- --seed ${seed} ${same}`);
