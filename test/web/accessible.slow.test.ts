@@ -104,6 +104,14 @@ describe('each view of the web page', { skip: withoutBrowser() }, () => {
     const found = [...(await findings(within, inside)), ...(await findings(without, outside))];
     assert.deepEqual(found, []);
   });
+
+  test('also while a list waits for its answer', async () => {
+    const page = await shared.open(email, '#/users');
+    await page.route('**/portal/api-keys', () => undefined);
+    await page.evaluate("location.hash = '#/api-keys'");
+    await page.locator('table[aria-busy=true] .skeleton').first().waitFor();
+    assert.deepEqual(await findingsOf(page), []);
+  });
 });
 
 async function findings(page: Page, views: typeof inside): Promise<unknown[]> {

@@ -103,9 +103,11 @@ export function Table<T>({ title, resource, items, columns }: TableProps<T>) {
         {rows.map((item, row) => (
           <tr key={row}>
             {columns.map(({ look, cell }, index) => {
-              const Cell = index === 0 ? 'th' : 'td';
+              // A row that waits is named by nothing yet.
+              const isName = index === 0 && item !== undefined;
+              const Cell = isName ? 'th' : 'td';
               return (
-                <Cell key={index} scope={index === 0 ? 'row' : undefined} class={look}>
+                <Cell key={index} scope={isName ? 'row' : undefined} class={look}>
                   {item === undefined ? <Skeleton at={row * 31 + index * 17} /> : (cell(item) ?? '–')}
                 </Cell>
               );
