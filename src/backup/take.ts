@@ -121,7 +121,7 @@ export class BackupRun {
     const { place, isFull } = this.#options;
     const link = isFull ? undefined : await latestOf(place);
     if (link === undefined) return null;
-    const base = (await chainOf(place)).at(-1);
+    const base = (await chainOf(place, link.id)).at(-1);
     if (base?.source !== source) {
       this.#notes.push('the backups there are of another database: this one stands alone');
       return null;

@@ -581,6 +581,21 @@ describe('in a bucket', () => {
     assert.deepEqual([removed, bucket.objects.get(latestPath)], [limits.backupSliceTriesMax, latest]);
   });
 
+  test('a backup beside which another one is finished has all that the one that it stands on has not', async () => {
+    bucket.refuse = () => undefined;
+    const first = await taken(...at(), '--full');
+    await recordRemovable(5);
+    let isFinished = false;
+    bucket.refuse = async ({ method, path }) => {
+      if (method !== 'GET' || path !== latestPath || isFinished) return undefined;
+      isFinished = true;
+      await taken(...at());
+      return undefined;
+    };
+    const { base, added } = await taken(...at());
+    assert.deepEqual([base, added], [first.id, 5]);
+  });
+
   test('one that refuses ends the run, and leads nobody to what was put', async () => {
     const latest = bucket.objects.get(latestPath);
     let puts = 0;
