@@ -145,12 +145,12 @@ export function requireKnown({ columns, tables, log }: Manifest): void {
     if (segmentOfName(segmentName(number)) !== number)
       throw new Problem('conflict', `the backup has a segment that no log has: ${JSON.stringify(number)}`);
   for (const { name, columns: stored } of [{ ...eventsTable, columns }, ...tables]) {
-    const known = [eventsTable, ...otherTables].find((one) => one.name === name)?.columns ?? [];
-    const other = stored.find((column) => !known.includes(column));
-    if (other !== undefined)
+    const known = [eventsTable, ...otherTables].find((one) => one.name === name)?.columns;
+    const other = stored.find((column) => known?.includes(column) !== true);
+    if (known === undefined || other !== undefined)
       throw new Problem(
         'conflict',
-        `the backup has ${name}.${other}, which this release does not know: restore with a later one`,
+        `the backup has ${other === undefined ? name : `${name}.${other}`}, which this release does not know: restore with a later one`,
       );
   }
 }

@@ -344,6 +344,8 @@ describe('in a directory', () => {
     const table = { name: 'webhooks', columns: ['id'], files: [] };
     await rewrite(later, id, (stored) => ({ ...stored, columns: [], tables: [table] }));
     refused(await restore(empty, '--from', later), /has webhooks\.id, which this release does not know/);
+    await rewrite(later, id, (stored) => ({ ...stored, tables: [{ ...table, columns: [] }] }));
+    refused(await restore(empty, '--from', later), /has webhooks, which this release does not know/);
     assert.match((await taken(later)).notes.join(), /of a release with other columns/);
     const segment = { rows: 0, bytes: 0, checksum: 0, isDamaged: true, manifestVersion: 0, files: [] };
     await rewrite(later, id, (stored) => {
