@@ -23,7 +23,7 @@ function example(url: string, key: string, email: string): string {
     'Send an event, and read it a second later:',
     '',
     `curl -s ${url} -H 'X-API-Key: ${key}' \\`,
-    `  -H 'Content-Type: application/json' -d '${JSON.stringify(event)}'`,
+    `  -H 'Content-Type: application/json' -d '${JSON.stringify(event).replaceAll("'", String.raw`\u0027`)}'`,
     `curl -s ${url} -H 'X-API-Key: ${key}'`,
   ].join('\n');
 }

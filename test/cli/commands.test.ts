@@ -161,6 +161,9 @@ test('init makes an organization, an administrator and a key, and shows how to g
   );
   const views = await list(['user', 'list', '--org', 'first']);
   assert.deepEqual([views[0]?.['email'], views[0]?.['role']], ['ops@first.example', 'admin']);
+  const quoted = await run(['init', '--org', 'quoted', '--email', "o'brien@first.example"]);
+  const lines = quoted.out.slice(quoted.out.indexOf('curl'));
+  assert.equal(spawnSync('sh', ['-n'], { input: lines }).status, 0, lines);
   const json2 = await json(['init', '--org', 'second', '--email', 'ops@first.example', '--name', 'Second']);
   assert.deepEqual(Object.keys(json2), ['organization', 'email', 'password', 'key']);
   assert.equal((await run(['init', '--org', 'third', '--email', 'nobody'])).code, 2);
