@@ -3,10 +3,10 @@ import type { DamageRegister } from '../base/observability/damage.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { unlessAborted } from '../base/waiting/within.ts';
-import { Ledger, type MissingRows, readLedger, writeLedger } from './ledger.ts';
+import { type Ledger, type MissingRows, readLedger, writeLedger } from './ledger.ts';
 import { quarantinedParts, type QuarantinedPart, stillActive } from './parts.ts';
 import type { Storage } from './storage.ts';
-import { compareWithTable, countStored } from './stored-counts.ts';
+import { beginLedger, compareWithTable, countStored } from './stored-counts.ts';
 
 export interface PartsWatchOptions {
   readonly storage: Storage;
@@ -41,7 +41,7 @@ export function reportUnreadable(damage: DamageRegister, log: Logger, part: stri
 export class PartsWatch {
   readonly #options: PartsWatchOptions;
   readonly #stopping = new AbortController();
-  #ledger = new Ledger();
+  #ledger: Ledger | undefined;
   #failure: string | undefined;
   #running: Promise<void> = Promise.resolve();
   /** Of `performance.now()`. */
@@ -62,7 +62,7 @@ export class PartsWatch {
     const { dataDir, log } = this.#options;
     const onDamage = (): void =>
       log.error({}, 'the ledger of stored events is damaged; it begins again with what the table has');
-    this.#ledger = (await readLedger(dataDir, onDamage)) ?? new Ledger();
+    this.#ledger = await readLedger(dataDir, onDamage);
     this.#running = this.#run();
   }
 
@@ -120,12 +120,13 @@ export class PartsWatch {
     const stored = this.#options.stored();
     const began = performance.now();
     try {
-      const { through } = this.#ledger;
+      const ledger = await this.#begun(signal);
+      const { through } = ledger;
       const watermark = await unlessAborted(this.#options.watermark(), signal);
       const to = watermark > through ? watermark - 1n : through;
       const { counts, isAll } = await countStored(storage, through, to, signal);
-      this.#ledger.advance(to, counts);
-      await writeLedger(dataDir, this.#ledger);
+      ledger.advance(to, counts);
+      await writeLedger(dataDir, ledger);
       if (isAll) this.#countedStored = stored;
     } finally {
       this.#nextCountMs = spaced(began, limits.ledgerCountMs);
@@ -138,15 +139,16 @@ export class PartsWatch {
     let pauseMs: number = limits.ledgerRetryMs;
     try {
       const quarantined = await quarantinedParts(storage, this.#stopping.signal);
+      const ledger = await this.#begun(this.#stopping.signal);
       const { missing, raised } = await compareWithTable(
         storage,
-        this.#ledger,
+        ledger,
         this.#options.expiryMicros() / 1000,
         this.#stopping.signal,
       );
       if (raised > 0) {
         log.info({ rows: raised }, 'the table has more events than the ledger; they are counted now');
-        await writeLedger(dataDir, this.#ledger);
+        await writeLedger(dataDir, ledger);
       }
       this.#reportMissing(missing);
       this.#reportQuarantined(quarantined);
@@ -154,6 +156,11 @@ export class PartsWatch {
     } finally {
       this.#nextCompareMs = spaced(began, pauseMs);
     }
+  }
+
+  async #begun(signal: AbortSignal): Promise<Ledger> {
+    const { storage, expiryMicros } = this.#options;
+    return (this.#ledger ??= await beginLedger(storage, expiryMicros() / 1000, signal));
   }
 
   /** The quick look between comparisons. */

@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { dayOf, type Ledger, type MissingRows, type StoredCount } from './ledger.ts';
+import { dayOf, Ledger, type MissingRows, type StoredCount } from './ledger.ts';
 import type { Parameters, Storage } from './storage.ts';
 
 /** One thread, as nobody waits for it, and time enough for a table of any size. */
@@ -55,19 +55,31 @@ function countAcknowledgedLosses(storage: Storage, signal: AbortSignal | undefin
   );
 }
 
-/** Rows that the service has removed, or is about to, before the day that they were recorded with. */
+/** Rows that the service has removed, or unless `isDone` is about to, before the day that they were recorded with. */
 function countRemoved(
   storage: Storage,
   today: string,
+  isDone: boolean,
   signal: AbortSignal | undefined,
 ): Promise<StoredCount[]> {
   return countsOf(
     storage,
-    `SELECT partition, toString(expires) AS day, sum(rows) AS n FROM removals FINAL WHERE expires > {today:Date}
-     GROUP BY partition, expires`,
-    { today },
+    `SELECT partition, toString(expires) AS day, sum(rows) AS n FROM removals FINAL
+     WHERE expires > {today:Date} AND done >= {isDone:Bool} GROUP BY partition, expires`,
+    { today, isDone },
     signal,
   );
+}
+
+/**
+ * The ledger of a table that has none yet, as after a restore: with the rows that are known to be gone, since each comparison takes
+ * them for gone. Else as many could be lost unseen.
+ */
+export async function beginLedger(storage: Storage, nowMs: number, signal: AbortSignal): Promise<Ledger> {
+  const ledger = new Ledger();
+  const removed = await countRemoved(storage, dayOf(nowMs), true, signal);
+  ledger.advance(0n, [...(await countAcknowledgedLosses(storage, signal)), ...removed]);
+  return ledger;
 }
 
 /** Holds the ledger against the table. `nowMs`: by which the ledger forgets days that are over. */
@@ -81,7 +93,7 @@ export async function compareWithTable(
   const { counts: table } = await countStored(storage, 0n, ledger.through, signal);
   // After the table: a removal is written down before its rows go.
   const today = dayOf(nowMs);
-  const removed = await countRemoved(storage, today, signal);
+  const removed = await countRemoved(storage, today, false, signal);
   return ledger.compare(table, [...losses, ...removed], today);
 }
 

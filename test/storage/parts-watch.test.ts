@@ -160,6 +160,25 @@ test('events that expire, or that the service removes before, are not missed', a
   await watch.stop();
 });
 
+test('a ledger that begins anew takes nothing that is lost for what was removed before it', async () => {
+  await store(7);
+  await storage.command(
+    `INSERT INTO removals (id, partition, expires, rows, done)
+     SELECT generateUUIDv4(), _partition_id, expires, 50, true FROM events ORDER BY seq DESC LIMIT 1`,
+  );
+  await rm(join(dataDir, 'ledger.json'));
+  let watch = await watched();
+  assert.deepEqual(watch.damage.list(), []);
+  await watch.stop();
+  await storage.command('ALTER TABLE events DELETE WHERE seq >= {first:UInt64} SETTINGS mutations_sync = 2', {
+    first: nextSeq - 7n,
+  });
+  watch = await lookAgain();
+  const told = watch.damage.list().find(({ kind }) => kind === 'missing_events');
+  assert.match(told?.detail ?? 'nothing is told', /^7 stored events/);
+  await watch.stop();
+});
+
 test('a ledger that could not be written is written later', async () => {
   await store(5);
   const obstacle = join(dataDir, 'ledger.json.tmp');
