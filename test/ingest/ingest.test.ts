@@ -11,9 +11,12 @@ import type { Problem } from '../../src/base/errors/problem.ts';
 import type { SegmentInsert, SegmentSink } from '../../src/base/events/segment-insert.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
+import { segmentName } from '../../src/ingest/segment.ts';
 import { builtWorker } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
+import { eventually } from '../support/http.ts';
+import { patience } from '../support/patience.ts';
 
 const organization = { id: '0b7f2a50-0000-4000-8000-000000000001', slug: 'acme', retentionDays: undefined };
 
@@ -37,13 +40,8 @@ function markers({ body }: SegmentInsert): string[] {
   return [...text.matchAll(/"extra":\{"marker":"([^"]+)"/g)].map((match) => match[1] as string);
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!condition()) {
-    assert.ok(Date.now() < deadline, 'waited too long');
-    await sleep(5);
-  }
-}
+const until = (condition: () => boolean) =>
+  eventually(String(condition), async () => condition() || undefined, 10_000, 5);
 
 describe('ingest, from request to sink', () => {
   const open: (() => Promise<void>)[] = [];
@@ -92,7 +90,7 @@ describe('ingest, from request to sink', () => {
       [false, true, true, true],
     );
     for (const one of seen) assert.deepEqual(one.markers, ['a']);
-    assert.equal(await ingest.flush(5000), true);
+    assert.equal(await ingest.flush(patience(5_000)), true);
     // What is left in the end is the open segment, whose name keeps the numbers rising.
     await until(() => readdirSync(join(dataDir, 'wal')).filter((name) => name.endsWith('.wal')).length === 1);
   });
@@ -107,9 +105,9 @@ describe('ingest, from request to sink', () => {
     };
     const { ingest, dataDir } = await start(sink, { damage });
     await ingest.accept(request(event('poison')));
-    assert.equal(await ingest.flush(5000), true);
+    assert.equal(await ingest.flush(patience(5_000)), true);
     await ingest.accept(request(event('good')));
-    assert.equal(await ingest.flush(5000), true);
+    assert.equal(await ingest.flush(patience(5_000)), true);
     assert.deepEqual(stored, ['good']);
     const names = await readdir(join(dataDir, 'wal'));
     const [kept = '', ...others] = names.filter((name) => name.endsWith('.refused'));
@@ -142,7 +140,7 @@ describe('ingest, from request to sink', () => {
       }
     };
     await Promise.all([one(), one(), one(), one()]);
-    assert.equal(await ingest.flush(10_000), true);
+    assert.equal(await ingest.flush(patience(10_000)), true);
   }
 
   it('takes no more than the sink does once that is behind, so that nothing waits for long', async () => {
@@ -215,18 +213,18 @@ describe('ingest, from request to sink', () => {
     works = true;
     await until(() => ingest.logFailure() === undefined);
     await ingest.accept(request(event('after')));
-    assert.equal(await ingest.flush(10_000), true);
+    assert.equal(await ingest.flush(patience(10_000)), true);
     assert.deepEqual(new Set(stored), new Set([...accepted, 'after']));
     assert.equal(stored.length, accepted.length + 1);
   });
 
   it('sends what is intact of a segment that is damaged on disk, and keeps the file', async () => {
     const stored: string[] = [];
-    let damage: (() => Promise<void>) | undefined;
+    let damage: ((segment: number) => Promise<void>) | undefined;
     const { ingest, dataDir } = await start(
       async (insert) => {
-        if (damage !== undefined) {
-          await damage();
+        if (damage !== undefined && markers(insert).includes('second')) {
+          await damage(insert.number);
           damage = undefined;
           throw new Error('not now');
         }
@@ -236,15 +234,15 @@ describe('ingest, from request to sink', () => {
       { flushIntervalMs: 100 },
     );
     const wal = join(dataDir, 'wal');
-    damage = async () => {
-      const name = (await readdir(wal)).filter((one) => one.endsWith('.wal')).sort()[0] as string;
-      const content = await readFile(join(wal, name));
+    damage = async (segment) => {
+      const path = join(wal, segmentName(segment));
+      const content = await readFile(path);
       const place = content.indexOf('second');
       content[place] = (content[place] as number) ^ 1;
-      await writeFile(join(wal, name), content);
+      await writeFile(path, content);
     };
     for (const marker of ['first', 'second', 'third']) await ingest.accept(request(event(marker)));
-    assert.equal(await ingest.flush(15_000), true);
+    assert.equal(await ingest.flush(patience(15_000)), true);
     // On a slow machine each is in a segment of its own, and two of these are stored at a time.
     assert.deepEqual(stored.toSorted(), ['first', 'third']);
     assert.equal((await readdir(wal)).filter((name) => name.endsWith('.damaged')).length, 1);
@@ -316,7 +314,7 @@ describe('ingest, from request to sink', () => {
     assert.ok(lowest > ingest.lastSegmentOf(other), 'the feed of the other may go so far');
     assert.ok((ofOrganization.get(organization.id) ?? 0) <= ingest.lastSegmentOf(organization.id));
     end();
-    assert.equal(await ingest.flush(20_000), true);
+    assert.equal(await ingest.flush(patience(20_000)), true);
     assert.deepEqual(stored, ['small', 'large']);
   });
 
@@ -337,7 +335,7 @@ describe('ingest, from request to sink', () => {
       ),
     );
     assert.equal(answers.filter(({ status }) => status === 'rejected').length, 30);
-    assert.equal(await ingest.flush(5000), true);
+    assert.equal(await ingest.flush(patience(5_000)), true);
     assert.equal(stored.length, 270);
     assert.ok(segments <= 3, `${segments} segments`);
   });
@@ -357,13 +355,13 @@ describe('ingest, from request to sink', () => {
     assert.equal(answers[0]?.rejected, 1);
     for (const answer of answers) assert.deepEqual(answer, answers[0]);
     await assert.rejects(ingest.accept(request(event('y'), 'k')), { code: 'key_reused' });
-    assert.equal(await ingest.flush(5000), true);
+    assert.equal(await ingest.flush(patience(5_000)), true);
     await ingest.close();
     open.pop();
 
     const { ingest: again } = await start(sink, { dataDir });
     assert.deepEqual(await again.accept(request(body, 'k')), answers[0]);
-    assert.equal(await again.flush(5000), true);
+    assert.equal(await again.flush(patience(5_000)), true);
     assert.deepEqual(stored, ['x']);
   });
 
@@ -385,18 +383,22 @@ describe('ingest, from request to sink', () => {
     );
     assert.deepEqual(await again.accept(request(event('x'), 'k')), first);
     await assert.rejects(again.accept(request(event('z'), 'k')), { code: 'key_reused' });
-    assert.equal(await again.flush(5000), true);
+    assert.equal(await again.flush(patience(5_000)), true);
     assert.deepEqual(stored, ['x']);
   });
 
   it('has at most the named number of segments in flight, however many wait', async () => {
     let inFlight = 0;
     let most = 0;
+    // Of a slow disk segments come so slowly that an INSERT which ended by itself would have ended before the next.
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
     const { ingest } = await start(
       async () => {
         inFlight += 1;
         most = Math.max(most, inFlight);
-        await sleep(30);
+        await held;
+        await sleep(5);
         inFlight -= 1;
         return 'stored';
       },
@@ -404,7 +406,9 @@ describe('ingest, from request to sink', () => {
     );
     for (let i = 0; i < 30; i++)
       await ingest.accept(request([...Array(10).keys()].map((n) => event(`${i}.${n}`)).join('\n')));
-    assert.equal(await ingest.flush(10_000), true);
+    await until(() => inFlight === limits.segmentsInFlightMax);
+    release();
+    assert.equal(await ingest.flush(patience(10_000)), true);
     assert.equal(most, limits.segmentsInFlightMax);
   });
 
@@ -450,7 +454,7 @@ describe('ingest, from request to sink', () => {
         );
         assert.deepEqual([answer.accepted, answer.rejected], [events - bad.size, bad.size + more.length]);
         assert.deepEqual(await ingest.accept(whole()), answer);
-        assert.equal(await ingest.flush(20_000), true);
+        assert.equal(await ingest.flush(patience(20_000)), true);
         const expected = [...Array(events).keys()].filter((n) => !bad.has(n));
         assert.deepEqual(
           stored.map((marker) => Number(/^e(\d+)-/.exec(marker)?.[1])),
