@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/base/time/clock.ts';
 import type { Logger } from '../../src/base/observability/log.ts';
 import { eventually } from '../support/http.ts';
+import { patience } from '../support/patience.ts';
 import '../support/strict-writer.cjs';
 import { AccessLog } from '../../src/http/access-log.ts';
 import { createRouter, type Route } from '../../src/http/router.ts';
@@ -113,7 +114,7 @@ export async function exchangeRaw(
 
 /** Waits until the condition holds; fails the test when it does not within the time. */
 export async function until(condition: () => boolean, ms = 3000): Promise<void> {
-  const end = performance.now() + ms;
+  const end = performance.now() + patience(ms);
   while (!condition()) {
     if (performance.now() > end) throw new Error('the condition did not come true in time');
     await delay(5);

@@ -14,6 +14,7 @@ import type { IngestRequest } from '../../src/ingest/request.ts';
 import { type LoggedLine, recordingLogger } from '../http/support.ts';
 import { builtWorker } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { patience } from '../support/patience.ts';
 
 const zstd = await Zstd.load();
 const encoders = {
@@ -85,7 +86,7 @@ after(async () => {
 
 /** What has been stored since the last call. */
 async function storedSince(): Promise<string[]> {
-  assert.equal(await ingest.flush(20_000), true);
+  assert.equal(await ingest.flush(patience(20_000)), true);
   return stored.splice(0);
 }
 

@@ -25,6 +25,7 @@ import { writeFile } from 'node:fs/promises';
 import { builtWorker } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
+import { patience } from '../support/patience.ts';
 import { sharedEngine } from '../support/shared.ts';
 
 const organization = { id: '0b7f2a50-0000-4000-8000-000000000002', slug: 'acme', retentionDays: undefined };
@@ -158,8 +159,8 @@ describe('repeats of what another process has answered', () => {
     // As many as find all of the memory that the repeats gave back.
     const bodies = others.map((letter) => request(letters(letter, 200)));
     await Promise.all(bodies.map((body) => two.accept(body)));
-    assert.ok(await one.flush(10_000));
-    assert.ok(await two.flush(10_000));
+    assert.ok(await one.flush(patience(10_000)));
+    assert.ok(await two.flush(patience(10_000)));
     const expected = new Map([['r', 36 * 40], ...others.map((letter) => [letter, 200] as const)]);
     const found = new Map<string, number>();
     for (const text of stored) {
