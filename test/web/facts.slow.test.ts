@@ -159,6 +159,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
   test('an event of very many members is shown in parts, and copied whole', async () => {
     const extra = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`k${at}`, at]));
     await tenant.record([sourceEvent({ timestamp: start + 9_000_000, actor: 'big@facts.example', extra })]);
+    await tenant.settled(1, { actor: 'big@facts.example' });
     const page = await shared.open(ada, '#/events?range=all&to=2024-12-31T00:00:00Z&actor=big@facts.example');
     await page.locator('.row[aria-selected]').click();
     await page.getByText('49,900 more are in the JSON.').waitFor();

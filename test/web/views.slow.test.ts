@@ -273,6 +273,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     const tenant = await createTenant(shared.server, 'proven');
     await createUser(shared.server, 'proven', 'auditor', 'auditor@a.example');
     await tenant.record([1, 2, 3].map((n) => sourceEvent({ timestamp: start + n * 1_000_000 })));
+    await tenant.settled(3, { endTime: noon });
     const page = await visitPending('auditor@a.example');
     const evidence = page.locator('.evidence dd');
     const chosen = (at: number) => page.locator('.row[aria-selected]').nth(at);
