@@ -2,13 +2,14 @@
 export const limits = {
   eventTimeMicrosMin: 0,
   eventTimeMicrosMax: 7_258_118_400_000_000,
-  /** Spans of traces that wait to be sent, and how often and for how long at most they are. */
+  /** Spans of traces that wait to be sent. */
   traceSpansWaitingMax: 4_096,
+  /** Time between exports of spans, and the longest that one may take. */
   traceExportMs: 2_000,
   traceExportMsMax: 5_000,
-  /** What metrics wait for figures of another program: many scrape within seconds, and the engine may hang. */
+  /** How long `/metrics` waits for figures of another program: scrapers give up within seconds, and the engine may hang. */
   metricsWaitMsMax: 250,
-  /** As many as a request may ask for. */
+  /** The highest `maxErrors` of a request. */
   rejectedErrorsAskedMax: 10_000,
   /** Bodies being received or waiting for a worker, all requests together. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
@@ -19,16 +20,18 @@ export const limits = {
   bufferPoolBytesMax: 128 * 1024 * 1024,
   pooledBufferBytesMax: 32 * 1024 * 1024,
   bufferKeptMs: 20_000,
-  /** What is compressed to zstd before others have their turn on the event loop. */
+  /** Bytes that are compressed to zstd in one turn of the event loop. */
   zstdPieceBytes: 64 * 1024,
   retryDelayMsMin: 100,
-  /** Damage of one kind that a process remembers, and so logs and counts; and how much of it an answer names. */
+  /** Damage of one kind that a process remembers; only what it remembers is logged and counted. */
   damageKnownPerKindMax: 10_000,
+  /** Damage of one kind that an answer names. */
   damageShownMax: 20,
-  /** A clock that is further ahead of the time that has passed has jumped, and steps of it together prove no more: one day. */
+  /** A clock that is further ahead of the time that has passed has jumped; several steps together count for no more: one day. */
   clockStepMsMax: 86_400_000,
-  /** How often that is looked at, and how far the time has come is noted. */
+  /** Time between looks at the clock. */
   clockLookMs: 2_000,
+  /** Time between notes of how far the time has come. */
   clockNoteMs: 60_000,
   /** Front ends of one server on one machine. */
   processesMax: 16,

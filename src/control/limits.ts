@@ -6,21 +6,22 @@ export const limits = {
   controlOverlapMs: 30_000,
   /** A caller that failed to authenticate is checked once more against a state no older than this. */
   controlFreshMsMax: 100,
-  /** Last uses of keys are written so often. */
+  /** Time between writes of when keys were last used. */
   keyUsesWriteMs: 60_000,
   keyUsesWriteMsMax: 2_000,
   passwordChecksAtOnceMax: 2,
   passwordChecksWaitingMax: 64,
   passwordBytesMax: 1024,
   passwordLinkMs: 24 * 3_600_000,
-  /** So many failures of an account in the window, and each further check of it waits: first the least, then doubled. */
+  /** After this many failures within the window each further check of the account waits. */
   passwordFailuresMax: 10,
   passwordFailuresWindowMs: 15 * 60_000,
+  /** The first wait; each next one is twice as long. */
   passwordDelayMsMin: 1_000,
   passwordDelayMsMax: 60_000,
   /** Accounts of which failures are remembered, whether they exist or not. */
   passwordAccountsMax: 50_000,
-  /** From where the right password came is remembered so long, where it is not only in memory. */
+  /** How long it is remembered from where the right password came, beyond a restart. */
   passwordKnownClientsMs: 30 * 86_400_000,
   /** Checks that wait at once; the reserved ones are for clients that the account knows. */
   passwordWaitsPerAccountMax: 8,
@@ -29,24 +30,26 @@ export const limits = {
   passwordWaitsReserved: 256,
   /** Control rows read at once; a table of any size is read in pages of this. */
   controlPageRowsMax: 20_000,
-  /** How often a change is made again to what another process has written meanwhile, and by how much longer it waits each time. */
+  /** Times that a change is tried while other processes change the same. */
   controlUpdateTriesMax: 12,
+  /** The wait before a try is random: up to this, times the number of the try. */
   controlUpdateWaitMs: 10,
-  /** Changes of one organization that wait for each other. */
   apiKeysPerOrganizationMax: 1_000,
   usersPerOrganizationMax: 20_000,
+  /** Changes of one organization that wait for each other. */
   controlChangesWaitingMax: 32,
   holdReasonCharactersMax: 1_000,
   /** How long a hold waits for a removal that is under way. */
   holdWaitMsMax: 3_600_000,
   holdWaitPollMs: 250,
-  /** A plan of which the engine knows nothing for so long is not about to be carried out. */
+  /** A plan of removal that the engine has not begun after this long will not be carried out. */
   holdWaitQuietMs: 3_000,
-  /** Events that a person is erased from at once, and bytes of a statement, which has one event however large. */
+  /** Events that a step of an erasure replaces at once. */
   erasureEventsAtOnce: 2_000,
+  /** Bytes of such a step; one event may be larger. */
   erasureBytesOfStep: 256 * 1024,
-  /** A plan that has not begun by then is of a command that was killed. */
+  /** An erasure that was planned this long ago and has not begun is of a command that was killed. */
   erasurePlanMsMax: 24 * 3_600_000,
-  /** A server looks for erasures that were begun. */
+  /** Time between looks of a server for erasures that were begun. */
   erasurePollMs: 3_000,
 } as const;

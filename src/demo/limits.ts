@@ -1,8 +1,8 @@
 /** Bounds of the demo data; units last. */
 export const limits = {
-  /** Put into one body. */
+  /** Events of one body. */
   bodyEvents: 2_000,
-  /** Nobody begins a transfer that would take longer from where they are. */
+  /** Nobody in the demo begins a transfer that would take longer. */
   transferSecondsMax: 1_800,
   /** A demo of fewer events of an organization has no stories. */
   storyEventsMin: 500,

@@ -2,13 +2,15 @@
 export const limits = {
   /** Names of the application in events that were recorded under another configuration; each has a mapper or two. */
   eraseAppNamesMax: 32,
-  /** Erasing: events of one erasure; how many are looked for, read and written at once. */
+  /** Events of one erasure. */
   eraseEventsMax: 100_000,
+  /** Events that are looked through at once. */
   eraseCandidatesAtOnce: 200_000,
+  /** Events that are read and written at once, and their bytes. */
   eraseEventsAtOnce: 500,
   eraseBytesAtOnce: 8 * 1024 * 1024,
   eraseScanMsMax: 3_600_000,
-  /** How often what is left is planned anew. */
+  /** Times that what is left is planned anew. */
   eraseAgainMax: 3,
   eraseTermsMax: 100,
   eraseTermCharactersMax: 320,

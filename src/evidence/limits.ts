@@ -8,17 +8,17 @@ export const limits = {
   /** Trees that are kept open between turns; each is some 30 KB. */
   openTreesMax: 1_000,
   /**
-   * What an event costs engine and process together, measured, and the share of the machine that a backlog may take:
-   * slices are followed by a pause that keeps to it.
+   * Processor time of an event, engine and process together, as measured (bench/notes.md), and the share of the machine that a
+   * backlog may take: a pause after each slice keeps to it.
    */
   eventCostMicros: 3.4,
   shareOfMachine: 0.1,
-  /** How long the end of the service waits for its last checkpoints; what is left then is for the next start. */
+  /** How long the service's end waits for its last checkpoints; the next start makes the rest. */
   stopMsMax: 5_000,
   stopPollMs: 200,
-  /** By how much the clock of a process whose events it waits for may be ahead. */
+  /** How far ahead the clock may be of a process whose events the end waits for. */
   aheadMsMax: 60_000,
-  /** Of a slice: longer than it takes on a busy machine. */
+  /** How long reading a slice may take; on a busy machine it takes less. */
   sliceMsMax: 120_000,
   /** Progress without any event is saved this often. */
   idleProgressMs: 600_000,
@@ -26,11 +26,12 @@ export const limits = {
   stoppedRetryMs: 600_000,
   /** Tiles that are read at once to be copied. */
   mirrorTilesAtOnce: 64,
-  /** Witnesses are looked after this often; one that has not cosigned a checkpoint is asked again after a while. */
+  /** Time between looks whether there is something to cosign. */
   witnessEveryMs: 500,
+  /** A witness that has not cosigned a checkpoint is asked again after this. */
   witnessAgainMs: 60_000,
   witnessOrganizationsAtOnce: 8,
-  /** Of a witness: how long its two answers may take together, and how long each may be. */
+  /** How long the two answers of a witness may take together; the bytes of each. */
   witnessMsMax: 10_000,
   witnessAnswerBytesMax: 16 * 1024,
   /** Organizations whose checkpoints wait for a witness, or of which is remembered what it has cosigned. */

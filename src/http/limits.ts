@@ -1,8 +1,10 @@
 /** Bounds of requests, answers and connections; units last. */
 export const limits = {
-  /** Headers of reads: names of parameters that had no effect, each and all; and links. Node's clients take 16 KiB of all. */
+  /** A name in the header `Ignored-Parameters`. */
   ignoredNameBytesMax: 100,
+  /** All names in it. */
   ignoredNamesBytesMax: 1_000,
+  /** The header `Link`. Node's clients take 16 KiB of headers in all. */
   linksBytesMax: 6_000,
   compressBytesMin: 1024,
   scimPageDefault: 100,
@@ -12,55 +14,55 @@ export const limits = {
   headersBytesMax: 16 * 1024,
   /** How long clients are told that an idle connection stays. The library closes it after 8 to 12 s. */
   keepAliveHintSeconds: 7,
-  /** How long browsers are told to come over TLS only. */
+  /** How long browsers are told to use TLS only. */
   strictTransportSeconds: 365 * 24 * 3600,
-  /** Files of the page whose names change with what is in them. */
+  /** How long browsers keep files of the page whose names change with what is in them. */
   pageFileKeptSeconds: 365 * 24 * 3600,
-  /** How often the files of the certificate are read again. */
+  /** Time between looks at the files of the certificate. */
   certificateLookMs: 2_000,
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
   /** Rejected log records that the answer to an export of OTLP names. */
   otlpErrorsNamedMax: 10,
-  /** Of one body while nobody has asked for it. */
+  /** What is received of a body before its request is let in. */
   unreadBodyBytesMax: 64 * 1024,
-  /** Of the room for bodies (`bodiesInFlightBytesMax`), kept for those of at most `unreadBodyBytesMax`. */
+  /** The share of `bodiesInFlightBytesMax` that is kept for bodies of at most `unreadBodyBytesMax`. */
   bodiesInFlightSmallShare: 1 / 8,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
   accessLogFlushMs: 100,
   accessLogCloseMsMax: 2_000,
   requestsInFlightMax: 20_000,
   /**
-   * Of the descriptors of a process, what is not for connections of clients: the log, reads and statements under way at the
-   * engine (storage: 64; read: 48 streams, and 8 or more in turns), threads. Half of the descriptors where there are few.
+   * Descriptors of a process that are not for clients' connections: the log, threads, and what is under way at the engine (64
+   * statements, 48 streams, 8 reads or more). Where there are few descriptors, half of them.
    */
   reservedDescriptors: 384,
   refusedConnectionsLogMs: 60_000,
   addressCountsMs: 1_000,
-  /** A request body that is one small JSON object, such as a login or a setting. */
+  /** A body that is one small JSON object, such as a login or a setting. */
   jsonBodyBytesMax: 64 * 1024,
-  /** A request body nobody wants is swallowed up to this size; a larger one costs its sender the connection. */
+  /** A body that nobody wants is thrown away up to this size; a larger one ends the connection. */
   ignoredBodyBytesMax: 64 * 1024,
-  /** First allocation for a body; what a sender announces beyond it is allocated once it has sent this much. */
+  /** Memory for a body at first. What its sender announces beyond that is allocated once this much has come. */
   bodyFirstAllocationBytes: 1024 * 1024,
   pooledBodyBytesMin: 32 * 1024,
-  /** After an early refusal the rest of the body is thrown away this long and this far, so that the answer is seen. */
+  /** After an early refusal the rest of the body is thrown away up to this size and time, so that its sender sees the answer. */
   refusedBodyDrainBytesMax: 128 * 1024 * 1024,
   refusedBodyDrainMsMax: 10_000,
-  /** A sender that pauses so long waits for the answer's end; a busy one that is cut off meanwhile would not see it. */
+  /** A refused sender that pauses this long has read the answer; one that is cut off while it sends would not see it. */
   refusedBodyQuietMs: 300,
   /** A reader of a stream may stand still this long before it is dropped. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,
-  /** Held for all readers that stand still; above it, the one that has done so longest is dropped. */
+  /** What is held for all readers that stand still; above it the one that has stood still longest is dropped. */
   unsentBytesMax: 256 * 1024 * 1024,
-  /** Compressed to zstd at once; WebAssembly runs on the event loop, so a larger body goes in pieces. */
+  /** An answer that is compressed to zstd in one piece. That runs on the event loop, so a larger one goes in pieces. */
   zstdAtOnceBytesMax: 128 * 1024,
-  /** Beyond this clients get another encoding. */
+  /** Answers that are compressed to zstd at the same time; others get another encoding. */
   zstdCompressorsMax: 64,
   rateLimitClientsMax: 200_000,
   sessionTokenCharactersMax: 4096,
-  /** Accounts of an address that a password is held against where no organization is named, oldest first; each costs a check, also where there is none. */
+  /** Accounts of an address that a login without an organization tries, oldest first. As many checks are made where there are fewer. */
   loginOrganizationsMax: 4,
   /** Cookies of the service's name that are looked at in one request. */
   sessionCookiesMax: 8,

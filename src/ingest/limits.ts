@@ -1,52 +1,57 @@
 /** Bounds of ingest and of its log; units last. */
 export const limits = {
   rejectedErrorsReportedMax: 100,
+  /** Small bodies wait this long for others, to be mapped as one task. */
   gatherDelayMsMax: 2,
-  /** Also what one hostile sender can add to the wait of those gathered with it: 20 ms where all of it is rejected. */
+  /** Bytes of such a task. A hostile sender, all of whose events are rejected, adds up to 20 ms to the wait of the others in it. */
   gatherBytesMax: 64 * 1024,
   gatherRequestsMax: 256,
-  /** From so many tasks that wait for a worker on, a group waits until it is full or the one before is mapped. */
+  /** With this many tasks waiting for a worker, a group is held until it is full or the group before it is mapped. */
   gatherQueuedTasks: 64,
   /** Plain bodies up to this size have a worker thread of their own, which nothing large ever holds. */
   smallBodyBytesMax: 16 * 1024,
-  /** Bodies above this, and all compressed ones, are divided between the workers, in pieces of about this size:
-   * what is made of one fits into a buffer of 1 MiB. */
+  /** Plain bodies above this size, and all compressed ones, are divided between the workers. */
   splitBytesMin: 1024 * 1024,
+  /** Size of the pieces, so that the block made of one fits into a buffer of 1 MiB. */
   pieceBytes: 400 * 1024,
-  /** A body of which more than this is kept has its place until that is stored. */
+  /** A body of which more than this stays in memory keeps its place among the large ones until the log has it. */
   keptBytesMin: 4 * 1024 * 1024,
-  /** Larger bodies are worked on, and are in memory decompressed, for as many organizations at once, */
+  /** Organizations whose large bodies are decompressed and mapped at the same time. */
   largeBodyOrganizationsMax: 4,
-  /** and of one organization for as many as there are threads and this, so that none waits for its next task. */
+  /** Of one organization: as many large bodies at a time as there are threads, and this many more, so that no thread idles. */
   largeBodiesBeyondThreads: 1,
   largeBodiesWaitingPerOrganizationMax: 256,
   largeBodiesWaitingMax: 1024,
   largeBodyWaitMsMax: 30_000,
-  /** The rejected event after these ends the work on its body, and nothing of the body is stored. */
+  /** A body with more rejected events is refused whole. */
   rejectedEventsMax: 100_000,
-  /** The first rejected event of an API key and reason in this time is logged, for at most so many of them. */
+  /** For each API key and reason one rejected event is logged in this time. */
   rejectionLogMs: 60_000,
+  /** Pairs of key and reason that are remembered for that. */
   rejectionLogKeysMax: 10_000,
-  /** Text is cut from a body in strings of this size: they must be small to be cheap. */
+  /** A body is made into strings of this size: small ones stay in the processor's cache. */
   windowBytes: 64 * 1024,
   workerQueueTasksMax: 1024,
   workerTaskMsMax: 30_000,
   workerHeapMegabytesMax: 512,
   workerYoungMegabytesMax: 64,
+  /** INSERTs of segments at the same time. */
   segmentsInFlightMax: 2,
-  /** Of them: the other place is for small ones, which then never wait for a large one. */
+  /** Those of large segments: the other place is for small ones, which so never wait for a large one. */
   largeSegmentsInFlightMax: 1,
-  /** Beyond FLUSH_INTERVAL; a third of what a reader is promised, as the INSERT that is under way takes time too. */
+  /** The engine is behind when the oldest rows have waited this long beyond FLUSH_INTERVAL. A third of the second that readers are promised, as INSERTs take time, too. */
   segmentWaitMsMax: 350,
-  /** With less than this in the log no engine is behind for want of processors. */
+  /** With less than this in the log ingest is not throttled: an engine is slow with little for other reasons than load. */
   throttleBytesMin: 32 * 1024 * 1024,
-  /** The oldest task waits no longer for an engine that is behind, and a large batch is held against later ones no longer. */
+  /** Longest wait of a task for an engine that is behind. */
   throttleHoldMsMax: 2_000,
+  /** Longest time for which a large batch delays later ones. */
   throttleDebtMsMax: 10_000,
-  /** So often it is looked whether the engine has caught up. */
+  /** Time between looks whether the engine has caught up. */
   throttleCheckMs: 50,
-  /** Over this time it is measured what the engine takes. */
+  /** The engine's rate is measured over this time. */
   throttleRateMs: 2_000,
+  /** Times that a segment is read before it counts as damaged. */
   damagedSegmentTries: 3,
   /** A segment is read back in pieces of this size, or of the largest frame in it. */
   segmentPieceBytes: 1024 * 1024,
@@ -56,72 +61,74 @@ export const limits = {
   batchEventsMax: 1_000_000,
   blockPayloadBytesMax: 16 * 1024 * 1024,
   idempotencyWindowMs: 24 * 3_600_000,
-  /** Keys go from memory so many at once, 14 MB of them; beside the newest chunk there are 10 million. */
+  /** Keys are forgotten by chunks of this many, which take 14 MB. */
   idempotencyChunkKeys: 2 ** 18,
+  /** Beside the newest one: some 10 million keys. */
   idempotencyChunksMax: 40,
-  /** In memory, and in files of their own. */
+  /** Errors of remembered answers: once for those in memory, once for those in files. */
   idempotencyErrorsBytesMax: 128 * 1024 * 1024,
-  /** As much as keys in memory take where each has a block of its own; one file; what is read at once, and a block has of small parts. */
+  /** All files of answers: as much as the keys in memory take if each has a block of its own. */
   idempotencyFilesBytesMax: 640 * 1024 * 1024,
   idempotencyFileBytesMax: 8 * 1024 * 1024,
+  /** What is read of a file at a time; small answers are gathered to blocks of this size. */
   idempotencyBlockBytesMax: 1024 * 1024,
-  /** The errors of one answer: 10,000 of them have 1 MB, and of the longest 10. */
+  /** The errors of one answer: 10,000 of them have 1 MB, the longest ones 10 MB. */
   idempotencyPartBytesMax: 16 * 1024 * 1024,
-  /** It is logged once in this time that answers are forgotten before their time. */
+  /** That answers are forgotten before their time is logged once in this time. */
   idempotencyForgottenLogMs: 600_000,
-  /** Keys that processes share: so many are asked about, or claimed, in one statement, */
+  /** Keys that one statement claims, or asks about, where processes share an engine. */
   keyBatchMax: 500,
-  /** so many answers are told in one, and so seldom how far all of them are. */
+  /** Answers that one statement tells the other processes. */
   keyTellMax: 5_000,
+  /** Time between notes in the engine up to when all answers are told. */
   keyMarkMs: 10_000,
-  /** for so long a request waits for the answer of the process that has its key. */
+  /** How long a request waits for the answer of the process that has claimed its key. */
   keyWaitMsMax: 3_000,
-  /** for so long an engine that does not answer is asked, */
+  /** How long the engine has for a question about keys. */
   keyEngineMsMax: 2_000,
   keyPollMsMin: 10,
   keyPollMsMax: 200,
-  /** and then for so long it is not asked. */
+  /** How long an engine that did not answer is not asked again. */
   keyRetryMs: 1_000,
-  /** Longer than a claim is on its way to the engine after its process has died. */
+  /** Longer than a claim can still arrive at the engine after its process has died. */
   keyResolveMs: 10_000,
-  /** For so long a start waits until the others know what a process has answered that is gone. */
+  /** How long a start waits until the other processes know what one that is gone has answered. */
   keyShareWaitMsMax: 20_000,
-  /** What waits to be told to other processes while the engine is away; beyond it the oldest is not told. */
+  /** Answers that wait to be told while the engine is away; beyond it the oldest are not told. */
   keyOutboxMax: 100_000,
   retryDelayMsMax: 5_000,
+  /** What clients are told while the log is full. */
   walRetryAfterSeconds: 5,
+  /** Time between tries of a log that could not be written. */
   walProbeMs: 1_000,
-  /** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
+  /** One write covers at most this much, so that the first of a long queue does not wait for the last. */
   walGroupBytesMax: 16 * 1024 * 1024,
-  /** An append from this size on has a segment of its own, so that nobody waits for it or for its INSERT, */
+  /** An append from this size on has a segment of its own, so that nobody waits for it or for its INSERT. */
   walLargeAppendBytesMin: 16 * 1024 * 1024,
-  /**
-   * and is written in slices, with the syncs of others between them. Of 4 MiB each, small ones wait twice as long, and
-   * the disk writes a third as much (bench/notes.md).
-   */
+  /** Such an append is written in slices of this size, with the writes of others between them (figures: bench/notes.md). */
   walSliceBytesMax: 1024 * 1024,
   /**
    * Of the disk that the log shares with the embedded engine: with less it takes no more events, since the engine
    * needs `engineFreeBytesMin` to take them over, and the log some for what it is still being asked.
    */
   walKeepFreeBytes: 512 * 1024 * 1024,
-  /** How long what is known of the free room counts. */
+  /** The disk's free room is asked for this often. */
   walRoomMsMax: 250,
   /** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
   walOverfullBytesMax: 1024 ** 3,
-  /** Segments that a manifest of the log names; of more that wait, the end of the oldest is not checked. */
+  /** Segments that a manifest of the log names. Where more wait, a start does not check the ends of the oldest. */
   walManifestSegmentsMax: 4_096,
-  /** So late is noted beside the log what has changed in it. */
+  /** The note beside the log (`wal-head`) is this far behind at most. */
   walHeadMsMax: 100,
-  /** So late, and so often at most, in the engine how far the log has come. */
+  /** The note in the engine of how far the log has come is this far behind, and is written no more often. */
   logNoteMs: 5_000,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */
   walNumberAgeMsMax: 200,
   shutdownFlushMsMax: 10_000,
-  /** Between looks for what is to be sealed, in a log that was taken over from another process and takes nothing more. */
+  /** Time between looks at the log of a process that is gone: whether it has something to seal. */
   orphanedLogPollMs: 200,
-  /** How often the files of a log in use are listed again, as one went before it could be opened. */
+  /** Times that the files of a log in use are listed again because one went before it could be opened. */
   heldLogAttemptsMax: 100,
 } as const;

@@ -6,32 +6,36 @@ export const limits = {
   pageBufferedBytesMax: 32 * 1024 * 1024,
   /** The engine's memory for what is to be held. */
   heldReadMemoryBytesMax: 256 * 1024 * 1024,
-  /** A slice, as its rows are stored; one of a single event may be larger. It is handed out in pieces. */
+  /** A slice of a large page, as its rows are stored; one of a single event may be larger. */
   pageSliceBytes: 8 * 1024 * 1024,
+  /** Pieces in which a slice is handed out. */
   pagePieceBytes: 256 * 1024,
-  /** Events of OCSF (ocsf110/): threads that map them, and how long they wait for more. */
+  /** Threads that map events for `schema=ocsf` (ocsf110/). */
   ocsf110ThreadsMax: 4,
+  /** A thread without work ends after this long. */
   ocsf110IdleMsMax: 60_000,
   ocsf110HeapMegabytesMax: 256,
-  /** Rows of a task, and how many tasks of one read are under way. */
+  /** Rows that a task maps. */
   ocsf110TaskBytes: 384 * 1024,
+  /** Tasks of one read that are under way. */
   ocsf110TasksAtOnce: 4,
   /** Room for a task's result, as a multiple of its rows; a task that needs more makes it. */
   ocsf110Growth: 4,
   /** Rows up to this size are held until they are mapped; more are read in slices. */
   ocsf110PageBytesMax: 8 * 1024 * 1024,
-  /** Audit events with their source events: for a look at one and what is beside it. */
+  /** A page of audit events with their source events. */
   sourceEventsDefault: 10,
   sourceEventsMax: 100,
-  /** Of an event's message in a list, which shows a line of it. */
+  /** Characters of a message in the list of the web page, which shows a line of it. */
   rowMessageCharactersMax: 300,
-  /** A search for words ends after this time, and looks through so many events at first; the threads of the engine. */
+  /** A search for words ends after this time. */
   searchMsMax: 1_500,
+  /** Events that it looks through at first. */
   searchRowsMin: 20_000,
   searchThreads: 2,
   histogramBucketsMax: 120,
   exportsPerOrganizationMax: 4,
-  /** All organizations together: each has a connection to the engine, as have `sourceStreamsMax`. */
+  /** Exports of all organizations; each has a connection to the engine, as each of `sourceStreamsMax` has. */
   exportsMax: 24,
   exportRetryAfterSeconds: 10,
   /** Streams of events as their producers sent them. */
@@ -53,21 +57,20 @@ export const limits = {
   feedWaitSecondsMax: 30,
   /** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
   feedLimitMax: 10_000,
-  /** Where its events have more than this a page ends with the last that fits, and has one at least. */
+  /** A page of the feed ends with the last event that fits into this, and has one at least. */
   feedPageBytesMax: 32 * 1024 * 1024,
-  /** Of an event in an answer: the time of reading, its name, and what stands between two events. */
+  /** What an answer adds to each event: the time of reading, its name, and what stands between two events. */
   loggedTimeBytesMax: 40,
-  /**
-   * Read ahead at once: events (no more than are read by their places in one part: plans.ts), bytes (of events as large
-   * as those before), how often for an organization and for all.
-   */
+  /** Events that are read ahead at once: no more than are read by their places in one part (plans.ts). */
   feedAheadEventsMax: 20_000,
+  /** Bytes of them, by the size of the events before. */
   feedAheadBytesMax: 16 * 1024 * 1024,
+  /** Stretches that are held ahead, of one organization and of all. */
   feedAheadPerOrganizationMax: 2,
   feedAheadMax: 4,
   /** Organizations whose events' size is remembered. */
   feedAheadOrganizationsMax: 1_024,
-  /** So long it is kept for somebody who asks for it. */
+  /** What was read ahead is kept this long. */
   feedAheadMsMax: 5_000,
   feedPollMs: 250,
   /** The watermark is asked for this often; an older one is true as well. */
@@ -77,11 +80,10 @@ export const limits = {
   feedWindowsMax: 25,
   /** Offsets from here on are found by counts (offset-index.ts); below, skipping the events costs less. */
   deepOffsetMin: 5_000,
-  /**
-   * Newest pages (newest-span.ts): organizations of which it is remembered since when they have had one, up to what age it
-   * helps (older events are in few parts), and how much further back a page looks: a segment and its INSERT.
-   */
+  /** Newest pages (newest-span.ts): organizations of which it is remembered how far back their last one reached. */
   newestOrganizationsMax: 1_024,
+  /** Up to this age it helps; older events are in few parts. */
   newestSpanMicrosMax: 30_000_000,
+  /** How much further back a page looks: a segment and its INSERT. */
   newestSlackMicros: 1_000_000,
 } as const;

@@ -2,10 +2,10 @@
 export const limits = {
   /** A request waits for Redis no longer than this; then this process counts by itself. */
   redisAnswerMsMax: 200,
-  /** Until Redis is tried again after it failed: in between no request asks it. */
+  /** After a failure no request asks Redis for this long. */
   redisRetryMs: 1_000,
-  /** Of one attempt to connect. */
+  /** How long one attempt to connect may take. */
   redisConnectMsMax: 2_000,
-  /** Rates, each with a limiter of its own; those of keys are whatever their makers chose. */
+  /** Different rates, each with a limiter of its own; makers of keys choose them freely. */
   redisRatesMax: 1_000,
 } as const;

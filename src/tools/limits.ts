@@ -1,15 +1,18 @@
 /** Bounds of the commands that speak HTTP or read files; units last. */
 export const limits = {
-  /** Of `ocsf validate`: bytes of a line (a document may be one), lines of a document, which is held, and faults told as JSON. */
+  /** `ocsf validate`: a line, which may be a whole document. */
   validateLineBytesMax: 256 * 1024 ** 2,
+  /** Lines of a document, which is held in memory. */
   validateDocumentLinesMax: 10_000_000,
+  /** Faults that `--json` tells. */
   validateFaultsMax: 1_000,
   /** A running server knows a new key within this. */
   cliKeyKnownMsMax: 10_000,
   progressIntervalMs: 250,
   helpColumnsMax: 100,
-  /** Requests of an import at once, each with at most so many bytes (and the rest of a line) and lines. */
+  /** Requests of an import at once. */
   importRequestsAtOnceMax: 8,
+  /** Bytes of such a request, and the rest of its last line; or fewer that have `importChunkLinesMax` lines. */
   importChunkBytes: 700_000,
   importChunkLinesMax: 10_000,
   /** An import does not send a longer line: it cannot be an event. */
@@ -23,7 +26,7 @@ export const limits = {
   importHeadBytes: 64 * 1024,
   forwardBatchEventsMax: 1000,
   forwardFileBytesMin: 4096,
-  /** Short enough to keep the figures current. */
+  /** How long a request for new events waits: short enough to keep the figures current. */
   forwardWaitSeconds: 10,
   /** Events of a stretch of time that is read as one, where the server has no feed. */
   forwardSliceEventsMax: 10_000,
@@ -32,25 +35,25 @@ export const limits = {
   forwardSliceTriesMax: 5,
   /** Events remembered so that the overlap is not forwarded twice; with more, the overlap is shortened. */
   forwardKnownEventsMax: 50_000,
-  /** A batch that is being delivered when the process is asked to end. */
+  /** How long a process that is asked to end goes on with the batch that is being delivered. */
   forwardStopMsMax: 10_000,
-  /** Attempts of `--once` go on this long. */
+  /** `--once` goes on trying this long. */
   forwardOnceMsMax: 120_000,
   /** The checkpoint saves a position that moved without any event this often. */
   forwardIdleSaveMs: 60_000,
-  /** Between looks at what a receiver's system has taken of a batch. */
+  /** Time between looks at what the receiver's system has taken of a batch. */
   forwardSyslogLookMs: 10,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
   /** Checkpoints that are held against one tree: each is a root to compare. */
   verifyCheckpointsMax: 10_000,
-  /** Those of a copy: its entries say where a change is, so a few are enough. */
+  /** Checkpoints of a copy that are compared: its entries say where a change is, so a few are enough. */
   verifyCopyCheckpointsMax: 1_000,
   /**
    * Tiles of entries that are read at once: 131,072 events. Where events came in another order than that of their times, a
    * stretch is spread over all that the organization has in a part, and each reads that once more: so no fewer.
    */
   verifyTilesAtOnce: 512,
-  /** An event of 1 MiB with its proof, escaped as JSON. */
+  /** A proof: an event of 1 MiB, escaped as JSON, and hashes. */
   verifyProofBytesMax: 8 * 1024 * 1024,
   secretFileBytesMax: 64 * 1024,
 } as const;
