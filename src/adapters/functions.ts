@@ -73,7 +73,7 @@ function addressOf(value: unknown): string | undefined {
  */
 function homeName(name: string): string {
   const outside = name.indexOf('#EXT#@');
-  if (outside < 0) return name.slice(name.search(/[^/#:]*$/));
+  if (outside < 0) return name.split(/[/#:]/).at(-1) ?? name;
   const at = name.lastIndexOf('_', outside);
   return at < 0 ? name : `${name.slice(0, at)}@${name.slice(at + 1, outside)}`;
 }

@@ -95,7 +95,9 @@ export class Mapping {
     const action = this.#action(record);
     const title = this.#title(record);
     if (typeof action !== 'string') return title === undefined ? action : { code: action, title };
-    return { code: this.#definition.codes?.[action] ?? codeOfText(action), title: title ?? action };
+    const { codes = {} } = this.#definition;
+    const code = Object.hasOwn(codes, action) ? codes[action] : codeOfText(action);
+    return { code, title: title ?? action };
   }
 
   /** Spliced in as text, so that every digit, null and order of members stays. */

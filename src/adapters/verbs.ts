@@ -19,7 +19,7 @@ const verbs: ReadonlyMap<string, Verb> = new Map(
  */
 export function verbOf(text: string): Verb {
   const all = wordsOf(text);
-  const part = wordsOf(text.slice(text.search(/[^./:\s]+$/)));
+  const part = wordsOf(text.split(/[./:\s]/).at(-1) ?? '');
   for (const word of [part[0], part.at(-1), all[0]]) {
     const verb = verbs.get(word ?? '');
     if (verb !== undefined) return verb;

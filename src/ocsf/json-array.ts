@@ -14,11 +14,12 @@ export function splitArray(
   start: number,
   end: number,
   onElement: (start: number, end: number) => void,
+  ends?: ContainerEnds,
 ): string | undefined {
   const open = firstToken(bytes, start, end);
   if (open === end || bytes[open] !== openBracket) return `expected "[" at byte ${open - start}`;
   const first = firstToken(bytes, open + 1, end);
-  const after = bytes[first] === closeBracket ? first + 1 : scanElements(bytes, first, end, onElement);
+  const after = bytes[first] === closeBracket ? first + 1 : scanElements(bytes, first, end, onElement, ends);
   if (typeof after === 'string') return after;
   if (after < 0) return 'the array has no end';
   const next = firstToken(bytes, after, end);
@@ -31,16 +32,38 @@ export function splitElements(
   start: number,
   end: number,
   onElement: (start: number, end: number) => void,
+  ends?: ContainerEnds,
 ): string | undefined {
   let last = start;
-  const after = scanElements(bytes, start, end, (from, to) => {
+  const onEach = (from: number, to: number): void => {
     onElement(from, to);
     last = to + 1;
-  });
+  };
+  const after = scanElements(bytes, start, end, onEach, ends);
   if (typeof after === 'string') return after;
   if (after >= 0) return `"]" without "[" at byte ${after - 1 - start}`;
   onElement(firstToken(bytes, last, end), end);
   return undefined;
+}
+
+/** Where the objects and lists end that begin at these positions: what is split level by level is looked at once. */
+export type ContainerEnds = ReadonlyMap<number, number>;
+
+export function containerEnds(bytes: Uint8Array, start: number, end: number): ContainerEnds {
+  const ends = new Map<number, number>();
+  const open: number[] = [];
+  for (let at = start; at < end; at++) {
+    const code = bytes[at] as number;
+    if (code === quote) {
+      at++;
+      while (at < end && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
+    } else if (code === openBrace || code === openBracket) open.push(at);
+    else if (code === closeBrace || code === closeBracket) {
+      const begin = open.pop();
+      if (begin !== undefined) ends.set(begin, at);
+    }
+  }
+  return ends;
 }
 
 /** The position after the bracket that closes the list whose first element begins at `first`; -1 where none does. */
@@ -49,6 +72,7 @@ function scanElements(
   first: number,
   end: number,
   onElement: (start: number, end: number) => void,
+  ends: ContainerEnds | undefined,
 ): number | string {
   let elementStart = first;
   let depth = 0;
@@ -58,7 +82,9 @@ function scanElements(
       at++;
       while (at < end && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
     } else if (code === openBrace || code === openBracket) {
-      depth++;
+      const close = ends?.get(at);
+      if (close === undefined) depth++;
+      else at = close;
     } else if (depth > 0) {
       if (code === closeBrace || code === closeBracket) depth--;
     } else if (code === closeBrace) {

@@ -340,8 +340,22 @@ test('a text of an action is looked up among the codes of the mapping, and is th
   });
   assert.deepEqual(actionOf(titled, { what: 'login' }), { code: 1002, title: 'login' });
   assert.deepEqual(actionOf(titled, { what: 7, words: 'Seven' }), { code: 7, title: 'Seven' });
-  const other = actionOf(titled, { what: 'logout' }) as { code: number };
-  assert.ok(other.code >= 1_000_000_000);
+  for (const what of ['logout', 'constructor', '__proto__']) {
+    const other = actionOf(titled, { what }) as { code: number };
+    assert.ok(other.code >= 1_000_000_000, what);
+  }
+});
+
+test('a long text costs what its length does, wherever it ends', () => {
+  const text = 'a'.repeat(50_000);
+  const mapping = new Mapping(
+    checkedDefinition({ name: 'own', time: 'at', action: 'what', msg: 'email(who)' }),
+  );
+  const before = process.cpuUsage();
+  // In steps of its square this takes 4 s for each text.
+  mapping.map(...window({ at: 0, what: `${text}.`, who: `${text}/` }));
+  const { user } = process.cpuUsage(before);
+  assert.ok(user < 2_000_000, `${user} µs`);
 });
 
 test('expressions mean here what they mean in the library', () => {

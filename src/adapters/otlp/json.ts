@@ -1,6 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { faultText } from '../../base/errors/fault.ts';
-import { firstToken, lastToken, splitArray, splitElements } from '../../ocsf/json-array.ts';
+import {
+  type ContainerEnds,
+  containerEnds,
+  firstToken,
+  lastToken,
+  splitArray,
+  splitElements,
+} from '../../ocsf/json-array.ts';
 import {
   backslash,
   closeBrace,
@@ -72,6 +79,8 @@ class ExportReader {
   readonly #bytes: Buffer;
   readonly #sink: ExportSink;
   readonly #cursor = new Cursor();
+  /** Of the last value that was deep enough: looked for anew at each level it would take as many times its bytes. */
+  #ends: ContainerEnds | undefined;
 
   constructor(bytes: Buffer, sink: ExportSink) {
     this.#bytes = bytes;
@@ -194,6 +203,7 @@ class ExportReader {
   #value(span: Span, depth: number): string {
     let text = 'null';
     if (depth > limits.valueDepthMax) throw tooDeep(span.at);
+    if (depth === limits.indexedDepth) this.#ends = containerEnds(this.#bytes, span.start, span.end);
     for (const [name, value] of this.#members(span)) {
       switch (name) {
         case 'stringValue':
@@ -285,10 +295,11 @@ class ExportReader {
     if (span === undefined) return [];
     if (this.#bytes[span.start] !== openBracket) throw mismatch(span, 'an array');
     const elements: Span[] = [];
-    const fault = splitArray(this.#bytes, span.start, span.end, (start, end) => {
+    const keep = (start: number, end: number): void => {
       this.#sink.element();
       elements.push({ start, end, at: `${span.at}/${elements.length}` });
-    });
+    };
+    const fault = splitArray(this.#bytes, span.start, span.end, keep, this.#ends);
     if (fault !== undefined) throw shapeFault(span.at, `is not acceptable JSON: ${fault}`);
     return elements;
   }
@@ -308,13 +319,14 @@ class ExportReader {
     const members = new Map<string, Span>();
     const first = firstToken(bytes, span.start + 1, last);
     if (first === last) return members;
-    const fault = splitElements(bytes, first, last, (start, end) => {
+    const onEach = (start: number, end: number): void => {
       const [name, valueStart] = this.#member(start, end, span.at);
       const value = { start: valueStart, end, at: knownNames.has(name) ? `${span.at}/${name}` : span.at };
       onMember(name, value);
       if (bytes[valueStart] === firstOfNull) members.delete(name);
       else if (knownNames.has(name)) members.set(name, value);
-    });
+    };
+    const fault = splitElements(bytes, first, last, onEach, this.#ends);
     if (fault !== undefined) throw shapeFault(span.at, `is not acceptable JSON: ${fault}`);
     return members;
   }
