@@ -48,7 +48,7 @@ const inToken = Uint8Array.from({ length: 256 }, (_, code) =>
  * escape a token begins in the middle of a word.
  */
 const suspectWhereEscaped =
-  /\\u00(?:2d|3\d|[46][1-9a-f]|[57][\da]|5f)|eyJ|A[KS]IA|gh[pousr]_|github_pat_|xox|ak_|-----BEGIN /i;
+  /\\u00(?:2d|3\d|[46][1-9a-f]|[57][\da]|5f)|eyJ|A[KS]IA|gh[pousr]_|github_pat_|xox|ak_|-----BEGIN/i;
 
 /**
  * Whether the string whose token is [start, end), quotes included, may hold a secret: false for nearly all that hold

@@ -255,6 +255,10 @@ test('a secret is found in any spelling of its letters', () => {
       );
     }
   }
+  for (const secret of shapedSecrets) {
+    const text = JSON.stringify(secret).replaceAll(' ', '\\u0020');
+    assert.ok(standard.rowOf(least(`{"a":${text}}`)).source.includes('{"a":"[redacted]"}'), text);
+  }
 });
 
 test('what only looks like a secret stays: ids, hashes, file names, cursors, parts of words', () => {
