@@ -82,6 +82,20 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     assert.equal(await top(), place);
   });
 
+  test('is none where the server would not take it for one: no event is counted twice', async () => {
+    const page = await shared.open('pia@a.example', ofThen);
+    await settled(page, '2,250 events');
+    for (const place of [
+      '2024-02-30T00:00:00.000000Z~1',
+      '2024-05-06T00:00:00.000000Z~99999999999999999999',
+    ]) {
+      await page.goto('about:blank');
+      await page.goto(`${shared.server.url}/${ofThen}&event=${place}`);
+      await page.locator('.row[aria-selected]').first().waitFor();
+      assert.equal(await page.locator('.total').textContent(), '2,250 events');
+    }
+  });
+
   test('does not move with events that arrive late: no row comes twice', async () => {
     const late = await createTenant(shared.server, 'late');
     await createUser(shared.server, 'late', 'auditor', 'lea@a.example');

@@ -45,8 +45,11 @@ export function readQuery(parameters: URLSearchParams): EventQuery {
 
 /** Unix microseconds; undefined for what is no place. */
 export function timeOfPlace(place: string): number | undefined {
-  const [, time = ''] = /^([^~]+)~\d{1,20}$/.exec(place) ?? [];
-  return fromRfc3339(time);
+  const [, time = '', seq = ''] = /^([^~]+)~(\d{1,20})$/.exec(place) ?? [];
+  const micros = fromRfc3339(time);
+  // What the server takes for none would have it answer with all events.
+  const isPlace = micros !== undefined && toRfc3339(micros) === time && BigInt(seq) >> 64n === 0n;
+  return isPlace ? micros : undefined;
 }
 
 export function writeQuery({ range, filters, open }: EventQuery): URLSearchParams {
