@@ -58,7 +58,16 @@ describe('filters of events', () => {
     const one = withValue([], 'actor', 'a', 'only') ?? [];
     assert.deepEqual(parametersOf(withValue(one, 'actor', 'b,%', 'also') ?? []), { 'actor.in': 'a,b%2C%25' });
     assert.deepEqual(parametersOf(withValue(one, 'actor', 'a', 'not') ?? []), { 'actor.not': 'a' });
-    assert.deepEqual(parametersOf(withValue([], 'q', ' Two  words two', 'also') ?? []), { q: 'two words' });
+    assert.deepEqual(parametersOf(withValue([], 'q', ' Two  words two', 'also') ?? []), {
+      q: 'Two words two',
+    });
+  });
+
+  it('keep words of an address as they are written, also more of them than the server takes', () => {
+    const words = Array.from({ length: 11 }, (_, at) => `İstanbul${at}`);
+    assert.deepEqual(readFilters(new URLSearchParams({ q: words.join(' ') })), [
+      { name: 'q', isNot: false, values: words },
+    ]);
   });
 });
 

@@ -44,7 +44,7 @@ export function withValue(
   way: FilterWay,
 ): Filters | undefined {
   const isNot = way === 'not';
-  const added = name === 'q' ? value.toLowerCase().split(/\s+/).filter(Boolean) : [value];
+  const added = name === 'q' ? wordsOf(value) : [value];
   const values = [...new Set([...(way === 'only' ? [] : find(filters, name, isNot)), ...added])];
   if (values.length > (name === 'q' ? valuesMax.q : valuesMax.others)) return undefined;
   const others = added.reduce((rest, one) => withoutValue(rest, name, one, !isNot), filters);
@@ -97,7 +97,7 @@ export function parametersOf(filters: Filters): Record<string, string> {
 export function readFilters(parameters: URLSearchParams): Filters {
   const text = (name: string) => parameters.get(name) ?? '';
   return filterNames.flatMap((name): Filter[] => {
-    if (name === 'q') return withValue([], name, text(name), 'only')?.filter(isSome) ?? [];
+    if (name === 'q') return [{ name, isNot: false, values: wordsOf(text(name)) }].filter(isSome);
     const is = text(name) === '' ? listOf(text(`${name}.in`)) : [text(name)];
     return [
       { name, isNot: false, values: is },
@@ -105,6 +105,9 @@ export function readFilters(parameters: URLSearchParams): Filters {
     ].filter(isSome);
   });
 }
+
+/** As they are written: the server finds them in any case, and not every letter is the same one in small. */
+const wordsOf = (text: string): string[] => [...new Set(text.split(/\s+/).filter(Boolean))];
 
 const isSome = ({ values }: Filter): boolean => values.length > 0;
 
