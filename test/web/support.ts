@@ -82,12 +82,13 @@ export interface VisitOptions {
   readonly colorScheme?: 'light' | 'dark';
   readonly width?: number;
   readonly height?: number;
+  readonly timezoneId?: string;
 }
 
 export async function visit(browser: Browser, url: string, options: VisitOptions = {}): Promise<Visit> {
-  const { colorScheme = 'light', width = 1280, height = 800 } = options;
+  const { colorScheme = 'light', width = 1280, height = 800, timezoneId = 'Europe/Berlin' } = options;
   const viewport = { width, height };
-  const settings = { viewport, colorScheme, locale: 'en-GB', timezoneId: 'Europe/Berlin' } as const;
+  const settings = { viewport, colorScheme, locale: 'en-GB', timezoneId } as const;
   const context = await browser.newContext(settings);
   context.setDefaultTimeout(patience(waitMsMax));
   const page = await context.newPage();

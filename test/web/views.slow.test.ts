@@ -142,6 +142,28 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await page.locator('.when-exact', { hasText: '1 day ago' }).waitFor();
   });
 
+  test('count each half of an hour to its day, and each day to its year, where these begin between two hours of UTC', async () => {
+    const tenant = await createTenant(shared.server, 'halves');
+    // A quarter past midnight, and noon, in Kolkata.
+    const of = (timestamp: string) =>
+      sourceEvent({ timestamp, action: 1001, result: { code: 403 } }, { msg: 'of \u202Eold' });
+    await tenant.record(['2024-05-14T18:45:00Z', '2024-05-15T06:30:00Z', '2024-12-31T18:45:00Z'].map(of));
+    await tenant.settled(2, { endTime: noon });
+    await createUser(shared.server, 'halves', 'auditor', 'ravi@viewed.example');
+    const page = await shared.open('ravi@viewed.example', '#/receipts', { timezoneId: 'Asia/Kolkata' });
+    await page.clock.setFixedTime(noon);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    const figure = page.locator('.tile', { hasText: 'Failures today' }).locator('.figure');
+    await figure.waitFor();
+    assert.equal(await figure.textContent(), '2');
+    await page.getByRole('link', { name: /^Wed,? 15 May 00:00 – 01:00: 1 events, 1 failed$/ }).waitFor();
+    await page.clock.setFixedTime('2025-01-02T00:00:00Z');
+    await page.goto(`${shared.server.url}/#/events?from=2024-12-31T00:00:00Z&to=2025-01-02T00:00:00Z`);
+    const row = page.locator('.row[aria-selected]');
+    assert.equal(await row.locator('.when span').textContent(), '01 Jan');
+    assert.equal(await row.locator('.target').getAttribute('title'), 'of [U+202E]old');
+  });
+
   test('export the events of the view into a file of each form, and count before', async () => {
     const page = await shared.open('admin@viewed.example', memberEvents);
     const files: Record<string, string> = {};

@@ -44,7 +44,7 @@ const columns: readonly Column[] = [
     title: 'eventsTarget',
     cell: ({ file_name: name, message }) =>
       name === undefined ? <Marked text={message} /> : <Middle text={name} />,
-    tooltip: ({ file_name: name, message }) => (name === undefined ? message : undefined),
+    tooltip: ({ file_name: name, message }) => (name === undefined ? markedText(message) : undefined),
   },
   { name: 'address mono muted wide-only', title: 'ip', cell: ({ ip = '' }) => <Marked text={ip} /> },
   { name: 'status', title: 'status', cell: statusCell },

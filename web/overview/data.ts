@@ -14,7 +14,10 @@ export interface OverviewData {
   readonly newActors: NewActors;
 }
 
-/** All that the overview shows, in six requests, and a few more where an organization has very many actors. */
+/**
+ * All that the overview shows, in six requests; in a few more where an organization has very many actors, or where days
+ * do not begin at a full hour of UTC.
+ */
 export async function readOverview(abort: AbortSignal): Promise<OverviewData> {
   const nowMs = serverNow();
   const ask = <T>(path: string, from: number, to: number, more: Parameters = {}) =>

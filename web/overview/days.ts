@@ -24,12 +24,21 @@ export const failuresOf: Count = ({ failure }) => failure;
 
 const hourMicros = 3_600_000_000;
 
-/** Ranges that cover the days until now, each so short that the server counts it by the hour. */
+const startsUntil = (nowMs: number): number[] =>
+  Array.from({ length: limits.days }, (_, ago) => startOfDay(nowMs, -ago));
+
+/**
+ * Ranges that cover the days until now, each so short that the server counts it by the hour, or by the half or quarter
+ * where days begin at one of UTC: what it counts as one belongs to one day.
+ */
 export function rangesUntil(nowMs: number): { from: number; to: number }[] {
+  const starts = startsUntil(nowMs);
+  const parts = [1, 2].find((one) => starts.every((start) => start % (hourMicros / one) === 0)) ?? 4;
+  const hours = Math.floor(limits.histogramHours / parts);
   const ranges: { from: number; to: number }[] = [];
   const end = nowMs * 1000;
-  for (let from = startOfDay(nowMs, 1 - limits.days); from <= end; ) {
-    const next = (Math.floor(from / hourMicros) + limits.histogramHours) * hourMicros;
+  for (let from = starts.at(-1) ?? end; from <= end; ) {
+    const next = (Math.floor(from / hourMicros) + hours) * hourMicros;
     ranges.push({ from, to: Math.min(next - 1, end) });
     from = next;
   }
@@ -38,7 +47,7 @@ export function rangesUntil(nowMs: number): { from: number; to: number }[] {
 
 /** The days until now, today first. Hours of the clock that come twice, as summer time ends, count as one. */
 export function daysUntil(nowMs: number, histograms: readonly Histogram[]): Day[] {
-  const starts = Array.from({ length: limits.days }, (_, ago) => startOfDay(nowMs, -ago));
+  const starts = startsUntil(nowMs);
   const days = starts.map((start) => ({ start, hours: Array.from<Hour | undefined>({ length: 24 }) }));
   const first = starts.at(-1) ?? 0;
   for (const { data, meta } of histograms) {

@@ -61,7 +61,8 @@ export const formatSecond = times({
 
 /** `22 Nov`, with the year where it is not this one. */
 export function formatDay(micros: number): string {
-  const isThisYear = new Date(millis(micros)).getUTCFullYear() === new Date().getUTCFullYear();
+  const yearOf = (ms: number) => wallClock(ms).getUTCFullYear();
+  const isThisYear = yearOf(millis(micros)) === yearOf(Date.now());
   return isThisYear ? dayOfThisYear(micros) : dayOfYear(micros);
 }
 
