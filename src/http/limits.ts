@@ -62,7 +62,7 @@ export const limits = {
   zstdCompressorsMax: 64,
   rateLimitClientsMax: 200_000,
   sessionTokenCharactersMax: 4096,
-  /** Accounts of an address that a login without an organization tries, oldest first. As many checks are made where there are fewer. */
+  /** Accounts of an address that a login without an organization tries, oldest first. With fewer accounts it makes as many checks. */
   loginOrganizationsMax: 4,
   /** Cookies of the service's name that are looked at in one request. */
   sessionCookiesMax: 8,

@@ -39,7 +39,10 @@ export const limits = {
   segmentsInFlightMax: 2,
   /** Those of large segments: the other place is for small ones, which so never wait for a large one. */
   largeSegmentsInFlightMax: 1,
-  /** The engine is behind when the oldest rows have waited this long beyond FLUSH_INTERVAL. A third of the second that readers are promised, as INSERTs take time, too. */
+  /**
+   * The engine is behind when the oldest rows have waited this long beyond FLUSH_INTERVAL. It is a third of the second that
+   * readers are promised, as INSERTs take time, too.
+   */
   segmentWaitMsMax: 350,
   /** With less than this in the log ingest is not throttled: an engine is slow with little for other reasons than load. */
   throttleBytesMin: 32 * 1024 * 1024,

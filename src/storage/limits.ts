@@ -125,7 +125,10 @@ export const limits = {
   writerRunLookMs: 500,
   /** After this long without an answer of the engine, a server asks whether it was fenced before it sends a segment. */
   writerLeaseMs: 20_000,
-  /** A server is fenced this long after it was last seen: its lease, the longest INSERT that it can have begun, and the engine's end of that. */
+  /**
+   * A server is fenced this long after it was last seen: its lease, the longest INSERT that it can have begun, and the
+   * engine's end of that.
+   */
   writerFenceAfterMs: 180_000,
   /** The feed is always a few seconds behind. Beyond this the log names whom it waits for. */
   feedHeldMsMin: 10_000,
