@@ -39,7 +39,7 @@ function rfc3339(time: string): string {
   return `${day}T${clock}${fraction === undefined ? '' : `.${fraction}`}${offset}`;
 }
 
-/** Of seconds and nanoseconds apart: an instant of Log4j, a timestamp of Google. */
+/** A time whose seconds and nanoseconds stand apart: an instant of Log4j, a timestamp of Google. */
 function microsOfParts(parts: object): number | undefined {
   const { epochSecond, nanoOfSecond, seconds = epochSecond, nanos = nanoOfSecond ?? 0 } = parts as Parts;
   const isNumber = typeof seconds === 'number' && typeof nanos === 'number';

@@ -80,10 +80,10 @@ export interface Manifest {
   readonly removed: readonly StoredBounds[];
   /** The first place in the order of ingest that no tree of evidence has. */
   readonly evidence: string;
-  /** Of all backups up to this one together. */
+  /** The events of all backups up to this one together. */
   readonly events: number;
   readonly organizations: number;
-  /** Of the table of events; those of its base are the same. */
+  /** The columns of the table of events; those of its base are the same. */
   readonly columns: readonly string[];
   readonly months: readonly StoredMonth[];
   readonly tables: readonly StoredTable[];

@@ -6,7 +6,7 @@ import type { Storage } from '../storage/storage.ts';
 import { orderOfWriters } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
 
-/** Of the configuration, what tells where the logs are. */
+/** The part of the configuration that tells where the logs are. */
 export type WhereLogsAre = Pick<Config, 'dataDir'> & {
   readonly clickhouse: Pick<Config['clickhouse'], 'url'>;
 };

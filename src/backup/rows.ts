@@ -89,7 +89,7 @@ export class RowRestore {
     );
   }
 
-  /** Of a table whose rows replace each other: one that is there already does no harm. */
+  /** Restores a table whose rows replace each other: one that is there already does no harm. */
   async table({ id }: Manifest, stored: StoredTable): Promise<void> {
     if (stored.files.length === 0) return;
     const query = `INSERT INTO ${stored.name} (${stored.columns.join(', ')}) FORMAT Native`;

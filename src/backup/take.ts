@@ -85,7 +85,7 @@ export class BackupRun {
   async run(): Promise<TakenBackup> {
     const { place } = this.#options;
     const left = await place.freeBytes().then(() => place.unfinished());
-    // Of the two nobody can tell from here which it is, and the other run may be on another machine.
+    // From here nobody can tell which of the two it is: the other run may be on another machine.
     const words = 'is of a run that was cut short, or is under way: remove it when no other backup runs';
     this.#notes.push(...left.map((name) => `${name} ${words}`));
     this.#erasures = await listErasures(this.#session.storage);
@@ -100,7 +100,7 @@ export class BackupRun {
       const { count: files, bytes } = this.#writer;
       return { manifest, added, files: files + 1, bytes: bytes + content.length, notes: this.#notes };
     } catch (error) {
-      // Of the place itself the operator hears by the error.
+      // The error that is thrown says more of the place than this one.
       await place.abandon(this.#id).catch(() => undefined);
       throw error;
     }
@@ -150,7 +150,7 @@ export class BackupRun {
     return this.#finished.length < this.#erasures.length;
   }
 
-  /** Of an erasure that has begun since, events may have been changed whose plan the backup has not. */
+  /** An erasure that has begun since may have changed events, and the backup has not its plan. */
   async #requireKnownErasures(): Promise<void> {
     const known = new Set(this.#erasures.map(({ id }) => id));
     const now = await listErasures(this.#session.storage);

@@ -33,7 +33,7 @@ interface DemoOptions {
 
 interface DemoCompany {
   readonly profile: Profile;
-  /** Of all events. */
+  /** The organization's share of all events. */
   readonly share: number;
   readonly seed: number;
 }

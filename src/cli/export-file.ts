@@ -65,7 +65,7 @@ export class PartialExport {
   readonly #lock: DirectoryLock;
   readonly #data: AppendFile;
   #state: ExportState;
-  /** Of the finished slices. */
+  /** The hash of the finished slices. */
   #whole: Hash = createHash('sha256');
 
   private constructor(file: string, lock: DirectoryLock, data: AppendFile, state: ExportState) {

@@ -124,7 +124,7 @@ export class PartitionedExport {
     });
   }
 
-  /** Of several failures the first is told, once all files are closed. */
+  /** Throws the first of several failures, once all files are closed. */
   async #closeAll(close: (partition: Partition) => Promise<void>): Promise<void> {
     const partitions = [...this.#open.values()];
     this.#open.clear();

@@ -232,7 +232,7 @@ function registerHold(org: Command, deps: CliDeps): void {
   });
 }
 
-/** Of a command that may end otherwise after it has made a change. */
+/** Records a change at once, for a command that may fail after it has made it. */
 function recordNow(session: Session, change: Change): Promise<void> {
   return recordAfter(session, eventsOf([change]), 'an audit event');
 }

@@ -112,7 +112,7 @@ async function restoreRows(session: Session, { place, chain, newest, isFresh }: 
   let done = 0;
   for (const [n, manifest] of chain.entries()) {
     await rows.events(manifest, chain[n - 1], (events) => progress.at((done += events), done));
-    // Of the evidence each backup has what came since the one before; of all else the newest has everything.
+    // Each backup has the evidence since the one before; the newest has everything else.
     for (const table of manifest.tables)
       if (manifest === newest || evidenceTables.has(table.name)) await rows.table(manifest, table);
   }

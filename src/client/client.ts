@@ -34,15 +34,15 @@ export interface ClientOptions {
   readonly url: string;
   /** Sent as `X-API-Key`; scope `write` to record, `read` to read. */
   readonly apiKey: string;
-  /** Of each request, from the connection to the last byte; default 30,000, at most 290,000. */
+  /** How long each request may take, from the connection to the last byte; default 30,000, at most 290,000. */
   readonly timeoutMs?: number;
   /** In place of the global `fetch`: for a proxy, an authority or a client certificate of your own. */
   readonly fetch?: typeof fetch;
   /** Larger answers fail with `too_large`, bytes; default 256 MiB. */
   readonly responseBytesMax?: number;
-  /** Of reads; by default 200 ms doubling to 30 s, given up after 2 minutes. */
+  /** How reads are tried again; by default after 200 ms doubling to 30 s, given up after 2 minutes. */
   readonly readRetry?: RetryOptions;
-  /** Of batches; by default given up after 15 minutes, 23 hours at most. */
+  /** How batches are tried again; by default given up after 15 minutes, 23 hours at most. */
   readonly writeRetry?: RetryOptions;
   /** A batch is sent at this many events (default 500), bytes (1 MiB) or milliseconds after its first (200). */
   readonly batch?: { readonly events?: number; readonly bytes?: number; readonly delayMs?: number };

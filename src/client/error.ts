@@ -34,7 +34,7 @@ export class AuditlogError extends Error {
   readonly requestId: string | undefined;
   /** What `Retry-After` asked for, milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** Of a batch of which nothing was accepted: the first refusals, by index in the batch. */
+  /** The first refusals of a batch of which nothing was accepted, by index in the batch. */
   readonly errors: AuditlogErrorFacts['errors'];
 
   constructor(code: AuditlogErrorCode, message: string, facts: AuditlogErrorFacts = {}) {

@@ -6,7 +6,7 @@ import type { EventsRead } from './types.ts';
  */
 
 interface Part {
-  /** Of a member; empty for an element. */
+  /** The key of a member; empty for an element. */
   readonly key: string;
   readonly start: number;
   readonly end: number;
@@ -50,7 +50,7 @@ function memberOf(text: string, open: number, name: string): Part | undefined {
   return found;
 }
 
-/** Of a member's value, or of a text. */
+/** The place of the first character of a member's value, or of a text. */
 function firstOf(text: string, { start } = { start: 0 }): number {
   return start + text.slice(start).search(/\S/);
 }

@@ -84,7 +84,7 @@ function problemOf(text: string) {
   };
 }
 
-/** Of an answer other than 2xx. */
+/** The error for an answer other than 2xx. */
 export async function httpError(response: Response): Promise<AuditlogError> {
   const { status, headers } = response;
   const problem = problemOf(
@@ -102,7 +102,7 @@ export async function httpError(response: Response): Promise<AuditlogError> {
   });
 }
 
-/** Of a request without an answer. Undici says "fetch failed" and leaves the reason to the cause. */
+/** The error for a request without an answer. Undici says "fetch failed" and leaves the reason to the cause. */
 export function networkError(error: unknown): AuditlogError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;

@@ -22,7 +22,7 @@ export type EventOf<S extends EventSchema> = S extends 'ocsf' ? OcsfEvent : Audi
 /** What to read (contract: Read parameters); everything that is given must hold. */
 export type EventFilter = EventParameters;
 
-/** Of one call that reads. */
+/** Options of one call that reads. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }

@@ -127,7 +127,7 @@ function clickhouseOf(values: Values) {
   return Object.freeze({
     /** Undefined: the embedded engine. */
     url: urls?.[0],
-    /** Of further nodes. */
+    /** The addresses of further nodes. */
     otherUrls: Object.freeze(urls?.slice(1) ?? []),
     user: values.CLICKHOUSE_USER,
     password: values.CLICKHOUSE_PASSWORD,

@@ -139,7 +139,7 @@ export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Pro
   checkOpenFiles();
   await prepareDataDir(dataDir, log);
   const lock = await lockWithin(dataDir, waitMs);
-  // Of a server that was killed, or on the directory that this one is a copy of.
+  // The file was left by a server that was killed, or came with a copy of its directory.
   await removeServerFile(dataDir);
   return lock;
 }

@@ -10,7 +10,7 @@ import { plainName } from '../base/events/secret-name.ts';
 /** A kind of value: what is allowed, in words that follow "allowed is", and the reader that decides it. */
 export interface Kind<T> {
   readonly allowed: string;
-  /** Of a list: what is wrong with it, in words that do not repeat the text; may be empty. */
+  /** What is wrong with a list, in words that do not repeat the text; may be empty. */
   wrongIn?(text: string): string | undefined;
   /** The value, or undefined when the text is not of this kind; wrapped because a value may itself be undefined. */
   parse(text: string): { readonly value: T } | undefined;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { namesIn } from '../base/files/durable-file.ts';
 
-/** Of the front end `number`, where a server has several (contract: Configuration). */
+/** The directory of the front end `number`, where a server has several (contract: Configuration). */
 export function processDirectory(dataDir: string, number: number): string {
   return join(dataDir, `process-${number}`);
 }

@@ -175,7 +175,7 @@ export class Administration {
     return users.map((user) => ({ user, externalId: externalIds.get(user.id) ?? '' }));
   }
 
-  /** Of whom a directory looks for: it asks before each user that it sends, so this never reads all of them. */
+  /** Finds the users that a directory asks for. It asks before each user that it sends, so this never reads all of them. */
   async findProvisioned(organization: string, { by, value }: UserLookup): Promise<ProvisionedUser[]> {
     const ids =
       by === 'externalId'

@@ -13,7 +13,7 @@ import { listUsers } from './users.ts';
 
 /** What is left of an organization that was deleted: what there was of it, and the last checkpoint that was signed. */
 const deletionTable = new ControlTable('deletions', 'UUID', {
-  /** Of the organization. */
+  /** The organization's id. */
   id: field<string>('id'),
   slug: field<string>('slug'),
   name: field<string>('name'),
@@ -84,7 +84,7 @@ export async function beginDeletion(
   if (!(await endUnlessHeld(storage, organization.id, deletion.startedMicros))) throw isHeld();
 }
 
-/** Of a hold and a deletion that begin together the hold counts: the deletion is taken back then, and this is false. */
+/** Where a hold and a deletion begin together, the hold counts: then this takes the deletion back and returns false. */
 async function endUnlessHeld(storage: Storage, id: string, nowMicros: number): Promise<boolean> {
   const { heldMicros } = await readPolicy(storage, id);
   const organization = await organizationRow(storage, id);
@@ -97,7 +97,7 @@ async function endUnlessHeld(storage: Storage, id: string, nowMicros: number): P
   return true;
 }
 
-/** Of an organization that was deleted, too. */
+/** Also finds an organization that was deleted. */
 async function organizationRow(storage: Storage, id: string): Promise<Organization | undefined> {
   const [organization] = await organizationTable.select(storage, 'id = {id:UUID}', { id });
   return organization;
@@ -112,7 +112,7 @@ export async function outlivesDeletion(storage: Storage, id: string): Promise<bo
   for (;;) {
     if ((await deletionTable.select(storage, 'id = {id:UUID}', { id })).length === 0) return true;
     if ((await organizationRow(storage, id))?.deletedMicros !== undefined) return false;
-    // Of a command that was killed: whoever goes on with it sees the hold.
+    // The command was killed: whoever goes on with its deletion sees the hold.
     if (performance.now() - begun > limits.holdWaitQuietMs) return true;
     await sleep(limits.holdWaitPollMs);
   }

@@ -49,7 +49,7 @@ export class Directory extends DirectoryState {
   readonly #deps: DirectoryDeps;
   /** Unix microseconds of the engine's clock at the last good refresh; 0 before it. */
   #engineMicros = 0;
-  /** Of this process's clock, when the last good refresh began. */
+  /** When the last good refresh began, by this process's clock. */
   #refreshedMicros = 0;
   #failing = false;
   #refreshing: Repeated | undefined;

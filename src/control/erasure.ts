@@ -16,7 +16,7 @@ const erasureTable = new ControlTable('erasures', 'UUID', {
   events: field<number>('events', Number),
   /** SHA-256 over the list of its events, in hex (tlog/erasure.ts). */
   digest: field<string>('digest'),
-  /** Of the user who was erased, too; the nil UUID: none. */
+  /** The id of the user who was erased with the events; the nil UUID where there is none. */
   account: field<string>('account'),
   startedMicros: time('started_at'),
   finishedMicros: optionalTime('finished_at'),

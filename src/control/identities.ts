@@ -2,10 +2,10 @@ import type { Storage } from '../storage/storage.ts';
 import { ControlTable, field, optionalTime, type RowOf, version } from './control-table.ts';
 
 export const identityTable = new ControlTable('user_identities', 'UUID', {
-  /** Of the user. */
+  /** The user's id. */
   id: field<string>('id'),
   organizationId: field<string>('org'),
-  /** Of the provider that the user signs in by, and the user's name there; both empty without one. */
+  /** The provider that the user signs in by; empty without one, as is the user's name there. */
   issuer: field<string>('issuer'),
   subject: field<string>('subject'),
   linkedMicros: optionalTime('linked_at'),
@@ -17,7 +17,7 @@ export const identityTable = new ControlTable('user_identities', 'UUID', {
 /** By what a user is known elsewhere. */
 export type UserIdentity = RowOf<typeof identityTable>;
 
-/** Of a user, with what there is to say where nothing has been said. */
+/** The identity of a user; with its defaults where nothing is stored. */
 export async function identityOfUser(
   storage: Storage,
   { id, organizationId }: Pick<UserIdentity, 'id' | 'organizationId'>,
@@ -27,7 +27,7 @@ export async function identityOfUser(
   return found ?? { id, organizationId, ...nothing };
 }
 
-/** Of all users of an organization of whom anything has been said. */
+/** The identities of an organization's users that are stored. */
 export function identitiesOf(storage: Storage, organizationId: string): Promise<UserIdentity[]> {
   return identityTable.select(storage, 'org = {org:UUID}', { org: organizationId });
 }

@@ -1,7 +1,7 @@
 import { formatMicros } from '../base/time/timestamp.ts';
 import { sourceEvent } from './change-events.ts';
 
-/** Of the registry of activities (contract: Activities). */
+/** The activity's code (contract: Activities). */
 export const storedEventsLost = 4040;
 
 /** Events of one organization. Times are of ingest, Unix microseconds. */
@@ -15,7 +15,7 @@ interface Share {
 interface Loss {
   /** Id of the record that was made of it. */
   readonly loss: string;
-  /** Of all organizations together. */
+  /** The events of all organizations together. */
   readonly events: number;
   /** Whose they were; undefined where that cannot be told, and then each organization may have lost some. */
   readonly shares: readonly Share[] | undefined;

@@ -1,6 +1,6 @@
 import { sourceEvent } from './change-events.ts';
 
-/** Of the registry of activities (contract: Activities). */
+/** The activity's code (contract: Activities). */
 const backupRestored = 2113;
 
 interface Restored {

@@ -158,7 +158,7 @@ export class RetentionReconciler {
     return now;
   }
 
-  /** Of an organization that had no policy, events that were to go by the day that they were recorded with do not count. */
+  /** Where there was no policy, events that were to go by the day that they were recorded with do not count. */
   async #wouldEnd(policy: RetentionPolicy, days: number | undefined): Promise<number> {
     const { storage, trust } = this.#options;
     const isShorter = days !== undefined && (policy.days === undefined || days < policy.days);

@@ -13,7 +13,7 @@ import { limits } from './limits.ts';
  * confirmed how much does.
  */
 export const retentionTable = new ControlTable('retention_policies', 'UUID', {
-  /** Of the organization. */
+  /** The organization's id. */
   id: field<string>('id'),
   /** Undefined: for ever. */
   days: optional<number>('days'),

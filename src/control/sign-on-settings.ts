@@ -13,7 +13,7 @@ type ProviderChoice = 'own' | 'service' | 'off';
 const providerChoices: readonly ProviderChoice[] = ['own', 'service', 'off'];
 
 export const signOnTable = new ControlTable('sign_ons', 'UUID', {
-  /** Of the organization. */
+  /** The organization's id. */
   id: field<string>('id'),
   /** Whatever is not known signs nobody in. */
   provider: field<ProviderChoice>(
@@ -54,7 +54,7 @@ export type SignOnSettings = RowOf<typeof signOnTable>;
 
 const scopesDefault = 'openid email profile';
 
-/** Of an organization that has said nothing. */
+/** The settings of an organization that has made none. */
 export function defaultSignOn(organizationId: string): SignOnSettings {
   return {
     id: organizationId,

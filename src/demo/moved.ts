@@ -8,7 +8,7 @@ export interface Moved {
   readonly seconds: number;
 }
 
-/** Of what a film takes of the line while it plays, the part that other recordings take. */
+/** How much of the line other recordings take while they play, as a part of what a film takes. */
 const lineShare = new Map([
   ['mp3', 1 / 40],
   ['wav', 1 / 4],

@@ -28,7 +28,7 @@ export interface BuilderOptions {
   readonly tiles: TileTable;
   readonly checkpoints: CheckpointTable;
   readonly key: LogKey;
-  /** Of the processes that share an engine one builds; undefined where this one has it for itself. */
+  /** Who holds it builds, where processes share an engine; undefined where this one has the engine for itself. */
   readonly lease: Lease | undefined;
   /** No event below this place of the order of ingest can come any more. */
   watermark(): Promise<bigint>;
@@ -57,7 +57,7 @@ export class Builder {
   readonly #turning: Repeated;
   readonly #stopped: StoppedTrees;
   #hasForeignKey = false;
-  /** Of the lease under which the last turn was. */
+  /** The number of the lease under which the last turn was. */
   #leaseNumber = 0n;
   readonly #events = counter('auditlog_evidence_events_total', 'Events added to the trees of evidence.', []);
   #progress: Progress | undefined;

@@ -20,7 +20,7 @@ const recordedColumns = columnsWith('event_hash');
 const presentColumns = columnsWith(eventHashNow);
 
 const orgBytes = 16;
-/** Of the columns, as the engine's Native format writes them. */
+/** The width of each column in the engine's Native format. */
 const columnBytes = [orgBytes, entryBytes, hashBytes] as const;
 
 /**

@@ -8,7 +8,7 @@ export interface KeyPair {
   readonly name: string;
   /** 32 bytes, the private key of Ed25519. */
   readonly seed: Buffer;
-  /** Of the key that this one replaces, where the operator has put it beside. */
+  /** The seed of the key that this one replaces, where the operator has put it beside. */
   readonly previousSeed: Buffer | undefined;
 }
 

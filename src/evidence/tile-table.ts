@@ -59,7 +59,7 @@ function toTile(row: Row): StoredTile {
   return { organization, level, index: Number(row.tile), width, firstSeq, lastSeq, content };
 }
 
-/** Of a row of `entries`, with what stands before its content. */
+/** A row of `entries`, with what stands before its content. */
 const rowBytesMax = tileWidth * entryBytes + 8;
 
 /** The entries in rows of RowBinary: a width, and a content after its length. Less than the width says is a narrower tile. */

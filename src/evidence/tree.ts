@@ -52,7 +52,7 @@ export class Tree {
     if (seq <= this.#lastSeq) throw new Error(`the event ${seq} is not behind the event ${this.#lastSeq}`);
     this.#lastSeq = entryAt(entries, entries.length / entryBytes - 1).seq;
     this.#isChanged = true;
-    // Of the entries, those of the tile that is being filled stand where this says; `taken` counts what is in tiles.
+    // `taken` is the place in `entries` from which the next tile has them: below zero where some of its entries came earlier.
     const filled = this.size % tileWidth;
     let taken = -filled;
     this.#edge.addAll(leaves, ({ level, index, width, hashes }) => {

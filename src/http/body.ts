@@ -44,7 +44,7 @@ export class BodyBudget {
 class GrowingBlock {
   readonly #announcedBytes: number | undefined;
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-  /** Of the memory behind the bytes; small bodies have a buffer of their size, and none. */
+  /** The lease of the memory; undefined for small bodies, which have a buffer of their size. */
   #lease: Lease<ArrayBuffer> | undefined;
   #length = 0;
 

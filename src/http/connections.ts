@@ -16,7 +16,7 @@ export interface ConnectionsOptions {
   readonly log: Logger;
   /** Number of proxy hops in front. */
   readonly trustProxy: number;
-  /** Of one address; default: half of what there may be, and behind a proxy all. */
+  /** Connections of one address; by default half of all, and behind a proxy all. */
   readonly connectionsPerAddress?: number | undefined;
   /** Processes that share the port; default 1. */
   readonly processes?: number;
@@ -128,7 +128,7 @@ export class AddressCounts {
   #counts = new Map<string, number>();
   #countedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Of the client at an address, with its connection that has just been opened. */
+  /** How many connections a client has, with the one that it has just opened. */
   withNew(binary: ArrayBuffer, port: number): number {
     const client = clientOfBytes(binary);
     if (performance.now() - this.#countedAtMs > limits.addressCountsMs) {

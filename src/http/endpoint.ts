@@ -27,7 +27,7 @@ type HandlerFor<Caller> = (context: RequestContext, caller: Caller) => Promise<R
 export type WriteHandler = HandlerFor<KeyCaller>;
 export type ReadHandler = HandlerFor<ReadCaller>;
 export type SessionHandler = HandlerFor<SessionCaller>;
-/** Of an endpoint that programs have with a key, and people with a session. */
+/** Answers programs, which have a key, and people, who have a session. */
 export type SharedHandler = HandlerFor<ReadCaller | SessionCaller>;
 
 /** Who may use an endpoint, and what answers. */

@@ -219,7 +219,7 @@ export class RequestServer {
   }
 }
 
-/** Of a route only its pattern is told: what stands in its place may name somebody. */
+/** A span has the pattern of the route and not the path, which may name somebody. */
 function beginSpan({ headers }: RequestHead, match: Match): RequestSpan | undefined {
   const tracer = requestTracer();
   if (tracer === undefined) return undefined;

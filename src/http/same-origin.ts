@@ -45,7 +45,7 @@ function originOf(referer: string | undefined): string | undefined {
   return URL.canParse(referer) ? new URL(referer).origin : 'null';
 }
 
-/** Of a request known to be over TLS only the TLS origin counts: anybody on the way can make a page of the other. */
+/** A request over TLS must come from the TLS origin: anybody on the way can make a page of the other one. */
 function isOwnOrigin(origin: string, context: RequestContext): boolean {
   const [, scheme, host] = /^(https?):\/\/([^/]+)$/.exec(origin.toLowerCase()) ?? [];
   if (host === undefined || (context.head.secure && scheme !== 'https')) return false;

@@ -37,7 +37,7 @@ export function meantOrganization(
     : { kind: 'unnamed', count: able.length };
 }
 
-/** Of an organization with a provider of its own; others share the one of the service. */
+/** Stands for the service's provider, which organizations without one of their own share. */
 const serviceName = '_service';
 
 /**

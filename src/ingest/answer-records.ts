@@ -26,7 +26,7 @@ export interface Entry {
  * and its errors, which few have, elsewhere: id 16 | Unix milliseconds 6 | bytes 4 | JSON.
  */
 export const recordBytes = 44;
-/** Of ids and of what was sent: so much of a SHA-256 as two are never found that have the same. */
+/** How much of a SHA-256 stands for an id, and for what was sent: nobody finds two with the same. */
 export const digestBytes = 16;
 const atOffset = digestBytes * 2;
 const acceptedOffset = atOffset + 6;
@@ -63,7 +63,7 @@ export function encodeRecord({ id, body, at, answer }: Entry): Buffer {
   return record;
 }
 
-/** Of the record at an offset. */
+/** The time of the record at an offset. */
 export function timeOf(records: Buffer, offset = 0): number {
   return records.readUIntLE(offset + atOffset, 6);
 }

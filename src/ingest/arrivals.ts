@@ -15,7 +15,7 @@ const any = '';
  */
 export class Arrivals {
   readonly #known = new FifoMap<Arrived>();
-  /** Of every organization that is not known. */
+  /** The last segment of every organization that is not known. */
   #lastOfOthers: number;
 
   /** `before`: the last segment of earlier processes; what it holds is not known. */

@@ -22,7 +22,7 @@ export interface BatcherOptions {
 }
 
 export interface Backlog {
-  /** Of the oldest rows; 0 when there are none. */
+  /** How long the oldest rows have waited; 0 when there are none. */
   readonly waitingMs: number;
   readonly bytes: number;
 }

@@ -2,7 +2,7 @@ import { buffers, type Lease } from '../base/bytes/buffer-pool.ts';
 
 /** The memory that mapped frames are in: workers gave it, and it goes back to be used again. */
 export class FrameMemory {
-  /** Of frames that others give back, or nobody. */
+  /** For frames whose memory others give back, or nobody. */
   static readonly none = new FrameMemory([]);
   #leases: readonly Lease<ArrayBuffer>[];
 

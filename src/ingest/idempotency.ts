@@ -36,7 +36,7 @@ export function sentOf(hash: string, form: string, adapter = '', org = ''): stri
 export interface AnswerBounds extends TableBounds, StoreBounds {}
 
 const tooMany = 'there are more answers to requests with an Idempotency-Key than are remembered';
-/** Of an entry of a map, beside its bytes. */
+/** What an entry of a map takes beside its bytes. */
 const errorsOverheadBytes = 256;
 
 /**

@@ -50,7 +50,7 @@ export interface IngestOptions extends RedactionSettings {
   directory(): SharedDirectory;
 }
 
-/** Of a process that is gone (see `OrphanedLog`). */
+/** The log of a process that is gone (see `OrphanedLog`). */
 export interface TakenLog {
   send(signal: AbortSignal): Promise<boolean>;
   remove(signal: AbortSignal): Promise<boolean>;

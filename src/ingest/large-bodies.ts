@@ -133,7 +133,7 @@ export class LargeBodies {
           next = pieces.length;
           throw error;
         });
-        // Of a body without a good event nothing is kept: at 32 MiB that is memory the collector would stop for.
+        // A body without a good event keeps no memory: at 32 MiB the collector would stop for it.
         if (result.blocks.length === 0) buffers.give(result.buffer);
         mapped.add(index, result, end - start);
       }

@@ -40,7 +40,7 @@ export class LargeSegments {
     this.#deps = deps;
   }
 
-  /** Of requests that are not done. */
+  /** The bytes of requests that are not done. */
   get waitingBytes(): number {
     return this.#waitingBytes;
   }

@@ -28,7 +28,7 @@ import {
 export interface SegmentCopy extends SegmentFacts {
   readonly number: number;
   readonly isDamaged: boolean;
-  /** Of the last manifest in it; 0 where there is none. */
+  /** The version of the last manifest in it; 0 where there is none. */
   readonly manifestVersion: number;
   readonly file: Buffer;
 }

@@ -10,7 +10,7 @@ const { seq, ...written } = eventColumns;
 interface Column {
   /** Name and type, as a block has them. */
   readonly head: Uint8Array;
-  /** Of an array, where each one ends among the elements. */
+  /** The values; where the column is of arrays, the place among the elements at which each one ends. */
   readonly values: ColumnWriter;
   readonly elements: ColumnWriter | undefined;
 }

@@ -19,7 +19,7 @@ export interface OrphanedLogDeps {
   readonly sink: SegmentSink;
   readonly damage: DamageReports;
   readonly segmentBytes: number;
-  /** Of this process: it remembers from now on what the other one has answered. */
+  /** This process's answers: they include from now on what the other process has answered. */
   readonly idempotency: Idempotency;
   /** What the engine knows of the other one's log. */
   readonly notes?: LogNotes | undefined;

@@ -9,7 +9,7 @@ import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from 
 import type { Admission } from './throttle.ts';
 
 export interface WorkerPoolOptions {
-  /** Of the metrics. */
+  /** The pool's name in the metrics. */
   readonly name?: string;
   readonly threads: number;
   readonly worker: WorkerSettings;

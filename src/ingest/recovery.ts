@@ -27,7 +27,7 @@ export interface Recovered {
   readonly empty: readonly string[];
   /** The last number that is taken; 0 when there is none. */
   readonly highest: number;
-  /** Of the last manifest; 0 when there is none. */
+  /** The version of the last manifest; 0 when there is none. */
   readonly manifestVersion: number;
 }
 

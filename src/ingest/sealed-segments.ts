@@ -25,9 +25,9 @@ export interface SealedSegment {
 
 /** Lowest segment numbers whose rows may not be in the engine yet. */
 export interface Watermarks {
-  /** Of segments that may hold events of any organization. */
+  /** The lowest of the segments that may hold events of any organization. */
   readonly lowest: number;
-  /** Of segments that hold events of one only, by its id. */
+  /** The same of segments that hold events of one organization only, by its id. */
   readonly ofOrganization: ReadonlyMap<string, number>;
 }
 
@@ -70,7 +70,7 @@ export class SealedSegments {
     return this.#bytes;
   }
 
-  /** Of the manifest that tells all that is needed now. */
+  /** The version of the manifest that tells all that is needed now. */
   get version(): number {
     return this.#version;
   }

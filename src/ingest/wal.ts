@@ -308,7 +308,7 @@ export class Wal {
     if (isEmpty && rows > 0) this.#started();
     if (isDue) this.#files.removeObsolete(segment);
     const isFull = rows > 0 && segment.facts.bytes >= this.#options.segmentBytes;
-    // Of a failure `failure()` tells, and the next append.
+    // A failure shows in `failure()`, and with the next append.
     if (isFull && !this.#isClosed) this.seal().catch(() => undefined);
     return segment.number;
   }

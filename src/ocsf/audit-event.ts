@@ -164,7 +164,7 @@ export class Mapper {
     return readSource(this.#reading, this.#arena, text, start);
   }
 
-  /** Of an event with secrets, only what is left without them is mapped. */
+  /** Maps of an event with secrets only what is left without them. */
   #redact(window: Window, start: number, end: number): string | undefined {
     if (!this.#reading.cursor.suspect) return undefined;
     const redacted = this.#redaction?.redacted(window, start, end);

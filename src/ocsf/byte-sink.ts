@@ -14,7 +14,7 @@ export interface Piece {
 export interface ByteSink {
   /** Not a Buffer: cutting one is several times as expensive. */
   bytes: Uint8Array;
-  /** Of the same memory. */
+  /** A view of the same memory. */
   view: DataView;
   length: number;
   end: number;

@@ -153,7 +153,7 @@ export function scanString(c: Cursor, at: number): number {
         next += 4;
         continue;
       }
-      // Of several bytes that are marked the lowest one is right.
+      // Only the lowest mark is sure to be right.
       const first = found & -found;
       all |= word & (first - 1);
       next += (31 - Math.clz32(first)) >> 3;

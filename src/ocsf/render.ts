@@ -203,7 +203,7 @@ function putEndpoint(sink: ByteSink, r: SourceReading): void {
 /** What an address is written with. */
 const isAddress = /^[\da-f.:]+$/i;
 
-/** Of an address escapes are undone: the column that `ip` filters is cut from the rendering, as it stands there. */
+/** Undoes the escapes of an address: the column that `ip` filters is cut from the rendering, as it stands there. */
 function putAddress(sink: ByteSink, r: SourceReading): void {
   const value = r.kinds[slot.ip] === kind.escaped ? textOf(r, slot.ip) : '';
   if (!isAddress.test(value)) {

@@ -21,7 +21,7 @@ interface FrontEndsOptions {
   /** 0: any. */
   readonly port: number;
   readonly engine: Task['engine'];
-  /** Of the front ends: the configuration of this process. */
+  /** The environment of the front ends: the configuration of this process. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly answers: SupervisorAnswers;
   /** Told of where each listens, and of each certificate. */

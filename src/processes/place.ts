@@ -74,12 +74,12 @@ export class Place {
     return this.#areAllUp;
   }
 
-  /** Of all processes of the server. */
+  /** The metrics of all processes of the server. */
   metrics(): Promise<readonly MetricsOfProcess[]> {
     return this.#channel.ask('metrics', undefined, limits.gatherMsMax);
   }
 
-  /** Of all processes of the server. */
+  /** The damage that all processes of the server know. */
   damage(): Promise<Damage> {
     return this.#channel.ask('damage', undefined, limits.gatherMsMax);
   }

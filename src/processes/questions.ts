@@ -11,7 +11,7 @@ export interface Task {
   readonly processes: number;
   /** 0: any; the others then get the one that the first has taken. */
   readonly port: number;
-  /** Of the embedded engine; undefined where a ClickHouse server is used. */
+  /** How the embedded engine is reached; undefined where a ClickHouse server is used. */
   readonly engine: EngineConnection | undefined;
 }
 
@@ -30,7 +30,7 @@ export type ToSupervisor = {
   listening: { given: Listening; got: void };
   /** Whether all front ends have listened once. */
   started: { given: undefined; got: boolean };
-  /** Of all processes. */
+  /** Answers for all processes. */
   metrics: { given: undefined; got: readonly MetricsOfProcess[] };
   damage: { given: undefined; got: Damage };
   /** See `OwnEngine`. */
@@ -42,7 +42,7 @@ export type ToSupervisor = {
 /** What the supervisor asks front ends. */
 export type ToFrontEnd = {
   stop: { given: undefined; got: void };
-  /** Of this process alone. */
+  /** Answers for this process alone. */
   metrics: { given: undefined; got: MetricsOfProcess };
   damage: { given: undefined; got: Damage };
 };

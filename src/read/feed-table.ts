@@ -19,7 +19,7 @@ export interface Found {
   readonly rows: boolean;
   readonly more: boolean;
   readonly watermark: bigint;
-  /** Of this page and those behind it, where they were looked for. */
+  /** The places of this page and those behind it, where they were looked for. */
   readonly places?: PlacesFound;
 }
 

@@ -35,7 +35,7 @@ export interface AuditFilter {
   readonly nothing?: true;
 }
 
-/** Of the events at `micros` (Unix microseconds), those with a lower or a higher order number than `seq` belong to it. */
+/** One side of a place. Among the events at `micros` (Unix microseconds) the order number `seq` divides the sides. */
 export interface Side {
   readonly of: 'older' | 'newer';
   readonly micros: number;

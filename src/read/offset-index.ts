@@ -35,7 +35,7 @@ const kept: readonly Counts[] = [
 export interface PageStart {
   /** `WITH …`: the scalars that the other texts name. */
   readonly scalars: string;
-  /** Of the events that match, those that are not passed over as a whole. */
+  /** Selects the events that match and are not passed over as a whole. */
   readonly condition: string;
   /** How many of these come before the page. */
   readonly skip: string;

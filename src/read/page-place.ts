@@ -72,7 +72,7 @@ function isSoonFound({ filter, offset }: PageRequest): boolean {
   return offset < limits.deepOffsetMin && !hasColumnFilter(filter);
 }
 
-/** Of all events the table keeps counts. They are named: to look for the best projection takes a third of the time. */
+/** Counts all events from the projection of counts. Naming it saves a third of the time, that of looking for the best one. */
 const countOf = ({ sql }: Where, filter: AuditFilter): string =>
   `SELECT count() FROM events WHERE ${sql}` +
   (hasColumnFilter(filter) ? '' : " SETTINGS preferred_optimize_projection_name = 'counts'");

@@ -16,7 +16,7 @@ interface RowPlace {
 
 /** Rows of a page that follow one another: those that fit into `pageSliceBytes`, at least one. */
 interface Slice {
-  /** Of the first row and the last, Unix microseconds. */
+  /** The times of the first row and the last, Unix microseconds. */
   readonly to: string;
   readonly from: string;
   readonly seqs: readonly bigint[];

@@ -7,7 +7,7 @@ import { newestFirst, planOf } from './plans.ts';
 /** What a search has found in the part that it looked through, and how far back that goes. */
 export interface SearchFound {
   readonly total: number;
-  /** Of the page that is asked for, newest first: Unix microseconds and `seq`, both as decimal text. */
+  /** The places of the page's events, newest first: Unix microseconds and `seq`, both as decimal text. */
   readonly places: readonly (readonly [micros: string, seq: string])[];
   /** The newest instant that was not looked at, RFC 3339: with it as `endTime` a search goes on. Undefined: all was. */
   readonly searchedBackTo: string | undefined;
@@ -52,7 +52,7 @@ export async function search(
     const page = { skip: Math.max(0, offset - total), rows: limit - places.length };
     const found = await matchesOf(storage, organization, slice, isNewer ? { last: limit } : page, options);
     places.push(...found.places);
-    // Of what is newer than a place, those next to it are wanted: the last ones.
+    // Of the newer side the page wants the events next to the place, which are the last ones.
     if (isNewer) places.splice(0, Math.max(0, places.length - limit));
     total += found.total;
     upto = since - 1;

@@ -100,7 +100,7 @@ async function logTables({ config, dataDir }: Base, { storage, isOwnEngine }: Se
     new LogTable(storage, isOwnEngine ? relative(config.dataDir, directory) : instance);
 }
 
-/** Of a server that was fenced: nobody waits for what is in its log where it is. */
+/** For a server that was fenced: nobody waits any more for the places that its log has. */
 async function takeNewPlaces(base: Base, stored: ServiceStorage, member: WriterRegistry): Promise<void> {
   const { dataDir, log, damage, trust } = base;
   const { storage, instance = '' } = stored;

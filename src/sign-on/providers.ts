@@ -5,7 +5,6 @@ import { limits } from './limits.ts';
 import { Provider, type ProviderClient } from './provider.ts';
 import { unavailable } from './provider-failed.ts';
 
-/** Of the settings of an organization, those by which a provider is known. */
 export interface ProvidersOptions {
   /** The one of the configuration; undefined: there is none. */
   readonly service: ProviderClient | undefined;

@@ -67,7 +67,7 @@ export class Attempts {
 
   /** A node that cannot be asked may be at work on an attempt for as long as one may take. */
   #requireAge(segment: number): void {
-    // Of a segment that an earlier process has sent it is only known that this one had not started.
+    // What an earlier process sent, it sent before this one started.
     const ageMs = performance.now() - (this.#sentAt.get(segment) ?? 0);
     if (ageMs > attemptMsMax) return;
     const words = `a node does not answer, where an earlier attempt may still be under way for ${Math.ceil((attemptMsMax - ageMs) / 1000)} s`;

@@ -21,7 +21,7 @@ const readSettings: Settings = {
   max_memory_usage: limits.readMemoryBytesMax,
 };
 
-/** Of small results; some statements, such as CHECK GRANT, take no FORMAT. */
+/** Settings for small results. The format is one of them, as some statements, such as CHECK GRANT, take no FORMAT. */
 const rowSettings = (timeoutMs: number): Settings => ({
   ...readSettings,
   default_format: 'JSONEachRow',

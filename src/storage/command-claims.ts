@@ -26,7 +26,7 @@ export function commandClaim(storage: Storage, log: Logger): Lease {
   });
 }
 
-/** Of the statements that store the segment of a command. */
+/** The name of the statements that store the segment of a command. */
 export const commandName = (owner: string): string => `command-${owner}`;
 
 /** A claim of a command that the feed waits for. */

@@ -53,7 +53,7 @@ export class ControlWatch {
     ['table'],
   );
   #turning: Repeated | undefined;
-  /** Of `performance.now()`. */
+  /** By `performance.now()`. */
   #nextCompareMs = 0;
   #nextLookMs = 0;
   #seenStarts = -1;

@@ -25,7 +25,7 @@ export async function removeCutMutations(engineDir: string): Promise<string[]> {
   return removed;
 }
 
-/** Of each table, as the engine lays them out: `store/abc/abc…`. Files of somebody else's may lie beside them. */
+/** The folder of each table, as the engine lays them out: `store/abc/abc…`. Files of others may lie beside them. */
 async function tableFolders(store: string): Promise<string[]> {
   const prefixes = (await ifThere(foldersIn(store))) ?? [];
   return (await Promise.all(prefixes.map(foldersIn))).flat();

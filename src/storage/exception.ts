@@ -20,7 +20,7 @@ const exceptionText = /Code: (\d+).*Exception: (.+?)\(((?=[A-Z0-9_]*[A-Z]{3})[A-
 export function refusal(status: number, code: string | undefined, text: string): EngineError {
   const [, number, message = text, type = ''] = exceptionText.exec(text) ?? [];
   const known = number ?? code;
-  // Of an answer that was to be compressed its words are, too.
+  // The words are compressed where the answer was to be.
   const isBinary = binary.test(text.replaceAll(/\s/g, ''));
   if (known !== undefined)
     return exception(

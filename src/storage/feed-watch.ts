@@ -9,7 +9,7 @@ import type { Storage } from './storage.ts';
 
 interface FeedWatchOptions {
   readonly storage: Storage;
-  /** Of this server among those that share the engine; undefined where it has one of its own. */
+  /** This server's name among those that share the engine; undefined where it has one of its own. */
   readonly instance: string | undefined;
   readonly log: Logger;
 }

@@ -34,14 +34,14 @@ export interface Rival {
 interface Row extends ProcessIdentity, Rival {
   /** False while it only asks. */
   readonly held: boolean;
-  /** Of the time that it held, or the highest that it knew when it asked. */
+  /** The number under which it held the lease, or the highest that it knew when it asked. */
   readonly number: string;
   /** How many milliseconds ago it was seen, and how long it lasts from then on. */
   readonly ageMs: string;
   readonly lastsMs: string;
 }
 
-/** Of a process that keeps its leases though it has ended. */
+/** Stands for a process that keeps its leases though it has ended. */
 const nobody: ProcessIdentity = { place: '', pid: 0, begun: '' };
 
 /**
@@ -63,7 +63,7 @@ export class Lease {
   /** The highest number of the name that this one knows. */
   #highest = 0n;
   #process = nobody;
-  /** Of `performance.now()`: the last sign of life that the engine took. */
+  /** The last sign of life that the engine took, by `performance.now()`. */
   #renewedMs = Number.NEGATIVE_INFINITY;
   #renewing: NodeJS.Timeout | undefined;
 
@@ -72,7 +72,7 @@ export class Lease {
     this.#lastsMs = options.lastsMs ?? limits.leaseMsMax;
   }
 
-  /** Of the time that it is held; each time has a higher one. 0: it has never been held. */
+  /** The fencing number: each time that the lease is held has a higher one; 0 before the first. */
   get number(): bigint {
     return this.#number;
   }
@@ -81,7 +81,7 @@ export class Lease {
     return this.#options.owner;
   }
 
-  /** Of one that was claimed, for the WHERE of a statement: the engine looks, when it begins, whether it was closed. */
+  /** For the WHERE of a statement under a lease that was claimed: the engine looks, when it begins, whether it was closed. */
   get condition(): string {
     const { storage, name } = this.#options;
     return `(SELECT argMax(held, version) FROM ${everyReplicaOf(storage, 'leases')} WHERE name = ${quoteString(name)})`;

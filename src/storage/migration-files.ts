@@ -18,7 +18,7 @@ interface Target {
 
 export const migrationsDirectory = new URL('../../schema/migrations/', import.meta.url);
 
-/** Of the newest migration in a folder; 0 where there is none. */
+/** The number of the newest migration in a folder; 0 where there is none. */
 export async function newestMigration(directory: URL = migrationsDirectory): Promise<number> {
   return (await fileNames(directory)).reduce((newest, name) => Math.max(newest, numberOf(name)), 0);
 }

@@ -31,7 +31,7 @@ interface EngineOptions {
   readonly clickhouse: {
     /** Undefined: the embedded engine. */
     readonly url: string | undefined;
-    /** Of further nodes of the same. */
+    /** The addresses of further nodes. */
     readonly otherUrls: readonly string[];
     readonly user: string;
     readonly password: string;

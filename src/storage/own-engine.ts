@@ -93,7 +93,7 @@ export class WriteHealth {
   readonly #own: OwnEngine | undefined;
   #isFailing = false;
 
-  /** Of a ClickHouse server (undefined) only what it answers can be known. */
+  /** `own` is undefined for a ClickHouse server, of which only its answers are known. */
   constructor(own: OwnEngine | undefined) {
     this.#own = own;
   }

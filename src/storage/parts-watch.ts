@@ -44,7 +44,7 @@ export class PartsWatch {
   #ledger: Ledger | undefined;
   #failure: string | undefined;
   #running: Promise<void> = Promise.resolve();
-  /** Of `performance.now()`. */
+  /** By `performance.now()`. */
   #nextCountMs = 0;
   #nextCompareMs = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;

@@ -6,7 +6,7 @@ import type { Storage } from './storage.ts';
 
 /** A part that the engine has set aside by itself, as it could not be loaded or merged. */
 export interface QuarantinedPart {
-  /** Of its folder below `detached`: the reason, then the part, such as `broken-on-start_202611_4_4_0`. */
+  /** The name of its folder below `detached`: the reason, then the part, such as `broken-on-start_202611_4_4_0`. */
   readonly name: string;
   readonly reason: string;
   readonly partition: string;

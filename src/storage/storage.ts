@@ -4,7 +4,7 @@ import type { ControlTableName } from './control-rows.ts';
 /** How to reach an engine over HTTP; what `DATA_DIR/engine.json` holds beside the pid while the embedded one runs. */
 export interface EngineConnection {
   readonly url: string;
-  /** Of further nodes, asked in this order where the first does not answer. */
+  /** Further nodes, asked in this order where the first does not answer. */
   readonly otherUrls?: readonly string[] | undefined;
   /** The cluster that the tables are on. */
   readonly cluster?: string | undefined;
@@ -12,7 +12,7 @@ export interface EngineConnection {
   readonly password: string;
   readonly database: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of an https:// URL: the authorities that vouch for the server, and what the service shows it; texts of PEM. */
+  /** For an https:// URL: the authorities that vouch for the server, and the service's certificate; texts of PEM. */
   readonly tls?: EngineTls | undefined;
 }
 

@@ -254,7 +254,7 @@ async function clockBehindMs(
     { instance },
     signal === undefined ? {} : { signal },
   );
-  // Of after the answer, so that the way of it does not count.
+  // Read after the answer, so that the time of its way does not make this clock look slow.
   const ownMs = Date.now();
   const aheadMs = Math.max(Number(row?.now ?? 0), segmentTimeMs(Number(row?.newest ?? 0)));
   return Math.max(0, aheadMs - ownMs);

@@ -5,7 +5,7 @@ import { hashBytes } from './hash.ts';
 /** What is wrong with an event: its place in the tree, and what tree and table say of it. */
 export interface Difference {
   readonly kind: 'altered' | 'missing' | 'added' | 'moved';
-  /** Of what the tree knows; of an added event the place that it would have. */
+  /** The event's place in the tree; an event that was added has the place that it would have. */
   readonly position: number;
   readonly seq: bigint;
   /** Unix microseconds. */

@@ -6,7 +6,7 @@ export const hashBytes = 32;
 const leafPrefix = 0x00;
 const nodePrefix = 0x01;
 
-/** Of a tree without leaves: the hash of nothing (RFC 6962, 2.1). */
+/** The root of a tree without leaves: the hash of nothing (RFC 6962, 2.1). */
 export const emptyRoot: Buffer = hash('sha256', '', 'buffer');
 
 export function sha256(bytes: Uint8Array): Buffer {

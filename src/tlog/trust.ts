@@ -40,7 +40,7 @@ function isNamed({ publicKey, statement }: PublishedKey, name: string, trusted: 
 }
 
 interface NamedKey {
-  /** Of a log, or of a service for all of its logs. */
+  /** The name of a log, or of a service for all of its logs. */
   readonly name: string;
   readonly publicKey: Buffer;
 }

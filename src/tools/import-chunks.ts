@@ -61,7 +61,7 @@ export class LineSplitter implements TextSplitter {
       yield this.#lineWith(piece.subarray(at, stop), 1);
       at = stop + 1;
     }
-    // Of a line that is too long only the length matters.
+    // Where a line is too long, only its length matters.
     if (this.#heldBytes > lineBytesHeldMax) this.#held = [];
     else if (at < piece.length) this.#held.push(piece.subarray(at));
     this.#heldBytes += piece.length - at;

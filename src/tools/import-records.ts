@@ -114,7 +114,7 @@ class ListSplitter implements TextSplitter {
     return this.#isOver || (this.#depth === 0 && code === comma);
   }
 
-  /** Of a record that is too long, and of what comes after the list, only the length matters. */
+  /** Holds nothing of a record that is too long, or of what comes after the list: there only the length matters. */
   #hold(bytes: Buffer, isOver = this.#isOver): void {
     this.#heldBytes += bytes.length;
     if (this.#heldBytes - this.#skip > lineBytesHeldMax || isOver) this.#held = [];

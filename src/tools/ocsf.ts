@@ -10,7 +10,7 @@ import { linesOf } from './lines.ts';
 import { type JsonOption, printJson } from './output.ts';
 
 interface Numbered {
-  /** Of its first line, from 1; of an event in a list its place there. */
+  /** The number of its first line, from 1; for an event in a list its place there. */
   readonly line: number;
   readonly text: string;
 }

@@ -108,7 +108,7 @@ function taken(read: (text: string) => unknown, allowed: string): ReadOption<str
 
 const instant = taken(parseRfc3339Micros, 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
 
-/** Of a filter: its name, and its name with a way. */
+/** The rows of a filter: its name, and its name with each way of matching. */
 function rowsOf(name: FilterName): [string, OptionRow][] {
   const { match, option: of } = filterOf(name);
   const meanings = { in: 'one of these', not: 'none of these' };

@@ -17,7 +17,7 @@ export interface S3Location {
 }
 
 export interface S3Access extends S3Location {
-  /** Of a service that is compatible with S3; undefined: AWS. */
+  /** The address of a service that is compatible with S3; undefined for AWS. */
   readonly endpoint: URL | undefined;
   readonly region: string;
   readonly credentials: S3Credentials;
@@ -25,7 +25,7 @@ export interface S3Access extends S3Location {
 
 export const defaultS3Region = 'us-east-1';
 
-/** Of an object whose name begins behind the prefix. */
+/** The URL of an object; its name is put behind the prefix. */
 export function objectUrl({ bucket, prefix, endpoint, region }: S3Access, name: string): URL {
   const path = `${prefix}${name}`.split('/').map(encodeURIComponent).join('/');
   // A bucket with a dot has no certificate as a host, and services of one's own seldom have names for buckets.

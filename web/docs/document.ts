@@ -1,6 +1,6 @@
 /** What this page reads of `/openapi.json`, with things in place of the references to them. */
 export interface Schema {
-  /** Of a schema that others refer to: its name. */
+  /** The name of a schema that others refer to. */
   readonly name?: string;
   readonly type?: string | readonly string[];
   readonly description?: string;

@@ -60,7 +60,7 @@ interface Neighbours {
   readonly rows: readonly Row[];
   readonly older: number;
   readonly newer: number;
-  /** Of all of them, Unix microseconds. */
+  /** The oldest and the newest of all, Unix microseconds. */
   readonly oldest: number;
   readonly newest: number;
 }

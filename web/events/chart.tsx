@@ -158,7 +158,7 @@ interface ReadoutProps {
   readonly count: number;
   /** Unix microseconds. */
   readonly begins: number;
-  /** Of a bar, in microseconds. */
+  /** The width of a bar in microseconds. */
   readonly width: number;
 }
 

@@ -155,7 +155,7 @@ export class EventList {
     const to = Math.min(last, this.total - 1);
     const { first: begin, rows } = this.#run.value;
     const isHere = from >= begin && to < begin + rows.length;
-    // Of rows that are asked for, the next ones bring as many as a page.
+    // A request for rows in sight brings all of their stretch, so it is made once for each stretch.
     const wanted = isHere ? '' : [from, to].map((row) => Math.floor(row / limits.aheadRows)).join();
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
@@ -216,5 +216,5 @@ export class EventList {
   }
 }
 
-/** Of words that were looked for, whether time ended before all was looked through. */
+/** Whether a search for words ran out of time before it had looked through all. */
 const isPart = ({ meta }: Rows): boolean => meta.searched_back_to !== undefined;

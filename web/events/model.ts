@@ -56,7 +56,7 @@ class EventsModel {
     return this.#known;
   });
   #known: Known = { activities: new Map(), actors: new Map() };
-  /** Of the query that was asked last, without the event that is open. */
+  /** The query that was asked last, without the event that is open. */
   #asked: string | undefined;
   readonly askedAtMs = signal(0);
   #chartedAtMs = 0;

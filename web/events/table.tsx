@@ -198,7 +198,7 @@ function stepOf(key: string, from: number, visible: number, total: number): numb
   return step === undefined ? undefined : Math.max(0, Math.min(step, total - 1));
 }
 
-/** Of the rows in sight. */
+/** The time zones of the rows in sight. */
 function zonesOf(list: EventList, scroll: RowScroll): string {
   const first = Math.floor(scroll.top.value);
   const shown = Array.from({ length: scroll.visible }, (_, index) => list.at(first + index));

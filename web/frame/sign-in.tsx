@@ -21,7 +21,7 @@ export function SignInPage() {
 }
 
 interface SignInFormProps {
-  /** Of a session that is over: only this person goes on with it. */
+  /** The person whose session is over: nobody else goes on with it. */
   readonly email?: string;
   readonly organization?: string;
 }

@@ -89,7 +89,7 @@ export function formatZone(micros: number): string {
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? t('zone_local');
 }
 
-/** Of several moments: those on both sides of a change of the clocks have two. */
+/** The zones of several moments: those on both sides of a change of the clocks have two. */
 export function formatZones(moments: readonly number[]): string {
   return [...new Set(moments.map(formatZone))].join(', ');
 }

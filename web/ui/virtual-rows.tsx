@@ -11,7 +11,7 @@ interface VirtualRowsProps {
   readonly onShow: (first: number, last: number) => void;
   /** Stays above the rows. */
   readonly head: ComponentChildren;
-  /** Of the element that scrolls: its role, its name, what keys do. */
+  /** What the element that scrolls has: its role, its name, what keys do. */
   readonly attributes: HTMLAttributes<HTMLDivElement>;
 }
 

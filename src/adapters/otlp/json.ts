@@ -185,7 +185,7 @@ class ExportReader {
     return attributesText(this.#keyValues(span, 1));
   }
 
-  /** Of a key that stands twice the last counts. */
+  /** Where a key stands twice, the last counts. */
   #keyValues(span: Span | undefined, depth: number): ReadonlyMap<string, string> {
     const values = new Map<string, string>();
     for (const pair of this.#elements(span)) {

@@ -114,7 +114,7 @@ export function doubleText(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** Of a key that stands twice the last counts. Undefined where there is none. */
+/** The attributes as the text of an object. Of a key that stands twice the last counts. Undefined where there is none. */
 export function attributesText(attributes: ReadonlyMap<string, string>): string | undefined {
   return objectOf([...attributes]);
 }

@@ -8,7 +8,7 @@ export function pooledBytes(bytes: number): number {
 }
 
 export interface BufferPoolOptions<Kind> {
-  /** Of unused buffers, all together. */
+  /** Bytes of all unused buffers. */
   readonly bytesMax: number;
   /** Larger ones are not pooled. */
   readonly largestBytes: number;

@@ -6,7 +6,7 @@ import { isIPv4, isIPv6 } from 'node:net';
  * src/read/README.md says what a filter more takes.
  */
 interface EventFilter {
-  /** Of the table of events. */
+  /** The column of the table of events. */
   readonly column: string;
   /** Whether the column has an index or a projection of its own. */
   readonly isIndexed: boolean;
@@ -19,7 +19,7 @@ interface EventFilter {
 export interface Match {
   /** `equal`: the column is the value. `member`: the column is a list that has it. `range`: between two addresses. */
   readonly how: 'equal' | 'member' | 'range';
-  /** Of the engine. */
+  /** The type of the engine. */
   readonly type: 'String' | 'Int64' | 'UUID' | 'IPv6';
   /** Undefined where the text cannot be meant. */
   read(text: string): FilterValue | undefined;
@@ -161,7 +161,7 @@ export function listValues<T>(list: string, read: (text: string) => T | undefine
 /** The words of a search: as they stand in the parameter, between white space. */
 export const searchWordsMax = 10;
 /**
- * Of each word the engine gets a pattern of up to a hundred bytes for each character, and takes no more than 128 KiB. What
+ * A pattern for the engine has up to a hundred bytes for each character of a word, and it takes no more than 128 KiB. What
  * texts cost that repeat themselves grows with the word's length.
  */
 export const searchWordCharactersMax = 255;

@@ -96,7 +96,7 @@ function processNamespace(): string {
  * socket in it, `lock.<random name>`: the system ends it with the process, however that dies, and no process id has to
  * be guessed at. No name is used twice, so the socket of a dead process can be removed by anybody at any time.
  *
- * Of several that try at the same moment, each listens first and looks at the others afterwards. Who sees a lower name
+ * Each of several that try at the same moment listens first and looks at the others afterwards. Who sees a lower name
  * that tries gives up; who sees a higher one waits until that has given up or got the lock. So two cannot miss each
  * other, and one of them always gets it.
  */

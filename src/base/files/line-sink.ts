@@ -9,7 +9,7 @@ const newline = 0x0a;
 export interface LineSinkOptions {
   /** A file descriptor (1 = standard output) or the path of a file to append to. */
   readonly destination: number | string;
-  /** Of lines that the reader has not taken. */
+  /** Bytes of lines that the reader has not taken. */
   readonly bufferedBytesMax: number;
   readonly log: Logger;
 }

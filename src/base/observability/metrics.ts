@@ -47,7 +47,7 @@ interface AskedGauge<L extends string> {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly L[];
-  /** Of the gauge that tells how old the figures are. */
+  /** The name of the gauge that tells how old the figures are. */
   readonly ageName: string;
 }
 

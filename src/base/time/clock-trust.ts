@@ -12,7 +12,7 @@ interface Mark {
   readonly provenMs: number;
   /** By so much the clock may still be ahead. */
   readonly aheadMsMax: number;
-  /** Of the last confirmation that counts already. */
+  /** The mark of the last confirmation that has been taken. */
   readonly accepted: string;
 }
 
@@ -64,14 +64,14 @@ export async function markedClock(dataDir: string): Promise<number | undefined> 
 }
 
 export interface ClockTrustOptions {
-  /** Of the server, also for one of several processes of it. */
+  /** The server's directory, also for one of its several processes. */
   readonly dataDir: string;
   readonly log: Logger;
   /** One of the processes on a data directory notes there how far the time has come. */
   readonly keepsMark: boolean;
   /** Unix milliseconds of the newest that is stored, where there is no mark; undefined: nothing is. */
   newestStored(): Promise<number | undefined>;
-  /** Of the wall clock, and of one that only passes. */
+  /** The wall clock, and one that only passes. */
   readonly nowMs?: () => number;
   readonly passedMs?: () => number;
 }

@@ -23,7 +23,7 @@ export interface RateCounter {
   peek(client: string, rate: Rate): Verdict | Promise<Verdict>;
 }
 
-/** Of the window's request number `count`, when the window has `leftMs` to go. */
+/** The verdict on the window's request number `count`, when the window has `leftMs` to go. */
 export function verdictOf({ requests }: Rate, count: number, leftMs: number): Verdict {
   return {
     allowed: count <= requests,

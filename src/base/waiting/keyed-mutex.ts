@@ -27,7 +27,7 @@ export class KeyedMutex {
   readonly #waitingMax: number;
   readonly #refused: () => Error;
 
-  /** Of one key at most `waitingMax` run or wait; all others get the error of `refused`. */
+  /** For each key at most `waitingMax` run or wait; all others get the error of `refused`. */
   constructor(
     waitingMax = Number.POSITIVE_INFINITY,
     refused: () => Error = () => new Error('too many wait for one key'),

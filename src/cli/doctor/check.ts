@@ -4,12 +4,12 @@ import type { Schemas } from '../../contract/document.ts';
 export type Check = Schemas['CliExamination']['checks'][number];
 export type Finding = Check['findings'][number];
 
-/** Of what is stored: a finding is damage. */
+/** A check of what is stored: a finding is damage. */
 export function check(name: string, findings: readonly Finding[], notes: readonly string[] = []): Check {
   return { name, about: 'events', healthy: findings.length === 0, findings, notes };
 }
 
-/** Of what the service stands on: every finding says what to do about it. */
+/** A check of what the service stands on: every finding says what to do about it. */
 export function checkOfPlace(
   name: string,
   findings: readonly Required<Finding>[],

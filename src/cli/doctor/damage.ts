@@ -21,7 +21,7 @@ export async function checkLogFolders(dataDir: string): Promise<Check> {
   const names: string[] = [];
   for (const directory of await logDirectories(dataDir)) {
     const wal = join(directory, 'wal');
-    // Of a server with several processes it is told which one's file it is.
+    // Where a server has several processes, the name tells which one's file it is.
     names.push(...(await namesIn(wal)).sort().map((name) => relative(join(dataDir, 'wal'), join(wal, name))));
   }
   const findings = names.flatMap((id) => {

@@ -39,7 +39,7 @@ export function eventColumns(classUid?: number): EventColumns {
   return { names: [...attributes.keys()], elements: [root, ...members], longs };
 }
 
-/** Of the class itself, or of a profile that our events name. */
+/** An attribute of the class, or of a profile that our events name. */
 function attributeOf({ name: className, attributes }: ClassFacts, name: string): AttributeFacts {
   const profiles = [...ocsfFacts().profiles.values()];
   const found = [attributes, ...profiles.map((one) => one.attributes)]

@@ -32,7 +32,7 @@ export function createUserHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/** Of a user who chooses one by a link: until then nobody knows it. */
+/** The password of a user who will choose one by a link: until then nobody knows it. */
 function unknownPassword(): string {
   return randomBytes(32).toString('base64url');
 }

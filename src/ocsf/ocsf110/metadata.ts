@@ -6,13 +6,13 @@ import { isText, putMember, putToken, putRaw, textIn, timeSlotOf } from './token
 export interface Ocsf110Names {
   readonly vendorName: string;
   readonly productName: string;
-  /** Of the application that the events are of. */
+  /** The application that the events are of. */
   readonly appName: string;
 }
 
 /** What is stored of an event beside its source. */
 export interface StoredFacts {
-  /** Of the organization: a lower-case UUID. */
+  /** The organization's id, a lower-case UUID. */
   readonly organization: string;
   /** Place in the order of ingest: decimal text, and when it was given out (Unix milliseconds). */
   readonly seq: string;

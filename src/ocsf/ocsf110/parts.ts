@@ -66,7 +66,7 @@ export interface PartsContext {
   readonly lossy: Lossy;
   readonly named: NamedConstants;
   readonly organization: string;
-  /** Of the activity. */
+  /** The activity's code. */
   readonly code: number;
 }
 

@@ -6,7 +6,7 @@ import { isLong, isText, putMember, putToken, textIn } from './tokens.ts';
 export interface PutUser extends Range {
   readonly name: Range;
   readonly email: Range;
-  /** Of what is known: what the text does not hold as it was sent. */
+  /** What the text does not hold as it was sent. */
   readonly lossy: 'nothing' | 'type' | 'more';
 }
 

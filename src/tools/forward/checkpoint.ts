@@ -25,7 +25,7 @@ export interface CheckpointSubject {
 
 interface Stored extends CheckpointState {
   readonly version: 1;
-  /** Of this checkpoint as long as it lives. */
+  /** A name that this checkpoint keeps as long as it lives. */
   readonly stream: string;
   readonly subject: string;
 }
@@ -35,7 +35,7 @@ export class ForwardCheckpoint {
   /** As the run before left it. */
   readonly stored: Stored;
   readonly #path: string | undefined;
-  /** Of this run alone: another may be at the same checkpoint, which is found out with the next save. */
+  /** A file of this run alone: another run may use the same checkpoint, which shows with the next save. */
   readonly #temporary: string;
   #mark: string | undefined;
 

@@ -13,7 +13,7 @@ export interface HttpSinkOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly format: FormatName;
-  /** Of a Loki stream, or attributes of OTLP's resource. */
+  /** Labels of a Loki stream, or attributes of OTLP's resource. */
   readonly labels: Readonly<Record<string, string>>;
   readonly gzip: boolean;
   readonly timeoutMs: number;

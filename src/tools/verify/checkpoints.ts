@@ -162,7 +162,7 @@ export class Checkpoints {
     return [...this.#heads.values()].filter(({ size }) => size <= this.#sizeMax);
   }
 
-  /** Of the largest checkpoint. */
+  /** The size of the largest checkpoint. */
   get covered(): number {
     return Math.max(0, ...this.heads.map(({ size }) => size));
   }

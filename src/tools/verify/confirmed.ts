@@ -9,7 +9,7 @@ const digestForm = /^[0-9a-f]{64}$/;
 /** A report with what was confirmed of it. */
 export type Confirmable = Omit<Report, 'confirm'> & {
   readonly confirm: readonly (Omit<Report['confirm'][number], 'decision'> & {
-    /** Of the decision, and not of what it has come to explain: the same at every run. */
+    /** The digest of the decision, and not of what it has come to explain: so it is the same at every run. */
     readonly digest: string;
     readonly confirmed: boolean;
   })[];

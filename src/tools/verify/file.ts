@@ -73,7 +73,7 @@ class ErasureLists {
 /** What the lines of a file say, one after the other. */
 class FileAudit {
   readonly #tree: TreeAudit;
-  /** Of lines that were read and are not in the tree yet. */
+  /** Entries of lines that were read and are not in the tree yet. */
   readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
   #waiting = 0;
   readonly #history: PolicyHistory;

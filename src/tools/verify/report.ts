@@ -52,7 +52,7 @@ function placeOf({ position, seq, time }: Pick<Difference, 'position' | 'seq' | 
   return { position, seq: String(seq), ...(text !== undefined && { time: text }) };
 }
 
-/** Of an event that is not there before its day of expiry. */
+/** Said of an event that is not there before its day of expiry. */
 export const vanished = 'is missing, and retention has not removed it';
 
 const words: Readonly<Record<Difference['kind'], string>> = {
