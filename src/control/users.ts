@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { addressOfPseudonym, isAddressOfPseudonym } from '../base/events/pseudonym.ts';
 import { type Clock, systemClock } from '../base/time/clock.ts';
 import { Problem } from '../base/errors/problem.ts';
+import { everyReplicaOf } from '../storage/cluster.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
 import {
   ControlTable,
@@ -200,15 +201,27 @@ export async function eraseUser(
 ): Promise<User | undefined> {
   const [user] = await usersWhere(storage, 'id = {id:UUID}', { id });
   const email = addressOfPseudonym(pseudonym);
-  if (user === undefined || user.email === email) return undefined;
+  if (user === undefined) return undefined;
+  const isErased = user.email === email;
+  if (isErased && !(await hasMore(storage, user))) return undefined;
   const now = clock();
   const change = { name: pseudonym, email, emailLower: email, passwordHash: dummyHash };
   const disabledMicros = user.disabledMicros ?? now;
-  const erased = await endSessions(storage, user, { ...change, disabledMicros }, now);
+  const erased = isErased ? user : await endSessions(storage, user, { ...change, disabledMicros }, now);
   await storage.removeRows('users', { column: 'id', id, below: erased.version });
   // By what a provider or a directory knows the person.
   await storage.removeRows('user_identities', { column: 'id', id });
   return erased;
+}
+
+/** Whether there is more of an erased account than its row, as a run was killed before it had removed that. */
+async function hasMore(storage: Storage, { id, version: newest }: User): Promise<boolean> {
+  const rows = await storage.rows(
+    `SELECT 1 FROM ${everyReplicaOf(storage, 'users')} WHERE id = {id:UUID} AND version < {newest:UInt64}
+     UNION ALL SELECT 1 FROM ${everyReplicaOf(storage, 'user_identities')} WHERE id = {id:UUID}`,
+    { id, newest },
+  );
+  return rows.length > 0;
 }
 
 /** Gives a user another role; sessions have it at once. Throws Problem as `findUser`, or `malformed`. */

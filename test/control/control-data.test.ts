@@ -15,6 +15,7 @@ import { authenticateKey, authenticateKeyFresh } from '../../src/control/authent
 import { changeCodes } from '../../src/control/change-events.ts';
 import { Directory } from '../../src/control/directory.ts';
 import { endedSessionTable } from '../../src/control/ended-sessions.ts';
+import { identityTable } from '../../src/control/identities.ts';
 import {
   createOrganization,
   effectiveRetentionDays,
@@ -332,6 +333,23 @@ describe('the directory', () => {
     await state.refresh();
     const idsOf = (email: string) => state.usersByEmail(email).map(({ id }) => id);
     assert.deepEqual([idsOf(input.email), idsOf('erased-7@erased.invalid')], [[second.id], [first.id]]);
+  });
+
+  test('what an erasure that was killed has left of an account is removed by the next one', async () => {
+    const { id: organizationId } = await createOrganization(storage, { slug: 'killed', name: 'K' });
+    const person = { email: 'killed@example.com', name: 'A', role: 'member', password };
+    const { id } = await createUser(storage, { ...person, organization: 'killed' });
+    const named = { externalId: person.email, issuer: '', subject: '', linkedMicros: undefined, version: 1 };
+    await identityTable.put(storage, { id, organizationId, ...named });
+    const killed = { ...storage, removeRows: () => Promise.reject(new Error('killed')) };
+    await assert.rejects(eraseUser(killed, id, 'erased-8'), /killed/);
+    await eraseUser(storage, id, 'erased-8');
+    const left = await storage.rows(
+      `SELECT email FROM users WHERE id = {id:UUID} UNION ALL SELECT external_id FROM user_identities WHERE id = {id:UUID}`,
+      { id },
+    );
+    assert.deepEqual(left, [{ email: 'erased-8@erased.invalid' }]);
+    assert.equal(await eraseUser(storage, id, 'erased-8'), undefined);
   });
 
   test('nothing new changes nothing', async () => {
