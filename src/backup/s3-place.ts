@@ -69,7 +69,7 @@ export class S3Place implements BackupPlace {
         return Buffer.from(buffer, byteOffset, byteLength);
       });
     } catch (error) {
-      if (!(error instanceof AuditlogError) || error.status === 404) throw error;
+      if (!(error instanceof AuditlogError) || (method === 'GET' && error.status === 404)) throw error;
       const { status } = error;
       const what = status === undefined ? error.message : `the service answered ${status}`;
       throw new Error(`${this.name}${name}: ${what}`, { cause: error });

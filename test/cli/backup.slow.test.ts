@@ -606,6 +606,9 @@ describe('in a bucket', () => {
     refused(answer, /s3:\/\/audit-backups\/nightly\/.*: the service answered 403/);
     assert.doesNotMatch(answer.stderr, /secret/);
     assert.equal(bucket.objects.get(latestPath), latest);
+    // As where there is no such bucket.
+    bucket.refuse = ({ method }) => (method === 'PUT' ? 404 : undefined);
+    refused(await backUp('--to', ...at(), '--full'), /s3:\/\/audit-backups\/.*: the service answered 404/);
     const without = { dataDir: source.dataDir, env: { AWS_ACCESS_KEY_ID: '' } };
     refused(await runCliHere(['backup', '--to', ...at()], without), /AWS_SECRET_ACCESS_KEY/, 2);
   });
