@@ -25,10 +25,15 @@ describe('the same service on every engine', () => {
       databases: [database],
       grants: neededGrants(database, 'audit'),
     });
+    const dataDir = await temporaryDirectory();
     try {
-      await walk({ ...engine.env, CLICKHOUSE_DATABASE: database });
+      const env = { ...engine.env, CLICKHOUSE_DATABASE: database };
+      await walk(env);
+      const { stdout, stderr } = await runCli(['doctor'], { dataDir, env });
+      assert.match(stdout, /ok +parts\n +not counted.*\n(?:.*\n)*ok +engine_rights/, stderr);
     } finally {
       await engine.stop();
+      await removeDirectory(dataDir);
     }
   });
 
