@@ -279,6 +279,7 @@ test('bytes that are no export are refused, whatever they are: cut short, change
       '/logRecords/0: is not acceptable JSON',
     ],
     ['{"resourceLogs":[] "a":1}', '/resourceLogs: is not acceptable JSON: expected nothing after the array'],
+    ['{"resourceLogs":nope}', '/resourceLogs: is not acceptable JSON'],
     ['[]', 'the body must be an object'],
     ['', 'the body is not acceptable JSON'],
     ['{nope', 'the body is not acceptable JSON'],

@@ -103,6 +103,8 @@ test('unknown media types and codings: 415', async () => {
     'image/png',
     'multipart/form-data; boundary=x',
     'nonsense',
+    'constructor',
+    '__proto__',
   ]) {
     problemOf(await tenant.post(body, { 'content-type': type }), 415);
   }

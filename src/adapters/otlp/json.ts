@@ -128,7 +128,7 @@ class ExportReader {
   /** The members of an object, all but the list in it known to be JSON. */
   #container(span: Span, list: string): ReadonlyMap<string, Span> {
     return this.#members(span, (name, value) => {
-      if (name !== list) this.#check(value);
+      if (name !== list || this.#bytes[value.start] !== openBracket) this.#check(value);
     });
   }
 

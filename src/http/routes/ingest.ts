@@ -53,7 +53,8 @@ const forms: Readonly<Record<string, BodyForm>> = {
 
 function bodyForm(header: string | undefined): BodyForm {
   const [type = '', ...parameters] = (header ?? 'application/json').toLowerCase().split(';');
-  const form = forms[type.trim()];
+  const name = type.trim();
+  const form = Object.hasOwn(forms, name) ? forms[name] : undefined;
   const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='));
   const isUtf8 = charset === undefined || /^charset="?(utf-?8|us-ascii)"?$/.test(charset);
   if (form !== undefined && isUtf8) return form;
