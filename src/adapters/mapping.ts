@@ -13,6 +13,8 @@ import { verbOf } from './verbs.ts';
 const nothing: Evaluate = () => undefined;
 
 const knownCodesMax = 4_096;
+/** A longer text is remembered nowhere: it may be as long as an event. */
+const knownTextCharactersMax = 256;
 const knownCodes = new Map<string, number>();
 
 /** The same code for the same text, on every machine and in every release. */
@@ -20,7 +22,7 @@ function codeOfText(text: string): number {
   const known = knownCodes.get(text);
   if (known !== undefined) return known;
   const code = textCode(createHash('sha256').update(text).digest().readUInt32BE(0), verbOf(text));
-  if (knownCodes.size < knownCodesMax) knownCodes.set(text, code);
+  if (text.length <= knownTextCharactersMax && knownCodes.size < knownCodesMax) knownCodes.set(text, code);
   return code;
 }
 

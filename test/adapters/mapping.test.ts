@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
 import * as fc from 'fast-check';
 import { mappingOf } from '../../src/adapters/built-in.ts';
@@ -356,6 +358,20 @@ test('a long text costs what its length does, wherever it ends', () => {
   mapping.map(...window({ at: 0, what: `${text}.`, who: `${text}/` }));
   const { user } = process.cpuUsage(before);
   assert.ok(user < 2_000_000, `${user} µs`);
+});
+
+test('what texts of actions come to is remembered, but not what is long', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const mapping = new Mapping(checkedDefinition({ name: 'own', time: 'at', action: 'what' }));
+  const long = 'x'.repeat(100_000);
+  const heapOf = (from: number, to: number): number => {
+    for (let n = from; n < to; n++) mapping.map(...window({ at: 0, what: `${n} ${long}` }));
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heapOf(0, 10);
+  assert.ok(heapOf(10, 310) - before < 10_000_000, 'each of 300 is kept');
 });
 
 test('expressions mean here what they mean in the library', () => {
