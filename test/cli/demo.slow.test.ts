@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { cliCommand } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { patience } from '../support/patience.ts';
 import { projectRoot } from '../support/project-root.ts';
 
 interface Facts {
@@ -40,7 +41,7 @@ async function withDemo(args: readonly string[], use: (facts: Facts) => Promise<
   const ended = once(demo, 'exit') as Promise<[number | null]>;
   try {
     const lines = createInterface({ input: demo.stdout ?? assert.fail('no output') });
-    const signal = AbortSignal.timeout(60_000);
+    const signal = AbortSignal.timeout(patience(60_000));
     const line = (await Promise.race([once(lines, 'line', { signal }), ended]))[0];
     await use(JSON.parse(String(line)) as Facts);
   } finally {
@@ -51,7 +52,7 @@ async function withDemo(args: readonly string[], use: (facts: Facts) => Promise<
 
 async function total(facts: Facts, index: number, query = ''): Promise<number> {
   const key = facts.organizations[index]?.key ?? '';
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(patience(10_000));
   const answer = await fetch(`${facts.url}/api/v1/audit?limit=1${query}`, {
     headers: { 'x-api-key': key },
     signal,
