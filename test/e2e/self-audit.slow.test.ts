@@ -37,6 +37,8 @@ before(async () => {
   secrets.add(tenant.key);
   await byThePortal();
   await byTheCommandLine();
+  // Segments go to the engine side by side: the last event may be there before others.
+  await tenant.caughtUp();
   events = await eventually('the last event of the scenario', async () => {
     const { data } = await tenant.page({ limit: '1000' });
     return data.some(({ activity_id: code }) => code === 1006) &&
