@@ -42,7 +42,7 @@ function inTerminal(line: string, env: Readonly<Record<string, string>> = {}): T
   child.stdout.setEncoding('utf8').on('data', (piece: string) => {
     text += piece;
   });
-  return { child, ended: once(child, 'exit') as Promise<[number | null]>, said: () => text };
+  return { child, ended: once(child, 'close') as Promise<[number | null]>, said: () => text };
 }
 
 const demos = async () => (await readdir(root)).filter((name) => name.startsWith('auditlog-demo-'));
