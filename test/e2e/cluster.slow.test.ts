@@ -2,7 +2,6 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { loadConfig } from '../../src/config/config.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
@@ -166,44 +165,49 @@ describe('a doubtful segment on a cluster', () => {
         segmentSeqRange(segment),
       );
 
-  /** An attempt of another server, or of this one through another node, that takes `seconds`; each row is a part. */
+  /**
+   * An attempt of another server, or of this one through another node, that takes `seconds`, once it is under way; each
+   * row is a part.
+   */
   const slowAttempt = async (storage: Storage, seconds: number) => {
     const queryId = `doubt-segment-${segment}`;
     const { first } = segmentSeqRange(segment);
+    let hasEnded = false;
     const ended = storage.command(
       `INSERT INTO events (seq, org, time, expires) SELECT {first:UInt64} + number, generateUUIDv4(number), now64(6), '2149-06-06'
        FROM numbers(20) WHERE sleepEachRow({pause:Float64}) = 0 SETTINGS max_block_size = 1`,
       { first, pause: seconds / 20 },
       { queryId, timeoutMs: 60_000 },
     );
+    const outcome = ended
+      .then(
+        () => 'stored' as const,
+        () => 'ended' as const,
+      )
+      .finally(() => (hasEnded = true));
     const running = 'SELECT count() AS n FROM system.processes WHERE query_id = {queryId:String}';
     await eventually('the attempt to be under way', async () => {
       const [found] = await two.storageOf('a', 'doubt').rows<{ n: string }>(running, { queryId });
-      return found?.n === '1' ? true : undefined;
+      return found?.n === '1' || hasEnded || undefined;
     });
-    return ended.then(
-      () => 'stored' as const,
-      () => 'ended' as const,
-    );
+    return { outcome };
   };
 
   test('waits for an attempt that is still at work on a node whose address it does not know', async () => {
     segment = nextSegmentNumber(Date.now(), 5, segment);
     const insert = createSegmentInsert(through(two.doorOfB.url), silentLog);
-    const attempt = slowAttempt(two.storageOf('a', 'doubt'), 2);
-    await sleep(200);
+    const attempt = await slowAttempt(two.storageOf('a', 'doubt'), 2);
     assert.equal(await insert(insertOf(true)), 'stored');
-    assert.equal(await attempt, 'stored');
+    assert.equal(await attempt.outcome, 'stored');
     assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
   });
 
   test('ends an attempt at a node whose address it knows', async () => {
     segment = nextSegmentNumber(Date.now(), 5, segment);
     const insert = createSegmentInsert(through(two.doorOfB.url, proxyOfA.url), silentLog);
-    const attempt = slowAttempt(two.storageOf('a', 'doubt'), 30);
-    await sleep(300);
+    const attempt = await slowAttempt(two.storageOf('a', 'doubt'), 30);
     assert.equal(await insert(insertOf(true)), 'stored');
-    assert.equal(await attempt, 'ended');
+    assert.equal(await attempt.outcome, 'ended');
     assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
   });
 
