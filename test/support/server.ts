@@ -274,10 +274,13 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const startedInMs = performance.now() - begun;
 
   const enginePid = () => {
-    const path = join(dataDir, 'engine.json');
-    if (!existsSync(path)) return undefined;
-    const text = readFileSync(path, 'utf8');
-    return text === '' ? undefined : (JSON.parse(text) as { pid?: number }).pid;
+    try {
+      const text = readFileSync(join(dataDir, 'engine.json'), 'utf8');
+      return text === '' ? undefined : (JSON.parse(text) as { pid?: number }).pid;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
   };
   const kill = async (signal: NodeJS.Signals) => {
     const engine = enginePid();
