@@ -22,14 +22,13 @@ const count = (text: string) => `//strong[@role="status"][contains(., "${text}")
 let server: SharedServer;
 let firefox: Firefox;
 
-/** The file that the browser has written, once it has its name. */
-async function download(): Promise<string> {
-  const name = await eventually('the file', async () => {
-    const names = await readdir(firefox.downloads);
-    return names.some((one) => one.endsWith('.part')) ? undefined : names[0];
+/** What the browser has written, once that has its name: an empty file keeps this until then. */
+const download = () =>
+  eventually('the file', async () => {
+    const [name, ...more] = await readdir(firefox.downloads);
+    if (name === undefined || more.length > 0 || name.endsWith('.part')) return undefined;
+    return (await readFile(join(firefox.downloads, name), 'utf8')) || undefined;
   });
-  return readFile(join(firefox.downloads, name), 'utf8');
-}
 
 describe('the web page in Firefox', { skip: withoutFirefox() }, () => {
   before(async () => {
