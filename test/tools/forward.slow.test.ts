@@ -269,6 +269,25 @@ describe('to an HTTP address', () => {
     assert.match(ran.error, /retries=4/);
   });
 
+  test('takes a success for one whatever text comes with it, and no null for the answer of a bulk interface', async () => {
+    destination.fault = (body, response) => {
+      destination.bodies.push(body);
+      response.end(Buffer.from([0x72, 0x65, 0xe7, 0x75]));
+      return true;
+    };
+    done(await to());
+    assert.deepEqual(placesOf(destination.lines()), range(25));
+    const answers = ['null', '{"errors":true,"items":[null]}'];
+    destination.fault = (_, response) => {
+      const answer = answers.shift();
+      if (answer !== undefined) response.end(answer);
+      return answer !== undefined;
+    };
+    const ran = await to('--format', 'elastic-bulk', '--batch', '1');
+    done(ran);
+    assert.match(ran.error, /retries=2/);
+  });
+
   test('divides a batch that is too large', async () => {
     destination.fault = (body, response) => {
       if (body.split('\n').length <= 4) return false;

@@ -2,7 +2,7 @@ import { appendFile, open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AuditlogError } from '../../client/client.ts';
-import { request } from '../../client/transport.ts';
+import { requestBytes } from '../../client/transport.ts';
 import { limits } from '../limits.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents, isDocument } from './formats.ts';
@@ -61,8 +61,9 @@ export class HttpSink implements Sink {
     const body = this.#options.gzip ? await compress(plain) : plain;
     const call = { method: 'POST', url, headers: this.#headers, body, timeoutMs, signal } as const;
     try {
-      const answer = await request({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
-      return answeredBy(format, answer, events);
+      const answer = await requestBytes({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
+      // A success is one whatever it is written in; `toString` takes all of it.
+      return answeredBy(format, Buffer.from(answer).toString(), events);
     } catch (error) {
       const status = error instanceof AuditlogError ? error.status : undefined;
       const mayDivide = status === 413 || (status === 400 && rejectedTo !== undefined);
@@ -105,24 +106,22 @@ function answeredBy(format: FormatName, answer: string, events: readonly Forward
 
 interface BulkAnswer {
   readonly errors?: boolean;
-  readonly items?: readonly { readonly create?: { readonly status?: number } }[];
+  readonly items?: readonly ({ readonly create?: { readonly status?: number } } | null)[];
 }
 
 /** Elasticsearch answers for each event; one that it has had before (409) is delivered. */
 function answeredByBulk(text: string, events: readonly ForwardedEvent[]): Answered {
-  let answer: BulkAnswer;
+  let answer: BulkAnswer | null;
   try {
-    answer = JSON.parse(text) as BulkAnswer;
+    answer = JSON.parse(text) as BulkAnswer | null;
   } catch {
     throw new AuditlogError('protocol', 'the destination did not answer like a bulk interface');
   }
-  if (answer.errors === false) return { refused: [], rejected: 0 };
-  const { items } = answer;
+  if (answer?.errors === false) return { refused: [], rejected: 0 };
+  const items = answer?.items;
   if (!Array.isArray(items) || items.length !== events.length)
     throw new AuditlogError('protocol', 'the destination did not answer for each event');
-  const statuses = items.map(
-    (item: { readonly create?: { readonly status?: number } }) => item.create?.status ?? 500,
-  );
+  const statuses = items.map((item: NonNullable<BulkAnswer['items']>[number]) => item?.create?.status ?? 500);
   const isBusy = (status: number) => status === 429 || status >= 500;
   const isRefused = (status: number) => status >= 300 && status !== 409 && !isBusy(status);
   const eventsWith = (holds: (status: number) => boolean) =>

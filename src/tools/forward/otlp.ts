@@ -31,10 +31,10 @@ function textAttribute([key, stringValue]: readonly [string, string]) {
 /** How many records of an export the other side refused; which ones it does not tell. */
 export function rejectedByOtlp(text: string): number {
   try {
-    const { partialSuccess } = (text === '' ? {} : JSON.parse(text)) as {
+    const answer = (text === '' ? null : JSON.parse(text)) as {
       readonly partialSuccess?: { readonly rejectedLogRecords?: string | number };
-    };
-    const rejected = Number(partialSuccess?.rejectedLogRecords ?? 0);
+    } | null;
+    const rejected = Number(answer?.partialSuccess?.rejectedLogRecords ?? 0);
     if (Number.isSafeInteger(rejected) && rejected >= 0) return rejected;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
