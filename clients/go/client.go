@@ -68,7 +68,7 @@ func (r Report) Complete() bool {
 	return r.Rejected+r.Failed+r.Dropped+r.Pending == 0
 }
 
-// Rejection is an event that the service refused, and why where it named it: it names the first hundred of a batch.
+// Rejection is an event that the service refused, and why where it named it: it names up to 10,000 of a batch.
 type Rejection struct {
 	Event json.RawMessage
 	Error string
@@ -118,7 +118,7 @@ func New(options Options) (*Client, error) {
 	base, _ := url.Parse(options.URL)
 	c := &Client{
 		options:  options,
-		endpoint: strings.TrimRight(base.Scheme+"://"+base.Host+base.EscapedPath(), "/") + "/api/v1/audit",
+		endpoint: strings.TrimRight(base.Scheme+"://"+base.Host+base.EscapedPath(), "/") + "/api/v1/audit?maxErrors=10000",
 		changed:  make(chan struct{}),
 		done:     make(chan struct{}),
 	}

@@ -51,7 +51,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		body, _ = io.ReadAll(reader)
 	}
-	if r.URL.Path != "/api/v1/audit" || r.Header.Get("X-API-Key") != "ak_test" ||
+	if r.URL.RequestURI() != "/api/v1/audit?maxErrors=10000" || r.Header.Get("X-API-Key") != "ak_test" ||
 		r.Header.Get("Content-Type") != "application/x-ndjson" {
 		s.t.Errorf("%s %v", r.URL.Path, r.Header)
 	}

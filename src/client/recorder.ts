@@ -199,13 +199,13 @@ class BatchSender {
     const onRetry = (facts: RetryFacts): void => this.#tell(() => this.#options.onRetry?.(facts));
     const hooks = { signal, onRetry, keepsProcess: false };
     const batch = { body, isGzip, events: lines.length, idempotencyKey: randomUUID() };
-    return sendBatch({ ...this.#options, hooks }, batch);
+    return sendBatch({ ...this.#options, hooks, maxErrors: lines.length }, batch);
   }
 
   #reject(lines: readonly string[], refused: number, errors: Refusals): void {
     this.counts.rejected += refused;
     const named = new Map(errors.map(({ index, error }) => [index, error]));
-    // The service names the first hundred. When all were refused, the others are known without being named.
+    // A service that names no more than a hundred has not told of the others, unless all were refused.
     const isAll = refused === lines.length;
     const rejections = lines.flatMap((line, index) =>
       isAll || named.has(index) ? [{ event: JSON.parse(line) as SourceEvent, error: named.get(index) }] : [],

@@ -129,6 +129,16 @@ describe('recording', () => {
     assert.equal(rejections.length, 3);
   });
 
+  test('tells of each event that was refused, however many of a batch', async () => {
+    const { record, flush, rejections } = client();
+    for (const n of numbers(300)) record(event(n, n % 2 === 1 ? { msg: 'bad' } : {}));
+    assert.equal((await flush()).rejected, 150);
+    assert.deepEqual(
+      rejections.map(({ event }) => event.message.action),
+      numbers(150).map((n) => 2 * n + 1),
+    );
+  });
+
   test('divides a batch that is too large, gives up what is refused as a whole, and goes on', async () => {
     remote.fault = ({ body }, response) => body.split('\n').length > 3 && reply(response, 413, {});
     const { record, flush, errors } = client();

@@ -153,7 +153,8 @@ export async function startRemote(options: RemoteOptions = {}): Promise<Remote> 
         line.includes('"msg":"bad"') ? [{ index, error: '/msg: is bad' }] : [],
       );
       remote.stored.push(...lines.filter((line) => !line.includes('"msg":"bad"')));
-      answer = { accepted: lines.length - errors.length, rejected: errors.length, errors };
+      const named = errors.slice(0, number(seen.query, 'maxErrors', 100));
+      answer = { accepted: lines.length - errors.length, rejected: errors.length, errors: named };
       answered.set(key, answer);
     }
     const nothing = (answer as { accepted: number }).accepted === 0;

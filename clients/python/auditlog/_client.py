@@ -50,7 +50,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Rejection:
-    """An event that the service refused, and why where it named it (it names the first hundred of a batch)."""
+    """An event that the service refused, and why where it named it (it names up to 10,000 of a batch)."""
 
     event: Any
     error: Optional[str]

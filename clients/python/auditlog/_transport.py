@@ -62,7 +62,7 @@ class Transport:
         self._https = parts.scheme == "https"
         self._host = parts.hostname
         self._port = parts.port
-        self._path = parts.path.rstrip("/") + "/api/v1/audit"
+        self._path = parts.path.rstrip("/") + "/api/v1/audit?maxErrors=10000"
         self._headers = {
             "X-API-Key": api_key,
             "Accept": "application/json",

@@ -41,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
             body = gzip.decompress(body)
         events = [json.loads(line) for line in body.split(b"\n")]
         key = self.headers["Idempotency-Key"]
-        assert self.path == "/api/v1/audit" and self.headers["X-API-Key"] == KEY
+        assert self.path == "/api/v1/audit?maxErrors=10000" and self.headers["X-API-Key"] == KEY
         assert self.headers["Content-Type"] == "application/x-ndjson"
         with self.server.guard:
             self.server.requests.append((key, body))
