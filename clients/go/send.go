@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	answerBytesMax = 1 << 20
+	answerBytesMax = 16 << 20
 	gzipBytesMin   = 1024
 	retryAfterMax  = 10 * time.Minute
 )

@@ -4,7 +4,8 @@ export const limits = {
   /** Node's fetch gives up on response headers after 300 s by itself, so a longer wait would not be one. */
   requestMsMax: 290_000,
   responseBytesMax: 256 * 1024 * 1024,
-  errorBodyBytesMax: 1024 * 1024,
+  /** Why each of 10,000 events was refused. */
+  errorBodyBytesMax: 16 * 1024 * 1024,
 
   retryDelayMsMin: 200,
   retryDelayMsMax: 30_000,

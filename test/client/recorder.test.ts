@@ -137,6 +137,15 @@ describe('recording', () => {
       rejections.map(({ event }) => event.message.action),
       numbers(150).map((n) => 2 * n + 1),
     );
+    // The longest of batches, refused as a whole for reasons of some length.
+    const whole = client({ batch: { events: 10_000 } });
+    const error = `/message/timestamp: must be ${'a time '.repeat(20)}`;
+    const errors = numbers(10_000).map((index) => ({ index, error }));
+    remote.fault = (_, response) =>
+      reply(response, 400, { status: 400, accepted: 0, rejected: 10_000, errors });
+    for (const n of numbers(10_000)) whole.record(event(n));
+    assert.equal((await whole.flush()).rejected, 10_000);
+    assert.equal(whole.rejections.filter((one) => one.error === error).length, 10_000);
   });
 
   test('divides a batch that is too large, gives up what is refused as a whole, and goes on', async () => {

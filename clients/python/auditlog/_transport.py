@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Optional
 from urllib.parse import urlsplit
 
-ANSWER_BYTES_MAX = 1024 * 1024
+ANSWER_BYTES_MAX = 16 * 1024 * 1024
 RETRY_AFTER_SECONDS_MAX = 600.0
 #: The service closes a connection that is idle for 8 to 12 s.
 IDLE_SECONDS_MAX = 5.0
