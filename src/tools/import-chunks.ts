@@ -12,6 +12,8 @@ export interface ImportChunk {
   readonly numbers: readonly number[];
   /** Numbers of lines that are too long to be an event. */
   readonly tooLong: readonly number[];
+  /** Bytes of its last line where the text ends within it: whoever writes the text may not be done. Else 0. */
+  readonly unfinishedBytes: number;
 }
 
 export interface Line {
@@ -47,7 +49,7 @@ export async function* chunksOf(
       chunk = new OpenChunk(chunk.end, chunk.nextLine);
     }
   }
-  for (const line of splitter.end()) chunk.add(line);
+  for (const line of splitter.end()) chunk.addLast(line);
   if (chunk.end > chunk.offset) yield chunk;
 }
 
@@ -90,6 +92,7 @@ class OpenChunk implements ImportChunk {
   readonly lines: Buffer[] = [];
   readonly numbers: number[] = [];
   readonly tooLong: number[] = [];
+  unfinishedBytes = 0;
 
   constructor(offset: number, nextLine: number) {
     this.offset = offset;
@@ -112,6 +115,22 @@ class OpenChunk implements ImportChunk {
     }
     this.end += bytes;
     this.nextLine += 1;
+  }
+
+  /** A line without an end. No beginning of an event is JSON by itself. */
+  addLast(line: Line): void {
+    this.add(line);
+    if (line.content !== undefined && !isJson(this.lines.at(-1) ?? line.content))
+      this.unfinishedBytes = line.bytes;
+  }
+}
+
+function isJson(text: Buffer): boolean {
+  try {
+    JSON.parse(text.toString());
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -76,6 +76,8 @@ export class ImportState {
   /** Undefined while no line is rejected: there is no file then. */
   #rejected: AppendFile | undefined;
   #position: ImportPosition;
+  /** Of an unfinished last line, what the checkpoint leaves out: the next run looks at the line again. */
+  #left = { bytes: 0, lines: 0, rejectedBytes: 0 };
   #saved: ImportPosition | undefined;
   #savedMs = 0;
 
@@ -130,11 +132,17 @@ export class ImportState {
   }
 
   /** Counts the next part of the text as done; durable after `importCheckpointMs`, or with `close`. */
-  async advance({ end, nextLine }: ImportChunk, { accepted, rejected }: SentChunk): Promise<void> {
+  async advance(
+    { end, nextLine, unfinishedBytes }: ImportChunk,
+    { accepted, rejected }: SentChunk,
+  ): Promise<void> {
     if (rejected.length > 0) {
       this.#rejected ??= await AppendFile.open(this.rejectedPath);
       await this.#rejected.append(Buffer.from(rejected.map(textOf).join('')));
     }
+    const last = rejected.at(-1);
+    if (unfinishedBytes > 0 && last?.line === nextLine - 1)
+      this.#left = { bytes: unfinishedBytes, lines: 1, rejectedBytes: Buffer.byteLength(textOf(last)) };
     const before = this.#position;
     this.#position = {
       offset: end,
@@ -162,11 +170,19 @@ export class ImportState {
     const position = this.#position;
     await this.#rejected?.sync();
     if (this.#checkpoint !== undefined) {
-      const facts = { ...this.#identity, ...position, isWhole: this.#isWhole };
+      const { bytes, lines, rejectedBytes } = this.#left;
+      const facts = {
+        ...this.#identity,
+        ...position,
+        offset: position.offset - bytes,
+        nextLine: position.nextLine - lines,
+        rejected: position.rejected - lines,
+        isWhole: this.#isWhole,
+      };
       const checkpoint: ImportCheckpoint = {
         version: 1,
         ...facts,
-        rejectedBytes: this.#rejected?.bytes ?? 0,
+        rejectedBytes: (this.#rejected?.bytes ?? 0) - rejectedBytes,
       };
       await replaceFile(this.#checkpoint, `${JSON.stringify(checkpoint)}\n`);
     }

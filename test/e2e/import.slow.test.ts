@@ -138,6 +138,13 @@ describe('import beside a server', () => {
     const { accepted, rejected } = JSON.parse(none.stdout) as Summary;
     assert.deepEqual([none.code, accepted, rejected], [1, 0, 2]);
     assert.match(none.stderr, /every line was rejected/);
+    const timeless = `${JSON.stringify({ message: { action: 1, timestamp: '2024-05-01T00:00:00' } })}\n`;
+    const long = await server.cliHere([
+      'import',
+      await place('long.ndjson', timeless.repeat(10_000)),
+      '--json',
+    ]);
+    assert.equal((JSON.parse(long.stdout) as Summary).rejected, 10_000);
     const empty = summary(await server.cliHere(['import', await place('empty.ndjson', ''), '--json']));
     assert.deepEqual([empty.lines, empty.accepted, empty.rejected_file], [0, 0, null]);
   });
@@ -156,6 +163,27 @@ describe('import beside a server', () => {
     const refused = await server.cliHere(['import', path]);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /belongs to another file/);
+  });
+
+  test('a last line that is still being written is looked at again, and stored once it is whole', async () => {
+    const whole = linesOf('written', 3);
+    const path = await place('written.ndjson', whole.slice(0, -20));
+    const first = summary(await server.cliHere(['import', path, '--json']));
+    assert.deepEqual([first.accepted, first.rejected], [2, 1]);
+    assert.deepEqual(
+      rejectedOf(`${path}.rejected.ndjson`).map((one) => one.line),
+      [3],
+    );
+    await place('written.ndjson', `${whole}bad`);
+    for (const now of [1, 0]) {
+      const next = summary(await server.cliHere(['import', path, '--json']));
+      assert.deepEqual([next.lines, next.accepted, next.accepted_now, next.rejected], [4, 3, now, 1]);
+      assert.deepEqual(
+        rejectedOf(`${path}.rejected.ndjson`).map((one) => [one.line, one.text]),
+        [[4, 'bad']],
+      );
+    }
+    await holdsEach(tenant, 'written', 3);
   });
 
   test('another target begins anew beside the first, and each goes on where it was', async () => {
