@@ -355,6 +355,16 @@ describe('what an auditor finds', () => {
     withHead(head.replace(`"id":"${one.id}"`, `"id":"${other.id}"`));
     const strange = await service.server.cliHere(['verify', file, '--key', one.key]);
     assert.match(strange.stderr, /names the organization .*, and its evidence is that of/);
+    for (const broken of [
+      head.slice(0, -1),
+      head.replace('"organization":{', '"organization":null,"x":{'),
+      head.replace(/"policies":\[/, '"policies":[null,'),
+      head.replace(/"policies":\[/, '"policies":[{"n":1,"seq":"x","source":"{}"},'),
+    ]) {
+      withHead(broken);
+      const { code, stderr } = await service.server.cliHere(['verify', file, '--key', one.key]);
+      assert.deepEqual([code, /the first line of .* is not as exports have it/.test(stderr)], [1, true], stderr);
+    }
 
     withHead(head);
     assert.equal((await verify([file, '--key', one.key])).code, 0);

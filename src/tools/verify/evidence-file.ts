@@ -1,5 +1,6 @@
 import { entryBytes, type EventContent } from '../../tlog/entry.ts';
 import { hashBytes } from '../../tlog/hash.ts';
+import { NoteError } from '../../tlog/note.ts';
 
 /**
  * A file of `export --evidence`, in lines of JSON. First what it is, then a line for each event of the tree, in the order
@@ -49,11 +50,28 @@ export function headLine(head: EvidenceHead): string {
   return `${JSON.stringify({ auditlog_evidence: version, ...head })}\n`;
 }
 
-/** What the first line of a file says; undefined where it is none of ours. */
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+function isFileEvent(value: unknown): boolean {
+  const { n, seq, shown = '', source } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return Number.isSafeInteger(n) && isText(seq) && /^\d{1,20}$/.test(seq) && isText(shown) && isText(source);
+}
+
+/** What the first line of a file says; undefined where it is none of ours. Throws a NoteError where it is damaged. */
 export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
-  const head = JSON.parse(line.toString('utf8')) as EvidenceHead;
+  const damaged = new NoteError('the first line of the file is not as exports have it');
+  let head: EvidenceHead;
+  try {
+    head = JSON.parse(line.toString('utf8')) as EvidenceHead;
+  } catch {
+    throw damaged;
+  }
   const { origin, organization, checkpoint, filtered, policies = [], erasures = [] } = head;
+  const isWhole =
+    [origin, organization?.id, organization?.slug, checkpoint].every(isText) &&
+    [policies, erasures].every((list) => Array.isArray(list) && list.every(isFileEvent));
+  if (!isWhole) throw damaged;
   return { origin, organization, checkpoint, filtered: filtered !== false, policies, erasures };
 }
 
