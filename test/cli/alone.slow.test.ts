@@ -32,6 +32,9 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   const verified = await runCli(['verify', '--org', 'solo'], { dataDir });
   assert.equal(verified.code, 1, verified.stderr);
   assert.match(verified.stdout, /unproven: there is no checkpoint that a trusted key has signed/);
+  // Of a restored directory it is the operator who brings the secrets.
+  assert.match((await runCli(['doctor', '--quick'], { dataDir })).stdout, /ok +control_data/);
+  assert.equal(existsSync(join(dataDir, 'session-secret')), false);
 
   // What the commands changed is in the audit events of the organization.
   const { id } = JSON.parse(made.stdout) as { id: string };

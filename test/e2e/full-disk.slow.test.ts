@@ -2,8 +2,10 @@ import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually, pageOf, problemOf, retryAfterOf } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { projectRoot } from '../support/project-root.ts';
 import { createTenant, sourceEvent, startServer } from '../support/server.ts';
 
 /** Where a user may have mounts of its own, the test needs no rights for a small disk. */
@@ -37,6 +39,10 @@ test('on a full disk the server starts, reads are answered, writes are 503 until
   await tenant.record([sourceEvent(), sourceEvent()]);
   const { meta } = await tenant.settled(2);
   assert.equal(await before.stop(), 0);
+  const [launcher = '', ...args] = [...onFullDisk(source, target), process.execPath, ...cliCommand, 'doctor'];
+  const env = { PATH: process.env['PATH'], DATA_DIR: target };
+  const doctor = spawnSync(launcher, args, { cwd: projectRoot, env, encoding: 'utf8' });
+  assert.match(doctor.stdout, /LOOK AT +disk_space\n(?:.*\n)*ok +synced_writes/, doctor.stderr);
   const server = await startServer({ dataDir: target, launcher: onFullDisk(source, target) });
   try {
     const after = tenant.with({ server });

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open, realpath, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readIfThere } from '../../base/files/durable-file.ts';
-import { ifThere } from '../../base/errors/system-error.ts';
+import { ifThere, isDiskFull } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { limits } from '../limits.ts';
@@ -107,7 +107,16 @@ export function faultsOf({ point, type, options }: Mount, dataDir: string): Advi
 }
 
 /** How long the disk takes for a write like those that an answer waits for. */
-export async function checkSyncedWrites({ dataDir }: LogSettings): Promise<Check> {
+export async function checkSyncedWrites(settings: LogSettings): Promise<Check> {
+  try {
+    return await trySyncedWrites(settings);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    return checkOfPlace('synced_writes', [], ['not tried: the disk is full']);
+  }
+}
+
+async function trySyncedWrites({ dataDir }: LogSettings): Promise<Check> {
   const path = join(dataDir, `doctor-${randomBytes(6).toString('hex')}.tmp`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_DSYNC;
   const page = randomBytes(limits.doctorSyncedWriteBytes);

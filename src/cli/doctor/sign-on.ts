@@ -12,11 +12,13 @@ import { type Check, checkOfPlace, type Finding } from './check.ts';
 
 /** Whether the providers by which people sign in answer, are who they should be, and have the same time. */
 export async function checkSignOn(storage: Storage, { config, log }: Setup): Promise<Check | undefined> {
+  const settings = await settingsByProvider(storage, config);
+  // Whoever only looks makes no secret.
+  if (settings.length === 0) return undefined;
   const providers = new Providers({
     service: config.oidc,
     secrets: new SealedSecrets(await sessionSecret(config, log)),
   });
-  const settings = await settingsByProvider(storage, config);
   const findings: Required<Finding>[] = [];
   let asked = 0;
   for (const [id, one] of settings) {
