@@ -363,7 +363,11 @@ describe('what an auditor finds', () => {
     ]) {
       withHead(broken);
       const { code, stderr } = await service.server.cliHere(['verify', file, '--key', one.key]);
-      assert.deepEqual([code, /the first line of .* is not as exports have it/.test(stderr)], [1, true], stderr);
+      assert.deepEqual(
+        [code, /the first line of .* is not as exports have it/.test(stderr)],
+        [1, true],
+        stderr,
+      );
     }
 
     withHead(head);
