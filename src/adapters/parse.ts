@@ -21,13 +21,21 @@ import {
 /**
  * The value of JSON that has been read strictly before (`RecordReader`, which bounds its depth, too).
  *
- * Where a name has an escape the platform's parser is not asked for names: that of Node 24 may give such a member the
- * name of another record's (nodejs/node#63785). It takes 2 µs for a kilobyte, the reader below nine times as long.
+ * An integer beyond 2^53 becomes a text, its digits: rounded, an id would be another's. Nor is the platform's parser asked
+ * where a name has an escape: that of Node 24 may give such a member the name of another record's (nodejs/node#63785). It
+ * takes 2 µs for a kilobyte, the reader below nine times as long.
  */
 export function parseJson(text: string): JSONValue {
-  return text.includes('\\') && hasEscapedName(text)
-    ? new ValueReader(text).read()
-    : (JSON.parse(text) as JSONValue);
+  const isPlain = !longInteger.test(text) && !(text.includes('\\') && hasEscapedName(text));
+  return isPlain ? (JSON.parse(text) as JSONValue) : new ValueReader(text).read();
+}
+
+/** Where an integer may begin that no double holds; in a text it only costs time. */
+const longInteger = /[[:,]\s*-?\d{16}/;
+
+/** Whether a text is the digits of an integer beyond those that a double has apart from each other. */
+export function isLongInteger(text: string): boolean {
+  return /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(Number(text));
 }
 
 function hasEscapedName(json: string): boolean {
@@ -60,7 +68,8 @@ class ValueReader {
     if (code === openBracket) return this.#array();
     const start = this.#at;
     this.#to(code === quote ? scanString(this.#cursor, start) : scanScalar(this.#cursor, start));
-    return JSON.parse(fromByteText(textSlice(this.#cursor, start, this.#at))) as JSONValue;
+    const token = fromByteText(textSlice(this.#cursor, start, this.#at));
+    return isLongInteger(token) ? token : (JSON.parse(token) as JSONValue);
   }
 
   #object(): JSONObject {

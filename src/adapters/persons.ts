@@ -1,3 +1,5 @@
+import { isLongInteger } from './parse.ts';
+
 /** Who and what a record names, in the forms that programs have for it. */
 
 type Texts = Readonly<Record<string, string>>;
@@ -39,8 +41,9 @@ function partsOf(
   value: unknown,
   names: Readonly<Record<string, readonly string[]>>,
 ): string | Texts | undefined {
+  if (typeof value === 'number' || (typeof value === 'string' && isLongInteger(value)))
+    return { id: String(value) };
   if (typeof value === 'string') return value === '' ? undefined : value;
-  if (typeof value === 'number') return { id: String(value) };
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const object = value as Readonly<Record<string, unknown>>;
   const parts: Record<string, string> = {};
