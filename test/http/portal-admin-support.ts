@@ -128,7 +128,13 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     passwords: new PasswordThrottle(),
     passwordLinks: new PasswordLinks({ secret, clock: () => systemClock() + laterMicros, directory }),
     clock: systemClock,
-    config: { rateLimits: { audit: { requests: 300, windowMs: 15_000 } }, retentionDays: 365 },
+    config: {
+      rateLimits: {
+        audit: { requests: 300, windowMs: 15_000 },
+        ingest: { requests: 200, windowMs: 15_000 },
+      },
+      retentionDays: 365,
+    },
   } as unknown as EndpointDeps;
   const routes = guardEndpoints(endpointTable(deps), deps);
   const server = await startTestServer(routes);

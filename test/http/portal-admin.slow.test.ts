@@ -118,10 +118,13 @@ describe('API keys', () => {
     authenticateKey(world.directory, String(text), systemClock()) !== undefined;
 
   test('are shown once, work at once, and are listed without anything secret', async () => {
-    const input = { scopes: ['write', 'read'], name: 'SIEM', expires: '90d', rate_limit: '300/15s' };
-    for (const above of ['301/15s', '300/14s', '10/1ms']) {
-      problemOf(await world.send('POST', keysPath, cookie, { ...input, rate_limit: above }), 400);
-    }
+    const input = { scopes: ['write', 'read'], name: 'SIEM', expires: '90d', rate_limit: '200/15s' };
+    for (const [scopes, above] of [
+      [['read'], ['301/15s', '300/14s', '10/1ms']],
+      [input.scopes, ['201/15s', '200/14s']],
+    ] as const)
+      for (const rate_limit of above)
+        problemOf(await world.send('POST', keysPath, cookie, { ...input, scopes, rate_limit }), 400);
     const made = bodyOf(await world.send('POST', keysPath, cookie, input), 201);
     const { key, ...shown } = made;
     assert.match(String(key), /^ak_[0-9a-z]{16}_[\w-]{43}$/);

@@ -31,9 +31,10 @@ export function createApiKeyHandler(deps: EndpointDeps): SessionHandler {
   const { administration, clock, config } = deps;
   return async (context, caller) => {
     const body = await readJson(context, 'NewApiKey');
-    checkRate(body.rate_limit, config.rateLimits.audit);
     const { organization } = caller;
     const { scopes, name, expires, rate_limit: rateLimit } = body;
+    checkRate(rateLimit, config.rateLimits.audit);
+    if (scopes.includes('write')) checkRate(rateLimit, config.rateLimits.ingest);
     const input = { scopes: scopes.join(','), name, expires, rateLimit };
     const issued = await recordedChange(
       deps,
@@ -46,7 +47,7 @@ export function createApiKeyHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/** A key made here may have a lower limit than the service's own, not a higher one. */
+/** A key made here may have a lower limit than the service's own for what it may do, not a higher one. */
 function checkRate(text: string | undefined, max: Rate | undefined): void {
   const rate = text === undefined ? undefined : parseRate(text);
   if (rate === undefined || max === undefined) return;
