@@ -3,7 +3,7 @@ import { afterEach, before, describe, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { call } from '../support/http.ts';
-import { createTenant, type SharedServer } from '../support/server.ts';
+import { createTenant, type SharedServer, sourceEvent } from '../support/server.ts';
 import {
   assertAccessible,
   assertAccessibleInBoth,
@@ -42,6 +42,26 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     const page = await shared.open('zoe@managed.example', '#/api-keys');
     assert.deepEqual(await page.locator('nav a').allTextContents(), ['Overview', 'Events', 'Receipts']);
     assert.equal(await page.getByRole('heading', { name: 'API keys' }).count(), 0);
+  });
+
+  test('keeps a long name within the page, also one in which nobody could see a character', async () => {
+    const tenant = await createTenant(server, 'named');
+    await createUser(server, 'named', 'admin', 'ada@named.example');
+    const { send } = await signIn(server, 'ada@named.example');
+    const name = `\u202E${'x'.repeat(180)}`;
+    await send('POST', '/api/v1/portal/users', { email: 'x@named.example', name, role: 'member' });
+    const page = await shared.open('ada@named.example', '#/users', { width: 800 });
+    await page.locator('.list .drawn').waitFor();
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 800);
+    await tenant.record([sourceEvent({ timestamp: '2024-05-06T12:00:00Z' }, { msg: name })]);
+    await tenant.settled(1, { endTime: '2024-12-31T00:00:00Z' });
+    await page.goto(`${server.url}/#/events?range=all&to=2024-12-31T00:00:00Z`);
+    await page.locator('.row[aria-selected]').click();
+    await page.locator('.facts .drawn').first().waitFor();
+    const [width, room] = await page.evaluate<[number, number]>(
+      '(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector(".detail-panel"))',
+    );
+    assert.equal(width, room);
   });
 
   test('makes a key that works and is shown once, rotates it, and revokes it', async () => {
