@@ -1,4 +1,5 @@
 import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './json-cursor.ts';
+import { limits } from './limits.ts';
 
 /**
  * Finds the elements of the JSON array that is bytes[start, end) and hands `onElement` where each begins and ends,
@@ -49,6 +50,7 @@ export function splitElements(
 /** Where the objects and lists end that begin at these positions: what is split level by level is looked at once. */
 export type ContainerEnds = ReadonlyMap<number, number>;
 
+/** Only as many as memory allows, and down to no level that a value could have: what is not noted is looked through again. */
 export function containerEnds(bytes: Uint8Array, start: number, end: number): ContainerEnds {
   const ends = new Map<number, number>();
   const open: number[] = [];
@@ -57,8 +59,10 @@ export function containerEnds(bytes: Uint8Array, start: number, end: number): Co
     if (code === quote) {
       at++;
       while (at < end && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
-    } else if (code === openBrace || code === openBracket) open.push(at);
-    else if (code === closeBrace || code === closeBracket) {
+    } else if (code === openBrace || code === openBracket) {
+      if (open.length === limits.containersDepthMax || ends.size === limits.containersNotedMax) break;
+      open.push(at);
+    } else if (code === closeBrace || code === closeBracket) {
       const begin = open.pop();
       if (begin !== undefined) ends.set(begin, at);
     }

@@ -2,6 +2,9 @@
 export const limits = {
   eventBytesMax: 1024 * 1024,
   eventDepthMax: 128,
+  /** Objects and lists whose ends are noted of one value; a level of a value of OTLP has four within each other. */
+  containersNotedMax: 1_000_000,
+  containersDepthMax: 1_000,
   /** A smaller integer, zero aside, is taken for seconds or milliseconds. */
   eventTimeIntegerMin: 100_000_000_000_000,
   remoteIpCharactersMax: 255,

@@ -5,7 +5,7 @@ import { limits } from '../../src/ocsf/limits.ts';
 import { fromByteText, toByteText } from '../../src/ocsf/byte-text.ts';
 import { Cursor } from '../../src/ocsf/json-cursor.ts';
 import { describeFault, finish, isAtEnd, skipValue } from '../../src/ocsf/json-text.ts';
-import { splitArray } from '../../src/ocsf/json-array.ts';
+import { containerEnds, splitArray } from '../../src/ocsf/json-array.ts';
 import { isWellFormed, spelledJson, storableJson } from './arbitrary.ts';
 import { rounds } from '../support/rounds.ts';
 
@@ -217,4 +217,12 @@ test('an array that is broken itself is refused, and where all elements are JSON
     }),
     { numRuns: rounds(1500, 5000) },
   );
+});
+
+test('of lists without number, and of those nested without end, only as many ends are noted as there is memory for', () => {
+  const { containersNotedMax, containersDepthMax } = limits;
+  const many = Buffer.from(`[${'[],'.repeat(containersNotedMax + 10)}[]]`);
+  assert.equal(containerEnds(many, 0, many.length).size, containersNotedMax);
+  const deep = Buffer.from(`[[],${'['.repeat(containersDepthMax)}${']'.repeat(containersDepthMax)}]`);
+  assert.deepEqual([...containerEnds(deep, 0, deep.length)], [[1, 2]]);
 });
