@@ -48,6 +48,8 @@ async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly s
     const facts = await stat(path);
     if (facts.isDirectory()) throw new Problem('malformed', `cannot read ${path}: it is a directory`);
     let start: Buffer = Buffer.alloc(0);
+    // What is read of a pipe is gone.
+    if (facts.isFIFO()) return { facts, start };
     for await (const bytes of createReadStream(path, { end: 3 })) start = bytes as Buffer;
     return { facts, start };
   } catch (error) {
@@ -56,9 +58,10 @@ async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly s
   }
 }
 
-/** Opens a file; its first bytes tell the compression. Rejects when it cannot be read. */
+/** Opens a file; its first bytes tell the compression. A pipe is standard input by a name. Rejects when it cannot be read. */
 export async function openFileSource(path: string): Promise<ImportSource> {
   const { facts, start } = await lookAt(path);
+  if (facts.isFIFO()) return openInputSource(createReadStream(path));
   const compression = compressionOf(start, path);
   let read = 0;
   return {

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,6 +46,17 @@ test('plain, gzip, zstd and br give the same text, in one piece or several, from
     const input = openInputSource(Readable.from(cutInto(bytes, [1, 2, 5000]), { objectMode: false }));
     assert.ok(Buffer.concat(await all(input.text(0))).equals(text), `${name} from standard input`);
   }
+});
+
+test('a pipe is read once from its beginning, as standard input is', { timeout: 20_000 }, async () => {
+  const path = join(directory, 'pipe');
+  execFileSync('mkfifo', [path]);
+  const text = Buffer.from('{"a":1}\n'.repeat(100_000));
+  const written = writeFile(path, gzipSync(text));
+  const source = await openFileSource(path);
+  assert.equal(source.path, undefined);
+  assert.ok(Buffer.concat(await all(source.text(0))).equals(text));
+  await written;
 });
 
 test('compressed data that is cut short is an error, not an end', async () => {
