@@ -145,9 +145,26 @@ async function manifestOf(place: BackupPlace, { id, sha256 }: Link): Promise<Man
   return manifest;
 }
 
+/**
+ * The link to a backup: by those that stand on it. Where a full one came since, or one above it is damaged, by its manifest as
+ * that is now. Rejects with a Problem.
+ */
+async function linkTo(place: BackupPlace, id: string): Promise<Link> {
+  try {
+    let link: Link | null = (await latestOf(place)) ?? null;
+    while (link !== null && link.id !== id) link = (await manifestOf(place, link)).base;
+    if (link !== null) return link;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+  }
+  const content = await place.get(id, manifestName);
+  if (content === undefined) throw new Problem('conflict', `${place.name} has no backup ${id}`);
+  return { id, sha256: sha256Of(content) };
+}
+
 /** A backup with all that it stands on, the oldest first: `to`, else the newest in the place. Rejects with a Problem. */
 export async function chainOf(place: BackupPlace, to?: string): Promise<Manifest[]> {
-  let link: Link | null | undefined = await latestOf(place);
+  let link: Link | null | undefined = to === undefined ? await latestOf(place) : await linkTo(place, to);
   if (link === undefined) throw new Problem('conflict', `${place.name} has no backup that was finished`);
   const chain: Manifest[] = [];
   while (link !== null) {
@@ -157,11 +174,7 @@ export async function chainOf(place: BackupPlace, to?: string): Promise<Manifest
     chain.unshift(manifest);
     link = manifest.base;
   }
-  if (to === undefined) return chain;
-  const end = chain.findIndex(({ id }) => id === to);
-  if (end === -1)
-    throw new Problem('conflict', `no backup ${to} stands below the newest one of ${place.name}`);
-  return chain.slice(0, end + 1);
+  return chain;
 }
 
 function parse(content: Buffer, what: string): unknown {

@@ -378,6 +378,25 @@ describe('in a directory', () => {
     assert.equal(existsSync(empty), false);
   });
 
+  test('a backup that is named is found beside a full one, and below one that is damaged', async () => {
+    const place = join(root, 'named');
+    const ids: string[] = [];
+    for (const full of [[], [], ['--full']]) ids.push((await taken(place, ...full)).id);
+    const [first = '', second = '', last = ''] = ids;
+    const named = async (id: string, ...args: string[]) => {
+      const answer = await backUp('--verify', place, '--backup', id, '--json', ...args);
+      const { backups } = printed(answer) as unknown as { backups: readonly { id: string }[] };
+      return backups.map((one) => one.id);
+    };
+    assert.deepEqual(await named(second), [first, second]);
+    await rm(join(place, last), { recursive: true });
+    assert.deepEqual(await named(first), [first]);
+    await rm(join(place, 'latest.json'));
+    assert.deepEqual(await named(second), [first, second]);
+    refused(await backUp('--verify', place, '--backup', last), /named has no backup/);
+    refused(await backUp('--verify', place, '--backup', '../x'), /names a file that it cannot have/);
+  });
+
   test('a place that is not empty, and wrong options, are refused', async () => {
     const place = join(root, 'refusing');
     await taken(place);
