@@ -295,4 +295,9 @@ test('whatever a directory sends, it is understood or refused by a rule; the las
     changeOfPatch([{ op: 'replace', value: { 'name.givenName': 'A', 'name.familyName': 'B' } }]),
     { name: 'A B' },
   );
+  const none = { withoutRoles: ['admin', 'auditor', 'member'] };
+  assert.deepEqual(changeOfPatch([{ op: 'replace', path: 'roles', value: [] }]), none);
+  const named = { Roles: [], displayName: 'A' };
+  assert.deepEqual(changeOfPatch([{ op: 'Replace', value: named }]), { ...none, name: 'A' });
+  assert.deepEqual(changeOfPatch([{ op: 'add', value: named }]), { name: 'A' });
 });

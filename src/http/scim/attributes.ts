@@ -147,9 +147,8 @@ export function changeOfPatch(operations: readonly PatchOperation[]): ScimChange
     if (verb === 'remove') {
       if (path === undefined) throw scimFault('invalidSyntax', 'path: is required to remove something');
       attributes.remove(path, value);
-    } else if (verb === 'replace' && isNoRole(path, value)) {
-      attributes.remove('roles', undefined);
     } else if (verb === 'add' || verb === 'replace') {
+      if (verb === 'replace' && isNoRole(path, value)) attributes.remove('roles', undefined);
       if (path === undefined || path === '') attributes.setAll(value);
       else attributes.set(path, value);
     } else throw scimFault('invalidSyntax', 'op: must be add, replace or remove');
@@ -157,9 +156,12 @@ export function changeOfPatch(operations: readonly PatchOperation[]): ScimChange
   return attributes.change({ whole: false });
 }
 
-/** An empty list in the place of the roles. */
+/** An empty list in the place of the roles, by the path or among the members of an object without one. */
 function isNoRole(path: string | undefined, value: unknown): boolean {
-  return attributeName(path ?? '') === 'roles' && Array.isArray(value) && value.length === 0;
+  const given = path === undefined || path === '' ? Object.entries(value ?? {}) : [[path, value] as const];
+  return given.some(
+    ([name, one]) => attributeName(name) === 'roles' && Array.isArray(one) && one.length === 0,
+  );
 }
 
 /** What a whole user comes to, in POST and PUT; what it leaves out is not touched. */
