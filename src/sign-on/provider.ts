@@ -107,7 +107,9 @@ export class Provider {
       // The library looks at `exp` alone: a token of tomorrow would be good until then.
       if (claims.iat > Date.now() / 1000 + limits.clockToleranceSeconds)
         throw new ClientError('the ID token was issued in the future');
-      if (claims.sub.length > limits.subjectCharactersMax) throw new ClientError('the subject is too long');
+      // An empty one would be everybody's.
+      if (claims.sub === '' || claims.sub.length > limits.subjectCharactersMax)
+        throw new ClientError('the subject is empty or too long');
       const needsMore = claims['email'] === undefined || lacks(claims, wanted.roleClaim);
       const asks = needsMore && configuration.serverMetadata().userinfo_endpoint !== undefined;
       const more = asks ? await fetchUserInfo(configuration, tokens.access_token, claims.sub) : {};

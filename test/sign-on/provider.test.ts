@@ -188,6 +188,7 @@ describe('a sign-in at a provider', () => {
       { nbf: now + limits.clockToleranceSeconds + 60 },
       { iat: now + limits.clockToleranceSeconds + 60, exp: now + 3600 },
       { sub: undefined },
+      { sub: '' },
     ];
     for (const claims of wrong) {
       issuer.claims = claims;
