@@ -53,6 +53,7 @@ const retentionHelp =
 const receiptsHelp = 'who sees receipts of transfers: own or off';
 
 const confirmHelp = 'how many stored events may be removed by this, as --dry-run tells';
+const eventCount = integer(0, 999_999_999_999_999);
 
 interface Options extends Omit<OrganizationSettings, 'confirmed'> {
   readonly confirm?: number;
@@ -141,7 +142,7 @@ function registerSet(org: Command, deps: CliDeps): void {
     .option('--passwords <on|off>', 'whether people may sign in by password, or by their provider alone')
     .option('--force', 'passwords off, though no administrator has signed in by the provider yet')
     .option('--dry-run', 'tell how many stored events a retention would remove, and change nothing')
-    .addOption(option('--confirm <count>', confirmHelp, integer(0, 999_999_999)));
+    .addOption(option('--confirm <count>', confirmHelp, eventCount));
   controlCommand(deps, set, (options: Options) => {
     const { org: reference, name, retention, receipts, passwords, confirm } = options;
     if ([name, retention, receipts, passwords].every((one) => one === undefined))
@@ -244,7 +245,7 @@ function registerRelease(org: Command, deps: CliDeps): void {
     .requiredOption('--org <slug>', orgHelp)
     .option('--reason <text>', 'why; recorded (required, unless --dry-run)')
     .option('--dry-run', 'tell how many stored events this would remove, and change nothing')
-    .addOption(option('--confirm <count>', confirmHelp, integer(0, 999_999_999)));
+    .addOption(option('--confirm <count>', confirmHelp, eventCount));
   controlCommand(deps, release, (options: Options) => {
     const { org: reference } = options;
     const reason = options.dryRun ? '' : requireReason(options);
@@ -284,9 +285,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
     .description('remove an organization: its events, users, keys and tree')
     .requiredOption('--org <slug>', orgHelp)
     .option('--dry-run', 'tell what there is of it, and change nothing')
-    .addOption(
-      option('--confirm <count>', 'the number of its events, as --dry-run tells', integer(0, 999_999_999)),
-    );
+    .addOption(option('--confirm <count>', 'the number of its events, as --dry-run tells', eventCount));
   controlCommand(deps, command, (options: Options) => {
     const { org: reference } = options;
     if (options.dryRun === undefined && options.confirm === undefined)

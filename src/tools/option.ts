@@ -71,7 +71,7 @@ export function durationMs(minMs: number, maxMs = yearMs): ReadOption<number> {
 
 export function integer(min: number, max: number): ReadOption<number> {
   return (text, name) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : -1;
     if (value < min || value > max) throw wrong(name, `a whole number from ${min} to ${max}`);
     return value;
   };

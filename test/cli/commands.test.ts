@@ -317,6 +317,7 @@ describe('exit codes', () => {
     [['org', 'set', '--name', 'X'], 2, /required option '--org <slug>'/],
     [['org', 'set', '--org', 'nobody', '--name', 'X'], 1, /no organization/],
     [['org', 'create', '--slug', 'cli', '--name', 'Again'], 1, /taken/],
+    [['org', 'delete', '--org', 'nobody', '--confirm', '1000000000'], 1, /no organization/],
     [['key', 'create', '--org', 'cli', '--scopes', 'own'], 2, /scopes must/],
     [['key', 'create', '--scopes', 'read'], 2, /either/],
     [['key', 'create', '--all-organizations', '--scopes', 'read,write'], 2, /only have the scope write/],
