@@ -53,6 +53,10 @@ export type Access =
  * An endpoint and who may use it. There is no other way into the table of routes, so an endpoint cannot be made
  * without saying so.
  */
-export type Endpoint = Omit<Route, 'handler'> & Access;
+export type Endpoint = Omit<Route, 'handler'> &
+  Access & {
+    /** A request may be held for long, so its credential is looked at once more before it is answered. */
+    readonly waits?: true;
+  };
 
 export type EndpointOf<A extends Endpoint['access']> = Extract<Endpoint, { readonly access: A }>;

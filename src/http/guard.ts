@@ -84,13 +84,17 @@ class Guard {
     return limited(context, await this.#count(rate, client), () => handler(context));
   }
 
-  async #byReadKey({ rate, handler }: EndpointOf<'read key'>, context: RequestContext): Promise<Reply> {
+  async #byReadKey(
+    { rate, waits, handler }: EndpointOf<'read key'>,
+    context: RequestContext,
+  ): Promise<Reply> {
     this.#requireCertificate(context, 'unauthorized');
     const { key, organization, verdict } = await this.#keyOf(context, rate);
     return limited(context, verdict, () => {
       // A key of all organizations cannot have this scope, so a reader always has an organization.
       if (!key.scopes.includes('read') || organization === undefined) throw unauthorizedKey();
-      return handler(context, { key, organization });
+      const reply = handler(context, { key, organization });
+      return waits ? ifStillGood(reply, () => this.#goodKey(context)) : reply;
     });
   }
 
@@ -119,11 +123,7 @@ class Guard {
   }
 
   async #bySession(endpoint: EndpointOf<'session'>, context: RequestContext): Promise<Reply> {
-    const session = await this.#sessionOf(context);
-    if (session === undefined) {
-      const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');
-      throw await this.#refusal(problem, context, 'tenant');
-    }
+    const session = await this.#goodSession(context);
     const { user } = session;
     const verdict = await this.#count('tenant', `tenant ${user.id}`);
     return withHeaders(context, sessionHeaders(session), () =>
@@ -139,13 +139,13 @@ class Guard {
     context: RequestContext,
     session: Session,
   ): Promise<Reply> {
-    if (!endpoint.roles.includes(session.user.role)) {
-      throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
-    }
+    requireRole(endpoint, session);
     if (endpoint.changes) requireSameOriginJson(context);
     else requireOwnSite(context);
     if (endpoint.checksPassword) requireAllowed(await this.#countGuess(context));
-    return endpoint.handler(context, session);
+    const reply = endpoint.handler(context, session);
+    if (!endpoint.waits) return reply;
+    return ifStillGood(reply, async () => requireRole(endpoint, await this.#goodSession(context)));
   }
 
   /** Where TLS_CLIENT_CA is set, a key counts together with a certificate alone; what is wrong with it is not looked at. */
@@ -179,6 +179,14 @@ class Guard {
     if (key === undefined)
       throw await this.#refusal(unauthorizedKey(isUnknownKey(directory, presented)), context, 'audit');
     return key;
+  }
+
+  /** The session of the request. Throws Problem `unauthorized` or `rate_limited`. */
+  async #goodSession(context: RequestContext): Promise<Session> {
+    const session = await this.#sessionOf(context);
+    if (session !== undefined) return session;
+    const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');
+    throw await this.#refusal(problem, context, 'tenant');
   }
 
   /**
@@ -220,6 +228,24 @@ class Guard {
   #counted(limit: RateClass, verdict: Verdict): Verdict {
     if (!verdict.allowed) this.#limited.inc({ limit });
     return verdict;
+  }
+}
+
+function requireRole({ roles }: EndpointOf<'session'>, { user }: Session): void {
+  if (!roles.includes(user.role))
+    throw new Problem('forbidden', `This needs the role ${roles.join(' or ')}.`);
+}
+
+/** The answer to a request that may have outlived its credential; `look` throws where it has, and nothing is told. */
+async function ifStillGood(reply: Promise<Reply> | Reply, look: () => Promise<unknown>): Promise<Reply> {
+  const made = await reply;
+  try {
+    await look();
+    return made;
+  } catch (error) {
+    if ('stream' in made) made.stream.destroy();
+    else made.release?.();
+    throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
 import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { acceptedOf, call, eventually, pageOf, problemOf, rawExchange } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import {
@@ -11,7 +12,9 @@ import {
   type Tenant,
   type SharedServer,
 } from '../support/server.ts';
+import { followFeed } from '../support/feed.ts';
 import { sharedServer } from '../support/shared.ts';
+import { createUser, signIn } from './session-support.ts';
 
 let server: SharedServer;
 let tenant: Tenant;
@@ -91,6 +94,27 @@ describe('401', () => {
     });
     assert.ok(lastTaken - answered < patience(1_000));
     problemOf(await write({ 'x-api-key': key.key }), 401);
+  });
+
+  test('a poll of the feed that began while its key or its session was good', async () => {
+    const key = await createKey(server, ['--org', 'auth', '--scopes', 'read']);
+    await createUser(server, 'auth', 'auditor', 'polls@auth.example');
+    const session = await signIn(server, 'polls@auth.example');
+    const [, cursor] = await followFeed(tenant);
+    const later = `feed?wait=30&actor=late@auth.example&cursor=${cursor}`;
+    const polls = [
+      call(`${server.url}/api/v1/audit/${later}`, { headers: { 'x-api-key': key.key } }),
+      session.get(`/api/v1/portal/${later}`),
+    ];
+    // Long enough for both to wait.
+    await sleep(500);
+    await session.send('POST', '/api/v1/auth/logout');
+    await server.cliHere(['key', 'revoke', key.id]);
+    await eventually('the key to be refused', async () =>
+      (await read({ 'x-api-key': key.key })).status === 401 ? true : undefined,
+    );
+    acceptedOf(await write({ 'x-api-key': tenant.key }, [sourceEvent({ actor: 'late@auth.example' })]));
+    for (const poll of polls) problemOf(await poll, 401);
   });
 });
 
