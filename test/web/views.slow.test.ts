@@ -231,13 +231,15 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     }
   });
 
-  test('have the browser mark an export as failed that breaks off', async () => {
+  test('say what is the matter with an answer that breaks off, and have the browser mark such an export as failed', async () => {
+    let broken = '/portal/export';
     const proxy = createServer((request, response) => {
       const { method, headers, url = '' } = request;
       const asked = sendRequest(`${shared.server.url}${url}`, { method, headers }, (answer) => {
         response.writeHead(answer.statusCode ?? 0, answer.headers);
-        if (!url.includes('/portal/export')) answer.pipe(response);
-        else answer.once('data', (chunk: Buffer) => response.write(chunk, () => response.destroy()));
+        const half = (chunk: Buffer) => chunk.subarray(0, chunk.length >> 1);
+        if (!url.includes(broken)) answer.pipe(response);
+        else answer.once('data', (chunk: Buffer) => response.write(half(chunk), () => response.destroy()));
       });
       request.pipe(asked);
     });
@@ -249,6 +251,11 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
       const downloading = page.waitForEvent('download');
       await dialog.getByRole('button', { name: 'Export' }).click();
       assert.notEqual(await (await downloading).failure(), null);
+      broken = '/portal/rows';
+      await page.goto(`http://127.0.0.1:${port}/${memberEvents}&status=Failure`);
+      await page.locator('.table-area .failure', { hasText: 'No connection to the server' }).waitFor();
+      broken = 'nothing more';
+      await page.locator('.total', { hasText: '1 event' }).waitFor();
     } finally {
       proxy.closeAllConnections();
       proxy.close();

@@ -69,12 +69,13 @@ export function getStream(path: string, parameters: Parameters, options: Options
 
 /** The JSON of a GET. Rejects with RequestError, or AbortError when its signal fires. */
 export async function get<T>(path: string, parameters: Parameters = {}, options: Options = {}): Promise<T> {
-  return (await (await getStream(path, parameters, options)).json()) as T;
+  return jsonOf(await getStream(path, parameters, options), options.signal);
 }
 
 /** The text of a GET, for what must keep all digits of numbers. */
 export async function getText(path: string, parameters: Parameters, options: Options = {}): Promise<string> {
-  return (await getStream(path, parameters, options)).text();
+  const response = await getStream(path, parameters, options);
+  return connected(response.text(), options.signal);
 }
 
 /** A change; undefined where the answer has no body. */
@@ -86,7 +87,12 @@ export async function send<T>(
 ): Promise<T> {
   const headers = { 'Content-Type': 'application/json' };
   const response = await ask(path, { method, headers, body: JSON.stringify(body) }, options);
-  return (response.status === 204 ? undefined : await response.json()) as T;
+  return response.status === 204 ? (undefined as T) : jsonOf(response, options.signal);
+}
+
+/** The JSON of an answer. Rejects as `get` does. */
+export function jsonOf<T>(response: Response, signal?: AbortSignal): Promise<T> {
+  return connected(response.json() as Promise<T>, signal);
 }
 
 /** A path with its parameters, as links need it, too. */
@@ -106,11 +112,8 @@ async function ask(
   { signal, impatient = false }: Options,
 ): Promise<Response> {
   for (;;) {
-    const response = await attempt(path, {
-      ...init,
-      headers: { ...init.headers, ...owner },
-      ...(signal && { signal }),
-    });
+    const request = { ...init, headers: { ...init.headers, ...owner }, ...(signal && { signal }) };
+    const response = await connected(fetch(path, request), signal);
     if (response.status === 401 && response.headers.has('x-session-user')) {
       isAnothers.value = true;
       // Nobody waits for it any more: the page begins anew.
@@ -129,11 +132,12 @@ async function ask(
   }
 }
 
-async function attempt(path: string, init: RequestInit): Promise<Response> {
+/** What comes over the connection, which may break before an answer or in the midst of one. */
+async function connected<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {
-    return await fetch(path, init);
+    return await work;
   } catch (error) {
-    if (init.signal?.aborted === true) throw error;
+    if (signal?.aborted === true) throw error;
     throw new RequestError('offline', { detail: 'There is no connection to the server.' });
   }
 }

@@ -1,6 +1,6 @@
 import { batch, signal } from '@preact/signals';
 import { fromRfc3339, toRfc3339 } from '../api/instant.ts';
-import { get, getStream, type Parameters, RequestError } from '../api/request.ts';
+import { get, getStream, jsonOf, type Parameters, RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Row, Rows } from '../api/types.ts';
 import { limits } from './limits.ts';
@@ -64,7 +64,7 @@ export class EventList {
       { signal: abort },
     );
     const ignored = response.headers.get('ignored-parameters')?.split(', ') ?? [];
-    const list = new EventList(parameters, (await response.json()) as Rows, ignored);
+    const list = new EventList(parameters, await jsonOf<Rows>(response, abort), ignored);
     if (place !== undefined) list.start = await list.indexOf(place, abort);
     return list;
   }
