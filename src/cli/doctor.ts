@@ -19,7 +19,7 @@ import { shortMessage } from '../storage/exception.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { compareWithTable, acknowledgeLoss } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
-import { type Check, checkOfPlace } from './doctor/check.ts';
+import { type Check, check, checkOfPlace } from './doctor/check.ts';
 import { checkControlData, repairControlData } from './doctor/control.ts';
 import { checkLedger, checkLogFolders, checkParts } from './doctor/damage.ts';
 import {
@@ -113,7 +113,8 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
       await checkVersion(storage),
       await checkTables(storage),
     );
-    checks.push(await checkClock(storage, config.dataDir), await checkOrder(storage, config));
+    checks.push(await checkClock(storage, config.dataDir));
+    checks.push(...(await pastDamage('order', async () => [await checkOrder(storage, config)])));
     checks.push(await checkPartCount(storage));
     // The parts of a ClickHouse server have replicas, and the server has monitoring.
     const isOwn = config.clickhouse.url === undefined;
@@ -122,10 +123,11 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     // What they need of the control data may not be readable.
     if (ofControl?.healthy !== false) {
       checks.push(...[await checkSignOn(storage, setup)].filter((one) => one !== undefined));
-      if (quick === undefined) checks.push(await checkRetention(storage));
+      if (quick === undefined)
+        checks.push(...(await pastDamage('retention', async () => [await checkRetention(storage)])));
     }
     if (!isOwn) checks.push(await checkUser(storage, config.clickhouse));
-    else checks.push(...(await checkLedger(storage, config.dataDir)));
+    else checks.push(...(await pastDamage('nothing_missing', () => checkLedger(storage, config.dataDir))));
     if (isOwn && quick === undefined) checks.push(await checkParts(storage, deps.io));
   };
   try {
@@ -145,6 +147,17 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     checks.push(checkOfPlace('engine_reachable', [{ id: 'engine', detail, remedy }]));
   }
   return checks;
+}
+
+/** A check of events: a damaged part that it cannot be made past is its finding, and no reason to leave out the others. */
+async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<Check[]> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.damagedPart === undefined) throw error;
+    const detail = 'this part is damaged, and nothing can be told before it is mended or taken out';
+    return [check(name, [{ id: error.damagedPart, detail }])];
+  }
 }
 
 /** The engine, when it was reached, has seen to it that DATA_DIR is there. */

@@ -385,7 +385,7 @@ describe('in a directory', () => {
     const [first = '', second = '', last = ''] = ids;
     const named = async (id: string, ...args: string[]) => {
       const answer = await backUp('--verify', place, '--backup', id, '--json', ...args);
-      const { backups } = printed(answer) as unknown as { backups: readonly { id: string }[] };
+      const { backups } = printed(answer) as { backups: readonly { id: string }[] };
       return backups.map((one) => one.id);
     };
     assert.deepEqual(await named(second), [first, second]);
