@@ -129,8 +129,9 @@ function isJson(text: Buffer): boolean {
   try {
     JSON.parse(text.toString());
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 import { createReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { pipeline, type Readable } from 'node:stream';
+import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { Problem } from '../base/errors/problem.ts';
 import { fileErrorWords } from '../base/errors/system-error.ts';
@@ -48,8 +48,8 @@ async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly s
     const facts = await stat(path);
     if (facts.isDirectory()) throw new Problem('malformed', `cannot read ${path}: it is a directory`);
     let start: Buffer = Buffer.alloc(0);
-    // What is read of a pipe is gone.
-    if (facts.isFIFO()) return { facts, start };
+    // What is read of a pipe or a terminal is gone.
+    if (!facts.isFile()) return { facts, start };
     for await (const bytes of createReadStream(path, { end: 3 })) start = bytes as Buffer;
     return { facts, start };
   } catch (error) {
@@ -61,13 +61,13 @@ async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly s
 /** Opens a file; its first bytes tell the compression. A pipe is standard input by a name. Rejects when it cannot be read. */
 export async function openFileSource(path: string): Promise<ImportSource> {
   const { facts, start } = await lookAt(path);
-  if (facts.isFIFO()) return openInputSource(createReadStream(path));
+  if (!facts.isFile()) return openInputSource(opened(path));
   const compression = compressionOf(start, path);
   let read = 0;
   return {
     path,
     compression,
-    fileBytes: facts.isFile() ? facts.size : undefined,
+    fileBytes: facts.size,
     fileBytesRead: () => read,
     text(offset) {
       const isPlain = compression === 'none';
@@ -81,10 +81,15 @@ export async function openFileSource(path: string): Promise<ImportSource> {
   };
 }
 
+/** Opened when it is read: opening a pipe waits for its writer, and an error that nobody takes ends the process. */
+async function* opened(path: string): AsyncGenerator<Buffer, void, undefined> {
+  yield* createReadStream(path) as AsyncIterable<Buffer>;
+}
+
 /** Standard input, likewise. */
-export function openInputSource(input: Readable | NodeJS.ReadableStream): ImportSource {
+export function openInputSource(input: AsyncIterable<Buffer | string>): ImportSource {
   let read = 0;
-  const chunks = counting(input as AsyncIterable<Buffer | string>, (bytes) => {
+  const chunks = counting(input, (bytes) => {
     read += bytes;
   });
   return {

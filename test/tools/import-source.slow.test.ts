@@ -57,6 +57,11 @@ test('a pipe is read once from its beginning, as standard input is', { timeout: 
   assert.equal(source.path, undefined);
   assert.ok(Buffer.concat(await all(source.text(0))).equals(text));
   await written;
+  // Whoever is refused for another reason does not wait for a writer.
+  const unread = await openFileSource(path);
+  await rm(path);
+  await assert.rejects(all(unread.text(0)), /ENOENT/);
+  assert.equal((await openFileSource('/dev/null')).path, undefined);
 });
 
 test('compressed data that is cut short is an error, not an end', async () => {
