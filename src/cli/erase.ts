@@ -5,7 +5,7 @@ import type { User } from '../control/users.ts';
 import { carryOut, countEvents, type ErasureOptions, type Erasing, prepare } from '../erasure/erasing.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import { areServersWriting } from '../storage/watermarks.ts';
-import { integer, oneOf, option } from '../tools/option.ts';
+import { eventCount, oneOf, option } from '../tools/option.ts';
 import { counted, type JsonOption } from '../tools/output.ts';
 import type { CliDeps } from './context.ts';
 import { print, timeText } from './output.ts';
@@ -110,7 +110,7 @@ export function registerErase(program: Command, deps: CliDeps): void {
         'leave',
       ),
     )
-    .addOption(option('--confirm <count>', 'the number of events, as counted', integer(0, 999_999_999)))
+    .addOption(option('--confirm <count>', 'the number of events, as counted', eventCount))
     .option('--json', 'print JSON')
     .action((options: EraseOptions) => erase(deps, options));
 }

@@ -43,7 +43,7 @@ import { setPasswords } from '../control/sign-on-settings.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
-import { integer, option } from '../tools/option.ts';
+import { eventCount, option } from '../tools/option.ts';
 import { table, timeText } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { eventsOf, operator, recordAfter, type Session } from './session.ts';
@@ -53,7 +53,6 @@ const retentionHelp =
 const receiptsHelp = 'who sees receipts of transfers: own or off';
 
 const confirmHelp = 'how many stored events may be removed by this, as --dry-run tells';
-const eventCount = integer(0, 999_999_999_999_999);
 
 interface Options extends Omit<OrganizationSettings, 'confirmed'> {
   readonly confirm?: number;

@@ -77,6 +77,9 @@ export function integer(min: number, max: number): ReadOption<number> {
   };
 }
 
+/** A number of stored events, as one that is confirmed. */
+export const eventCount = integer(0, 999_999_999_999_999);
+
 export function oneOf<T extends string>(names: readonly T[]): ReadOption<T> {
   return (text, name) => {
     const found = names.find((one) => one === text);

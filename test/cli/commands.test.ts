@@ -339,7 +339,7 @@ describe('exit codes', () => {
     [['erase', '--org', 'cli', '--email', 'ana'], 2, /email must be an e-mail address/],
     [['erase', '--org', 'cli', '--email', 'a@b.example', '--name', 'x'], 2, /--name: a text of 2 to 320/],
     [['erase', '--org', 'cli', '--email', 'a@b.example', '--account', 'x'], 2, /--account: leave, erase/],
-    [['erase', '--org', 'nobody', '--email', 'a@b.example'], 1, /no organization/],
+    [['erase', '--org', 'nobody', '--email', 'a@b.example', '--confirm', '1000000000'], 1, /no organization/],
     [
       ['erase', '--org', 'cli', '--email', 'a@b.example', '--confirm', '1'],
       1,
