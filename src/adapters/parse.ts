@@ -30,8 +30,8 @@ export function parseJson(text: string): JSONValue {
   return isPlain ? (JSON.parse(text) as JSONValue) : new ValueReader(text).read();
 }
 
-/** Where an integer may begin that no double holds; in a text it only costs time. */
-const longInteger = /[[:,]\s*-?\d{16}/;
+/** Where an integer may begin that no double holds, unlike microseconds of our time; in a text it only costs time. */
+const longInteger = /[[:,]\s*-?(?:9\d{15}|\d{17})/;
 
 /** Whether a text is the digits of an integer beyond those that a double has apart from each other. */
 export function isLongInteger(text: string): boolean {
