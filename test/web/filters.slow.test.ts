@@ -96,6 +96,17 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     await page.getByText('not understood, left out').waitFor();
   });
 
+  test('are not made by the Enter that ends the composition of a word, as of Japanese', async () => {
+    const page = await shared.open('fay@a.example', ofThen);
+    await settled(page, '60 events');
+    await page.getByRole('combobox').fill('かな');
+    await page.evaluate(`document.querySelector('[role=combobox]').dispatchEvent(
+      new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true }))`);
+    assert.equal(await page.getByRole('combobox').inputValue(), 'かな');
+    await page.keyboard.press('Enter');
+    await page.locator('.chip', { hasText: 'contains かな' }).waitFor();
+  });
+
   test('go by the newer of two names that somebody, or an activity, has had', async () => {
     const page = await shared.open('fay@a.example');
     for (const [day, name, title] of names) {
