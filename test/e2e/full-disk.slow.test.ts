@@ -39,7 +39,8 @@ test('on a full disk the server starts, reads are answered, writes are 503 until
   await tenant.record([sourceEvent(), sourceEvent()]);
   const { meta } = await tenant.settled(2);
   assert.equal(await before.stop(), 0);
-  const [launcher = '', ...args] = [...onFullDisk(source, target), process.execPath, ...cliCommand, 'doctor'];
+  const [launcher = '', ...inside] = onFullDisk(source, target);
+  const args = [...inside, process.execPath, ...cliCommand, 'doctor'];
   const env = { PATH: process.env['PATH'], DATA_DIR: target };
   const doctor = spawnSync(launcher, args, { cwd: projectRoot, env, encoding: 'utf8' });
   assert.match(doctor.stdout, /LOOK AT +disk_space\n(?:.*\n)*ok +synced_writes/, doctor.stderr);
