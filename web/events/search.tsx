@@ -55,15 +55,10 @@ export function Search() {
       {text === '' && <kbd aria-hidden="true">/</kbd>}
       <ul id={`${id}-list`} class="over" role="listbox" aria-label={t('eventsFilterLabel')} hidden={!isOpen}>
         {suggestions.map((suggestion, index) =>
-          optionOf(suggestion, {
+          optionOf(suggestion, () => take(suggestion), {
             id: `${id}-${index}`,
             'aria-selected': index === chosen,
             onPointerEnter: () => choose(index),
-            // Before the field loses the focus, and with it the text.
-            onPointerDown: (event) => {
-              event.preventDefault();
-              take(suggestion);
-            },
           }),
         )}
       </ul>
@@ -71,9 +66,19 @@ export function Search() {
   );
 }
 
-function optionOf(suggestion: Suggestion, attributes: LiHTMLAttributes<HTMLLIElement>) {
+function optionOf(suggestion: Suggestion, take: () => void, attributes: LiHTMLAttributes<HTMLLIElement>) {
+  // Before the field loses the focus, and with it the text.
+  const onPointerDown = (event: PointerEvent) => {
+    event.preventDefault();
+    take();
+  };
   return (
-    <li key={`${suggestion.name} ${suggestion.value}`} role="option" {...attributes}>
+    <li
+      key={`${suggestion.name} ${suggestion.value}`}
+      role="option"
+      onPointerDown={onPointerDown}
+      {...attributes}
+    >
       <span class="muted">{filterWords(suggestion)}</span>
       <span class="cut">
         <Marked text={suggestion.words} />
