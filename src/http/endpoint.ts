@@ -15,6 +15,12 @@ export interface KeyCaller {
   readonly organization: OrganizationFacts | undefined;
 }
 
+/** A request with a good API key to write. */
+export interface WriteCaller extends KeyCaller {
+  /** To be asked when the body has come, which may take long. Throws Problem `unauthorized` or `rate_limited`. */
+  readonly stillGood: () => Promise<void>;
+}
+
 /** A request with a good API key to read: its organization is the only one that the request may see. */
 export interface ReadCaller extends KeyCaller {
   readonly organization: OrganizationFacts;
@@ -24,7 +30,7 @@ export interface ReadCaller extends KeyCaller {
 export type SessionCaller = Session;
 
 type HandlerFor<Caller> = (context: RequestContext, caller: Caller) => Promise<Reply> | Reply;
-export type WriteHandler = HandlerFor<KeyCaller>;
+export type WriteHandler = HandlerFor<WriteCaller>;
 export type ReadHandler = HandlerFor<ReadCaller>;
 export type SessionHandler = HandlerFor<SessionCaller>;
 /** Answers programs, which have a key, and people, who have a session. */
@@ -53,10 +59,6 @@ export type Access =
  * An endpoint and who may use it. There is no other way into the table of routes, so an endpoint cannot be made
  * without saying so.
  */
-export type Endpoint = Omit<Route, 'handler'> &
-  Access & {
-    /** A request may be held for long, so its credential is looked at once more before it is answered. */
-    readonly waits?: true;
-  };
+export type Endpoint = Omit<Route, 'handler'> & Access;
 
 export type EndpointOf<A extends Endpoint['access']> = Extract<Endpoint, { readonly access: A }>;

@@ -40,6 +40,7 @@ export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps):
  *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
  *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403     read: of this site? ─no─▶ 403
  *              checks a password: rate of the address' logins ─over─▶ 429
+ *     both     held for long, before a read is answered or a body taken: still good? ─no─▶ 401
  *     visitor  rate of the address ─over─▶ 429
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
  */
@@ -84,17 +85,14 @@ class Guard {
     return limited(context, await this.#count(rate, client), () => handler(context));
   }
 
-  async #byReadKey(
-    { rate, waits, handler }: EndpointOf<'read key'>,
-    context: RequestContext,
-  ): Promise<Reply> {
+  async #byReadKey({ rate, handler }: EndpointOf<'read key'>, context: RequestContext): Promise<Reply> {
     this.#requireCertificate(context, 'unauthorized');
     const { key, organization, verdict } = await this.#keyOf(context, rate);
     return limited(context, verdict, () => {
       // A key of all organizations cannot have this scope, so a reader always has an organization.
       if (!key.scopes.includes('read') || organization === undefined) throw unauthorizedKey();
-      const reply = handler(context, { key, organization });
-      return waits ? ifStillGood(reply, () => this.#goodKey(context)) : reply;
+      const stillGood = lookedAtAgain(() => this.#goodKey(context));
+      return ifStillGood(handler(context, { key, organization }), stillGood);
     });
   }
 
@@ -108,7 +106,8 @@ class Guard {
       if (key.organizationId !== undefined && organization === undefined) {
         throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
       }
-      return handler(context, { key, organization });
+      const stillGood = lookedAtAgain(() => this.#goodKey(context));
+      return handler(context, { key, organization, stillGood });
     });
   }
 
@@ -143,9 +142,10 @@ class Guard {
     if (endpoint.changes) requireSameOriginJson(context);
     else requireOwnSite(context);
     if (endpoint.checksPassword) requireAllowed(await this.#countGuess(context));
+    const stillGood = lookedAtAgain(async () => requireRole(endpoint, await this.#goodSession(context)));
     const reply = endpoint.handler(context, session);
-    if (!endpoint.waits) return reply;
-    return ifStillGood(reply, async () => requireRole(endpoint, await this.#goodSession(context)));
+    // A change is made by then, such as the end of this session.
+    return endpoint.changes ? reply : ifStillGood(reply, stillGood);
   }
 
   /** Where TLS_CLIENT_CA is set, a key counts together with a certificate alone; what is wrong with it is not looked at. */
@@ -236,11 +236,19 @@ function requireRole({ roles }: EndpointOf<'session'>, { user }: Session): void 
     throw new Problem('forbidden', `This needs the role ${roles.join(' or ')}.`);
 }
 
-/** The answer to a request that may have outlived its credential; `look` throws where it has, and nothing is told. */
-async function ifStillGood(reply: Promise<Reply> | Reply, look: () => Promise<unknown>): Promise<Reply> {
+/** Looks at a credential once more where its request has been held for long since, as by a poll or a slow body. */
+function lookedAtAgain(look: () => Promise<unknown>): () => Promise<void> {
+  const begunMs = performance.now();
+  return async () => {
+    if (performance.now() - begunMs > limits.credentialHeldMsMax) await look();
+  };
+}
+
+/** The answer to a read; where it has outlived its credential, nothing is told. */
+async function ifStillGood(reply: Promise<Reply> | Reply, stillGood: () => Promise<void>): Promise<Reply> {
   const made = await reply;
   try {
-    await look();
+    await stillGood();
     return made;
   } catch (error) {
     if ('stream' in made) made.stream.destroy();

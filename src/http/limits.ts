@@ -61,6 +61,8 @@ export const limits = {
   /** Answers that are compressed to zstd at the same time; others get another encoding. */
   zstdCompressorsMax: 64,
   rateLimitClientsMax: 200_000,
+  /** The credential of a request that has been held for longer is looked at once more. */
+  credentialHeldMsMax: 500,
   sessionTokenCharactersMax: 4096,
   /** Accounts of an address that a login without an organization tries, oldest first. With fewer accounts it makes as many checks. */
   loginOrganizationsMax: 4,

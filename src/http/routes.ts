@@ -86,7 +86,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
   const endpoints: Endpoint[] = [
     // For programs, with an API key.
     keyRead('/api/v1/audit', 'audit', auditHandler(read.page)),
-    { ...keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)), waits: true },
+    keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)),
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
     ...evidenceEndpoints(deps),
     keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept), config.maxBodyBytes),
@@ -105,10 +105,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
     session('GET', '/api/v1/portal/events', 'portal-events', readers, auditHandler(read.page)),
     session('GET', '/api/v1/portal/rows', 'rows', readers, rowsHandler(read.rows)),
-    {
-      ...session('GET', '/api/v1/portal/feed', 'portal-feed', readers, feedHandler(read.feed)),
-      waits: true,
-    },
+    session('GET', '/api/v1/portal/feed', 'portal-feed', readers, feedHandler(read.feed)),
     session(
       'GET',
       '/api/v1/portal/source-events',

@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { acceptedOf, call, eventually, pageOf, problemOf, rawExchange } from '../support/http.ts';
@@ -115,6 +117,24 @@ describe('401', () => {
     );
     acceptedOf(await write({ 'x-api-key': tenant.key }, [sourceEvent({ actor: 'late@auth.example' })]));
     for (const poll of polls) problemOf(await poll, 401);
+  });
+
+  test('a body that began to come while its key was good', async () => {
+    const key = await createKey(server, ['--org', 'auth', '--scopes', 'read,write']);
+    const body = JSON.stringify(sourceEvent({ actor: 'slow@auth.example' }));
+    const headers = { 'x-api-key': key.key, 'content-type': 'application/json' };
+    const sent = request(`${server.url}/api/v1/audit`, { method: 'POST', headers });
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+    sent.write(body.slice(0, 10));
+    await sleep(500);
+    await server.cliHere(['key', 'revoke', key.id]);
+    await eventually('the key to be refused', async () =>
+      (await read({ 'x-api-key': key.key })).status === 401 ? true : undefined,
+    );
+    sent.end(body.slice(10));
+    const [answer] = await answered;
+    answer.resume();
+    assert.equal(answer.statusCode, 401);
   });
 });
 

@@ -20,6 +20,7 @@ export function ingestHandler(accept: Accept): WriteHandler {
     const headers = readHeaders(context, parameters, caller);
     const received = await context.body();
     try {
+      await caller.stillGood();
       const answer = await accept({ body: received.bytes, ...headers });
       return jsonReply(202, 'IngestAnswer', answer, ignoredParameters(parameters));
     } finally {

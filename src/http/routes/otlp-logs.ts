@@ -21,6 +21,7 @@ export function otlpLogsHandler(accept: Accept): WriteHandler {
     const headers = { ...writeHeaders(context, caller), errorsMax: limits.otlpErrorsNamedMax };
     const received = await context.body();
     try {
+      await caller.stillGood();
       const answer = await taken(
         accept({ ...headers, body: received.bytes, form: 'ndjson', adapter: 'otlp', otlp: form }),
       );
