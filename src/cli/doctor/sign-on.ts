@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { readIfThere } from '../../base/files/durable-file.ts';
 import type { Config } from '../../config/config.ts';
 import { sessionSecret } from '../../config/secrets.ts';
 import { SealedSecrets } from '../../control/sealed-secret.ts';
@@ -11,14 +14,11 @@ import { limits } from '../limits.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
 
 /** Whether the providers by which people sign in answer, are who they should be, and have the same time. */
-export async function checkSignOn(storage: Storage, { config, log }: Setup): Promise<Check | undefined> {
+export async function checkSignOn(storage: Storage, setup: Setup): Promise<Check | undefined> {
+  const { config } = setup;
   const settings = await settingsByProvider(storage, config);
-  // Whoever only looks makes no secret.
-  if (settings.length === 0) return undefined;
-  const providers = new Providers({
-    service: config.oidc,
-    secrets: new SealedSecrets(await sessionSecret(config, log)),
-  });
+  const secrets = new SealedSecrets(await knownSecret(setup));
+  const providers = new Providers({ service: config.oidc, secrets });
   const findings: Required<Finding>[] = [];
   let asked = 0;
   for (const [id, one] of settings) {
@@ -35,6 +35,14 @@ export async function checkSignOn(storage: Storage, { config, log }: Setup): Pro
   }
   const notes = asked > limits.doctorProvidersMax ? [`only ${limits.doctorProvidersMax} were asked`] : [];
   return asked === 0 ? undefined : checkOfPlace('sign_on', findings, notes);
+}
+
+/** Whoever only looks makes no secret: where there is none, one of now opens as little. */
+async function knownSecret({ config, log }: Setup): Promise<string> {
+  const isThere =
+    config.sessionSecret !== undefined ||
+    (await readIfThere(join(config.dataDir, 'session-secret'))) !== undefined;
+  return isThere ? sessionSecret(config, log) : randomUUID();
 }
 
 /** One of each organization with a provider of its own, by slug, and of the service. */
