@@ -297,6 +297,8 @@ test('whatever a directory sends, it is understood or refused by a rule; the las
   );
   const none = { withoutRoles: ['admin', 'auditor', 'member'] };
   assert.deepEqual(changeOfPatch([{ op: 'replace', path: 'roles', value: [] }]), none);
+  assert.deepEqual(changeOfPatch([{ op: 'replace', path: 'roles', value: null }]), none);
+  assert.deepEqual(changeOfPatch([{ op: 'replace', value: { roles: null } }]), none);
   const named = { Roles: [], displayName: 'A' };
   assert.deepEqual(changeOfPatch([{ op: 'Replace', value: named }]), { ...none, name: 'A' });
   assert.deepEqual(changeOfPatch([{ op: 'add', value: named }]), { name: 'A' });

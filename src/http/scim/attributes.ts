@@ -156,12 +156,11 @@ export function changeOfPatch(operations: readonly PatchOperation[]): ScimChange
   return attributes.change({ whole: false });
 }
 
-/** An empty list in the place of the roles, by the path or among the members of an object without one. */
+/** An empty list, or null, in the place of the roles, by the path or among the members of an object without one. */
 function isNoRole(path: string | undefined, value: unknown): boolean {
   const given = path === undefined || path === '' ? Object.entries(value ?? {}) : [[path, value] as const];
-  return given.some(
-    ([name, one]) => attributeName(name) === 'roles' && Array.isArray(one) && one.length === 0,
-  );
+  const isNone = (one: unknown): boolean => one === null || (Array.isArray(one) && one.length === 0);
+  return given.some(([name, one]) => attributeName(name) === 'roles' && isNone(one));
 }
 
 /** What a whole user comes to, in POST and PUT; what it leaves out is not touched. */
