@@ -23,8 +23,8 @@ export function Search() {
     model.filter(suggestion.name, suggestion.value, suggestion.isNot ? 'not' : 'also');
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    // An Enter may end the composition of a word, as of Japanese.
-    if (event.isComposing) return;
+    // An Enter may end the composition of a word, as of Japanese; in Safari that is over by then, and the code alone tells.
+    if (event.isComposing || event.keyCode === 229) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) choose((chosen + step + suggestions.length) % Math.max(1, suggestions.length));
     else if (event.key === 'Enter') take(suggestions[chosen]);
