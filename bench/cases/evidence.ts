@@ -3,6 +3,7 @@ import { DamageRegister } from '../../src/base/observability/damage.ts';
 import { createLogger } from '../../src/base/observability/log.ts';
 import { exportEvidence } from '../../src/cli/export-evidence.ts';
 import { verifyEngine } from '../../src/cli/verify/engine.ts';
+import { openFileSource } from '../../src/tools/import-source.ts';
 import { verifyFile } from '../../src/tools/verify/file.ts';
 import type { Report } from '../../src/tools/verify/report.ts';
 import { findOrganization } from '../../src/control/organizations.ts';
@@ -168,7 +169,11 @@ async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseR
     rounds,
     pid: process.pid,
     service: () =>
-      timed(events, async () => holdTo(events, await verifyFile({ io }, file, { key: trusted }))),
+      timed(events, async () => {
+        const source = await openFileSource(file);
+        const verified = { path: file, source, text: source.text(0) };
+        return holdTo(events, await verifyFile({ io }, verified, { key: trusted }));
+      }),
     reference: {
       name: 'the bare engine hashes them, two threads',
       run: () => timed(events, () => bareHashes(lab, '1', 2)),

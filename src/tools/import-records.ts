@@ -11,7 +11,7 @@ import {
   quote,
 } from '../ocsf/json-cursor.ts';
 import { type Line, LineSplitter, lineBytesHeldMax, type TextSplitter } from './import-chunks.ts';
-import type { ImportSource } from './import-source.ts';
+import { type ImportSource, peek } from './import-source.ts';
 import { limits } from './limits.ts';
 
 /**
@@ -24,37 +24,13 @@ export async function openRecords(
   mapping: Mapping | undefined,
 ): Promise<{ readonly text: AsyncIterable<Buffer>; readonly splitter: TextSplitter }> {
   if (mapping === undefined) return { text: source.text(offset), splitter: new LineSplitter() };
-  const { head, whole } = await peek(source.text(0));
+  const { head, whole } = await peek(source.text(0), limits.importHeadBytes);
   const listStart = startOfList(head, mapping.records);
   const splitter =
     listStart === undefined ? new LineSplitter() : new ListSplitter(Math.max(0, listStart + 1 - offset));
   if (offset === 0) return { text: whole, splitter };
   await whole.return();
   return { text: source.text(offset), splitter };
-}
-
-/** Reads the beginning of a text; `whole` has all of it. */
-async function peek(
-  text: AsyncIterable<Buffer>,
-): Promise<{ readonly head: Buffer; readonly whole: AsyncGenerator<Buffer, void, undefined> }> {
-  const pieces = text[Symbol.asyncIterator]();
-  const read: Buffer[] = [];
-  for (let bytes = 0; bytes < limits.importHeadBytes; ) {
-    const next = await pieces.next();
-    if (next.done === true) break;
-    read.push(next.value);
-    bytes += next.value.length;
-  }
-  const head = Buffer.concat(read);
-  async function* all(): AsyncGenerator<Buffer, void, undefined> {
-    try {
-      yield head;
-      for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) yield next.value;
-    } finally {
-      await pieces.return?.();
-    }
-  }
-  return { head, whole: all() };
 }
 
 /** Where the bracket stands that opens the list of records; undefined where each line is one. */

@@ -114,6 +114,31 @@ export function openInputSource(input: AsyncIterable<Buffer | string>): ImportSo
   };
 }
 
+/** Reads at least so many bytes of the beginning of a text, where it has them; `whole` has all of it. */
+export async function peek(
+  text: AsyncIterable<Buffer>,
+  bytesMax: number,
+): Promise<{ readonly head: Buffer; readonly whole: AsyncGenerator<Buffer, void, undefined> }> {
+  const pieces = text[Symbol.asyncIterator]();
+  const read: Buffer[] = [];
+  for (let bytes = 0; bytes < bytesMax; ) {
+    const next = await pieces.next();
+    if (next.done === true) break;
+    read.push(next.value);
+    bytes += next.value.length;
+  }
+  const head = Buffer.concat(read);
+  async function* all(): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      yield head;
+      for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) yield next.value;
+    } finally {
+      await pieces.return?.();
+    }
+  }
+  return { head, whole: all() };
+}
+
 async function* counting(
   chunks: AsyncIterable<Buffer | string>,
   passing: (bytes: number) => void,

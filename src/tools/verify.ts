@@ -1,11 +1,11 @@
-import { open } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import type { ToolDeps } from './context.ts';
+import { openFileSource, peek } from './import-source.ts';
 import { limits } from './limits.ts';
 import { counted, printJson } from './output.ts';
 import { verifyFile } from './verify/file.ts';
-import { readable, type TrustOptions } from './verify/checkpoints.ts';
+import type { TrustOptions } from './verify/checkpoints.ts';
 import { asProof, verifyProof } from './verify/proof.ts';
 import { Unconfirmed } from './unconfirmed.ts';
 import { type Confirmable, confirmedDigests, withConfirmed } from './verify/confirmed.ts';
@@ -25,18 +25,6 @@ export interface VerifyOptions extends TrustOptions {
   readonly json?: true;
 }
 
-/** A proof is one small document; a file that is larger than any is an export. */
-async function beginningOf(path: string): Promise<string> {
-  const handle = await open(path, 'r');
-  try {
-    const bytes = Buffer.alloc(limits.verifyProofBytesMax);
-    const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
-    return bytes.toString('utf8', 0, bytesRead);
-  } finally {
-    await handle.close();
-  }
-}
-
 async function examine(
   deps: ToolDeps,
   path: string | undefined,
@@ -49,8 +37,11 @@ async function examine(
     throw new Problem('malformed', 'name either an organization of the engine (--org) or a file');
   if (options.fullSpeed)
     throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
-  const proof = asProof(await readable(path, beginningOf, 'the file to verify'));
-  if (proof === undefined) return verifyFile(deps, path, options);
+  const source = await openFileSource(path);
+  // A proof is one small document; a file that is larger than any is an export.
+  const { head, whole: text } = await peek(source.text(0), limits.verifyProofBytesMax);
+  const proof = asProof(head.toString());
+  if (proof === undefined) return verifyFile(deps, { path, source, text }, options);
   if (options.copy !== undefined) throw new Problem('malformed', '--copy: a proof is verified without one');
   return verifyProof(proof, options);
 }

@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
+import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { after, before, describe, test } from 'node:test';
@@ -309,6 +311,13 @@ describe('what an auditor finds', () => {
     const proof = join(kept, 'honest.proof.json');
     writeFileSync(proof, (await get(one.tenant, 'proof?position=100')).text);
     assert.deepEqual((await verify([proof, '--key', one.key])).findings, []);
+    const pipe = join(kept, 'honest.pipe');
+    execFileSync('mkfifo', [pipe]);
+    for (const whole of [proof, file]) {
+      const written = writeFile(pipe, readFileSync(whole)).catch(() => undefined);
+      assert.deepEqual((await verify([pipe, '--key', one.key])).findings, []);
+      await written;
+    }
     for (const missing of [
       [proof, '--key', join(kept, 'none')],
       [proof, '--key', kept],

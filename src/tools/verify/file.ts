@@ -14,7 +14,7 @@ import { hashBytes } from '../../tlog/hash.ts';
 import { NoteError } from '../../tlog/note.ts';
 import type { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
-import { openFileSource } from '../import-source.ts';
+import type { ImportSource } from '../import-source.ts';
 import { createProgress, type ProgressIo } from '../progress.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
@@ -284,21 +284,27 @@ function olderThanKept({ covered, newer }: Checkpoints): Report['confirm'] {
 
 const isNoErasure = (line: Buffer): boolean => readErasureLine(line) === undefined;
 
+interface VerifiedFile {
+  readonly path: string;
+  readonly source: ImportSource;
+  /** All of it. */
+  readonly text: AsyncIterable<Buffer>;
+}
+
 /** A file of `export --evidence`, with nothing but the file, checkpoints and the key. */
 export async function verifyFile(
   { io }: { readonly io: ProgressIo },
-  path: string,
+  { path, source, text }: VerifiedFile,
   options: TrustOptions,
 ): Promise<Report> {
-  const file = await openFileSource(path);
-  const progress = createProgress(io, { items: 'events', total: file.fileBytes });
+  const progress = createProgress(io, { items: 'events', total: source.fileBytes });
   let begun: Awaited<ReturnType<typeof begin>> | undefined;
-  for await (const lines of linesOf(file.text(0))) {
+  for await (const lines of linesOf(text)) {
     if (begun === undefined && lines.length > 0)
       begun = await begin(lines.shift() ?? Buffer.alloc(0), path, options);
     for (const line of lines) begun?.audit.add(line);
     if (begun?.copied !== undefined) await holdToCopy(begun.copied, lines.filter(isNoErasure));
-    progress.at(file.fileBytesRead(), begun?.tree.size ?? 0);
+    progress.at(source.fileBytesRead(), begun?.tree.size ?? 0);
   }
   progress.end();
   begun?.audit.flush();
