@@ -1,5 +1,6 @@
 import { type compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
 import { functions } from './functions.ts';
+import { plain } from './parse.ts';
 
 type Node = ReturnType<typeof compile>;
 type Step = (value: JSONValue) => unknown;
@@ -85,7 +86,7 @@ function callOf(name: string, parts: readonly Step[]): Step {
   const own = functions[name];
   if (own !== undefined) return (value) => own(value, parts);
   return (value) =>
-    TreeInterpreter.runtime.callFunction(name, parts.map((part) => part(value)) as JSONValue[]);
+    TreeInterpreter.runtime.callFunction(name, parts.map((part) => plain(part(value))) as JSONValue[]);
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -1,4 +1,5 @@
 import { type JSONValue, registerFunction, TYPE_ANY } from '@jmespath-community/jmespath';
+import { plain } from './parse.ts';
 import { isAddress, personOf, thingOf } from './persons.ts';
 import { level, micros, outcome } from './words.ts';
 
@@ -16,8 +17,8 @@ export const functions: Readonly<Record<string, OwnFunction>> = {
   outcome: first(outcome),
   place: first(placeOf),
   port: first(portOf),
-  person: first(personOf),
-  thing: first(thingOf),
+  person: firstOf(personOf),
+  thing: firstOf(thingOf),
   find: (record, [list, member, ...among]) =>
     find(
       list?.(record),
@@ -37,8 +38,13 @@ export function registerFunctions(): void {
   }
 }
 
-/** Gives what `read` makes of the first value that it can make something of. */
+/** As `firstOf`, for what makes no difference between an integer's digits and a text of them. */
 function first(read: (value: unknown) => unknown): OwnFunction {
+  return firstOf((value) => read(plain(value)));
+}
+
+/** Gives what `read` makes of the first value that it can make something of. */
+function firstOf(read: (value: unknown) => unknown): OwnFunction {
   return (record, arguments_) => {
     for (const one of arguments_) {
       const found = read(one(record));
@@ -52,7 +58,7 @@ function first(read: (value: unknown) => unknown): OwnFunction {
 function firstText(record: JSONValue, arguments_: readonly Argument[]): string | null {
   let empty: string | null = null;
   for (const one of arguments_) {
-    const value = one(record);
+    const value = plain(one(record));
     if (typeof value === 'number') return String(value);
     if (typeof value !== 'string') continue;
     if (value !== '') return value;
@@ -111,6 +117,6 @@ function find(list: unknown, member: unknown, among: readonly unknown[]): unknow
   const isIt = (one: unknown): boolean =>
     typeof one === 'object' &&
     one !== null &&
-    among.includes((one as Record<string, unknown>)[String(member)]);
+    among.map(plain).includes(plain((one as Record<string, unknown>)[String(member)]));
   return list.find(isIt) ?? null;
 }

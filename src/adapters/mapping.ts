@@ -6,7 +6,7 @@ import type { Window } from '../ocsf/byte-text.ts';
 import type { MappingDefinition } from './definition.ts';
 import { compileExpression, compileMembers, type Evaluate, ExpressionError } from './expressions.ts';
 import { type RawMembers, RecordReader } from './members.ts';
-import { parseJson } from './parse.ts';
+import { parseJson, plain } from './parse.ts';
 import { partsOf } from './parts.ts';
 import { verbOf } from './verbs.ts';
 
@@ -94,7 +94,7 @@ export class Mapping {
   }
 
   #actionOf(record: JSONValue): unknown {
-    const action = this.#action(record);
+    const action = plain(this.#action(record));
     const title = this.#title(record);
     if (typeof action !== 'string') return title === undefined ? action : { code: action, title };
     const { codes = {} } = this.#definition;

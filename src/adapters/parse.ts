@@ -21,7 +21,7 @@ import {
 /**
  * The value of JSON that has been read strictly before (`RecordReader`, which bounds its depth, too).
  *
- * An integer beyond 2^53 becomes a text, its digits: rounded, an id would be another's. Nor is the platform's parser asked
+ * An integer beyond 2^53 becomes a `LongInteger`: rounded, an id would be another's. Nor is the platform's parser asked
  * where a name has an escape: that of Node 24 may give such a member the name of another record's (nodejs/node#63785). It
  * takes 2 µs for a kilobyte, the reader below nine times as long.
  */
@@ -33,9 +33,20 @@ export function parseJson(text: string): JSONValue {
 /** Where an integer may begin that no double holds, unlike microseconds of our time; in a text it only costs time. */
 const longInteger = /[[:,]\s*-?(?:9\d{15}|\d{17})/;
 
-/** Whether a text is the digits of an integer beyond those that a double has apart from each other. */
-export function isLongInteger(text: string): boolean {
-  return /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(Number(text));
+/** Whether a token is an integer beyond those that a double has apart from each other. */
+function isLong(token: string): boolean {
+  return /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
+}
+
+/**
+ * An integer that no double holds, printed as the text of its digits. Functions take it for that text, but for those of
+ * persons and things: there a number is an id, and a text a name.
+ */
+export class LongInteger extends String {}
+
+/** A value for functions that take text and numbers alike. */
+export function plain(value: unknown): unknown {
+  return value instanceof LongInteger ? value.toString() : value;
 }
 
 function hasEscapedName(json: string): boolean {
@@ -69,7 +80,7 @@ class ValueReader {
     const start = this.#at;
     this.#to(code === quote ? scanString(this.#cursor, start) : scanScalar(this.#cursor, start));
     const token = fromByteText(textSlice(this.#cursor, start, this.#at));
-    return isLongInteger(token) ? token : (JSON.parse(token) as JSONValue);
+    return (isLong(token) ? new LongInteger(token) : JSON.parse(token)) as JSONValue;
   }
 
   #object(): JSONObject {

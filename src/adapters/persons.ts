@@ -1,4 +1,4 @@
-import { isLongInteger } from './parse.ts';
+import { LongInteger, plain } from './parse.ts';
 
 /** Who and what a record names, in the forms that programs have for it. */
 
@@ -41,8 +41,7 @@ function partsOf(
   value: unknown,
   names: Readonly<Record<string, readonly string[]>>,
 ): string | Texts | undefined {
-  if (typeof value === 'number' || (typeof value === 'string' && isLongInteger(value)))
-    return { id: String(value) };
+  if (typeof value === 'number' || value instanceof LongInteger) return { id: String(value) };
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const object = value as Readonly<Record<string, unknown>>;
@@ -57,7 +56,7 @@ function partsOf(
 
 function textAmong(object: Readonly<Record<string, unknown>>, names: readonly string[]): string | undefined {
   for (const name of names) {
-    const value = object[name];
+    const value = plain(object[name]);
     if (typeof value === 'number') return String(value);
     if (typeof value === 'string' && value !== '') return value;
   }

@@ -9,7 +9,7 @@ import { mappingOf } from '../../src/adapters/built-in.ts';
 import { checkedDefinition, type AdapterName, adapterNames } from '../../src/adapters/definition.ts';
 import { stepOf } from '../../src/adapters/evaluate.ts';
 import { Mapping } from '../../src/adapters/mapping.ts';
-import { isLongInteger, parseJson } from '../../src/adapters/parse.ts';
+import { LongInteger, parseJson } from '../../src/adapters/parse.ts';
 import { splitBody } from '../../src/ingest/split-body.ts';
 import { splitLarge } from '../../src/ingest/split-large.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
@@ -445,9 +445,7 @@ test('names with escapes are those that were sent, whatever names came before (n
   }
   const spelled = spelledJson(fc.dictionary(storableName, storableJson, { maxKeys: 6 }));
   const rounded = (value: unknown): string =>
-    JSON.stringify(value, (_, one: unknown) =>
-      typeof one === 'string' && isLongInteger(one) ? Number(one) : one,
-    );
+    JSON.stringify(value, (_, one: unknown) => (one instanceof LongInteger ? Number(one) : one));
   fc.assert(
     fc.property(spelled, ({ text, value }) => {
       assert.equal(rounded(parseJson(`[${text},"\\n"]`)), rounded([value, '\n']));
@@ -468,6 +466,13 @@ test('an id keeps its digits where it is an integer that no double holds', () =>
   assert.deepEqual([actor, target], [{ id: '9007199254740993' }, { id: '-9007199254740993' }]);
   const safe = messageOf('json', `{${line},"user":[],"user_id":9007199254740991}`);
   assert.deepEqual(safe.actor, { id: '9007199254740991' });
+  assert.equal(stepOf(compile('to_string(n)'))(parseJson('{"n":12345678901234567}')), '12345678901234567');
+  // Sent as text, such digits stay a name, as any text.
+  const quoted = messageOf(
+    'json',
+    '{"ts":1717236000123456789,"target":"123456789012345678","n":12345678901234567}',
+  );
+  assert.equal(quoted.target, '123456789012345678');
   const record = '"timeUnixNano":"1717236000123456789","attributes":{"user.id":1234567890123456789}';
   assert.deepEqual(messageOf('otlp', `{${record}}`).actor, { id: '1234567890123456789' });
 });
