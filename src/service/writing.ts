@@ -31,7 +31,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
   const member = await join(base, stored);
   if (member !== undefined) await takeNewPlaces(base, stored, member);
   const answersNowMs = () => base.trust.provenMs();
-  const keys = new KeyTable(storage, answersNowMs);
+  const keys = new KeyTable(storage, answersNowMs, isOwnEngine ? config.dataDir : undefined);
   const forgetting = new Repeated(
     storageLimits.keyForgetEveryMs,
     () => keys.forget(),

@@ -46,6 +46,8 @@ export const limits = {
   migrationAttemptsMax: 8,
   /** With less room on its disk the engine is given nothing, and merges nothing: it does not notice a full disk. */
   engineFreeBytesMin: 256 * 1024 * 1024,
+  /** Time between looks at that room. */
+  engineRoomLookMs: 250,
   /** The ledger of stored events: time between its looks for work, its counts, and its comparisons. */
   ledgerTurnMs: 1_000,
   ledgerCountMs: 5_000,

@@ -107,7 +107,9 @@ export async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const written = new WrittenParts(storage);
   await written.trustLoaded();
   showEngine({ storage, engine });
-  return { storage, engine, own: new RunningEngine(engine, options.dataDir, written, log) };
+  const own = RunningEngine.of(engine, options.dataDir, written, log);
+  options.stops.add(() => own.stop());
+  return { storage, engine, own };
 }
 
 async function joinEngine(options: StorageOptions, beside: EngineBeside): Promise<ServiceStorage> {

@@ -2,7 +2,9 @@ import { readdir, stat, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { errorCode, fullDiskWords } from '../base/errors/system-error.ts';
 import { limits as baseLimits } from '../base/limits.ts';
-import type { Logger } from '../base/observability/log.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
+import { unlessAborted } from '../base/waiting/within.ts';
 import type { EmbeddedEngine } from './engine.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
@@ -19,15 +21,16 @@ export interface OwnEngine {
 }
 
 export interface EngineLook {
+  /** False also until all that was written when there was none has been found whole. */
   readonly hasRoom: boolean;
   /** Id of the engine's process; 0 while it is down. */
   readonly process: number;
 }
 
-/** Whether the engine takes events, by the disk of its directory. */
-async function hasRoom(directory: string): Promise<boolean> {
+/** Bytes that are free on the disk of a directory. */
+async function freeBytesOf(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
-  return bavail * bsize >= limits.engineFreeBytesMin;
+  return bavail * bsize;
 }
 
 /**
@@ -35,26 +38,67 @@ async function hasRoom(directory: string): Promise<boolean> {
  * table's definition, and with such a file none ever starts again.
  */
 export async function requireRoom(dataDir: string): Promise<void> {
-  if (!(await hasRoom(join(dataDir, 'engine')))) throw new Error(fullDiskWords(dataDir));
+  const free = await freeBytesOf(join(dataDir, 'engine'));
+  if (free < limits.engineFreeBytesMin) throw new Error(fullDiskWords(dataDir));
 }
 
-/** The engine that this process runs. */
+export interface RunningEngineOptions {
+  readonly engine: EmbeddedEngine;
+  readonly written: WrittenParts;
+  readonly log: Logger;
+  /** Of the engine's disk. */
+  readonly freeBytes: () => Promise<number>;
+}
+
+/**
+ * The engine that this process runs. Merges that were under way when the disk filled up are cut short, of whichever table, and
+ * reads fail by them. So from then on all new parts are looked at, and nothing else is written before they were found whole
+ * with room on the disk.
+ */
 export class RunningEngine implements OwnEngine {
   readonly #engine: EmbeddedEngine;
-  readonly #directory: string;
   readonly #written: WrittenParts;
   readonly #log: Logger;
+  readonly #freeBytes: () => Promise<number>;
+  readonly #looking: Repeated;
+  /** There was no room since the parts were last found whole. */
+  #isInDoubt = false;
   #checks = 0;
 
-  constructor(engine: EmbeddedEngine, dataDir: string, written: WrittenParts, log: Logger) {
+  constructor({ engine, written, log, freeBytes }: RunningEngineOptions) {
     this.#engine = engine;
-    this.#directory = join(dataDir, 'engine');
     this.#written = written;
     this.#log = log;
+    this.#freeBytes = freeBytes;
+    const failed = (error: unknown): void =>
+      log.debug(errorFacts(error), 'what was written to a full disk could not be looked at yet');
+    this.#looking = new Repeated(limits.engineRoomLookMs, (signal) => this.#lookAtRoom(signal), failed);
+  }
+
+  static of(engine: EmbeddedEngine, dataDir: string, written: WrittenParts, log: Logger): RunningEngine {
+    return new RunningEngine({ engine, written, log, freeBytes: () => freeBytesOf(join(dataDir, 'engine')) });
+  }
+
+  stop(): Promise<void> {
+    return this.#looking.stop();
   }
 
   async look(): Promise<EngineLook> {
-    return { hasRoom: await hasRoom(this.#directory), process: this.#engine.pid() ?? 0 };
+    const hasRoom = await this.#hasRoom();
+    return { hasRoom: hasRoom && !this.#isInDoubt, process: this.#engine.pid() ?? 0 };
+  }
+
+  async #hasRoom(): Promise<boolean> {
+    const hasRoom = (await this.#freeBytes()) >= limits.engineFreeBytesMin;
+    this.#isInDoubt ||= !hasRoom;
+    return hasRoom;
+  }
+
+  async #lookAtRoom(signal: AbortSignal): Promise<void> {
+    const hasRoom = await this.#hasRoom();
+    if (!this.#isInDoubt) return;
+    await unlessAborted(this.checkParts(), signal);
+    this.#isInDoubt = !hasRoom;
   }
 
   async checkWritten(engineProcess: number): Promise<void> {
@@ -133,49 +177,48 @@ const uncounted: ReadonlySet<string> = new Set([
 ]);
 
 interface NewPart {
+  readonly table: string;
   readonly name: string;
   readonly path: string;
   readonly bytes: string;
 }
 
 /**
- * Whether the files of new parts are as long as the engine believes. The embedded engine does not notice when a write
- * fails (a full disk, an input/output error): it answers as if all had been stored, and the part cannot be read.
+ * Whether the files of new parts are as long as the engine believes, of all tables. The embedded engine does not notice when
+ * a write fails (a full disk, an input/output error): it answers as if all had been stored, and the part cannot be read.
  */
 export class WrittenParts {
   readonly #storage: Storage;
-  readonly #table: string;
+  /** Paths of parts. */
   #whole = new Set<string>();
 
-  constructor(storage: Storage, table = 'events') {
+  constructor(storage: Storage) {
     this.#storage = storage;
-    this.#table = table;
   }
 
   /** Takes the parts that are there for whole: the engine has just loaded them, and then it looks at their files. */
   async trustLoaded(): Promise<void> {
-    this.#whole = new Set((await this.#active()).map(({ name }) => name));
+    this.#whole = new Set((await this.#active()).map(({ path }) => path));
   }
 
-  /** The names of parts that are not whole, among those that were not found whole before. */
+  /** Parts that are not whole, as `table/part`, among those that were not found whole before. */
   async findBroken(): Promise<string[]> {
     const active = await this.#active();
-    const names = new Set(active.map(({ name }) => name));
-    for (const name of this.#whole) if (!names.has(name)) this.#whole.delete(name);
+    const paths = new Set(active.map(({ path }) => path));
+    for (const path of this.#whole) if (!paths.has(path)) this.#whole.delete(path);
     const broken: string[] = [];
     for (const part of active) {
-      if (this.#whole.has(part.name)) continue;
-      if ((await isWhole(part)) === false) broken.push(part.name);
-      else this.#whole.add(part.name);
+      if (this.#whole.has(part.path)) continue;
+      if ((await isWhole(part)) === false) broken.push(`${part.table}/${part.name}`);
+      else this.#whole.add(part.path);
     }
     return broken;
   }
 
   #active(): Promise<NewPart[]> {
     return this.#storage.rows<NewPart>(
-      `SELECT name, path, bytes_on_disk AS bytes FROM system.parts
-       WHERE database = currentDatabase() AND table = {table:String} AND active`,
-      { table: this.#table },
+      `SELECT table, name, path, bytes_on_disk AS bytes FROM system.parts
+       WHERE database = currentDatabase() AND active`,
     );
   }
 }

@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../src/base/errors/problem.ts';
@@ -7,6 +9,7 @@ import type { BatchAnswer, Entry } from '../../src/ingest/answer-records.ts';
 import { KeyClaims } from '../../src/ingest/key-claims.ts';
 import { limits } from '../../src/ingest/limits.ts';
 import { type KeyRow, KeyTable } from '../../src/storage/key-table.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { eventually } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
 import { sharedEngine } from '../support/shared.ts';
@@ -302,4 +305,16 @@ describe('claims on Idempotency-Keys', () => {
       async () => (await certain.read([id])).length === 0 || undefined,
     );
   });
+});
+
+test('nothing is told by way of an engine whose disk is full, as that takes what is cut short for stored', async (t) => {
+  const dataDir = await temporaryDirectory();
+  t.after(() => removeDirectory(dataDir));
+  // A file system that never has room.
+  await symlink('/proc', join(dataDir, 'engine'));
+  const onFullDisk = new KeyTable((await sharedEngine()).storage, Date.now, dataDir);
+  const id = randomUUID();
+  const row = { id, claim: randomUUID(), instance: randomUUID(), state: 1, sent: '', answer: '' } as const;
+  await assert.rejects(onFullDisk.put([row]), /disk .*is full/);
+  assert.deepEqual(await table.read([id]), []);
 });

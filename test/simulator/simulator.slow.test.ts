@@ -7,6 +7,7 @@ import { runPlan } from './runner.ts';
 /** Two runs that are always the same, and one that nobody has seen. `npm run simulate` plays longer ones. */
 
 const roundsOfRun = rounds(2, 24);
+const linesShown = 40;
 const fresh = Math.floor(Math.random() * 1e6);
 
 /** Not in the suite: what takes long by itself, and what no run has played through yet. */
@@ -21,7 +22,10 @@ const drawn = operations.filter(({ name }) => !left.has(name));
 
 for (const seed of [39, 54, fresh])
   test(`the run of seed ${seed} shows nothing that must never be`, async (t) => {
-    const { failure, events } = await runPlan(planOf(seed, roundsOfRun, drawn), (line) => t.diagnostic(line));
+    const said: string[] = [];
+    const { failure, events } = await runPlan(planOf(seed, roundsOfRun, drawn), (line) => said.push(line));
+    for (const line of said) t.diagnostic(line);
     t.diagnostic(`${events} events; the same again: npm run simulate -- --seed ${seed} ${same}`);
-    if (failure !== undefined) throw new Error(failure.message);
+    // Where a test fails its diagnostics are not always shown.
+    if (failure !== undefined) throw new Error([failure.message, ...said.slice(-linesShown)].join('\n'));
   });

@@ -1,4 +1,7 @@
 import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { RunningEngine, WriteHealth, WrittenParts } from '../../src/storage/own-engine.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -10,9 +13,10 @@ before(async () => {
 });
 after(() => made?.stop());
 
-test('what an engine has taken counts only while it is that engine', async () => {
+test('what an engine has taken counts only while it is that engine', async (t) => {
   const { engine, storage, dataDir } = made;
-  const own = new RunningEngine(engine, dataDir, new WrittenParts(storage), silentLog);
+  const own = RunningEngine.of(engine, dataDir, new WrittenParts(storage), silentLog);
+  t.after(() => own.stop());
   const health = new WriteHealth(own);
   const stored = health.watch(async (segment: number) => segment);
   assert.equal(await stored(1), 1);
@@ -26,4 +30,28 @@ test('what an engine has taken counts only while it is that engine', async () =>
   assert.equal(await health.takesWrites(), false);
   assert.equal(await stored(2), 2);
   assert.equal(await health.takesWrites(), true);
+});
+
+test('what a full disk has cut short, of whichever table, is out of the way before anything is written', async (t) => {
+  const { engine, storage } = made;
+  const written = new WrittenParts(storage);
+  await written.trustLoaded();
+  let free = 2 ** 40;
+  const own = new RunningEngine({ engine, written, log: silentLog, freeBytes: async () => free });
+  t.after(() => own.stop());
+  assert.equal((await own.look()).hasRoom, true);
+  await storage.command('SYSTEM STOP MERGES leases');
+  await storage.insertRows('leases', [{ name: 'x', owner: randomUUID(), held: true, version: 1 }]);
+  free = 0;
+  assert.equal((await own.look()).hasRoom, false);
+  const [part] = await storage.rows<{ path: string }>(
+    "SELECT path FROM system.parts WHERE table = 'leases' AND active ORDER BY modification_time DESC LIMIT 1",
+  );
+  await truncate(join(part?.path ?? '', 'data.bin'), 1);
+  const restarts = engine.restarts();
+  free = 2 ** 40;
+  assert.equal((await own.look()).hasRoom, false);
+  await eventually('the engine to take writes', async () => (await own.look()).hasRoom || undefined);
+  assert.equal(engine.restarts(), restarts + 1);
+  assert.deepEqual(await storage.rows('SELECT name FROM leases'), []);
 });

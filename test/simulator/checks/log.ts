@@ -26,6 +26,8 @@ export const linesOf = {
     'the engine could not write its files and has not noticed; it is started again',
     'the embedded engine ended unasked',
     'the embedded engine did not restart',
+    // A read may come before that start.
+    partDamaged,
   ],
   wrongClock: [
     /^the clock is [\d.]+ days ahead of the time that has passed for certain: nothing is removed or forgotten by it before "auditlog doctor --accept-clock"$/,
