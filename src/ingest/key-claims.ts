@@ -100,6 +100,8 @@ export class KeyClaims {
   /** To be told the others, oldest first. */
   #outbox: Row[] = [];
   #sending: Promise<void> | undefined;
+  /** The engine did not answer in time when it was last asked. */
+  #isAway = false;
   /** Of `performance.now()`. */
   #asksAgainMs = 0;
   #markedMs = Number.NEGATIVE_INFINITY;
@@ -128,7 +130,7 @@ export class KeyClaims {
     if (now < this.#asksAgainMs) return this.#unasked(row);
     const contest = {
       deadline: now + limits.keyWaitMsMax,
-      engineDeadline: now + limits.keyEngineMsMax,
+      engineDeadline: this.#engineDeadline(now),
       hasRival: false,
     };
     try {
@@ -139,7 +141,7 @@ export class KeyClaims {
       }
     } catch (error) {
       if (error instanceof Problem) throw error;
-      this.#isAway(error);
+      this.#goOnWithout(error);
       // Another one may be storing, or have stored: that is known, whatever the engine says now.
       if (contest.hasRival) throw this.#busy(row);
       return this.#unasked(row);
@@ -150,11 +152,11 @@ export class KeyClaims {
   async answered(id: string): Promise<Answered | undefined> {
     const now = performance.now();
     if (now < this.#asksAgainMs) return undefined;
-    const engineDeadline = now + limits.keyEngineMsMax;
+    const engineDeadline = this.#engineDeadline(now);
     try {
       return (await untilAnswered(() => this.#others(id), { engineDeadline })).answered;
     } catch (error) {
-      this.#isAway(error);
+      this.#goOnWithout(error);
       return undefined;
     }
   }
@@ -219,10 +221,15 @@ export class KeyClaims {
     });
   }
 
-  /** The engine, which is asked again after a while. */
-  #isAway(error: unknown): void {
+  #engineDeadline(now: number): number {
+    return now + (this.#isAway ? limits.keyEngineAwayMsMax : limits.keyEngineMsMax);
+  }
+
+  /** Without the engine, which is asked again after a while. */
+  #goOnWithout(error: unknown): void {
     const words = 'other processes cannot be asked about Idempotency-Keys: the engine does not answer';
     this.#options.log.warn(errorFacts(error), words);
+    this.#isAway = true;
     this.#asksAgainMs = performance.now() + limits.keyRetryMs;
   }
 
@@ -265,6 +272,7 @@ export class KeyClaims {
   /** What other processes have to do with an id. Claims of this one that died are resolved by `resolve`. */
   async #others(id: string): Promise<{ answered: Answered | undefined; rivals: readonly Row[] }> {
     const rows = await this.#reads.run(id);
+    this.#isAway = false;
     const found = rows.find(({ state }) => state === states.answered);
     const answered = found && {
       kind: 'answered' as const,

@@ -87,8 +87,10 @@ export const limits = {
   keyMarkMs: 10_000,
   /** How long a request waits for the answer of the process that has claimed its key. */
   keyWaitMsMax: 3_000,
-  /** How long the engine has for a question about keys. */
-  keyEngineMsMax: 2_000,
+  /** How long the engine has for a question about keys: one that was killed is back by then. */
+  keyEngineMsMax: 5_000,
+  /** The same once it has not answered in time, until it does: not every request waits for one that is away. */
+  keyEngineAwayMsMax: 1_000,
   keyPollMsMin: 10,
   keyPollMsMax: 200,
   /** How long an engine that did not answer is not asked again. */
