@@ -29,6 +29,8 @@ export interface CopyContent {
   readonly isThere: boolean;
   readonly damagedLines: number;
   readonly rows: CopiedRows;
+  /** Whether a row was removed for good, and nobody has put one of its id since. The engine may still have it for a while. */
+  isForgotten(table: ControlTableName, row: ControlRow): boolean;
   /** Too much of it says nothing any more, or has what is to be gone for good. */
   readonly isDue: boolean;
   /** Bytes of it that were read. */
@@ -51,8 +53,8 @@ function entryOf(line: string): Entry | undefined {
 /** What lines say together, one after the other. */
 class Reading {
   readonly rows = new Map<ControlTableName, Map<string, ControlRow>>();
+  readonly forgotten: { readonly table: ControlTableName; readonly forget: RemovedRows }[] = [];
   isHeaded = false;
-  hasForgotten = false;
   damagedLines = 0;
   superseded = 0;
 
@@ -72,13 +74,20 @@ class Reading {
     if (replaces(table, row, before)) held.set(row.id, row);
   }
 
-  #forget(table: ControlTableName, { column, id, below = Infinity }: RemovedRows): void {
-    this.hasForgotten = true;
+  #forget(table: ControlTableName, forget: RemovedRows): void {
+    this.forgotten.push({ table, forget });
     const held = this.rows.get(table);
-    for (const row of held?.values() ?? [])
-      if (row[column] === id && versionOf(row) < below) held?.delete(row.id);
+    for (const row of held?.values() ?? []) if (isOf(forget, row)) held?.delete(row.id);
+  }
+
+  isForgotten(table: ControlTableName, row: ControlRow): boolean {
+    if (this.rows.get(table)?.has(row.id) === true) return false;
+    return this.forgotten.some((one) => one.table === table && isOf(one.forget, row));
   }
 }
+
+const isOf = ({ column, id, below = Infinity }: RemovedRows, row: ControlRow): boolean =>
+  row[column] === id && versionOf(row) < below;
 
 /**
  * The copy of the control data that stands outside of the embedded engine: a file of lines, each with a checksum, to which
@@ -114,12 +123,13 @@ export class ControlCopy {
     const found = await this.#readFrom(0);
     const reading = new Reading();
     for (const line of found?.lines ?? []) reading.take(line);
-    const { rows, isHeaded, damagedLines, superseded, hasForgotten } = reading;
+    const { rows, isHeaded, damagedLines, superseded, forgotten } = reading;
+    const isForgotten: CopyContent['isForgotten'] = (table, row) => reading.isForgotten(table, row);
     const isWhole = isHeaded && damagedLines === 0;
     const isDue =
-      !isWhole || hasForgotten || found?.isTorn === true || superseded > limits.controlCopySupersededMax;
+      !isWhole || forgotten.length > 0 || found?.isTorn === true || superseded > limits.controlCopySupersededMax;
     const through = found?.through ?? 0;
-    return { isWhole, isThere: found !== undefined, damagedLines, rows, isDue, through };
+    return { isWhole, isThere: found !== undefined, damagedLines, rows, isForgotten, isDue, through };
   }
 
   /** The newest version of an id that anybody has put; undefined: none. Reads what has come since it was last asked. */

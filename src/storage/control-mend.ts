@@ -28,6 +28,8 @@ export interface ControlDifference {
   readonly lost: readonly ControlRow[];
   /** Rows of the table that are newer than in the copy. */
   readonly newer: readonly ControlRow[];
+  /** Rows that somebody is removing for good: the copy has none of them any more. */
+  readonly leaving: number;
   /** While there are any the table cannot be compared. */
   readonly badParts: readonly BadPart[];
 }
@@ -64,7 +66,7 @@ const timeText = (ms: number): string => new Date(ms).toISOString().replace('T',
 async function differenceOf(
   storage: Storage,
   table: ControlTableName,
-  { rows, isWhole }: CopyContent,
+  { rows, isWhole, isForgotten }: CopyContent,
 ): Promise<ControlDifference> {
   const copied = rows.get(table) ?? new Map<string, ControlRow>();
   let stored: Map<string, ControlRow>;
@@ -73,7 +75,7 @@ async function differenceOf(
   } catch (error) {
     const badParts = error instanceof EngineError ? await badPartsOf(storage, table) : [];
     if (badParts.length === 0) throw error;
-    return { table, lost: [], newer: [], badParts };
+    return { table, lost: [], newer: [], leaving: 0, badParts };
   }
   const now = timeText(Date.now());
   const lost = [...copied.values()].filter((row) => {
@@ -82,10 +84,11 @@ async function differenceOf(
     if (table === 'deletions' && found === undefined && !isWhole) return false;
     return isAlive(table, row, now) && replaces(table, row, found);
   });
-  const newer = [...stored.values()].filter(
+  const found = [...stored.values()].filter(
     (row) => isAlive(table, row, now) && replaces(table, row, copied.get(row.id)),
   );
-  return { table, lost, newer, badParts: [] };
+  const newer = found.filter((row) => !isForgotten(table, row));
+  return { table, lost, newer, leaving: found.length - newer.length, badParts: [] };
 }
 
 /** Reads each column: a damaged `written` ends reads, too, those of a start among them. */
@@ -175,9 +178,13 @@ async function mendTable(
   }
 }
 
-/** Writes the copy anew, with what counts of the tables and of itself. */
+/**
+ * Writes the copy anew, with what counts of the tables and of itself; not while a removal is under way: without the line that
+ * says so its rows would count as new, and once they are gone as lost.
+ */
 async function renewCopy(storage: Storage, copy: ControlCopy): Promise<void> {
   const { content, differences } = await compareControlData({ storage, copy });
+  if (differences.some(({ leaving }) => leaving > 0)) return;
   const rows = new Map(controlTableNames.map((table) => [table, new Map(content.rows.get(table))]));
   for (const { table, newer } of differences) for (const row of newer) rows.get(table)?.set(row.id, row);
   // By a clock that has jumped a session that was ended would be forgotten before its time.

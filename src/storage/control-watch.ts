@@ -113,8 +113,9 @@ export class ControlWatch {
     this.#nextLookMs = performance.now() + limits.controlCopyLookMs;
     const state = await copy.state();
     if (state === this.#seenCopy) return;
+    // Looked at again, as it is not made anew while something of it is being removed.
     if ((await copy.content()).isDue) await this.#compare();
-    this.#seenCopy = await copy.state();
+    else this.#seenCopy = state;
   }
 
   /** Damaged parts of tables without partitions, as those of control data are. */

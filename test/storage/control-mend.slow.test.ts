@@ -224,6 +224,19 @@ test('what was removed for good is neither put back nor left in the copy', async
   assert.ok(!(await readdir(dataDir)).includes('control-data.log.tmp'));
 });
 
+test('what is compared while it is being removed stays away, too', async () => {
+  const id = idOf(5);
+  await storage.insertRows('sign_ons', [rowOf('sign_ons', 5, 1)]);
+  await copy.forget('sign_ons', { column: 'id', id });
+  // The engine has not come to it yet.
+  await mend();
+  await storage.command(`ALTER TABLE sign_ons DELETE WHERE id = '${id}' SETTINGS mutations_sync = 2`);
+  const now = await everything();
+  assert.deepEqual((await mend()).tables, []);
+  assert.deepEqual(await everything(), now);
+  assert.ok(!(await readFile(copy.path, 'utf8')).includes(id));
+});
+
 test('a session that was ended stays so, though the clock has been beyond its end', async () => {
   const id = idOf(7);
   await storage.insertRows('ended_sessions', [{ id, version: 1, expires_at: '2020-01-02 00:00:00.000000' }]);
