@@ -127,7 +127,10 @@ export class ControlCopy {
     const isForgotten: CopyContent['isForgotten'] = (table, row) => reading.isForgotten(table, row);
     const isWhole = isHeaded && damagedLines === 0;
     const isDue =
-      !isWhole || forgotten.length > 0 || found?.isTorn === true || superseded > limits.controlCopySupersededMax;
+      !isWhole ||
+      forgotten.length > 0 ||
+      found?.isTorn === true ||
+      superseded > limits.controlCopySupersededMax;
     const through = found?.through ?? 0;
     return { isWhole, isThere: found !== undefined, damagedLines, rows, isForgotten, isDue, through };
   }
