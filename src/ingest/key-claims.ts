@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { Problem } from '../base/errors/problem.ts';
+import { unlessAborted, within } from '../base/waiting/within.ts';
 import { Gathered } from './gathered.ts';
 import type { BatchAnswer, Entry } from './answer-records.ts';
 import { limits } from './limits.ts';
@@ -372,6 +373,8 @@ function sharedClaimOf(id: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
 }
 
+const unending = new AbortController().signal;
+
 /** An engine that is started again is back in a moment. To ask it the same again does no harm. */
 async function untilAnswered<T>(
   ask: () => Promise<T>,
@@ -379,7 +382,8 @@ async function untilAnswered<T>(
 ): Promise<T> {
   for (let pauseMs: number = limits.keyPollMsMin; ; pauseMs = await pause(pauseMs)) {
     try {
-      return await ask();
+      const leftMs = Math.max(0, engineDeadline - performance.now());
+      return await within(leftMs, unending, (ending) => unlessAborted(ask(), ending));
     } catch (error) {
       if (performance.now() > engineDeadline) throw error;
     }

@@ -87,8 +87,8 @@ export const limits = {
   keyMarkMs: 10_000,
   /** How long a request waits for the answer of the process that has claimed its key. */
   keyWaitMsMax: 3_000,
-  /** How long the engine has for a question about keys: one that was killed is back by then. */
-  keyEngineMsMax: 5_000,
+  /** How long the engine has for a question about keys: one that was killed is back by then, on a busy machine, too. */
+  keyEngineMsMax: 10_000,
   /** The same once it has not answered in time, until it does: not every request waits for one that is away. */
   keyEngineAwayMsMax: 1_000,
   keyPollMsMin: 10,

@@ -115,8 +115,8 @@ export const limits = {
   writerRenewMs: 3_600_000,
   /** How long claims on Idempotency-Keys count. */
   keyWindowMs: 24 * 3_600_000,
-  /** How long the engine has for a question about them. */
-  keyAskMsMax: 2_000,
+  /** How long the engine has for a question about them: as long as a request waits for an answer at all. */
+  keyAskMsMax: 10_000,
   keyForgetEveryMs: 3_600_000,
   keyForgottenAtOnceMs: 24 * 3_600_000,
   /** Servers that share an engine say this often that they are alive. */

@@ -246,9 +246,12 @@ describe('claims on Idempotency-Keys', () => {
 
   test('without an answer of the engine the own memory has to do, and the others are told later', async () => {
     let isAway = true;
+    let isHanging = false;
     const failing = {
-      put: async (...given: Parameters<KeyTable['put']>) =>
-        isAway ? Promise.reject(new Error('away')) : table.put(...given),
+      put: async (...given: Parameters<KeyTable['put']>) => {
+        if (isAway && isHanging) await sleep(3_000);
+        return isAway ? Promise.reject(new Error('away')) : table.put(...given);
+      },
       read: async (...given: Parameters<KeyTable['read']>) =>
         isAway ? Promise.reject(new Error('away')) : table.read(...given),
       unresolved: (instance: string) => table.unresolved(instance),
@@ -260,6 +263,11 @@ describe('claims on Idempotency-Keys', () => {
     const again = performance.now();
     assert.equal((await alone.claim(randomUUID(), 'body')).kind, 'held');
     assert.ok(performance.now() - again < 1500, 'each request waits for an engine that is away');
+    isHanging = true;
+    await sleep(limits.keyRetryMs);
+    const hanging = performance.now();
+    assert.equal((await alone.claim(randomUUID(), 'body')).kind, 'held');
+    assert.ok(performance.now() - hanging < 2500, 'an engine that is away and hangs is waited for');
     if (claim.kind === 'held') claim.answered(answerOf(3));
     isAway = false;
     await alone.stop();
