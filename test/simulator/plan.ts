@@ -33,13 +33,22 @@ export interface Drawable {
   readonly kind: 'actor' | 'fault' | 'alone';
 }
 
+/** How often an operation comes in a run, beside how often it usually does. `narrow` leaves most out. */
+const factors = { chosen: [0.5, 1, 1, 2], wide: [0, 0.5, 1, 1, 2, 4], narrow: [0, 0, 0, 1] } as const;
+/** What has at least this weight is in every narrow run: without events there is nothing to do. */
+const weightOfUsual = 4;
+
 /**
  * What each run can do differs: some things not at all, some more often. Two that hide each other's faults are apart in
- * some runs, and two that must meet often do so in others (swarm testing).
+ * some runs, and two that must meet often do so in others (swarm testing), most of all in those that have few.
  */
-function swarmOf<T extends Drawable>(draw: Draw, all: readonly T[], areChosen: boolean): readonly T[] {
-  const factors = areChosen ? [0.5, 1, 1, 2] : [0, 0.5, 1, 1, 2, 4];
-  return all.map((one) => ({ ...one, weight: one.weight * draw.pick(factors) }));
+function swarmOf<T extends Drawable>(draw: Draw, all: readonly T[], breadth: keyof typeof factors): T[] {
+  return all
+    .map((one) => {
+      const isUsual = breadth === 'narrow' && one.weight >= weightOfUsual;
+      return { ...one, weight: one.weight * (isUsual ? 1 : draw.pick(factors[breadth])) };
+    })
+    .filter(({ weight }) => weight > 0);
 }
 
 const shareOfAlone = 0.2;
@@ -53,11 +62,13 @@ export function planOf(
   areChosen: boolean = false,
 ): Plan {
   const draw = new Draw(seed);
+  // Of seeds that follow each other, as those of a long run, two are narrow and two wide.
+  const breadth = areChosen ? 'chosen' : seed % 4 < 2 ? 'narrow' : 'wide';
   const kinds = (kind: Drawable['kind']) =>
     swarmOf(
       draw,
       all.filter((one) => one.kind === kind),
-      areChosen,
+      breadth,
     );
   const [actors, faults, alone] = [kinds('actor'), kinds('fault'), kinds('alone')];
   const step = (list: readonly Drawable[]): Step => ({
