@@ -6,6 +6,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
 import { cliCommand } from '../support/cli-command.ts';
 import { followFeed } from '../support/feed.ts';
@@ -172,6 +173,27 @@ describe('several processes and the embedded engine', () => {
     });
     const ready = await call(`${server.url}/readyz`);
     assert.equal(ready.status, 200, ready.text);
+  });
+
+  test('repeats that come together store once, also while the engine is slow', async () => {
+    const { server } = service;
+    const slow = await createTenant(server, 'slow');
+    const [id, last] = [randomUUID(), randomUUID()];
+    const headers = { ...fresh, 'idempotency-key': randomUUID() };
+    const engine = server.enginePid() ?? 0;
+    process.kill(engine, 'SIGSTOP');
+    const sent = Array.from({ length: 12 }, () => slow.post([sourceEvent({ extra: { id } })], headers));
+    await sleep(3_000);
+    process.kill(engine, 'SIGCONT');
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    assert.ok(statuses.includes(202), statuses.join());
+    // One may be told that another process is at it.
+    assert.deepEqual(
+      statuses.filter((status) => status !== 202 && status !== 503),
+      [],
+    );
+    acceptedOf(await slow.post([sourceEvent({ extra: { id: last } })], fresh));
+    await allThereOnce(slow, new Set([id, last]));
   });
 
   // `several processes share a ClickHouse server` kills one of them, and so does the simulator.
