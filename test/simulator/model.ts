@@ -3,6 +3,7 @@ import { parseTree } from '../fuzz/tree.ts';
 import type { Batch } from './batch.ts';
 import type { Draw } from './draw.ts';
 import { limits } from './limits.ts';
+import { patiently } from './waiting.ts';
 
 /**
  * What must be true, in the plainest form: lists and flags in memory. It knows nothing of segments, processes or
@@ -156,7 +157,7 @@ export class ModelOrganization {
 
   /** Another policy than before: until it is known everywhere either may be shown. */
   policyBegins(): void {
-    this.policyKnownAtMs = Date.now() + limits.graceMs;
+    this.policyKnownAtMs = Date.now() + patiently(limits.graceMs);
     this.isPolicyUnknown = false;
     this.hadRetention ||= this.days !== undefined;
     this.noteExpired();

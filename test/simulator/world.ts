@@ -270,7 +270,7 @@ export class World {
   /** A key, once all processes know it. */
   async knowKey(organization: ModelOrganization, key: Key, scopes: string): Promise<ModelKey> {
     const made: ModelKey = { id: key.id, text: key.key, ended: [], scopes, state: 'good' };
-    await new Promise((resolve) => setTimeout(resolve, limits.graceMs / 3));
+    await new Promise((resolve) => setTimeout(resolve, patiently(limits.graceMs) / 3));
     organization.keys.push(made);
     return made;
   }

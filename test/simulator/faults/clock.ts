@@ -3,6 +3,7 @@ import { linesOf } from '../checks/log.ts';
 import { limits } from '../limits.ts';
 import { confirmed } from '../operations/confirmed.ts';
 import { anyWriter, postEvents, send } from '../operations/post.ts';
+import { patiently } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 
 /** Wall clocks that are wrong. Nothing is removed or forgotten by one, and the feed does not care. */
@@ -52,7 +53,7 @@ export const clocks: readonly Operation[] = [
         isKeyed: true,
       });
       await restartAt(world, jumps[0] ?? 0);
-      await sleep(limits.graceMs / 2);
+      await sleep(patiently(limits.graceMs) / 2);
       await send(world, organization, batch);
       await restartAt(world, 0);
       await send(world, organization, batch);

@@ -5,7 +5,7 @@ import type { Draw } from '../draw.ts';
 import { brief, hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import { ModelOrganization, type ModelUser } from '../model.ts';
-import { until } from '../waiting.ts';
+import { patiently, until } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 import { confirmed } from './confirmed.ts';
 
@@ -98,7 +98,7 @@ async function endOne<T extends { state: string }>(
   if (one === undefined) return undefined;
   one.state = 'unsure';
   const row = await world.done(args(one));
-  if (row !== undefined) await sleep(limits.graceMs / 3);
+  if (row !== undefined) await sleep(patiently(limits.graceMs) / 3);
   note(one, row);
   return `${args(one).join(' ')}${row === undefined ? ': nobody knows' : ''}`;
 }
@@ -158,7 +158,7 @@ async function deleteOrganization(world: World, draw: Draw): Promise<string | un
     organization.state = 'deleting';
     const count = await confirmed(world, ['org', 'delete', '--org', slug]);
     if (count === undefined) return `${slug}: deletion: nobody knows`;
-    await sleep(limits.graceMs);
+    await sleep(patiently(limits.graceMs));
     organization.state = 'deleted';
     return `${slug}: deleted with ${count} events`;
   });

@@ -3,7 +3,7 @@ import type { Draw } from '../draw.ts';
 import { brief, hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import type { ModelOrganization, Person } from '../model.ts';
-import { until } from '../waiting.ts';
+import { patiently, until } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 
 /** Persons who are taken out of what is stored, one at a time and two at once. */
@@ -19,7 +19,7 @@ const argsOf = ({ slug }: ModelOrganization, { email }: Person) => ['erase', '--
 function noteErased(world: World, person: Person, { pseudonym }: Erasure): void {
   person.pseudonym = pseudonym;
   person.state = 'erased';
-  world.erased.push({ text: person.email, fromMs: Date.now() + limits.graceMs });
+  world.erased.push({ text: person.email, fromMs: Date.now() + patiently(limits.graceMs) });
 }
 
 /** Counts until it has found every event of the person that was acknowledged; undefined where a fault keeps some in the log. */
