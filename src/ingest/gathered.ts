@@ -5,7 +5,12 @@
 export class Gathered<Item, Result> {
   readonly #work: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly #most: number;
-  #waiting: { item: Item; resolve(result: Result): void; reject(error: unknown): void }[] = [];
+  #waiting: {
+    item: Item;
+    signal: AbortSignal;
+    resolve(result: Result): void;
+    reject(error: unknown): void;
+  }[] = [];
   #isRunning = false;
 
   /** `work` resolves with a result for each item, in their order. */
@@ -14,17 +19,20 @@ export class Gathered<Item, Result> {
     this.#work = work;
   }
 
-  run(item: Item): Promise<Result> {
+  /** Nothing is asked, and nothing answered, for who has waited for its turn until `signal` fired. */
+  run(item: Item, signal: AbortSignal): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject });
+      this.#waiting.push({ item, signal, resolve, reject });
       if (!this.#isRunning) void this.#run();
     });
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#waiting.length > 0) {
+    for (;;) {
+      this.#waiting = this.#waiting.filter(({ signal }) => !signal.aborted);
       const batch = this.#waiting.splice(0, this.#most);
+      if (batch.length === 0) break;
       try {
         const results = await this.#work(batch.map(({ item }) => item));
         batch.forEach(({ resolve }, index) => resolve(results[index] as Result));

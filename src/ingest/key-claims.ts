@@ -113,6 +113,7 @@ export class KeyClaims {
     const { table } = options;
     this.#puts = new Gathered(limits.keyBatchMax, async (rows) => {
       await table.put(rows);
+      this.#isAway = false;
       return rows.map(() => undefined);
     });
     this.#reads = new Gathered(limits.keyBatchMax, async (ids) => {
@@ -155,7 +156,7 @@ export class KeyClaims {
     if (now < this.#asksAgainMs) return undefined;
     const engineDeadline = this.#engineDeadline(now);
     try {
-      return (await untilAnswered(() => this.#others(id), { engineDeadline })).answered;
+      return (await untilAnswered((ending) => this.#others(id, ending), { engineDeadline })).answered;
     } catch (error) {
       this.#goOnWithout(error);
       return undefined;
@@ -243,9 +244,9 @@ export class KeyClaims {
 
   /** Undefined when another claim comes first, and this one is withdrawn. */
   async #attempt(row: Row, contest: Contest): Promise<Held | Answered | undefined> {
-    await untilAnswered(() => this.#puts.run(row), contest);
+    await untilAnswered((ending) => this.#puts.run(row, ending), contest);
     for (let pauseMs: number = limits.keyPollMsMin; ; pauseMs = await pause(pauseMs)) {
-      const { answered, rivals } = await untilAnswered(() => this.#others(row.id), contest);
+      const { answered, rivals } = await untilAnswered((ending) => this.#others(row.id, ending), contest);
       if (answered !== undefined) {
         this.#tell({ ...row, state: states.withdrawn });
         return answered;
@@ -263,7 +264,7 @@ export class KeyClaims {
   /** The answer of another process; undefined when none has the id any more. */
   async #outcomeOfOthers(id: string, contest: Contest): Promise<Answered | undefined> {
     for (let pauseMs: number = limits.keyPollMsMin; ; pauseMs = await pause(pauseMs)) {
-      const { answered, rivals } = await untilAnswered(() => this.#others(id), contest);
+      const { answered, rivals } = await untilAnswered((ending) => this.#others(id, ending), contest);
       contest.hasRival = rivals.length > 0;
       if (answered !== undefined || !contest.hasRival) return answered;
       if (performance.now() > contest.deadline) throw this.#busy();
@@ -271,8 +272,11 @@ export class KeyClaims {
   }
 
   /** What other processes have to do with an id. Claims of this one that died are resolved by `resolve`. */
-  async #others(id: string): Promise<{ answered: Answered | undefined; rivals: readonly Row[] }> {
-    const rows = await this.#reads.run(id);
+  async #others(
+    id: string,
+    ending: AbortSignal,
+  ): Promise<{ answered: Answered | undefined; rivals: readonly Row[] }> {
+    const rows = await this.#reads.run(id, ending);
     this.#isAway = false;
     const found = rows.find(({ state }) => state === states.answered);
     const answered = found && {
@@ -377,13 +381,13 @@ const unending = new AbortController().signal;
 
 /** An engine that is started again is back in a moment. To ask it the same again does no harm. */
 async function untilAnswered<T>(
-  ask: () => Promise<T>,
+  ask: (ending: AbortSignal) => Promise<T>,
   { engineDeadline }: Pick<Contest, 'engineDeadline'>,
 ): Promise<T> {
   for (let pauseMs: number = limits.keyPollMsMin; ; pauseMs = await pause(pauseMs)) {
     try {
       const leftMs = Math.max(0, engineDeadline - performance.now());
-      return await within(leftMs, unending, (ending) => unlessAborted(ask(), ending));
+      return await within(leftMs, unending, (ending) => unlessAborted(ask(ending), ending));
     } catch (error) {
       if (performance.now() > engineDeadline) throw error;
     }

@@ -18,7 +18,9 @@ export interface KeyRow {
 const columns = 'id, claim, instance, state, sent, answer';
 /** Who was fenced with a claim is not waited for (see `renumberLog` on what becomes of it in its log). */
 const counts = 'state != 1 OR instance NOT IN (SELECT instance FROM fenced_writers)';
-const inWindow = 'at > fromUnixTimestamp64Milli({from:Int64})';
+/** An engine whose clock is behind dates claims of now by that. */
+const begin = `least(fromUnixTimestamp64Milli({from:Int64}), now64(3) - toIntervalMillisecond(${limits.keyWindowMs}))`;
+const inWindow = `at > ${begin}`;
 
 /** The table of claims. All reject with EngineError. */
 export class KeyTable {
@@ -69,14 +71,15 @@ export class KeyTable {
 
   /** Removes what no longer counts, a day's at once, as the engine writes anew each part that has some of it. */
   async forget(): Promise<void> {
-    const rows = await this.#storage.rows<{ n: number }>(
-      'SELECT 1 AS n FROM idempotency_keys WHERE at < fromUnixTimestamp64Milli({before:Int64}) LIMIT 1',
-      { before: this.#fromMs - limits.keyForgottenAtOnceMs },
+    const [over] = await this.#storage.rows<{ begin: string }>(
+      `SELECT toString(toUnixTimestamp64Milli(${begin})) AS begin FROM idempotency_keys
+       WHERE at < ${begin} - toIntervalMillisecond(${limits.keyForgottenAtOnceMs}) LIMIT 1`,
+      { from: this.#fromMs },
     );
-    if (rows.length === 0) return;
+    if (over === undefined) return;
     const statement =
       'ALTER TABLE idempotency_keys DELETE WHERE at < fromUnixTimestamp64Milli({before:Int64})';
-    await this.#storage.command(statement, { before: this.#fromMs - limits.keyForgetEveryMs });
+    await this.#storage.command(statement, { before: Number(over.begin) - limits.keyForgetEveryMs });
   }
 
   async #requireRoom(): Promise<void> {

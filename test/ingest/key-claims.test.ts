@@ -6,6 +6,7 @@ import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../src/base/errors/problem.ts';
 import type { BatchAnswer, Entry } from '../../src/ingest/answer-records.ts';
+import { Gathered } from '../../src/ingest/gathered.ts';
 import { KeyClaims } from '../../src/ingest/key-claims.ts';
 import { limits } from '../../src/ingest/limits.ts';
 import { type KeyRow, KeyTable } from '../../src/storage/key-table.ts';
@@ -247,9 +248,11 @@ describe('claims on Idempotency-Keys', () => {
   test('without an answer of the engine the own memory has to do, and the others are told later', async () => {
     let isAway = true;
     let isHanging = false;
+    let isSlow = false;
     const failing = {
       put: async (...given: Parameters<KeyTable['put']>) => {
         if (isAway && isHanging) await sleep(5_000);
+        if (isSlow) await sleep(1_200);
         return isAway ? Promise.reject(new Error('away')) : table.put(...given);
       },
       read: async (...given: Parameters<KeyTable['read']>) =>
@@ -268,10 +271,16 @@ describe('claims on Idempotency-Keys', () => {
     const hanging = performance.now();
     assert.equal((await alone.claim(randomUUID(), 'body')).kind, 'held');
     assert.ok(performance.now() - hanging < 4000, 'an engine that is away and hangs is waited for');
+    await sleep(5_000);
+    [isAway, isSlow] = [false, true];
+    assert.equal((await alone.claim(randomUUID(), 'body')).kind, 'held');
+    await sleep(limits.keyRetryMs);
+    const [other, known] = [new Process(), randomUUID()];
+    await request(other, known, 'answers');
+    const slow = await alone.claim(known, 'body');
+    assert.equal(slow.kind, 'answered', 'one that is slow and answers is not away');
     if (claim.kind === 'held') claim.answered(answerOf(3));
-    isAway = false;
     await alone.stop();
-    const other = new Process();
     assert.deepEqual(await request(other, id, 'answers'), answerOf(3));
     await other.claims.stop();
   });
@@ -314,6 +323,49 @@ describe('claims on Idempotency-Keys', () => {
       async () => (await certain.read([id])).length === 0 || undefined,
     );
   });
+
+  test('an engine whose clock was set back knows what it was told since, and keeps it', async () => {
+    const { storage } = await sharedEngine();
+    const [id, dayMs] = [randomUUID(), 86_400_000];
+    // What it dates now is 60 days old by the time that has passed for certain.
+    const certain = new KeyTable(storage, () => Date.now() + 60 * dayMs);
+    const told = {
+      claim: randomUUID(),
+      instance: randomUUID(),
+      state: 3,
+      sent: 'body',
+      answer: '{}',
+    } as const;
+    await certain.put([{ id, ...told }]);
+    const over = {
+      id: randomUUID(),
+      ...told,
+      at: new Date(Date.now() - 90 * dayMs).toISOString().slice(0, -1),
+    };
+    await storage.insertRows('idempotency_keys', [over]);
+    await certain.forget();
+    assert.deepEqual(await certain.read([id, over.id]), [{ id, ...told }]);
+  });
+});
+
+test('who has waited in vain is left out of what is asked next', async () => {
+  let end = (): void => undefined;
+  const asked: number[][] = [];
+  const gathered = new Gathered<number, number>(10, async (items) => {
+    asked.push([...items]);
+    await new Promise<void>((resolve) => (end = resolve));
+    return items;
+  });
+  const unending = new AbortController().signal;
+  const first = gathered.run(1, unending);
+  void gathered.run(2, AbortSignal.abort());
+  const third = gathered.run(3, unending);
+  end();
+  assert.equal(await first, 1);
+  await eventually('the next to be asked', async () => asked.length === 2 || undefined);
+  end();
+  assert.equal(await third, 3);
+  assert.deepEqual(asked, [[1], [3]]);
 });
 
 test('nothing is told by way of an engine whose disk is full, as that takes what is cut short for stored', async (t) => {
