@@ -110,8 +110,17 @@ export class ControlTable<T extends Versioned> {
     return row;
   }
 
-  put(storage: Storage, value: T): Promise<void> {
-    return storage.insertRows(this.name, [this.#rowOf(value)]);
+  /**
+   * A row is dated when its INSERT begins. One that took so long that processes no longer look back so far is put once more:
+   * they would not see it before their next start, and a key that was revoked would go on there.
+   */
+  async put(storage: Storage, value: T): Promise<void> {
+    for (let tries = 0; tries < limits.controlPutTriesMax; tries += 1) {
+      const begunMs = performance.now();
+      await storage.insertRows(this.name, [this.#rowOf(value)]);
+      if (performance.now() - begunMs < limits.controlOverlapMs / 2) return;
+    }
+    throw new Problem('unavailable', 'The engine is too slow for a change.', { retryAfterSeconds: 1 });
   }
 
   /**

@@ -30,6 +30,8 @@ export const limits = {
   passwordWaitsReserved: 256,
   /** Control rows read at once; a table of any size is read in pages of this. */
   controlPageRowsMax: 20_000,
+  /** Times that a row is put whose INSERT took half of `controlOverlapMs`. */
+  controlPutTriesMax: 4,
   /** Times that a change is tried while other processes change the same. */
   controlUpdateTriesMax: 12,
   /** The wait before a try is random: up to this, times the number of the try. */

@@ -65,7 +65,7 @@ export class Place {
 
   /** Said once it listens, and again with each certificate that it serves. */
   listening(address: Listening): Promise<void> {
-    return this.#channel.ask('listening', address);
+    return this.#channel.ask('listening', address, limits.engineAskMsMax);
   }
 
   /** Whether the whole server is up: until then one that cannot be started ends it. */

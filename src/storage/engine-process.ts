@@ -159,9 +159,9 @@ export class EngineProcess {
     });
     const client = new StatementClient(config, false);
     const question = { query: 'SELECT 1', parameters: {}, settings: {}, timeoutMs: limits.engineAskMsMax };
-    const deadline = Date.now() + limits.engineStartMsMax;
+    const deadline = performance.now() + limits.engineStartMsMax;
     try {
-      while (Date.now() < deadline) {
+      while (performance.now() < deadline) {
         signal.throwIfAborted();
         if (last)
           throw new Error(`the embedded engine ended at its start (${last.how}): ${last.stderr.trim()}`);

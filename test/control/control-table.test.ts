@@ -9,6 +9,7 @@ import {
   revokeApiKey,
   rotateApiKey,
 } from '../../src/control/api-keys.ts';
+import { Directory } from '../../src/control/directory.ts';
 import { createOrganization } from '../../src/control/organizations.ts';
 import {
   applyPolicy,
@@ -137,4 +138,26 @@ describe('two processes that change the same at once', () => {
     assert.deepEqual([now.createUsers, now.roleClaim], [true, 'groups']);
     assert.deepEqual(await readSignOn(storage, id), now);
   });
+});
+
+test('a revocation that the engine took half a minute for reaches processes that have looked meanwhile', async (t) => {
+  const { slug } = await organization('slow-revocation');
+  const { apiKey } = await createApiKey(storage, { organization: slug, scopes: 'read' });
+  const clock = systemClock;
+  const directory = new Directory({ storage: elsewhere, log: silentLog, clock, expiryMicros: clock });
+  await directory.refresh();
+  let passedMs = 0;
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + passedMs);
+  let isSlow = true;
+  const insertRows: Storage['insertRows'] = async (table, rows, ...options) => {
+    const written = new Date(Date.now() - 40_000).toISOString().slice(0, -1);
+    const late = isSlow ? rows.map((row) => ({ ...row, written })) : rows;
+    if (isSlow) passedMs += 40_000;
+    isSlow = false;
+    await storage.insertRows(table, late, ...options);
+  };
+  await revokeApiKey({ ...storage, insertRows }, apiKey.id);
+  await directory.refresh();
+  assert.notEqual(directory.apiKey(apiKey.id)?.revokedMicros, undefined);
 });

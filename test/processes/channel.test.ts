@@ -1,7 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { EventEmitter } from 'node:events';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { Channel } from '../../src/processes/channel.ts';
+import { Place } from '../../src/processes/place.ts';
+import type { ToFrontEnd, ToSupervisor } from '../../src/processes/questions.ts';
 
 /** The two ends of what Node makes for a child process; messages pass as JSON. */
 class End extends EventEmitter {
@@ -62,4 +65,28 @@ test('a question ends when its time is over, and when the other side goes', asyn
   setImmediate(() => here.cut());
   await assert.rejects(waiting, /has gone/);
   await assert.rejects(asking.ask('double', 1), /has gone/);
+});
+
+test('a front end waits for its parent to announce it, also by way of a disk that is slow', async (t) => {
+  const [here, there] = [new End(), new End()];
+  here.other = there;
+  there.other = here;
+  let announced = (): void => undefined;
+  type Parent = Pick<ToSupervisor, 'task' | 'listening'>;
+  void new Channel<ToFrontEnd, Parent>(there, {
+    task: async () => ({ number: 1, processes: 2, port: 0, engine: undefined }),
+    listening: () => new Promise((resolve) => (announced = resolve)),
+  });
+  const place = await Place.take(
+    here,
+    () => [],
+    () => undefined,
+  );
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.after(() => mock.timers.reset());
+  const listening = place.listening({ port: 8080 });
+  await turn();
+  mock.timers.tick(30_000);
+  announced();
+  await listening;
 });

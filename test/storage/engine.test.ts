@@ -83,6 +83,15 @@ test('it starts fast and says where it is, to its owner only', async () => {
   assert.deepEqual(await readEngineFile(dataDir), { ...engine.connection, pid: engine.pid() });
 });
 
+test('it starts also where the clock is set right meanwhile', async (t) => {
+  const other = await temporaryDirectory();
+  t.after(() => removeDirectory(other));
+  let now = Date.now();
+  t.mock.method(Date, 'now', () => (now += limits.engineStartMsMax));
+  const started = await startEmbeddedEngine({ dataDir: other, database: 'audit', log: silentLog });
+  await started.stop();
+});
+
 test('nothing secret is in arguments, environment, leftover files or the log', async () => {
   const secrets = [engine.connection.password, ...Object.values(engine.connection.headers)];
   for (const secret of secrets) assert.ok(secret.length >= 43);
