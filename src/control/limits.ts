@@ -44,8 +44,11 @@ export const limits = {
   /** How long a hold waits for a removal that is under way. */
   holdWaitMsMax: 3_600_000,
   holdWaitPollMs: 250,
-  /** A plan of removal that the engine has not begun after this long will not be carried out. */
-  holdWaitQuietMs: 3_000,
+  /**
+   * A removal that the engine has not begun after this long, or a deletion that has not ended its organization, is of a process
+   * that was killed. One that lives takes milliseconds for that, and seconds by way of a disk that is busy.
+   */
+  holdWaitQuietMs: 30_000,
   /** Events that a step of an erasure replaces at once. */
   erasureEventsAtOnce: 2_000,
   /** Bytes of such a step; one event may be larger. */

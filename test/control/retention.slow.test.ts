@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { systemClock } from '../../src/base/time/clock.ts';
 import { Problem } from '../../src/base/errors/problem.ts';
@@ -370,6 +371,24 @@ test('of a hold and a deletion that begin together the hold counts, also where t
   await world.reconciler.reconcile();
   assert.equal((await readPolicy(storage, ended.id)).heldMicros, undefined, 'what came late is gone, too');
   assert.equal(deletion.events, 2);
+});
+
+test('a hold waits for a deletion that is slow, and is not said to be there', async () => {
+  const { storage } = engine;
+  const { id } = await createOrganization(storage, { slug: 'slow', name: 'S' });
+  let hold: Promise<unknown> = Promise.resolve();
+  const insertRows: Storage['insertRows'] = async (table, ...given) => {
+    if (table === 'organizations') {
+      hold = placeHold(storage, id, 'too late');
+      await sleep(5_000);
+    }
+    await storage.insertRows(table, ...given);
+  };
+  const slow = { ...storage, insertRows };
+  const deleting = previewDeletion(slow, 'slow', 'op').then((found) => beginDeletion(slow, found, 0));
+  await eventually('the hold', async () => (await readPolicy(storage, id)).heldMicros);
+  assert.equal(await outlivesDeletion(storage, id), false);
+  await Promise.all([deleting, hold]);
 });
 
 test('of several processes one removes, and all at once do no harm', async () => {
