@@ -3,6 +3,7 @@ import { parseTree } from '../fuzz/tree.ts';
 import type { Batch } from './batch.ts';
 import type { Draw } from './draw.ts';
 import { limits } from './limits.ts';
+import { OwnEvents } from './own-events.ts';
 import { patiently } from './waiting.ts';
 
 /**
@@ -79,6 +80,8 @@ export class ModelOrganization {
   /** Something of it was changed past the service: nobody may call it healthy any more. */
   tampered: string | undefined;
   days: number | undefined;
+  /** Its setting, as commands write it: what it is kept by may be another for a while. */
+  retention = 'default';
   hadRetention = false;
   held = false;
   receipts: 'own' | 'off' = 'own';
@@ -97,6 +100,7 @@ export class ModelOrganization {
   readonly everExpired = new Set<string>();
   /** Events that are gone: their rows were taken away past the service, or with files of the log. */
   readonly removed = new Set<string>();
+  readonly own = new OwnEvents();
   /** The order that the first follower saw; all others must see the same. */
   readonly order: string[] = [];
   #usersAsked = 0;

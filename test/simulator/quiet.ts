@@ -105,8 +105,31 @@ function settle(organization: ModelOrganization, first: Follower): void {
   organization.order.splice(0, organization.order.length, ...first.seen);
 }
 
+/** Each act that succeeded is one event of the service itself, and there are no others. */
+async function checkOwn(world: World, { slug, id, own }: ModelOrganization, first: Follower): Promise<void> {
+  await until(
+    'what the service does is recorded',
+    () => `${slug}: nothing of ${own.missing(first.own).join('; ')}`,
+    async () => {
+      while (await first.poll(world));
+      return own.missing(first.own).length === 0 || undefined;
+    },
+  );
+  const unexplained = own.unexplained(first.own);
+  hold(
+    unexplained.length === 0,
+    'nothing is recorded that nobody did',
+    () => `${slug}: ${unexplained.join('; ')}`,
+  );
+  const wrong = await world.service.ask(
+    `SELECT count() FROM events WHERE org = '${id}' AND own = (position(source, 'sim=') > 0)`,
+  );
+  hold(Number(wrong) === 0, 'the mark of the service is on its own events', () => `${slug}: ${wrong} others`);
+}
+
 async function checkFeeds(world: World, organization: ModelOrganization, draw: Draw): Promise<void> {
   const first = await followAll(world, organization, draw);
+  await checkOwn(world, organization, first);
   // Of what is over by now an early follower has more than a late one.
   const mayDiffer = organization.everExpired.size + organization.removed.size > 0;
   for (const other of world.followers.get(organization.slug)?.slice(1) ?? []) {

@@ -154,6 +154,17 @@ export class Service {
     }
   }
 
+  /** Of a service that was started with a wrong one, until the next start. */
+  async setClockRight(): Promise<void> {
+    const server = await this.up();
+    for (const pid of new Set([server.pid, ...frontEndsOf(server)]))
+      try {
+        process.kill(pid, 'SIGUSR2');
+      } catch {
+        // A front end that was just killed: the next one begins with the wrong clock again.
+      }
+  }
+
   /** Works in another data directory from the next start on. */
   continueIn(dataDir: string): void {
     this.#dataDir = dataDir;

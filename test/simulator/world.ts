@@ -213,6 +213,8 @@ export class World {
     const reader = key ?? organization.reader;
     if (reader === undefined) return undefined;
     const answer = await this.ask(path, { organization, headers: { 'x-api-key': reader.text } });
+    if (path.startsWith('/api/v1/audit/export') && answer?.status !== 401)
+      organization.own.note(`2030 Audit events exported by API key ${reader.id}`, answer?.status === 200);
     if (answer === undefined) return undefined;
     if (answer.status === 401 && (organization.state !== 'here' || reader.state !== 'good')) return undefined;
     hold(answer.status === 200, 'a good key reads', () => `${path}: ${answer.status} ${brief(answer.text)}`);

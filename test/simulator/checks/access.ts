@@ -73,6 +73,7 @@ export async function checkAccess(world: World, organization: ModelOrganization,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ email: ended.email, password: ended.password, organization: organization.slug }),
   });
+  if (!isGone) organization.own.note(`1002 A login as ${ended.email} was refused`, answer !== undefined);
   hold(
     answer === undefined || answer.status === 401,
     'what was ended stays ended',

@@ -1,5 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { operator } from '../../../src/cli/session.ts';
 import type { Draw } from '../draw.ts';
 import { idIn } from '../events.ts';
 import { brief, hold } from '../finding.ts';
@@ -117,7 +118,8 @@ const withoutFile: Verification = {
 async function checkFile(world: World, organization: ModelOrganization, kept: Kept): Promise<void> {
   await holdVerdict(organization, 'verify of a file', async () => {
     const file = join(world.directory, `evidence-${++files}.ndjson.gz`);
-    await world.command(['export', '--org', organization.slug, '--evidence', '-o', file]);
+    const { code } = await world.command(['export', '--org', organization.slug, '--evidence', '-o', file]);
+    organization.own.note(`2030 Audit events exported by ${operator()} on the command line`, code === 0);
     return existsSync(file) ? verify(world, [file, ...withCheckpoints(kept)]) : withoutFile;
   });
 }

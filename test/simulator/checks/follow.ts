@@ -1,6 +1,7 @@
 import { idIn } from '../events.ts';
 import { brief, hold } from '../finding.ts';
 import type { ModelOrganization } from '../model.ts';
+import { ownEventOf } from '../own-events.ts';
 import { patiently, until } from '../waiting.ts';
 import { limits } from '../limits.ts';
 import type { World } from '../world.ts';
@@ -15,6 +16,8 @@ export class Follower {
   readonly #ids = new Set<string>();
   /** Events of the simulator that it was given, in their order. */
   readonly seen: string[] = [];
+  /** What the service told of itself. */
+  readonly own: string[] = [];
 
   constructor(organization: ModelOrganization, limit: number) {
     this.organization = organization;
@@ -43,7 +46,10 @@ export class Follower {
 
   #take(world: World, text: string): void {
     const id = idIn(text);
-    if (id === undefined) return;
+    if (id === undefined) {
+      this.own.push(ownEventOf(text));
+      return;
+    }
     hold(!this.#ids.has(id), 'the feed gives each event once', () => `${id} was given again`);
     const known = this.organization.events.get(id);
     hold(known !== undefined, 'every event was sent by somebody', () => `${id}: ${brief(text)}`);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { linesOf } from '../checks/log.ts';
 import { limits } from '../limits.ts';
-import { confirmed } from '../operations/confirmed.ts';
 import { anyWriter, postEvents, send } from '../operations/post.ts';
+import { keepFor } from '../operations/retention.ts';
 import { patiently } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 
@@ -17,6 +17,17 @@ async function restartAt(world: World, clockAheadMs: number): Promise<void> {
 }
 
 export const clocks: readonly Operation[] = [
+  {
+    name: 'set the clock right while it runs',
+    weight: 2,
+    kind: 'actor',
+    run: async (world) => {
+      const { clockAheadMs } = world.service.settings;
+      if (clockAheadMs === 0) return undefined;
+      await world.service.setClockRight();
+      return `it was ${clockAheadMs / hourMs} hours ahead`;
+    },
+  },
   {
     name: 'start with a wrong clock',
     weight: 0.7,
@@ -40,10 +51,8 @@ export const clocks: readonly Operation[] = [
       if (organization === undefined) return undefined;
       // Days that are not over, and would be by that clock.
       if (organization.days === undefined && !organization.held) {
-        const args = ['org', 'set', '--org', organization.slug, '--retention', '300d'];
-        if ((await confirmed(world, args)) === undefined) return undefined;
-        organization.days = 300;
-        organization.policyBegins();
+        await keepFor(world, organization, 300);
+        if (organization.isPolicyUnknown) return undefined;
       }
       await postEvents(world, organization, draw, { kinds: ['plain'], count: draw.int(1, 20), ages: [250] });
       const { batch } = await postEvents(world, organization, draw, {

@@ -106,6 +106,7 @@ async function losing(world: World, { part }: Lost): Promise<() => void> {
       const organization = world.model.organizations.find((one) => one.id === org);
       if (organization === undefined) continue;
       organization.tampered = 'a part with events of it was lost';
+      organization.own.doubt(world.followers.get(organization.slug)?.[0]?.own ?? []);
       if (id !== '') organization.removed.add(id);
     }
   };

@@ -35,7 +35,9 @@ function removeNewest(dataDir: string, count: number): string[] {
 function doubt(world: World): number {
   let events = 0;
   for (const organization of world.model.here) {
-    const given = new Set(world.followers.get(organization.slug)?.[0]?.seen);
+    const first = world.followers.get(organization.slug)?.[0];
+    organization.own.doubt(first?.own ?? []);
+    const given = new Set(first?.seen);
     for (const batch of organization.batches) {
       if (batch.state !== 'stored' || batch.events.every(({ id }) => given.has(id))) continue;
       batch.doubt();

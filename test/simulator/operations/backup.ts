@@ -67,6 +67,7 @@ const restore: Operation = {
         if (!stored.has(batch)) batch.doubt();
       }
       organization.order.splice(0);
+      organization.own.must('2113 Restored');
     }
     world.followers.clear();
     await world.service.start();

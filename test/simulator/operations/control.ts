@@ -5,6 +5,7 @@ import type { Draw } from '../draw.ts';
 import { brief, hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import { ModelOrganization, type ModelUser } from '../model.ts';
+import type { OwnEvents } from '../own-events.ts';
 import { patiently, until } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 import { confirmed } from './confirmed.ts';
@@ -22,6 +23,7 @@ export async function makeOrganization(world: World): Promise<ModelOrganization 
     | undefined;
   if (row === undefined) return undefined;
   const organization = new ModelOrganization(slug, row.id, world.model.hides);
+  organization.own.must(`5010 Organization ${slug} created`);
   for (let n = 0; n < personsOfOrganization; n++)
     organization.persons.push({ email: `person-${n}@${slug}.example`, state: 'here', pending: 0 });
   await makeKey(world, organization, 'read,write');
@@ -30,11 +32,18 @@ export async function makeOrganization(world: World): Promise<ModelOrganization 
   return organization;
 }
 
+/** Of a command without an answer nobody knows the key. */
+export const anyKeyCreated = /^1300 API key \S+ created$/;
+
 async function makeKey(world: World, organization: ModelOrganization, scopes: string): Promise<boolean> {
   const key = (await world.done(['key', 'create', '--org', organization.slug, '--scopes', scopes])) as
     | Key
     | undefined;
-  if (key === undefined) return false;
+  if (key === undefined) {
+    organization.own.may(anyKeyCreated);
+    return false;
+  }
+  organization.own.must(`1300 API key ${key.id} created`);
   await world.knowKey(organization, key, scopes);
   return true;
 }
@@ -47,6 +56,7 @@ async function makeUser(
   const email = `${role}-${organization.nextUser()}@${organization.slug}.example`;
   const args = ['user', 'create', '--org', organization.slug, '--email', email, '--name', 'Somebody'];
   const row = await world.done([...args, '--role', role, '--password-stdin'], `${password}\n`);
+  organization.own.note(`1000 User ${email} created`, row !== undefined);
   if (row === undefined) return undefined;
   const user: ModelUser = { email, password, role, cookie: '', state: 'good' };
   const answer = await until(
@@ -57,6 +67,8 @@ async function makeUser(
       const answered = await login(server, { email, password, organization: organization.slug }).catch(
         () => undefined,
       );
+      if (answered?.status !== 401)
+        organization.own.note(`1001 ${email} signed in`, answered?.status === 200);
       return answered?.status === 200 ? { server, answered } : undefined;
     },
   );
@@ -89,37 +101,44 @@ function changing(name: string, weight: number, change: Change): Operation {
  */
 async function endOne<T extends { state: string }>(
   world: World,
+  own: OwnEvents,
   draw: Draw,
   good: readonly T[],
   args: (one: T) => readonly string[],
+  told: (one: T) => string,
   note: (one: T, row: unknown) => void,
 ): Promise<string | undefined> {
   const one = draw.pickAny(good.slice(1));
   if (one === undefined) return undefined;
   one.state = 'unsure';
   const row = await world.done(args(one));
+  own.note(told(one), row !== undefined);
   if (row !== undefined) await sleep(patiently(limits.graceMs) / 3);
   note(one, row);
   return `${args(one).join(' ')}${row === undefined ? ': nobody knows' : ''}`;
 }
 
-const revokeKey: Change = (world, { goodKeys }, draw) =>
+const revokeKey: Change = (world, { own, goodKeys }, draw) =>
   endOne(
     world,
+    own,
     draw,
     goodKeys,
     ({ id }) => ['key', 'revoke', id],
+    ({ id }) => `1302 API key ${id} revoked`,
     (key, row) => {
       if (row !== undefined) key.state = 'revoked';
     },
   );
 
-const rotateKey: Change = (world, { goodKeys, keys }, draw) =>
+const rotateKey: Change = (world, { own, goodKeys, keys }, draw) =>
   endOne(
     world,
+    own,
     draw,
     goodKeys,
     ({ id }) => ['key', 'rotate', id, '--grace', '0'],
+    ({ id }) => `1303 API key ${id} rotated`,
     (key, row) => {
       // Nobody was told the new secret where the command was cut short: then the key is as good as revoked.
       if (row === undefined) {
@@ -132,12 +151,14 @@ const rotateKey: Change = (world, { goodKeys, keys }, draw) =>
     },
   );
 
-const disableUser: Change = (world, { users, slug }, draw) =>
+const disableUser: Change = (world, { own, users, slug }, draw) =>
   endOne(
     world,
+    own,
     draw,
     users.filter(({ state }) => state === 'good'),
     ({ email }) => ['user', 'disable', email, '--org', slug],
+    ({ email }) => `1006 User ${email} disabled`,
     (user, row) => {
       if (row !== undefined) user.state = 'disabled';
     },

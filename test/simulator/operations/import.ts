@@ -5,6 +5,7 @@ import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import { Batch } from '../batch.ts';
 import type { Operation } from '../world.ts';
+import { anyKeyCreated } from './control.ts';
 import { runAndKill } from './killed-command.ts';
 import { anyWriter } from './post.ts';
 
@@ -43,6 +44,8 @@ const importFile: Operation = {
     organization.add(batch);
     const kills: string[] = [];
     for (let tries = 0; tries < triesMax; tries++) {
+      // Its key, unless a run before has made one.
+      organization.own.may(anyKeyCreated);
       const isLast = tries === triesMax - 1;
       const afterMs = isLast ? limits.commandMsMax : draw.int(200, 4000);
       const { code, isKilled, words } = await runAndKill(

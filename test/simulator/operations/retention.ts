@@ -15,6 +15,7 @@ async function change(
   world: World,
   organization: ModelOrganization,
   args: readonly string[],
+  told: readonly string[],
   note: () => void,
 ): Promise<string> {
   const { slug } = organization;
@@ -22,6 +23,9 @@ async function change(
   const said = `${slug}: org ${args.join(' ')}`;
   const known =
     args[0] === 'hold' ? await world.done(['org', ...args]) : await confirmed(world, ['org', ...args]);
+  for (const one of told) organization.own.note(one, known !== undefined);
+  // Nothing goes by a policy before it is recorded: who finds one first records it, too.
+  organization.own.may(`5013 Retention of ${slug} changed by itself`);
   if (known === undefined) return `${said}: nobody knows`;
   note();
   organization.policyBegins();
@@ -48,24 +52,40 @@ function policyOperation(
   };
 }
 
-const setRetention = policyOperation('set a retention', 1.5, (world, organization, draw) => {
-  const days = draw.pick(retentions);
-  const args = ['set', '--org', organization.slug, '--retention', days === undefined ? 'off' : `${days}d`];
-  return change(world, organization, args, () => {
-    organization.days = days;
+export function keepFor(
+  world: World,
+  organization: ModelOrganization,
+  days: number | undefined,
+): Promise<string> {
+  const { slug } = organization;
+  const retention = days === undefined ? 'off' : `${days}d`;
+  const told = [
+    organization.retention === retention ? [] : `5011 Organization ${slug} changed`,
+    organization.days === days ? [] : `5013 Retention of ${slug} changed`,
+  ].flat();
+  return change(world, organization, ['set', '--org', slug, '--retention', retention], told, () => {
+    Object.assign(organization, { days, retention });
   });
-});
+}
+
+const setRetention = policyOperation('set a retention', 1.5, (world, organization, draw) =>
+  keepFor(world, organization, draw.pick(retentions)),
+);
 
 const placeHold = policyOperation('place a hold', 1, async (world, organization) => {
   if (organization.held) return undefined;
-  return change(world, organization, ['hold', '--org', organization.slug, '--reason', 'a case'], () => {
+  const { slug } = organization;
+  const told = [`5014 Legal hold on ${slug} placed`];
+  return change(world, organization, ['hold', '--org', slug, '--reason', 'a case'], told, () => {
     organization.held = true;
   });
 });
 
 const releaseHold = policyOperation('release a hold', 1, async (world, organization) => {
   if (!organization.held) return undefined;
-  return change(world, organization, ['release', '--org', organization.slug, '--reason', 'over'], () => {
+  const { slug } = organization;
+  const told = [`5015 Legal hold on ${slug} released`];
+  return change(world, organization, ['release', '--org', slug, '--reason', 'over'], told, () => {
     organization.held = false;
   });
 });
@@ -74,8 +94,10 @@ const setReceipts = policyOperation('switch receipts', 0.5, async (world, organi
   const receipts = draw.pick(['own', 'off'] as const);
   const { slug } = organization;
   organization.isPolicyUnknown = true;
-  if ((await world.done(['org', 'set', '--org', slug, '--receipts', receipts])) === undefined)
-    return `${slug}: nobody knows`;
+  const row = await world.done(['org', 'set', '--org', slug, '--receipts', receipts]);
+  if (organization.receipts !== receipts)
+    organization.own.note(`5011 Organization ${slug} changed`, row !== undefined);
+  if (row === undefined) return `${slug}: nobody knows`;
   organization.receipts = receipts;
   organization.policyBegins();
   return `${slug}: receipts ${receipts}`;

@@ -35,6 +35,7 @@ async function resolvePolicies(world: World): Promise<void> {
     const days = row['kept_days'];
     organization.noteExpired();
     organization.days = typeof days === 'number' ? days : undefined;
+    organization.retention = String(row['retention']);
     organization.held = row['hold'] !== null;
     organization.receipts = row['receipts'] === 'off' ? 'off' : 'own';
     organization.policyBegins();

@@ -1,0 +1,67 @@
+type Words = string | RegExp;
+
+/** What an event of the service itself says: the code of the act, and its words. How many were erased is not held. */
+export function ownEventOf(text: string): string {
+  const { activity_id, message, actor } = JSON.parse(text) as {
+    readonly activity_id: number;
+    readonly message: string;
+    readonly actor: { readonly user?: { readonly name?: string } };
+  };
+  const words = message.replace(/from \d+ events$/, 'from events').replace(/ from a backup of .*/, '');
+  // What the service does of its own accord.
+  return `${activity_id} ${words}${actor.user?.name === 'auditlog' ? ' by itself' : ''}`;
+}
+
+/** Events that the service has to record of itself, for one organization. */
+export class OwnEvents {
+  #must: string[] = [];
+  readonly #may: Words[] = [];
+
+  /** Exactly one event tells it. */
+  must(what: string): void {
+    this.#must.push(what);
+  }
+
+  /** So many more events may tell it: nobody knows whether it was done, or how often it is said. */
+  may(what: Words, times = 1): void {
+    for (let n = 0; n < times; n++) this.#may.push(what);
+  }
+
+  /** What somebody did, or wanted to: then it is done, or not. */
+  note(what: string, isSure: boolean): void {
+    if (isSure) this.must(what);
+    else this.may(what);
+  }
+
+  /** Those that nobody has been given yet may be lost. */
+  doubt(seen: readonly string[]): void {
+    const lost = without(this.#must, seen);
+    this.#must = without(this.#must, lost);
+    this.#may.push(...lost);
+  }
+
+  missing(seen: readonly string[]): readonly string[] {
+    return without(this.#must, seen);
+  }
+
+  /** Those that nobody has caused. */
+  unexplained(seen: readonly string[]): readonly string[] {
+    const may = [...this.#may];
+    return without(seen, this.#must).filter((what) => {
+      const at = may.findIndex((one) => (typeof one === 'string' ? one === what : one.test(what)));
+      if (at >= 0) may.splice(at, 1);
+      return at < 0;
+    });
+  }
+}
+
+/** What is left of a list once each of the others is taken out of it once. */
+function without(list: readonly string[], others: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const one of others) counts.set(one, (counts.get(one) ?? 0) + 1);
+  return list.filter((one) => {
+    const count = counts.get(one) ?? 0;
+    counts.set(one, count - 1);
+    return count <= 0;
+  });
+}
