@@ -7,7 +7,8 @@ import { postEvents } from './post.ts';
 
 /** What is kept how long, and what is held. Ages of events lie fifty days beside all retentions that are drawn. */
 
-const retentions = [undefined, 300, 1000] as const;
+const shortestRetention = 300;
+const retentions = [undefined, shortestRetention, 1000] as const;
 const oldAges = [250, 350, 650, 1050, 1550];
 
 /** A change of an organization's policy, which may end events. Until it is known everywhere either may be shown. */
@@ -103,10 +104,10 @@ const setReceipts = policyOperation('switch receipts', 0.5, async (world, organi
   return `${slug}: receipts ${receipts}`;
 });
 
-/** Old events, as far as the retention takes them at all. */
+/** Old events, as far as the retention takes them at all: until a longer one is known everywhere, as the shortest does. */
 const postOld = policyOperation('post old events', 3, async (world, organization, draw) => {
-  const isTaken = (age: number) =>
-    organization.days === undefined || age + world.service.aheadDays < organization.days;
+  const days = organization.policyUnsure ? shortestRetention : organization.days;
+  const isTaken = (age: number) => days === undefined || age + world.service.aheadDays < days;
   const ages = oldAges.filter(isTaken);
   if (ages.length === 0 || world.model.events > limits.eventsOfRunMax || !organization.writes)
     return undefined;
