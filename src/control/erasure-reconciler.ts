@@ -76,7 +76,7 @@ export class ErasureReconciler {
     if (overtaken > 0)
       log.warn(
         { organization, erasure: id, overtaken },
-        'events had been changed after an erasure was planned, and are left as they are: run erase again',
+        'events had been changed after an erasure was planned, or its plan was damaged: they are left as they are; run erase again',
       );
     return true;
   }

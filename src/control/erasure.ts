@@ -227,12 +227,13 @@ function mayBe(now: string, after: string | undefined, lists: readonly ListedEve
 }
 
 /**
- * How many events a finished erasure has left as they were, since they had been changed after its plan was made: whoever
- * was to be erased from them may be in them still. Rejects with EngineError.
+ * How many events a finished erasure has left as they were, since they had been changed after its plan was made, or some of
+ * that was lost with a damaged part: whoever was to be erased from them may be in them still. Rejects with EngineError.
  */
 export async function overtakenEvents(storage: Storage, erasure: StoredErasure): Promise<number> {
-  const { id, organizationId } = erasure;
-  let overtaken = 0;
+  const { id, organizationId, events } = erasure;
+  let left = 0;
+  let lost = events;
   for (let after = 0n; ; ) {
     const rows = await storage.rows<{ place: string }>(
       `SELECT toString(seq) AS place FROM erased_events FINAL
@@ -241,8 +242,10 @@ export async function overtakenEvents(storage: Storage, erasure: StoredErasure):
     );
     const seqs = rows.map(({ place }) => BigInt(place));
     const last = seqs.at(-1);
-    if (last === undefined) return overtaken;
-    overtaken += (await statesOf(storage, erasure, seqs)).overtaken;
+    if (last === undefined) return left + lost;
+    const { waiting, overtaken } = await statesOf(storage, erasure, seqs);
+    left += waiting + overtaken;
+    lost -= seqs.length;
     after = last;
   }
 }

@@ -117,6 +117,22 @@ const isFinished = async ({ id, organizationId }: StoredErasure) =>
     (one) => one.id === id && one.finishedMicros !== undefined,
   );
 
+test('events whose plan was lost with a damaged part are told to be left as they are', async () => {
+  const { storage } = engine;
+  for (const [slug, table, left] of [
+    ['erase-no-texts', 'erasure_rows', [3, 3]],
+    ['erase-no-list', 'erased_events', [3, 3]],
+  ] as const) {
+    const { organization, record, erasure } = await begun(slug, 6);
+    await storage.removeRows(table, { column: 'erasure', id: erasure.id });
+    const { reconciler } = reconcilerOf(record);
+    await reconciler.reconcile();
+    await reconciler.reconcile();
+    const [person] = await counts(organization);
+    assert.deepEqual([person, await overtakenEvents(storage, erasure)], left, table);
+  }
+});
+
 test('nothing changes before the event that says so is in the tree; that is recorded where a crash came before it', async () => {
   const { organization, record, erasure } = await begun('erase-order', 6);
   let watermark = 0n;
