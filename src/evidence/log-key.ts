@@ -18,7 +18,7 @@ export interface PublishedKey {
   readonly key: string;
   /** A signed note by the key before it; empty for the first. */
   readonly statement: string;
-  /** Unix microseconds by the engine's clock. */
+  /** Unix microseconds by the engine's clock; after those of the key before it. */
   readonly addedMicros: number;
 }
 
@@ -73,7 +73,7 @@ export class LogKey {
     const { name, seed, previousSeed } = this.#pair;
     const keys = await readKeys(storage);
     const own = publicText(seed);
-    const last = keys.at(-1)?.key;
+    const { key: last, addedMicros = 0 } = keys.at(-1) ?? {};
     if (last !== own) {
       if (keys.some(({ key }) => key === own))
         throw new ForeignKeyError('the key of this server has been replaced: give it the newest one');
@@ -85,7 +85,12 @@ export class LogKey {
         previousSeed === undefined || last === undefined
           ? ''
           : createSigner(name, previousSeed).sign(successionText(createSigner(name, seed).verifierKey));
-      await storage.insertRows('evidence_keys', [{ key: own, statement }]);
+      // Keys are known in the order of their times, so this one is later also where the engine's clock was set back.
+      await storage.command(
+        `INSERT INTO evidence_keys SELECT {own:String}, {statement:String},
+           greatest(now64(6), fromUnixTimestamp64Micro({after:Int64}))`,
+        { own, statement, after: addedMicros + 1 },
+      );
     }
     this.#isPublished = true;
   }
