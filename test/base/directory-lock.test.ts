@@ -5,7 +5,7 @@ import { link, mkdir, open, readdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { lockDirectory, lockHolder } from '../../src/base/files/directory-lock.ts';
+import { isServed, lockDirectory, lockHolder } from '../../src/base/files/directory-lock.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /** Of eight that ask at once exactly one gets the lock; the others are told that it is in use. */
@@ -81,12 +81,35 @@ describe('lock of the data directory', () => {
     }
   });
 
-  it('ends with a process that is killed', async () => {
+  /** Another process that holds the lock. */
+  async function holder() {
     const module = new URL('../../src/base/files/directory-lock.ts', import.meta.url).href;
     const script = `const { lockDirectory } = await import(${JSON.stringify(module)});
       await lockDirectory(${JSON.stringify(directory)}); console.log('held'); setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script]);
     await once(child.stdout, 'data');
+    return child;
+  }
+
+  it('is held by a process that is stopped, however many have asked it', async (t) => {
+    const child = await holder();
+    child.kill('SIGSTOP');
+    const [name = ''] = await readdir(directory);
+    const handle = await open(directory, 'r');
+    const asking = Array.from({ length: 1_000 }, () => connect(`/proc/self/fd/${handle.fd}/${name}`));
+    for (const socket of asking) socket.on('error', () => socket.destroy());
+    t.after(async () => {
+      for (const socket of asking) socket.destroy();
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      await handle.close();
+    });
+    await assert.rejects(lockDirectory(directory), /another process/);
+    assert.equal(await isServed(directory), true, 'it cannot be told what it is');
+  });
+
+  it('ends with a process that is killed', async () => {
+    const child = await holder();
     await assert.rejects(lockDirectory(directory), /another process/);
     child.kill('SIGKILL');
     await once(child, 'exit');

@@ -162,7 +162,8 @@ function ask(path: string): Promise<string | undefined> {
       text += chunk.toString('latin1');
     });
     socket.on('end', () => resolve(text));
-    socket.on('error', () => resolve(undefined));
+    // As many as it may have wait for an answer already: it is alive.
+    socket.on('error', (error) => resolve(errorCode(error) === 'EAGAIN' ? busy : undefined));
   });
 }
 
