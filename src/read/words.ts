@@ -21,12 +21,14 @@ export function wordsCondition(words: readonly string[]): {
 
 /**
  * A word as it is written, and in lower case where that is another than its letters have one by one: the engine compares
- * letter by letter, and a Greek word has another sigma at its end. As it is written a word is found in any case.
+ * letter by letter, and a Greek word has another sigma at its end, of which it does not know the capital letter. As it
+ * is written a word is found in any case.
  */
 function spellingsOf(word: string): readonly string[] {
   const lower = word.toLowerCase();
   const byLetter = Array.from(word, (one) => one.toLowerCase()).join('');
-  return lower === byLetter ? [word] : [word, lower];
+  const spellings = lower === byLetter ? [word] : [word, lower];
+  return word.includes('ς') ? [...spellings, word.replaceAll('ς', 'σ')] : spellings;
 }
 
 /** RE2 for a character in JSON: itself, or its escapes. */

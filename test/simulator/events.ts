@@ -40,7 +40,7 @@ function microsOf(draw: Draw, { beganMicros, ageDays }: Place): number {
   return middleOfDay + (draw.chance(0.5) ? draw.int(0, 5) : draw.int(0, 1_000_000_000));
 }
 
-const actions = [1001, 1002, 2000, 2001, 2003, 3001, 6001, 9999];
+const actions = [1001, 1002, 2000, 2001, 2003, 3001, 6001, 9999, -7, 9_007_199_254_740_991];
 /** Codes by which the service states policies, holds and erasures: from a body they are events like any other. */
 const statements = [5013, 5014, 5015, 5016];
 
@@ -67,7 +67,8 @@ function extraOf(draw: Draw, kind: Kind, { organization }: Place, persons: reado
     };
     return { policy, erasure };
   }
-  return { filler: filler(draw.int(0, 300)), size: draw.int(0, 1e12) };
+  const fileHash = draw.chance(0.2) && { fileHash: draw.pick(['AB12', 'h:1']) };
+  return { filler: filler(draw.int(0, 300)), size: draw.int(0, 1e12), ...fileHash };
 }
 
 function isDoubled(node: Node): boolean {
@@ -103,21 +104,60 @@ function richText(draw: Draw, place: Place, id: string, micros: number): string 
     : printTree(tree, () => gap);
 }
 
+/** Spellings that some places take for one: in other letters, of other characters, or with what is escaped on the way. */
+const ids = ['id-1', 'ID-1', 'id-2', 'Ω', 'ω', '7'];
+const users = [
+  'ΣΊΣΥΦΟΣ@ΕΛΛΆΔΑ.gr',
+  'σίσυφος@ελλάδα.gr',
+  'İlker@firma.tr',
+  'i\u0307lker@firma.tr',
+  'straße@ß.example',
+];
+const files = [
+  'report.pdf',
+  'Report.pdf',
+  'Report .pdf',
+  'Größe.txt',
+  'größe.TXT',
+  '報告書.pdf',
+  'ǅ.txt',
+  'ǆ.txt',
+  '𐐀.txt',
+  '𐐨.txt',
+  'plan "B".txt',
+  "it's 100% \\ sure,%2C.txt",
+  'a/b?c=d&e+f.txt',
+  'new\nline.txt',
+  '🎉.png',
+  'e\u0301.txt',
+  'é.txt',
+];
+const addresses = [
+  '192.0.2.1',
+  '192.0.2.77',
+  '::ffff:192.0.2.77',
+  '10.1.2.255',
+  '2001:db8::1',
+  '2001:0DB8:0:0::1',
+  '10.1.2',
+  'AWS Internal',
+];
+
 /** Who did what to which file from where, in few values and in any form, so that filters find some and not all. */
 function messageParts(draw: Draw, { organization }: Place, persons: readonly Person[]): object {
-  const email = persons[0]?.email ?? `user-${draw.int(1, 5)}@${organization.slug}.example`;
-  const id = draw.pick(['id-1', 'ID-1', 'id-2']);
+  const usual = `user-${draw.int(1, 5)}@${organization.slug}.example`;
+  const email = persons[0]?.email ?? (draw.chance(0.2) ? draw.pick(users) : usual);
   const isPlain = persons.length > 0 || draw.chance(0.5);
-  const target = draw.pick(['report.pdf', { name: 'plan "B".txt', type: 'file' }, 'Größe.txt', 'größe.TXT']);
+  const name = draw.pick(files);
   return {
-    actor: isPlain ? email : { id, email: draw.pick([email, email.toUpperCase()]), type: 'User' },
-    target,
+    actor: isPlain
+      ? email
+      : { id: draw.pick(ids), email: draw.pick([email, email.toUpperCase()]), type: 'User' },
+    target: draw.pick([name, { name, type: 'file', id: 'report.pdf' }]),
     ...(draw.chance(0.4) && {
-      sender: { file: draw.pick(['Report.pdf', 'x.bin']), hash: draw.pick(['AB12', 'ab12', 'c3']) },
+      sender: { file: draw.pick([...files, 'x.bin']), hash: draw.pick(['AB12', 'ab12', 'c3']), email: usual },
     }),
-    ...(draw.chance(0.4) && {
-      remote: { ip: draw.pick(['192.0.2.1', '192.0.2.77', '2001:db8::1']), port: 443 },
-    }),
+    ...(draw.chance(0.4) && { remote: { ip: draw.pick(addresses), port: 443 } }),
   };
 }
 

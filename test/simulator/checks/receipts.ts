@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Draw } from '../draw.ts';
 import { brief, hold } from '../finding.ts';
+import { isoOf } from '../filters.ts';
 import type { ModelEvent, Transfer } from '../model.ts';
 import type { World } from '../world.ts';
-import { isoOf } from './filters.ts';
 import type { Rest } from './ways-out.ts';
 
 /** The receipt of a flow, as the rules in words have it: at most one start and one end, which name the same file. */

@@ -10,6 +10,13 @@ const opaque = new WeakMap<ModelEvent, string>();
 /** What an audit event says, but for the time at which it was read. */
 export const withoutReadTime = (text: string): string => text.replace(/"logged_time":\d+,?/, '');
 
+/** What was shown of a record of another program, whose rendering is not predicted. */
+export function shownBefore(event: ModelEvent): string {
+  const shown = opaque.get(event);
+  if (shown === undefined) throw new Error(`${event.id} was never shown`);
+  return shown;
+}
+
 /** Holds the text of an audit event to what was sent. */
 export function holdRendering(
   world: World,

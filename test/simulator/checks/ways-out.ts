@@ -153,7 +153,9 @@ export async function checkPages(world: World, rest: Rest, draw: Draw): Promise<
     const query = `limit=${limit}&offset=${texts.length}&${rest.query}`;
     const answer = await world.read(rest.organization, `/api/v1/audit?${query}`);
     if (answer === undefined) return;
-    const { meta } = JSON.parse(answer.text) as { meta: { total: number } };
+    const { meta } = JSON.parse(answer.text) as { meta: { total: number; searched_back_to?: string } };
+    // A search that its time has ended knows a part only; that of an export does not end.
+    if (meta.searched_back_to !== undefined) return checkLines(world, rest);
     const page = elementsOf(answer.text, '"data":[');
     texts.push(...page);
     const sure = rest.events.filter(({ isSure }) => isSure).length;

@@ -1,0 +1,214 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+import type { Draw } from './draw.ts';
+
+/** Filters of events, drawn, and what they select by the plainest reading of the contract. */
+
+const filterNames = [
+  'actor',
+  'userId',
+  'fileName',
+  'fileHash',
+  'flowId',
+  'ip',
+  'activity',
+  'severity',
+  'status',
+  'orgId',
+] as const;
+type FilterName = (typeof filterNames)[number];
+
+/** What filters look at, as it is written. */
+export interface Facts {
+  readonly micros: number;
+  readonly values: Readonly<Record<FilterName, readonly string[]>>;
+  /** The audit event as it is shown. */
+  readonly audit: string;
+}
+
+/** What is drawn beside the values of events: mostly what no event has. */
+const others: Readonly<Record<FilterName, readonly string[]>> = {
+  actor: ['nobody@x.example', ' '],
+  userId: ['id-9'],
+  fileName: ['none.txt'],
+  fileHash: ['ff'],
+  flowId: ['00000000-0000-0000-0000-000000000000', '3e9cf1d2-4c56-4d0f-8f57-0c7f2e6a1b90'],
+  ip: ['198.51.100.1', '0.0.0.0/0', '::/0', '192.0.2.64/26', '2001:DB8::/32', '::ffff:192.0.2.0/120'],
+  activity: ['5', '-7', '9007199254740991'],
+  severity: ['Informational', 'Medium', 'High'],
+  status: ['Success', 'Failure'],
+  orgId: ['another'],
+};
+
+/** The text at a path, or the number; anything else counts as absent, and so does the empty text. */
+function at(value: unknown, ...path: readonly string[]): string[] {
+  let found = value;
+  for (const name of path) {
+    if (typeof found !== 'object' || found === null) return [];
+    found = (found as Record<string, unknown>)[name];
+  }
+  return (typeof found === 'string' && found !== '') || typeof found === 'number' ? [String(found)] : [];
+}
+
+/** `audit`: the event as it is shown. `source`: as it is stored; where nobody knows it, an empty object. */
+export function factsOf(
+  organization: { readonly id: string; readonly slug: string },
+  audit: string,
+  source: string,
+): Facts {
+  const shown = JSON.parse(audit) as { readonly time: number };
+  const { message } = JSON.parse(source) as { readonly message?: unknown };
+  const target = at(message, 'target');
+  const values = {
+    actor: at(shown, 'actor', 'user', 'email_addr'),
+    userId: at(message, 'actor', 'id'),
+    fileName: [...at(message, 'sender', 'file'), ...target, ...at(message, 'target', 'name')],
+    fileHash: [...at(message, 'sender', 'hash'), ...at(message, 'extra', 'fileHash')],
+    flowId: at(shown, 'flow_id'),
+    ip: at(shown, 'src_endpoint', 'ip'),
+    activity: at(shown, 'activity_id'),
+    severity: at(shown, 'severity'),
+    status: at(shown, 'status'),
+    orgId: [organization.id, organization.slug],
+  };
+  return { micros: shown.time, values, audit };
+}
+
+type Selects = (facts: Facts) => boolean;
+
+/** Whether a text is an address of somebody: a zone names an interface of some machine, and `::` stands for none. */
+const isAddress = (text: string): boolean => isIP(text) > 0 && !text.includes('%') && !/^[0:]+$/.test(text);
+
+/** An address as one of IPv6: an IPv4 address is the one that maps it. */
+const mapped = (address: string): string => (isIPv4(address) ? `::ffff:${address}` : address);
+
+/** Whether an event comes from an address or a range. */
+function comesFrom(range: string): Selects {
+  const [first = '', bits] = range.split('/');
+  const list = new BlockList();
+  list.addSubnet(mapped(first), bits === undefined ? 128 : Number(bits) + (isIPv4(first) ? 96 : 0), 'ipv6');
+  return ({ values: { ip } }) => ip.some((one) => isAddress(one) && list.check(mapped(one), 'ipv6'));
+}
+
+/** Whether an event has a value. */
+function has(name: FilterName, value: string): Selects {
+  if (name === 'ip') return comesFrom(value);
+  const lower = value.toLowerCase();
+  return ({ values }) => values[name].some((one) => one.toLowerCase() === lower);
+}
+
+/** What differs in events as they are shown. */
+function varying(audit: string): object {
+  const { actor, metadata, ...rest } = JSON.parse(audit) as Record<string, Record<string, unknown>>;
+  const texts = Object.entries(rest).filter(([name]) => !/^(category|class|type)_/.test(name));
+  const { log_provider, log_version } = metadata ?? {};
+  return {
+    ...Object.fromEntries(texts),
+    actor: { user: actor?.['user'] },
+    metadata: { log_provider, log_version },
+  };
+}
+
+function hasWords(words: readonly string[]): Selects {
+  const wanted = words.map((word) => JSON.stringify(word.toLowerCase()).slice(1, -1));
+  return ({ audit }) => {
+    const text = JSON.stringify(varying(audit)).toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  };
+}
+
+/** In other letters, where these are the same in any case. */
+function recased(draw: Draw, text: string): string {
+  const other = draw.pick([text, text.toUpperCase(), text.toLowerCase()]);
+  return other.toLowerCase() === text.toLowerCase() ? other : text;
+}
+
+const valueCharactersMax = 100;
+
+/** A value of any event, or another one. */
+function drawValue(draw: Draw, name: FilterName, all: readonly Facts[]): string {
+  const found = draw
+    .pick(all)
+    .values[name].filter((one) => one.length <= valueCharactersMax && (name !== 'ip' || isAddress(one)));
+  const value = draw.chance(0.2) ? undefined : draw.pickAny(found);
+  if (value === undefined) return draw.pick(others[name]);
+  if (name !== 'ip') return recased(draw, value);
+  const bits = isIPv4(value) ? ['', '/24', '/30', '/32'] : ['', '/32', '/126', '/127'];
+  // A zone names an interface of some machine, and no range.
+  return value.includes('%')
+    ? draw.pick(others.ip)
+    : draw.pick([value, mapped(value), value + draw.pick(bits)]);
+}
+
+interface Filter {
+  readonly name: string;
+  readonly value: string;
+  readonly selects: Selects;
+}
+
+/** One value, one of several, or none of them. */
+function valueFilter(draw: Draw, all: readonly Facts[]): Filter {
+  const name = draw.pick(filterNames);
+  const way = draw.pick(['', '', '.in', '.not', '.not']);
+  const values = Array.from({ length: way === '' ? 1 : draw.int(1, 6) }, () => drawValue(draw, name, all));
+  const each = values.map((value) => has(name, value));
+  return {
+    name: `${name}${way}`,
+    value:
+      way === ''
+        ? (values[0] ?? '')
+        : values.map((one) => one.replaceAll('%', '%25').replaceAll(',', '%2C')).join(','),
+    selects: (facts) => each.some((selects) => selects(facts)) !== (way === '.not'),
+  };
+}
+
+/**
+ * Whether each character has one form in either case. The engine looks for words letter by letter: of other letters only
+ * the sigma at the end of Greek words is found in any case.
+ */
+function isPlainWord(word: string): boolean {
+  return Array.from(word).every((one) => {
+    const [lower, upper] = [one.toLowerCase(), one.toUpperCase()];
+    const isOne = lower.length === one.length && upper.length === one.length;
+    return one === 'ς' || (isOne && upper.toLowerCase() === lower && !/[\u0307Ǆ-ǌǱ-ǳ]/u.test(one));
+  });
+}
+
+/** Words of a text that any event shows, in any case; sometimes one that none has. */
+function wordFilter(draw: Draw, all: readonly Facts[]): Filter {
+  const { values, audit } = draw.pick(all);
+  const { message, extra_map: extra } = JSON.parse(audit) as { message: string; extra_map?: object };
+  const texts = [message, ...values.actor, ...values.fileName, ...values.ip, ...Object.values(extra ?? {})];
+  const found = texts
+    .filter((one) => typeof one === 'string')
+    .flatMap((one) => one.split(/\s+/))
+    .filter((one) => one.length > 2 && one.length <= valueCharactersMax && isPlainWord(one));
+  const words = Array.from({ length: draw.int(1, 2) }, () =>
+    draw.chance(0.1) ? 'none-of-them' : recased(draw, draw.pickAny(found) ?? 'done'),
+  );
+  return { name: 'q', value: words.join(' '), selects: hasWords(words) };
+}
+
+export const isoOf = (micros: number): string =>
+  `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, -1)}${String(micros % 1000).padStart(3, '0')}Z`;
+
+/** At or beside the instant of any event, in any zone, perhaps with digits beyond the microsecond. */
+function timeFilter(draw: Draw, all: readonly Facts[]): Filter {
+  const micros = Math.max(0, draw.pick(all).micros + draw.pick([0, 0, -1, 1, 3]));
+  const [minutes, zone] = draw.pick([[0, 'Z'] as const, [330, '+05:30'] as const, [-570, '-09:30'] as const]);
+  const local = isoOf(micros + minutes * 60_000_000).slice(0, -1);
+  const value = `${local}${draw.pick(['', '0', '999'])}${zone}`;
+  return draw.chance(0.5)
+    ? { name: 'startTime', value, selects: (one) => one.micros >= micros }
+    : { name: 'endTime', value, selects: (one) => one.micros <= micros };
+}
+
+/** Filters that hold together: parameters, and what they select of all events. */
+export function drawFilters(draw: Draw, all: readonly Facts[]): { parameters: string; selects: Selects } {
+  const kinds = [valueFilter, valueFilter, valueFilter, wordFilter, timeFilter];
+  const drawn = Array.from({ length: draw.int(1, 3) }, () => draw.pick(kinds)(draw, all));
+  const given = drawn.filter(({ name }, place) => drawn.findIndex((one) => one.name === name) === place);
+  return {
+    parameters: given.map(({ name, value }) => `${name}=${encodeURIComponent(value)}`).join('&'),
+    selects: (facts) => given.every(({ selects }) => selects(facts)),
+  };
+}
