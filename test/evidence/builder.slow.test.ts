@@ -435,11 +435,11 @@ describe('trees of evidence', () => {
     await assert.rejects(new LogKey(pair(3)).publish(storage), /has been replaced/);
     await new LogKey(pair(4)).publish(storage);
     // Since then the engine's clock was set back by a day.
-    const delay = 86_400_000;
-    const [, { key: ahead = '', statement = '' } = {}] = keys;
+    const [, published] = keys;
+    const { key: ahead, statement } = published ?? assert.fail('the second key is published');
     const gone = 'ALTER TABLE evidence_keys DELETE WHERE key = {ahead:String}';
     await storage.command(gone, { ahead }, { settings: { mutations_sync: 2 } });
-    const added = new Date(Date.now() + delay).toISOString().slice(0, -1);
+    const added = new Date(Date.now() + 86_400_000).toISOString().slice(0, -1);
     await storage.insertRows('evidence_keys', [{ key: ahead, statement, added }]);
     await new LogKey(pair(5, 4)).publish(storage);
     assert.deepEqual(
