@@ -6,7 +6,7 @@ import { type Chunk, dividePages, type PlacesFound } from './feed-ahead.ts';
 import { type AuditFilter, type EventSchema, hasColumnFilter, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { textSlice, type Turn, whole } from './page-slices.ts';
-import { byProjection, feedChunk, feedOrder, sliceOfPage } from './plans.ts';
+import { byProjection, feedChunk, feedOrder, sliceOfPage, throughTexts } from './plans.ts';
 import { type ReadBody, readEnveloped, readWhole } from './read-body.ts';
 import { type SliceBytes, SlicedFlow } from './sliced-flow.ts';
 import { readOcsf110, ocsf110Slice, type Ocsf110Reads } from './ocsf110/body.ts';
@@ -155,7 +155,7 @@ export class FeedTable {
       const inWindow = { ...range, before: end + 1n, rows: limit + 1 };
       const { found, full } =
         window.found > 0
-          ? await this.#rangeStart(matching, inWindow, byProjection, signal)
+          ? await this.#rangeStart(matching, inWindow, planOf(filter), signal)
           : { found: 0, full: 0n };
       const isFull = found > limit;
       if (found > 0 || isLast || windows >= limits.feedWindowsMax) {
@@ -209,7 +209,7 @@ export class FeedTable {
       `SELECT seq, length(${schema === 'ocsf' ? 'source' : 'ocsf'}) AS bytes FROM events ` +
         `WHERE ${where.sql} AND ${inRange} ORDER BY org, seq`,
       { ...where.parameters, after, before: last + 1n },
-      { signal, settings: byProjection },
+      { signal, settings: planOf(filter) },
     );
     const aroundEvent = this.#envelope.head.length + this.#envelope.tail.length + limits.loggedTimeBytesMax;
     const places: FeedPlace[] = [];
@@ -307,6 +307,11 @@ export class FeedTable {
     };
   }
 }
+
+const planOf = ({ words }: AuditFilter): Settings => ({
+  ...byProjection,
+  ...(words === undefined ? {} : throughTexts),
+});
 
 /** Source events of a range of the order. */
 function ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {

@@ -49,6 +49,9 @@ export const sliceOfPage: Settings = {
   output_format_parallel_formatting: 0,
 };
 
+/** For a condition on texts: those of 65,000 events, which the engine else takes at once, may be more than a read may hold. */
+export const throughTexts: Settings = { max_block_size: 64 };
+
 /**
  * What is to be held as a whole has not more than this of the engine's memory: the engine gathers all rows of a page before
  * it hands out the first, so one that is too large is known before it costs much.

@@ -2,7 +2,7 @@ import { formatMicros } from '../base/time/timestamp.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
 import { type AuditFilter, type PageRequest, timesOf, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
-import { newestFirst, planOf } from './plans.ts';
+import { newestFirst, planOf, throughTexts } from './plans.ts';
 
 /** What a search has found in the part that it looked through, and how far back that goes. */
 export interface SearchFound {
@@ -97,7 +97,7 @@ async function matchesOf(
   const [found] = await storage.readRows<{ total: string; places: [string, string][] }>(
     query,
     { ...where.parameters, ...page },
-    options,
+    { ...options, settings: { ...options.settings, ...throughTexts } },
   );
   return { total: Number(found?.total ?? 0), places: found?.places ?? [] };
 }

@@ -15,6 +15,7 @@ import { Ocsf110Pool } from '../../src/read/ocsf110/pool.ts';
 import { silentLog } from '../support/engine.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { eventually } from '../support/http.ts';
+import type { Storage } from '../../src/storage/storage.ts';
 import { createRecorder } from './support.ts';
 
 const never = new AbortController().signal;
@@ -59,7 +60,7 @@ describe('the feed of large events', () => {
   });
 
   /** A reader, and how often it has read events (and not only their places). */
-  function createScene(): {
+  function createScene(storage: Storage = engine.storage): {
     queue: FairQueue;
     read: FeedReader;
     reads: () => number;
@@ -68,7 +69,6 @@ describe('the feed of large events', () => {
     const queue = queueOf(4);
     const stopping = new AbortController();
     let reads = 0;
-    const { storage } = engine;
     const read = createFeedReader({
       storage: {
         ...storage,
@@ -143,6 +143,23 @@ describe('the feed of large events', () => {
     setTimeout(() => stopping.abort(), 300);
     await waiting;
     assert.ok(performance.now() - begunMs < (limits.feedWaitSecondsMax * 1000) / 2);
+  });
+
+  test('words are looked for in a few texts at once', async () => {
+    const of = randomUUID();
+    const message = { action: 1, timestamp: '2026-01-01T00:00:00Z', extra: { n: 7 } };
+    const large = Array<object>(4_000).fill({ msg: 'large '.repeat(4_000), message });
+    last = (await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n;
+    // All of them are twice as many bytes.
+    const most = { max_memory_usage: 50_000_000 };
+    const readRows: Storage['readRows'] = (query, parameters, options) =>
+      engine.storage.readRows(query, parameters, { ...options, settings: { ...options?.settings, ...most } });
+    const { read } = createScene({ ...engine.storage, readRows });
+    const request = { filter: { words: ['LARGE'] }, cursor: '', limit: 5, waitSeconds: 0 };
+    const body = await read(of, request, never);
+    assert.ok('bytes' in body);
+    assert.equal(Buffer.from(body.bytes).toString().match(/"n":7/g)?.length, 5);
+    body.release();
   });
 
   test('nothing is read ahead that could not be held', async () => {

@@ -7,6 +7,7 @@ import { createPageReader } from '../../src/read/page.ts';
 import { search } from '../../src/read/search.ts';
 import { createSourceEventsReader } from '../../src/read/source-events.ts';
 import { replaceEvents } from '../../src/storage/replaced-events.ts';
+import type { Storage } from '../../src/storage/storage.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { createRecorder, newestFirst, type Recorded } from './support.ts';
 
@@ -74,6 +75,21 @@ describe('a search for words', () => {
         all.slice(offset, offset + limit),
       );
     }
+  });
+
+  it('has few texts in memory at once, however large they are', async () => {
+    const org = randomUUID();
+    const msg = 'large '.repeat(4_000);
+    const message = { action: 1, timestamp: start };
+    const record = createRecorder(engine.storage);
+    await record(org, Array<object>(4_000).fill({ msg, message }));
+    // All of them are twice as many bytes.
+    const most = { max_memory_usage: 50_000_000 };
+    const readRows: Storage['readRows'] = (query, parameters, options) =>
+      engine.storage.readRows(query, parameters, { ...options, settings: { ...options?.settings, ...most } });
+    const page = { filter: { words: ['LARGE'] }, offset: 0, limit: 5 };
+    const { total } = await search({ ...engine.storage, readRows }, org, page, never);
+    assert.equal(total, 4_000);
   });
 
   it('finds words however their characters are written in JSON', async () => {
