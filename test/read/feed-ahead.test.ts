@@ -148,7 +148,8 @@ describe('the feed of large events', () => {
   test('words are looked for in a few texts at once', async () => {
     const of = randomUUID();
     const message = { action: 1, timestamp: '2026-01-01T00:00:00Z', extra: { n: 7 } };
-    const large = Array<object>(4_000).fill({ msg: 'large '.repeat(4_000), message });
+    const msg = 'large '.repeat(4_000);
+    const large = Array.from({ length: 4_000 }, () => ({ msg, message }));
     last = (await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n;
     // All of them are twice as many bytes.
     const most = { max_memory_usage: 50_000_000 };

@@ -82,7 +82,10 @@ describe('a search for words', () => {
     const msg = 'large '.repeat(4_000);
     const message = { action: 1, timestamp: start };
     const record = createRecorder(engine.storage);
-    await record(org, Array<object>(4_000).fill({ msg, message }));
+    await record(
+      org,
+      Array.from({ length: 4_000 }, () => ({ msg, message })),
+    );
     // All of them are twice as many bytes.
     const most = { max_memory_usage: 50_000_000 };
     const readRows: Storage['readRows'] = (query, parameters, options) =>

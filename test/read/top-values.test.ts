@@ -67,6 +67,15 @@ describe('most frequent values', () => {
     });
   });
 
+  it('are of actors with addresses of any length', async () => {
+    const caller = createCaller();
+    const email = `${'é'.repeat(60_000)}@x`;
+    await record(caller.organization.id, [
+      { message: { timestamp: base, action: 1, actor: { email, name: 'Long' } } },
+    ]);
+    assert.deepEqual((await read(caller)).data.actors, [{ email_addr: email, name: 'Long', count: 1 }]);
+  });
+
   it('are as many as asked, ten unless told, a hundred at most', async () => {
     const caller = createCaller();
     const events = Array.from({ length: 150 }, (_, n) => ({
