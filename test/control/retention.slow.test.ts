@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as fc from 'fast-check';
 import { systemClock } from '../../src/base/time/clock.ts';
 import { Problem } from '../../src/base/errors/problem.ts';
 import { changeOfPolicy, changesOfSettings, sourceEventOfChange } from '../../src/control/change-events.ts';
@@ -32,7 +31,6 @@ import { EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { eventually } from '../support/http.ts';
 import { startTestEngine, silentLog, type TestEngine } from '../support/engine.ts';
-import { rounds } from '../support/rounds.ts';
 import { trusting } from '../support/trusting.ts';
 import { createRecorder } from '../read/support.ts';
 
@@ -138,8 +136,7 @@ class World {
     );
   }
 
-  /** `isRecorded`: false where a crash came between the change and its event. */
-  async change(days: number | undefined, isRecorded: boolean): Promise<void> {
+  async change(days: number | undefined): Promise<void> {
     const { model, organization } = this;
     const { storage } = engine;
     const clock = () => this.clock();
@@ -156,8 +153,7 @@ class World {
     const changed = await updateOrganization(storage, organization.id, settings, how);
     model.days = days;
     const changes = changesOfSettings(changed).filter(({ code }) => code === 5013);
-    if (isRecorded)
-      await this.#storePolicy(changes.map((one) => sourceEventOfChange(one, 'op', this.clock())));
+    await this.#storePolicy(changes.map((one) => sourceEventOfChange(one, 'op', this.clock())));
   }
 
   async hold(): Promise<void> {
@@ -211,55 +207,7 @@ class World {
   }
 }
 
-const step = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant('store' as const),
-      ages: fc.array(fc.nat(70), { minLength: 1, maxLength: 12 }),
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      kind: fc.constant('change' as const),
-      days: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
-      isRecorded: fc.boolean(),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('hold' as const) }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('remove' as const) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('days' as const), days: fc.integer({ min: 1, max: 30 }) }),
-  },
-);
-
-let made = 0;
-
-test('whatever the policies, holds and times were, every way of reading agrees with a naive model', async () => {
-  const steps = fc.array(step, { minLength: 4, maxLength: 8 });
-  const rule = fc.asyncProperty(steps, async (all) => {
-    const organization = await createOrganization(engine.storage, { slug: `random-${made++}`, name: 'R' });
-    const world = new World(organization);
-    await world.store([0, 1, 5, 20, 20, 40, 59]);
-    for (const one of all) {
-      if (one.kind === 'store') {
-        // Ingest refuses what has expired when it arrives.
-        const { days, held } = world.model;
-        const max = held ? undefined : days;
-        const ages = one.ages.filter((age) => max === undefined || age <= max);
-        if (ages.length > 0) await world.store(ages);
-      } else if (one.kind === 'change') await world.change(one.days, one.isRecorded);
-      else if (one.kind === 'hold') await world.hold();
-      else if (one.kind === 'remove') await world.remove();
-      else world.model.today += one.days;
-      await world.check();
-    }
-  });
-  await fc.assert(rule, { numRuns: rounds(3, 60), endOnFailure: rounds(1, 0) === 1 });
-});
-
+// Policies, holds and times one after the other, killed ones too, are the simulator's.
 test('a setting that would remove what is stored is not followed before somebody confirms it', async () => {
   const { storage } = engine;
   const organization = await createOrganization(storage, {
@@ -272,7 +220,7 @@ test('a setting that would remove what is stored is not followed before somebody
   await world.reconciler.reconcile();
   assert.equal((await readPolicy(storage, organization.id)).days, undefined);
   assert.equal((await wouldEnd(storage, organization.id, 10, world.clock())).events, 2);
-  await world.change(10, true);
+  await world.change(10);
   await world.remove();
   assert.equal(world.model.stored.length, 2);
   await world.check();
@@ -284,7 +232,7 @@ test('a removal that was cut short is taken up with what it was to remove, unles
   const organization = await createOrganization(storage, { slug: 'cut-short', name: 'C' });
   const world = new World(organization);
   await world.store([1, 20, 30]);
-  await world.change(10, true);
+  await world.change(10);
   const expired = {
     organization: organization.id,
     beforeMicros: cutOffOf(await readPolicy(storage, organization.id), world.clock()) ?? 0,
@@ -318,7 +266,7 @@ test('a hold that is placed while months are being removed keeps those that the 
     await world.store([0, 1]);
     world.model.today += 31;
   }
-  await world.change(10, true);
+  await world.change(10);
   const removal = new EventRemoval(storage);
   // Mutations wait for that, so the first one is under way for as long as this test likes.
   await storage.command('SYSTEM STOP MERGES events');
@@ -396,7 +344,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
   const organization = await createOrganization(storage, { slug: 'several', name: 'S' });
   const world = new World(organization);
   await world.store([1, 20, 30]);
-  await world.change(10, true);
+  await world.change(10);
   const reconcilerOf = (instance: string | undefined) => {
     const reconciler = new RetentionReconciler({
       storage,
@@ -474,7 +422,7 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
   for (const slug of ['aside-still', 'aside-failing', 'aside-other']) {
     const world = new World(await createOrganization(storage, { slug, name: slug }));
     await world.store([1, 20, 30]);
-    await world.change(10, true);
+    await world.change(10);
     worlds.push(world);
   }
   const [still, failing, other] = worlds.map(({ organization }) => organization.id);

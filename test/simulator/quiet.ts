@@ -2,6 +2,7 @@ import { Draw } from './draw.ts';
 import { Follower } from './checks/follow.ts';
 import { checkAccess } from './checks/access.ts';
 import { checkBounds } from './checks/bounds.ts';
+import { checkCounts } from './checks/counts.ts';
 import { checkErasedFiles } from './checks/erased-files.ts';
 import { checkEvidence, keepEvidence } from './checks/evidence.ts';
 import { checkFilters } from './checks/filters.ts';
@@ -137,11 +138,12 @@ async function checkFeeds(world: World, organization: ModelOrganization, draw: D
     await until(
       'all followers see one order',
       () =>
-        `${organization.slug}: ${other.seen[differs()]} instead of ${first.seen[differs()]}, of ${first.seen.length} the place ${differs()}`,
+        `${organization.slug}: ${other.seen[differs()]} instead of ${first.seen[differs()]}, of ${first.seen.length} the place ${differs()}; nothing of ${organization.own.missing(other.own).join('; ')}`,
       async () => {
         while (await other.poll(world));
         const isSame = other.seen.length === first.seen.length && differs() === -1;
-        return isSame || (mayDiffer && other.has(first.seen.at(-1) ?? '')) || undefined;
+        const hasOwn = organization.own.missing(other.own).length === 0;
+        return (isSame && hasOwn) || (mayDiffer && other.has(first.seen.at(-1) ?? '')) || undefined;
       },
     );
   }
@@ -166,6 +168,7 @@ export async function quietPoint(world: World, seed: number): Promise<string> {
       await checkPages(world, rest, draw);
       await checkDeepPage(world, rest, draw);
       await checkFilters(world, rest, draw);
+      await checkCounts(world, rest);
       await checkSources(world, rest, draw);
       await checkReceipts(world, rest, draw);
       await draw.pick([checkArray, checkCsv, checkOcsf110])(world, rest);

@@ -3,6 +3,7 @@ import type { ModelOrganization } from '../model.ts';
 import type { Draw } from '../draw.ts';
 import type { Operation, World } from '../world.ts';
 import { confirmed } from './confirmed.ts';
+import { runAndKill } from './killed-command.ts';
 import { postEvents } from './post.ts';
 
 /** What is kept how long, and what is held. Ages of events lie fifty days beside all retentions that are drawn. */
@@ -73,6 +74,32 @@ const setRetention = policyOperation('set a retention', 1.5, (world, organizatio
   keepFor(world, organization, draw.pick(retentions)),
 );
 
+/** Killed before its policy, or the event of that, is written: the service may follow the setting of its own accord. */
+const killSetRetention = policyOperation(
+  'kill a change of a retention',
+  1,
+  async (world, organization, draw) => {
+    const { slug, own } = organization;
+    const days = draw.pick(retentions);
+    const args = ['org', 'set', '--org', slug, '--retention', days === undefined ? 'off' : `${days}d`];
+    const preview = (await world.done([...args, '--dry-run'])) as
+      | { readonly would_remove: number }
+      | undefined;
+    if (preview === undefined) return undefined;
+    organization.isPolicyUnknown = true;
+    own.may(`5011 Organization ${slug} changed`);
+    own.may(`5013 Retention of ${slug} changed`);
+    own.may(`5013 Retention of ${slug} changed by itself`, 2);
+    const afterMs = draw.chance(0.6) ? undefined : draw.int(500, 2_500);
+    const { isKilled } = await runAndKill(
+      world,
+      [...args, '--confirm', String(preview.would_remove)],
+      afterMs,
+    );
+    return `${args.join(' ')} ${isKilled ? 'killed' : 'was quicker'}`;
+  },
+);
+
 const placeHold = policyOperation('place a hold', 1, async (world, organization) => {
   if (organization.held) return undefined;
   const { slug } = organization;
@@ -119,4 +146,11 @@ const postOld = policyOperation('post old events', 3, async (world, organization
   return `${organization.slug}: request ${batch.number}, ${batch.events.length} old events: ${status ?? 'no answer'}`;
 });
 
-export const policies: readonly Operation[] = [setRetention, placeHold, releaseHold, setReceipts, postOld];
+export const policies: readonly Operation[] = [
+  setRetention,
+  killSetRetention,
+  placeHold,
+  releaseHold,
+  setReceipts,
+  postOld,
+];

@@ -4,6 +4,7 @@ import { hold } from '../finding.ts';
 import type { ModelOrganization } from '../model.ts';
 import type { World } from '../world.ts';
 import { finishErasures } from './erase.ts';
+import { keepFor } from './retention.ts';
 
 /** What came of changes that a kill cut short: each was made, or was not, and stays so. */
 
@@ -39,6 +40,12 @@ async function resolvePolicies(world: World): Promise<void> {
     organization.held = row['hold'] !== null;
     organization.receipts = row['receipts'] === 'off' ? 'off' : 'own';
     organization.policyBegins();
+    const setting = /^(\d+)d$/.exec(organization.retention)?.[1];
+    if (organization.days === (setting === undefined ? undefined : Number(setting))) continue;
+    // A setting that nothing has come of: the service may follow it meanwhile, and does so whenever nothing goes by that.
+    organization.own.may(`5013 Retention of ${organization.slug} changed`);
+    organization.own.may(`5013 Retention of ${organization.slug} changed by itself`);
+    await keepFor(world, organization, organization.days);
   }
 }
 
