@@ -8,10 +8,12 @@ import { limits } from '../../src/read/limits.ts';
 import { call, eventually, problemOf, retryAfterOf } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
-import { hasOwnEngine } from '../support/chosen-engine.ts';
 import { withEngine } from './export-support.ts';
 
-/** Exports that are larger than every buffer on their way (contract: Read, export). */
+/**
+ * Exports that are larger than every buffer on their way (contract: Read, export). The simulator kills engines beside exports;
+ * `stream-reply.test.ts` has a source that fails in each encoding.
+ */
 
 type Query = Readonly<Record<string, string>>;
 
@@ -148,33 +150,4 @@ describe('exports of many events', () => {
       ),
     );
   });
-
-  // `stream-reply.test.ts` has a source that fails in each encoding.
-  let killed: number | undefined;
-  const kinds = [
-    ['ndjson', 'identity'],
-    ['json', 'zstd'],
-    ['csv', 'gzip'],
-  ] as const;
-  for (const [format, encoding] of kinds.slice(0, rounds(1, 3))) {
-    const title = `the engine dies in mid-export (${format}, ${encoding}): the reader sees an error`;
-    test(title, { skip: !hasOwnEngine }, async () => {
-      // The engine is reachable a moment before it is announced.
-      const enginePid = await eventually('an engine that was not killed before', async () => {
-        const isReady = (await call(`${server.url}/readyz`)).status === 200;
-        const pid = server.enginePid();
-        return isReady && pid !== killed ? pid : undefined;
-      });
-      killed = enginePid;
-      const open = await openExport(tenant, { format, ...inYear }, { 'accept-encoding': encoding });
-      assert.equal(open.status, 200);
-      open.incoming.once('data', () => {
-        process.kill(enginePid, 'SIGKILL');
-        open.incoming.pause();
-      });
-      open.incoming.resume();
-      await sleep(200);
-      await assert.rejects(open.rest());
-    });
-  }
 });
