@@ -3,13 +3,12 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { flipBit } from '../support/flip-bit.ts';
-import { call, eventually } from '../support/http.ts';
+import { call } from '../support/http.ts';
 import { inEngineOf } from '../support/engine.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createKey, createTenant, keyKnown, printed, sourceEvent, type Tenant } from '../support/server.ts';
-import { withEngine } from './export-support.ts';
 
-/** Control data that a disk harms beneath a service: what was revoked, disabled or held stays so, and the rest works on. */
+/** Control data that a disk harms: what was revoked, disabled or held stays so, and the rest works on. */
 
 const service = keptService();
 const password = 'correct horse battery';
@@ -97,7 +96,7 @@ async function namedByDoctor(): Promise<string[] | undefined> {
   return checks.find((one) => one.name === 'control_data')?.findings.map(({ id }) => id);
 }
 
-// `control-mend.slow.test.ts` has all that a disk can do.
+// `control-mend.slow.test.ts` has all that a disk can do; the simulator also harms what is in use.
 describe('harmed while the service does not run', () => {
   test('all parts are gone: doctor names it, and the start puts it back and tells', async () => {
     await service.server.stop();
@@ -155,21 +154,4 @@ describe('harmed while the service does not run', () => {
     };
     await keyKnown(service.server, tenant.key);
   });
-});
-
-test('harmed beneath the running service: the next start of the engine puts it back', async () => {
-  const key = await createKey(service.server, ['--org', 'kept', '--scopes', 'read,write']);
-  await keyKnown(service.server, key.key);
-  const parts = await withEngine(service.server, (storage) =>
-    storage.rows<{ path: string }>("SELECT path FROM system.parts WHERE table = 'api_keys' AND active"),
-  );
-  for (const { path } of parts) await rm(path, { recursive: true });
-  process.kill(service.server.enginePid() ?? 0, 'SIGKILL');
-  const told = await eventually('what was lost to be put back', async () =>
-    (await readiness()).damage?.find(({ kind }) => kind === 'control_data'),
-  );
-  assert.equal(told.id, 'api_keys');
-  const keys = JSON.stringify(printed(await cli('key', 'list', '--org', 'kept', '--json')));
-  assert.ok(keys.includes(key.id));
-  await allIsAsItWas();
 });

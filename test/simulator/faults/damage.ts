@@ -7,7 +7,7 @@ import { operationByName } from '../operations/by-name.ts';
 import type { Operation, World } from '../world.ts';
 import { flipBit } from '../../support/flip-bit.ts';
 
-/** Files of tables that are harmed while nothing runs: what was ended stays ended, and the service says what happened. */
+/** Files of tables that are harmed, while nothing runs or beneath the service: what was ended stays ended, and the service says what happened. */
 
 const tables = ['api_keys', 'users', 'retention_policies', 'organizations'] as const;
 /** A change right before, so that the newest part is the one that ends something. */
@@ -58,6 +58,13 @@ async function harmWhileStopped(
 
 const linesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
+async function newestPart(world: World, table: string): Promise<string | undefined> {
+  const found = await world.service.ask(
+    `SELECT path FROM system.parts WHERE ${isLast(table)} ORDER BY modification_time DESC, max_block_number DESC`,
+  );
+  return linesIn(found)[0];
+}
+
 const controlData: Operation = {
   name: 'harm control data while stopped',
   weight: 0.8,
@@ -65,11 +72,7 @@ const controlData: Operation = {
   run: async (world, draw) => {
     const table = draw.pick(tables);
     await operationByName(before[table]).run(world, draw);
-    const [newest] = linesIn(
-      await world.service.ask(
-        `SELECT path FROM system.parts WHERE ${isLast(table)} ORDER BY modification_time DESC, max_block_number DESC`,
-      ),
-    );
+    const newest = await newestPart(world, table);
     if (newest === undefined) return undefined;
     const done = await harmWhileStopped(world, newest, draw);
     if (done === 'gone') return undefined;
@@ -77,6 +80,26 @@ const controlData: Operation = {
     await world.service.start();
     await world.service.tells('control_data', `the newest part of ${table} was ${done}`);
     return `the newest part of ${table}: ${done}`;
+  },
+};
+
+/** The engine has the part in memory until it is killed; the service mends it when it starts it again. */
+const controlDataBeneath: Operation = {
+  name: 'harm control data beneath the running service',
+  weight: 0.5,
+  kind: 'alone',
+  run: async (world, draw) => {
+    const table = draw.pick(tables);
+    await operationByName(before[table]).run(world, draw);
+    const newest = await newestPart(world, table);
+    if (newest === undefined || !existsSync(newest)) return undefined;
+    world.disturb();
+    world.damaged('control_data', linesOf.controlData);
+    rmSync(newest, { recursive: true });
+    if (await world.service.killPart('engine', 0)) world.demand(...linesOf.engineKilled);
+    await world.calm();
+    await world.service.tells('control_data', `the newest part of ${table} was removed beneath the service`);
+    return `the newest part of ${table}: removed, and the engine killed`;
   },
 };
 
@@ -162,4 +185,4 @@ async function takeOut(world: World, { part, rows }: Lost): Promise<void> {
   );
 }
 
-export const damages: readonly Operation[] = [controlData, events];
+export const damages: readonly Operation[] = [controlData, controlDataBeneath, events];
