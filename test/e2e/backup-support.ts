@@ -102,5 +102,5 @@ export async function copy(from: string, to: string): Promise<void> {
   await promisify(execFile)('sh', ['-c', command, 'sh', from, to]);
 }
 
-export const upTo = (count: number) => Array.from({ length: count }, (_, n) => n);
-export const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b);
+const upTo = (count: number) => Array.from({ length: count }, (_, n) => n);
+const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { printed, runCliHere } from '../../support/server.ts';
+import { Follower } from '../checks/follow.ts';
 import { brief, hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import { ending } from '../waiting.ts';
@@ -48,9 +49,19 @@ const restore: Operation = {
     );
     if ((await backUp(world)) === undefined) return undefined;
     // What comes after the backup is lost by the restore.
-    for (const organization of world.model.here)
-      if (organization.goodKeys.length > 0)
-        await postEvents(world, organization, draw, { kinds: ['plain'], count: draw.int(1, 10), ages: [50] });
+    const lost = new Set<string>();
+    for (const organization of world.model.here) {
+      if (organization.goodKeys.length === 0) continue;
+      const wanted = { kinds: ['plain'], count: draw.int(1, 10), ages: [50] } as const;
+      const { batch } = await postEvents(world, organization, draw, wanted);
+      for (const { id } of batch.events) lost.add(id);
+    }
+    const kept = world.model.here.flatMap(({ slug }) => {
+      const follower = draw.pickAny(world.followers.get(slug)?.slice(1) ?? []);
+      return follower === undefined ? [] : [follower];
+    });
+    for (const follower of kept)
+      for (let pages = draw.int(0, 20); pages > 0; pages--) await follower.poll(world);
     if (draw.chance(0.5)) await world.service.kill();
     else await world.service.stop();
     const dataDir = join(world.directory, `restored-${++directories}`);
@@ -70,6 +81,11 @@ const restore: Operation = {
       organization.own.must('2113 Restored');
     }
     world.followers.clear();
+    for (const follower of kept) {
+      follower.forget(lost);
+      const { organization } = follower;
+      world.followers.set(organization.slug, [new Follower(organization, 10_000), follower]);
+    }
     await world.service.start();
     return `restored elsewhere${notes.length > 0 ? `: ${notes.join('; ')}` : ''}`;
   },
