@@ -94,7 +94,8 @@ export class Reader {
       if (page.events.length > 0 && offset < page.total) continue;
       if (page.searchedBackTo === undefined) return;
       endTime = page.searchedBackTo;
-      offset = 0;
+      // A search that came less far than the one before: what that has handed out is passed over.
+      offset = Math.max(0, offset - page.total);
     }
   }
 

@@ -50,7 +50,8 @@ export function pageLinks(
   };
   const next = offset + limit;
   if (next < total) add('next', next);
-  else if (searchedBackTo !== undefined) add('next', 0, searchedBackTo);
+  // A search that came less far than the one before is gone on with behind what that has handed out.
+  else if (searchedBackTo !== undefined) add('next', Math.max(0, offset - total), searchedBackTo);
   if (offset > 0) add('prev', Math.max(0, offset - limit));
   add('first', 0);
   // Pages are counted from where this one begins.

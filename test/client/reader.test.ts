@@ -55,6 +55,24 @@ describe('reading pages', () => {
     );
   });
 
+  test('goes on with a search that came less far than the page before, with nothing twice and nothing missed', async () => {
+    const all = Array.from({ length: 25 }, (_, n) => n);
+    const instant = (n: number) => `2026-01-01T00:00:${String(n).padStart(2, '0')}Z`;
+    const reaches = [20, 4];
+    remote.fault = ({ query }, response) => {
+      const from = Number(/:(\d+)Z$/.exec(query.get('endTime') ?? instant(0))?.[1]);
+      const [limit, offset] = [Number(query.get('limit')), Number(query.get('offset'))];
+      const end = Math.min(all.length, from + (reaches.shift() ?? all.length));
+      const found = all.slice(from, end);
+      const data = found.slice(offset, offset + limit).map((n) => ({ extra_map: { n } }));
+      const total = found.length;
+      const back = end < all.length ? { searched_back_to: instant(end) } : {};
+      return reply(response, 200, { data, meta: { total, limit, offset, ...back } });
+    };
+    const found = await collect(client().events({ q: 'word', pageSize: 10 }));
+    assert.deepEqual(found.map(placeOf), all);
+  });
+
   test('asks in smaller parts for pages that are too large to be held', async () => {
     const small = client({ responseBytesMax: 3000 });
     const pages = await collect(small.pages({ limit: 25 }));
