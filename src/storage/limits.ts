@@ -40,7 +40,8 @@ export const limits = {
   engineErrorCharactersMax: 600,
   engineStderrBytesMax: 16 * 1024,
   enginePollDelayMs: 10,
-  engineAskMsMax: 1_000,
+  /** How long the embedded engine has for a question at its start and end, and for one whose it is: it may be busy. */
+  engineAskMsMax: 5_000,
   enginePortAttemptsMax: 50,
   engineBindAttemptsMax: 5,
   migrationAttemptsMax: 8,

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { once } from 'node:events';
-import { cp, mkdir, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { cp, mkdir, readFile, readdir, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -415,6 +416,25 @@ test('mutations, which sleep most of the time, leave a thread to merges', async 
   assert.ok(most >= 1 && most < threads, `${most} mutations on ${threads} threads`);
   await storage.command('DROP TABLE mutated SYNC');
   await storage.close();
+});
+
+test('an engine that is busy is believed to be there', async (t) => {
+  const busy = createHttpServer(async (_, response) => {
+    await sleep(2_000);
+    response.end(join(dataDir, 'engine'));
+  });
+  busy.listen(0, '127.0.0.1');
+  await once(busy, 'listening');
+  const directory = await temporaryDirectory();
+  t.after(async () => {
+    busy.close();
+    await removeDirectory(directory);
+  });
+  const { port } = busy.address() as AddressInfo;
+  const file = { ...engine.connection, url: `http://127.0.0.1:${port}`, pid: process.pid };
+  await writeFile(join(directory, 'engine.json'), JSON.stringify(file));
+  await symlink(join(dataDir, 'engine'), join(directory, 'engine'));
+  assert.equal((await readEngineFile(directory))?.pid, process.pid);
 });
 
 test('a file that is not what it should be is not believed', async () => {
