@@ -419,9 +419,8 @@ test('mutations, which sleep most of the time, leave a thread to merges', async 
 });
 
 test('an engine that is busy is believed to be there', async (t) => {
-  const busy = createHttpServer(async (_, response) => {
-    await sleep(2_000);
-    response.end(join(dataDir, 'engine'));
+  const busy = createHttpServer((_, response) => {
+    setTimeout(() => response.end(join(dataDir, 'engine')), 2_000);
   });
   busy.listen(0, '127.0.0.1');
   await once(busy, 'listening');
