@@ -5,7 +5,7 @@ import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { exportWhere, type ExportRequest } from './export.ts';
 import { csvAliases, csvNames, typedColumns } from './export-csv.ts';
-import { newestFirst, streamSettings } from './plans.ts';
+import { newestFirst, streamSettings, throughTexts } from './plans.ts';
 
 /** Row groups are held by the engine until they are whole, so they are kept small. */
 const parquetSettings: Settings = {
@@ -47,6 +47,6 @@ export async function streamParquet(
     `WHERE ${where.sql} AND ${check} ${newestFirst})`;
   const query = `${onShard(storage, rows)} FORMAT Parquet`;
   const parameters = { ...where.parameters, rows_expected: request.rows };
-  const settings = { ...streamSettings, ...parquetSettings };
+  const settings = { ...streamSettings, ...parquetSettings, ...throughTexts(request.filter) };
   return toReadable(await storage.flow(query, parameters, { settings, signal }));
 }

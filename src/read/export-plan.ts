@@ -3,6 +3,7 @@ import { limits as storageLimits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { exportWhere } from './export.ts';
 import { type AuditFilter, timesOf, whereClause } from './filter.ts';
+import { throughTexts } from './plans.ts';
 
 /** A range of time, Unix microseconds, both inclusive, and how many events of the snapshot are in it. */
 export interface ExportSlice {
@@ -42,6 +43,7 @@ export async function planExport(
   const [found] = await storage.rows<{ rows: string; seq_max: string }>(
     `SELECT count() AS rows, max(seq) AS seq_max FROM events WHERE ${whole.sql}`,
     whole.parameters,
+    { settings: throughTexts(filter) },
   );
   const seqMax = found?.seq_max ?? '0';
   const { from, to } = timesOf(filter);
@@ -53,7 +55,9 @@ export async function planExport(
       '{slice_rows:UInt64}) AS slice FROM (SELECT intDiv(toUnixTimestamp64Micro(time), {minute:Int64}) AS minute, ' +
       `count() AS events FROM events WHERE ${where.sql} GROUP BY minute)) GROUP BY slice ORDER BY slice`,
     { ...where.parameters, slice_rows: sliceRows, minute: minuteMicros },
-    { settings: { max_bytes_before_external_group_by: storageLimits.readSpillBytes } },
+    {
+      settings: { max_bytes_before_external_group_by: storageLimits.readSpillBytes, ...throughTexts(filter) },
+    },
   );
   const slices: ExportSlice[] = [];
   let toMicros = to;

@@ -5,7 +5,7 @@ import { EngineError } from '../base/errors/engine-error.ts';
 import { byteOrderMark, csvAliases, csvColumns, csvHeader, longCellsOf } from './export-csv.ts';
 import { type AuditFilter, type EventSchema, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
-import { newestFirst, streamSettings } from './plans.ts';
+import { newestFirst, streamSettings, throughTexts } from './plans.ts';
 import type { Ocsf110Reads } from './ocsf110/body.ts';
 import { type Frame, Ocsf110Flow } from './ocsf110/flow.ts';
 import { rowColumns, totalBytes, totalOf } from './ocsf110/rows.ts';
@@ -129,7 +129,8 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
       `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst})`;
     const query = `${onShard(storage, rows)} FORMAT CustomSeparated`;
     // The snapshot is shared by default in this engine; named, so that another default cannot take it away.
-    const settings = { ...streamSettings, ...form.settings, enable_shared_storage_snapshot_in_query: 1 };
+    const plan = { ...streamSettings, ...form.settings, ...throughTexts(request.filter) };
+    const settings = { ...plan, enable_shared_storage_snapshot_in_query: 1 };
     const flow = await storage.flow(query, where.parameters, { settings, signal });
     try {
       return await takeTotal(flow, form, request);
@@ -151,7 +152,8 @@ export function createOcsf110ExportReader({ storage, pool }: Ocsf110Reads): Expo
       `WITH (SELECT count() FROM events WHERE ${where.sql}) AS total SELECT ${rowColumns('total')} FROM (` +
       `SELECT seq, time, source FROM events WHERE ${where.sql} ${newestFirst})`;
     const query = `${onShard(storage, counted)} FORMAT RowBinary`;
-    const settings = { ...streamSettings, enable_shared_storage_snapshot_in_query: 1 };
+    const plan = { ...streamSettings, ...throughTexts(request.filter) };
+    const settings = { ...plan, enable_shared_storage_snapshot_in_query: 1 };
     const rows = await storage.flow(query, where.parameters, { settings, signal });
     try {
       const { start, continueWith } = await peekFlow(rows, totalBytes);

@@ -155,7 +155,7 @@ export class FeedTable {
       const inWindow = { ...range, before: end + 1n, rows: limit + 1 };
       const { found, full } =
         window.found > 0
-          ? await this.#rangeStart(matching, inWindow, planOf(filter), signal)
+          ? await this.#rangeStart(matching, inWindow, { ...byProjection, ...throughTexts(filter) }, signal)
           : { found: 0, full: 0n };
       const isFull = found > limit;
       if (found > 0 || isLast || windows >= limits.feedWindowsMax) {
@@ -209,7 +209,7 @@ export class FeedTable {
       `SELECT seq, length(${schema === 'ocsf' ? 'source' : 'ocsf'}) AS bytes FROM events ` +
         `WHERE ${where.sql} AND ${inRange} ORDER BY org, seq`,
       { ...where.parameters, after, before: last + 1n },
-      { signal, settings: planOf(filter) },
+      { signal, settings: { ...byProjection, ...throughTexts(filter) } },
     );
     const aroundEvent = this.#envelope.head.length + this.#envelope.tail.length + limits.loggedTimeBytesMax;
     const places: FeedPlace[] = [];
@@ -307,11 +307,6 @@ export class FeedTable {
     };
   }
 }
-
-const planOf = ({ words }: AuditFilter): Settings => ({
-  ...byProjection,
-  ...(words === undefined ? {} : throughTexts),
-});
 
 /** Source events of a range of the order. */
 function ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {

@@ -50,7 +50,15 @@ export const sliceOfPage: Settings = {
 };
 
 /** For a condition on texts: those of 65,000 events, which the engine else takes at once, may be more than a read may hold. */
-export const throughTexts: Settings = { max_block_size: 64 };
+export const throughTexts = ({ words }: AuditFilter): Settings =>
+  words === undefined ? {} : { max_block_size: 64 };
+
+/** Where the texts of all rows together are more than a read may hold: of a few at a time. */
+export const fewTexts: Settings = {
+  max_block_size: 16,
+  read_in_order_use_buffering: 0,
+  query_plan_optimize_lazy_materialization: 0,
+};
 
 /**
  * What is to be held as a whole has not more than this of the engine's memory: the engine gathers all rows of a page before

@@ -22,6 +22,9 @@ export interface BodyEnvelope {
 /** Code of the engine: a query needs more memory than it may have. */
 const memoryLimitExceeded = 241;
 
+export const isTooLarge = (error: unknown): boolean =>
+  error instanceof EngineError && error.engineCode === memoryLimitExceeded;
+
 /** Room around the held bytes, for `before` and `after`. */
 const room = { headroom: 64, tailroom: 1024 };
 
@@ -42,7 +45,7 @@ export async function readWhole(
     result.destroy();
     return undefined;
   } catch (error) {
-    if (error instanceof EngineError && error.engineCode === memoryLimitExceeded) return undefined;
+    if (isTooLarge(error)) return undefined;
     throw error;
   }
 }

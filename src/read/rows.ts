@@ -1,10 +1,11 @@
 import type { Answer } from '../contract/document.ts';
 import { onShard } from '../storage/cluster.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { Settings, Storage } from '../storage/storage.ts';
 import { type RowsRequest, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { placeOf } from './page-place.ts';
-import { newestFirst, oldestFirst } from './plans.ts';
+import { fewTexts, newestFirst, oldestFirst } from './plans.ts';
+import { isTooLarge } from './read-body.ts';
 
 /** Events as a list shows them, newest first, and how many match. */
 export type Rows = Answer<'Rows'>;
@@ -74,8 +75,12 @@ export function createRowsReader(
       `groupArray([${cells}]) AS rows ` +
       `FROM (SELECT *, JSONExtract(${parsable}, '${shown}') AS cells FROM (${found}))`;
     const parameters = { ...matching.parameters, ...place.parameters, settled };
-    const { settings } = place;
-    const [answer] = await storage.readRows<Found>(onShard(storage, query), parameters, { settings, signal });
+    const ask = (settings: Settings) =>
+      storage.readRows<Found>(onShard(storage, query), parameters, { settings, signal });
+    const [answer] = await ask(place.settings).catch((error: unknown) => {
+      if (!isTooLarge(error)) throw error;
+      return ask({ ...place.settings, ...fewTexts });
+    });
     const rows = (answer?.rows ?? []).map(rowOf);
     return {
       data: rows.toSorted((a, b) => b.time - a.time || (BigInt(b.seq) > BigInt(a.seq) ? 1 : -1)),

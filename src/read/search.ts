@@ -97,7 +97,7 @@ async function matchesOf(
   const [found] = await storage.readRows<{ total: string; places: [string, string][] }>(
     query,
     { ...where.parameters, ...page },
-    { ...options, settings: { ...options.settings, ...throughTexts } },
+    { ...options, settings: { ...options.settings, ...throughTexts(filter) } },
   );
   return { total: Number(found?.total ?? 0), places: found?.places ?? [] };
 }

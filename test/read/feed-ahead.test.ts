@@ -16,7 +16,7 @@ import { silentLog } from '../support/engine.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { eventually } from '../support/http.ts';
 import type { Storage } from '../../src/storage/storage.ts';
-import { createRecorder } from './support.ts';
+import { createRecorder, withMemory } from './support.ts';
 
 const never = new AbortController().signal;
 const cursorSecret = 'a secret of at least 32 characters';
@@ -152,10 +152,7 @@ describe('the feed of large events', () => {
     const large = Array.from({ length: 4_000 }, () => ({ msg, message }));
     last = (await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n;
     // All of them are twice as many bytes.
-    const most = { max_memory_usage: 50_000_000 };
-    const readRows: Storage['readRows'] = (query, parameters, options) =>
-      engine.storage.readRows(query, parameters, { ...options, settings: { ...options?.settings, ...most } });
-    const { read } = createScene({ ...engine.storage, readRows });
+    const { read } = createScene(withMemory(engine.storage, 20_000_000));
     const request = { filter: { words: ['LARGE'] }, cursor: '', limit: 5, waitSeconds: 0 };
     const body = await read(of, request, never);
     assert.ok('bytes' in body);

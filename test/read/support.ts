@@ -11,7 +11,7 @@ import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/b
 import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { Redaction } from '../../src/ocsf/redact.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
-import type { Storage } from '../../src/storage/storage.ts';
+import type { QueryOptions, Storage } from '../../src/storage/storage.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import { silentLog } from '../support/engine.ts';
 
@@ -61,6 +61,20 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
     const seq = segmentSeqRange(segment);
     await insert({ number: segment, rows: rows.length, body, doubtful: false, isDamaged: false });
     return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
+  };
+}
+
+/** The same storage, whose reads have no more than so many bytes of the engine's memory. */
+export function withMemory(storage: Storage, bytes: number): Storage {
+  const bounded = <O extends QueryOptions>(options: O): O => ({
+    ...options,
+    settings: { ...options.settings, max_memory_usage: bytes },
+  });
+  return {
+    ...storage,
+    rows: (query, parameters, options = {}) => storage.rows(query, parameters, bounded(options)),
+    readRows: (query, parameters, options = {}) => storage.readRows(query, parameters, bounded(options)),
+    flow: (query, parameters, options = {}) => storage.flow(query, parameters, bounded(options)),
   };
 }
 
