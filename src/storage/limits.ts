@@ -15,7 +15,10 @@ export const limits = {
   commandClaimMsMax: 20_000,
   /** Time between looks for claims that have lapsed. */
   commandClaimLookMs: 2_000,
-  engineStartMsMax: 20_000,
+  /** The engine looks at all parts as it starts: with many, by way of a slow disk, that takes its time. */
+  engineStartMsMax: 60_000,
+  /** A ClickHouse server that starts at the same moment, or none. */
+  serverStartMsMax: 20_000,
   engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,
   engineRestartDelayMsMax: 2_000,

@@ -268,7 +268,7 @@ async function noEngine(dataDir: string): Promise<Error> {
  * One that answers and refuses is not going to change its mind.
  */
 async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
-  const deadline = performance.now() + limits.engineStartMsMax;
+  const deadline = performance.now() + limits.serverStartMsMax;
   // In a database that is there already: ours may still have to be made.
   const options = { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax };
   for (let told = false; ; told = true) {
