@@ -181,6 +181,8 @@ function wordFilter(draw: Draw, all: readonly Facts[]): Filter {
   const found = texts
     .filter((one) => typeof one === 'string')
     .flatMap((one) => one.split(/\s+/))
+    // The event of an export has its filters: with the mark of another event it would pass for that.
+    .filter((one) => !one.includes('sim='))
     .filter((one) => one.length > 2 && one.length <= valueCharactersMax && isPlainWord(one));
   const words = Array.from({ length: draw.int(1, 2) }, () =>
     draw.chance(0.1) ? 'none-of-them' : recased(draw, draw.pickAny(found) ?? 'done'),
