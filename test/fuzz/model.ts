@@ -14,18 +14,11 @@ export interface Expected {
   /** The audit event without `metadata.logged_time`. */
   readonly audit: string;
   readonly csv: Readonly<Record<string, string>>;
-  readonly receipt: ExpectedReceipt | undefined;
   /**
    * A name is doubled where names of target and file are read from the source. JSON leaves open which of them counts:
-   * audit events take the last, the engine's JSON functions, which CSV and receipts ask, another.
+   * audit events take the last, the engine's JSON functions, which CSV asks, another.
    */
   readonly isAmbiguous: boolean;
-}
-
-/** A transfer that stands alone in its flow. */
-export interface ExpectedReceipt {
-  readonly actorEmail: string;
-  readonly shown: Readonly<Record<string, string>>;
 }
 
 export interface ModelOptions {
@@ -67,7 +60,7 @@ const likeSecrets: readonly RegExp[] = [
   /(?<![\w-])github_pat_\w{20,}(?![\w-])/g,
   /(?<![\w-])xox[a-z]-[A-Za-z0-9-]{14,}(?!\w)/g,
   /(?<![\w-])ak_[0-9a-z]{16}_[\w-]{43}(?![\w-])/g,
-  /-----BEGIN PRIVATE KEY-----[^]*?(?:-----END PRIVATE KEY-----|$)/g,
+  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|$)/g,
 ];
 
 const unseen = /[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff_.-]/g;
@@ -293,42 +286,6 @@ function csvOf(facts: Facts): Record<string, string> {
   };
 }
 
-const transfers: Readonly<Record<number, readonly [kind: string, status: string]>> = {
-  2000: ['upload', 'started'],
-  2001: ['upload', 'completed'],
-  2002: ['download', 'started'],
-  2003: ['download', 'completed'],
-  2005: ['upload', 'failed'],
-  2006: ['download', 'failed'],
-  2020: ['stream', 'started'],
-  2021: ['stream', 'completed'],
-  2022: ['stream', 'failed'],
-};
-
-function receiptOf(facts: Facts): ExpectedReceipt | undefined {
-  const [kind, status] = transfers[facts.code] ?? [];
-  if (kind === undefined || status === undefined) return undefined;
-  const { extra, target } = facts;
-  const file = facts.file ?? target ?? textAt(extra, 'fileName');
-  const size = memberOf(extra, 'fileSize');
-  const destination =
-    textAt(extra, 'destination') ?? (kind === 'stream' || target !== file ? target : undefined);
-  const shown: Parts = {
-    flow_id: json(facts.flow),
-    kind: json(kind),
-    file_name: json(file),
-    file_size: size?.kind === 'leaf' && typeof size.value === 'number' ? size.token : undefined,
-    destination: json(destination),
-    status: json(facts.isFailure ? 'failed' : status),
-    [status === 'started' ? 'started_at' : 'completed_at']: json(isoOf(facts.micros)),
-  };
-  const present = Object.entries(shown).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return {
-    actorEmail: (facts.actorEmail ?? '').toLowerCase(),
-    shown: Object.fromEntries(present),
-  };
-}
-
 function hasDoubledNames(event: Node): boolean {
   const message = memberOf(event, 'message');
   const places = [event, message, ...['target', 'sender', 'extra'].map((name) => memberOf(message, name))];
@@ -347,7 +304,6 @@ export function expectedOf(event: Node, options: ModelOptions): Expected {
     micros: facts.micros,
     audit: auditOf(facts, options),
     csv: csvOf(facts),
-    receipt: receiptOf(facts),
     isAmbiguous: hasDoubledNames(event),
   };
 }

@@ -1,16 +1,5 @@
 import { leaf, type Member, type Node, parseTree, printTree } from './tree.ts';
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-export function seededDraws(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 /** Values that are odd for one place or another. */
 const oddTokens = [
   'null',

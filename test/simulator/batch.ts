@@ -5,7 +5,10 @@ type Fields = Pick<Batch, 'number' | 'events' | 'headers' | 'path' | 'body' | 'i
 /** How the events of one request fared. While nobody knows, each of its persons waits (`pending`). */
 export class Batch {
   readonly number: number;
-  readonly events: readonly ModelEvent[];
+  /** In the order of the body. */
+  readonly sent: readonly ModelEvent[];
+  /** Without those that the service has refused. */
+  events: readonly ModelEvent[];
   readonly headers: Readonly<Record<string, string>>;
   readonly path: string;
   readonly body: Buffer;
@@ -19,6 +22,7 @@ export class Batch {
 
   constructor(fields: Fields) {
     this.number = fields.number;
+    this.sent = fields.events;
     this.events = fields.events;
     this.headers = fields.headers;
     this.path = fields.path;

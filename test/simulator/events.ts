@@ -1,9 +1,19 @@
+import { isUtf8 } from 'node:buffer';
 import * as fc from 'fast-check';
 import { eventNode } from '../fuzz/arbitrary.ts';
-import { leaf, memberOf, type Node, printTree } from '../fuzz/tree.ts';
+import { type Expected, expectedOf } from '../fuzz/model.ts';
+import { mutated } from '../fuzz/mutate.ts';
+import { leaf, memberOf, type Node, parseTree, printTree } from '../fuzz/tree.ts';
 import type { Draw } from './draw.ts';
 import { limits } from './limits.ts';
-import { dayMicros, type ModelEvent, type ModelOrganization, type Person, type Transfer } from './model.ts';
+import {
+  dayMicros,
+  type ModelEvent,
+  type ModelOrganization,
+  names,
+  type Person,
+  type Transfer,
+} from './model.ts';
 
 /** Source events, each with its id in it. */
 
@@ -17,7 +27,7 @@ export function idIn(text: string): string | undefined {
   return /sim=([a-z0-9]+\.\d+\.\d+)=/.exec(text)?.[1];
 }
 
-export type Kind = 'plain' | 'person' | 'secret' | 'rich' | 'big' | 'statement' | 'transfer';
+export type Kind = 'plain' | 'person' | 'secret' | 'rich' | 'big' | 'statement' | 'transfer' | 'damaged';
 
 interface Place {
   readonly organization: ModelOrganization;
@@ -25,6 +35,8 @@ interface Place {
   readonly index: number;
   readonly beganMicros: number;
   readonly ageDays: number;
+  /** Its body has a line for each event: one that is no JSON harms no other. */
+  readonly isLines?: boolean;
 }
 
 const hourMicros = dayMicros / 24;
@@ -78,8 +90,9 @@ function isDoubled(node: Node): boolean {
   return new Set(names).size < names.length || node.members.some(({ value }) => isDoubled(value));
 }
 
-function richText(draw: Draw, place: Place, id: string, micros: number): string {
-  const arbitrary = eventNode({ fromMicros: micros, lengthMicros: 1, actors: [] });
+/** An event of any members, with its id in `extra`. */
+function richTree(draw: Draw, id: string, micros: number): Node {
+  const arbitrary = eventNode({ fromMicros: micros, lengthMicros: 1 });
   const [drawn] = fc.sample(arbitrary, { seed: draw.int(0, 1e9), numRuns: 1 });
   if (drawn?.kind !== 'object') throw new Error('an event is an object');
   const mark = { token: '"sim"', name: 'sim', value: leaf(JSON.stringify(`sim=${id}=`)) };
@@ -96,12 +109,58 @@ function richText(draw: Draw, place: Place, id: string, micros: number): string 
           ),
         }
       : node;
-  const tree = within(drawn, 'message', (message) => within(message, 'extra', marked));
+  return within(drawn, 'message', (message) => within(message, 'extra', marked));
+}
+
+function richText(draw: Draw, place: Place, id: string, micros: number): string {
+  const tree = richTree(draw, id, micros);
   const gap = draw.chance(0.3) ? ' ' : '';
   // Of doubled names the ways out may take different ones.
   return isDoubled(tree) || memberOf(memberOf(memberOf(tree, 'message'), 'extra'), 'sim') === undefined
     ? plainText(draw, place, id, micros, 'plain', [], uuid(draw))
     : printTree(tree, () => gap);
+}
+
+/** What the service must make of bytes; undefined: it must refuse them. */
+function expectedOfBytes(bytes: Buffer, hides: (name: string) => boolean): Expected | undefined {
+  if (!isUtf8(bytes)) return undefined;
+  try {
+    return expectedOf(parseTree(bytes.toString()), { ...names, hides });
+  } catch {
+    return undefined;
+  }
+}
+
+type Damaged = Pick<ModelEvent, 'damaged' | 'text' | 'micros' | 'ageDays'>;
+
+/**
+ * An event that was damaged in its structure or in its bytes. Undefined where nothing would tell it any more, where it
+ * would damage the whole body, or where its new time is one at which a retention that is drawn ends.
+ */
+function damagedParts(draw: Draw, place: Place, id: string, micros: number): Damaged | undefined {
+  const { organization, isLines = false, beganMicros } = place;
+  const drawn = mutated(richTree(draw, id, micros), () => draw.next());
+  const damaged = isLines ? Buffer.from(drawn.map((byte) => (byte === 0x0a ? 0x20 : byte))) : drawn;
+  const text = damaged.toString();
+  const expected = expectedOfBytes(damaged, organization.hides);
+  const marks = Array.from(text.matchAll(idPattern), ([mark]) => mark);
+  if (text.trim() === '' || marks.some((mark) => mark !== `sim=${id}=`)) return undefined;
+  if (expected === undefined)
+    return isLines || isJson(text) ? { damaged, text, micros: -1, ageDays: 0 } : undefined;
+  const { audit, source, csv } = expected;
+  if ([audit, source, csv['extra_map'] ?? ''].some((way) => idIn(way) !== id)) return undefined;
+  const ageDays = Math.floor((beganMicros - expected.micros) / dayMicros);
+  const isFar = ageDays > 25 && ageDays % 100 > 25 && ageDays % 100 < 75;
+  return isFar ? { damaged, text, micros: expected.micros, ageDays } : undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Spellings that some places take for one: in other letters, of other characters, or with what is escaped on the way. */
@@ -245,7 +304,10 @@ export function makeEvent(draw: Draw, kind: Kind, place: Place): ModelEvent {
   const micros = microsOf(draw, place);
   const flow = uuid(draw);
   const common = { id, isOpaque: false, micros, ageDays, persons: [] };
-  if (kind === 'rich') return { ...common, text: richText(draw, place, id, micros), flow: '' };
+  const damaged = kind === 'damaged' ? damagedParts(draw, place, id, micros) : undefined;
+  if (damaged !== undefined) return { ...common, ...damaged, flow: '' };
+  if (kind === 'rich' || kind === 'damaged')
+    return { ...common, text: richText(draw, place, id, micros), flow: '' };
   if (kind === 'transfer') {
     const drawn = drawTransfer(draw, place, flow, id);
     return { ...common, ...drawn, text: transferText(draw, id, micros, drawn.flow, drawn.transfer) };

@@ -22,6 +22,8 @@ export interface ModelEvent {
   readonly text: string;
   /** The rendering is not predicted, only held to be the same everywhere: records of other programs. */
   readonly isOpaque: boolean;
+  /** The bytes of one that was damaged: the service may refuse it. */
+  readonly damaged?: Buffer;
   readonly micros: number;
   /** Whole days from its time to the beginning of the run, always far from a multiple of 100. */
   readonly ageDays: number;
@@ -104,13 +106,13 @@ export class ModelOrganization {
   /** The order that the first follower saw; all others must see the same. */
   readonly order: string[] = [];
   #usersAsked = 0;
-  readonly #hides: (name: string) => boolean;
+  readonly hides: (name: string) => boolean;
   readonly #shown = new Map<string, { readonly key: string; readonly shown: Shown }>();
 
   constructor(slug: string, id: string, hides: (name: string) => boolean) {
     this.slug = slug;
     this.id = id;
-    this.#hides = hides;
+    this.hides = hides;
   }
 
   /** Numbers of users are not used again: one whose making a fault has cut short may be there. */
@@ -120,6 +122,14 @@ export class ModelOrganization {
 
   add(batch: Batch): void {
     this.batches.push(batch);
+    for (const event of batch.events) this.events.set(event.id, { event, batch });
+  }
+
+  /** Takes out what an answer names as refused. */
+  refuse(batch: Batch, refused: ReadonlySet<ModelEvent | undefined>): void {
+    if (refused.size === 0) return;
+    batch.events = batch.sent.filter((event) => !refused.has(event));
+    for (const { id } of batch.sent) this.events.delete(id);
     for (const event of batch.events) this.events.set(event.id, { event, batch });
   }
 
@@ -138,7 +148,7 @@ export class ModelOrganization {
       (source, { email, pseudonym }) => source.replaceAll(email, `${pseudonym}@erased.invalid`),
       withAddress,
     );
-    const expected = expectedOf(parseTree(text), { ...names, hides: this.#hides });
+    const expected = expectedOf(parseTree(text), { ...names, hides: this.hides });
     const shown = { source: expected.source, expected };
     this.#shown.set(event.id, { key, shown });
     return shown;

@@ -94,7 +94,7 @@ function settle(organization: ModelOrganization, first: Follower): void {
     const there = batch.events.filter(({ id }) => first.has(id)).length;
     if (batch.state !== 'stored') {
       hold(
-        there === 0 || there === batch.events.length || !batch.isWhole,
+        there === 0 || !batch.isWhole || batch.events.every((one) => first.has(one.id) || one.damaged),
         'a request is stored whole or not at all',
         () => `request ${batch.number} of ${organization.slug}: ${there} of ${batch.events.length} events`,
       );

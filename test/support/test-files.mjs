@@ -13,7 +13,7 @@ const isSlow = (/** @type {string} */ path) => path.endsWith('.slow.test.ts');
 
 /** What starts a service, an engine or a command for the file alone. */
 const starts =
-  /support\/(server|kept-service|engine|plain-engine|chosen-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|EventsService|runPlan)\b/;
+  /support\/(server|kept-service|engine|plain-engine|chosen-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|runPlan)\b/;
 /**
  * These look at the memory of their process, let it run out in a thread, or set its timers, on which connections of others
  * in the process depend.

@@ -22,7 +22,8 @@ const codings = {
 } as const;
 
 interface Wanted {
-  readonly kinds: readonly Kind[];
+  /** The first event is of the first kind. */
+  readonly kinds: readonly [Kind, ...Kind[]];
   readonly count: number;
   readonly ages: readonly number[];
   readonly isKeyed?: boolean;
@@ -36,17 +37,27 @@ function drawIdempotencyKey(draw: Draw, isKeyed: boolean | undefined, number: nu
 function makeBatch(world: World, organization: ModelOrganization, draw: Draw, wanted: Wanted): Batch {
   const number = world.model.nextBatch();
   const { beganMicros } = world.model;
-  const events = Array.from({ length: wanted.count }, (_, index) => {
-    const place = { organization, batch: number, index, beganMicros, ageDays: draw.pick(wanted.ages) };
-    return makeEvent(draw, draw.pick(wanted.kinds), place);
-  });
   const form = wanted.count === 1 ? draw.pick(['object', 'array', 'lines']) : draw.pick(['array', 'lines']);
-  const texts = events.map(({ text }) => text);
-  const body = form === 'array' ? `[${texts.join(draw.pick([',', ' , ', ',\n']))}]` : texts.join('\n');
+  const isLines = form === 'lines';
+  const events = Array.from({ length: wanted.count }, (_, index) => {
+    const place = {
+      organization,
+      batch: number,
+      index,
+      beganMicros,
+      ageDays: draw.pick(wanted.ages),
+      isLines,
+    };
+    // Of a request in which nothing is good nothing is remembered.
+    return makeEvent(draw, index === 0 ? wanted.kinds[0] : draw.pick(wanted.kinds), place);
+  });
+  const between = Buffer.from(isLines ? '\n' : draw.pick([',', ' , ', ',\n']));
+  const pieces = events.flatMap(({ text, damaged }) => [between, damaged ?? Buffer.from(text)]).slice(1);
+  const body = form === 'array' ? [Buffer.from('['), ...pieces, Buffer.from(']')] : pieces;
   const coding = draw.pick(Object.keys(codings) as (keyof typeof codings)[]);
   const idempotencyKey = drawIdempotencyKey(draw, wanted.isKeyed, number);
   const headers = {
-    ...organization.writing(draw, form === 'lines' ? 'application/x-ndjson' : 'application/json'),
+    ...organization.writing(draw, isLines ? 'application/x-ndjson' : 'application/json'),
     ...(coding !== 'identity' && { 'content-encoding': coding }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   };
@@ -54,8 +65,8 @@ function makeBatch(world: World, organization: ModelOrganization, draw: Draw, wa
     number,
     events,
     headers,
-    path: '/api/v1/audit',
-    body: codings[coding](Buffer.from(body)),
+    path: '/api/v1/audit?maxErrors=10000',
+    body: codings[coding](Buffer.concat(body)),
     idempotencyKey,
   });
 }
@@ -92,12 +103,20 @@ export async function send(
     'a repeat is answered as the first was',
     () => `request ${batch.number}: ${brief(answer.text)}, not ${brief(batch.answer ?? '')}`,
   );
-  const { accepted } = JSON.parse(answer.text) as { accepted: number };
+  const { accepted, errors } = JSON.parse(answer.text) as { accepted: number; errors: { index: number }[] };
+  const refused = new Set(errors.map(({ index }) => batch.sent[index]));
+  organization.refuse(batch, refused);
   hold(
-    accepted === batch.events.length,
+    accepted === batch.events.length && [...refused].every((one) => one?.damaged !== undefined),
     'good events are accepted',
     () => `request ${batch.number}: ${brief(answer.text)}`,
   );
+  for (const event of batch.events)
+    hold(
+      event.damaged === undefined || event.micros >= 0,
+      'bad events are refused',
+      () => `request ${batch.number}: ${brief(event.text)}`,
+    );
   batch.answer = answer.text;
   batch.end('stored');
   return answer;
@@ -168,8 +187,12 @@ function posting(name: string, weight: number, wantedOf: (draw: Draw) => Omit<Wa
 
 export const posts: readonly Operation[] = [
   posting('post a few', 8, (draw) => ({
-    kinds: ['plain', 'person', 'secret', 'rich'],
+    kinds: ['plain', 'person', 'secret', 'rich', 'damaged'],
     count: draw.int(1, limits.smallBatchEvents),
+  })),
+  posting('post damaged events', 2, (draw) => ({
+    kinds: ['plain', 'damaged', 'damaged', 'damaged'],
+    count: draw.int(1, 200),
   })),
   posting('post transfers', 3, (draw) => ({
     kinds: ['transfer', 'transfer', 'plain'],
