@@ -10,7 +10,7 @@ import { limits } from './limits.ts';
  *     block   header(12) content
  *     header  "ANSW" of records, "ERRS" of errors (answer-records.ts) | u32 content bytes | u32 CRC-32C of these 8 bytes and the content
  *
- * What does not begin with a whole block ends the file: a crash cut it short, and its segment is still in the log.
+ * What no whole block follows ends the file: a crash cut it short, and its segment is still in the log.
  */
 export interface Block {
   readonly kind: BlockKind;
@@ -67,26 +67,53 @@ function blockAt(bytes: Buffer, offset: number): Block | 'damaged' | undefined {
   return { kind, content: block.subarray(headerBytes) };
 }
 
-/** The blocks that bytes begin with, as many at once as are in a piece of them; `rest` is told that more follows. */
+/** What of a file is no block: something before its last block, or what comes after that. */
+export type Rest = 'damage' | 'end';
+
+/**
+ * The blocks that bytes begin with, as many at once as are in a piece of them; with a kind, also those of it that come
+ * behind damage. `rest` is told what was not read.
+ */
 export async function* blocksOf(
   pieces: AsyncIterable<Uint8Array>,
-  rest: () => void,
+  rest: (what: Rest) => void,
+  kind?: BlockKind,
 ): AsyncGenerator<Block[]> {
-  let held: Uint8Array = Buffer.alloc(0);
-  for await (const piece of pieces) {
-    const bytes = Buffer.concat([held, piece]);
+  let held: Buffer = Buffer.alloc(0);
+  let what: Rest | undefined;
+  const take = (bytes: Buffer, isAll: boolean): Block[] => {
     const blocks: Block[] = [];
     let offset = 0;
-    let block = blockAt(bytes, 0);
-    for (; block !== undefined && block !== 'damaged'; block = blockAt(bytes, offset)) {
-      blocks.push(block);
-      offset += headerBytes + block.content.length;
+    while (offset < bytes.length) {
+      const block = blockAt(bytes, offset);
+      if (block === undefined && !isAll) break;
+      if (block === undefined || block === 'damaged') {
+        what ??= 'end';
+        offset = nextMark(bytes, offset + 1, kind);
+      } else {
+        if (what === 'end') what = 'damage';
+        blocks.push(block);
+        offset += headerBytes + block.content.length;
+      }
     }
-    if (blocks.length > 0) yield blocks;
     held = bytes.subarray(offset);
-    if (block === 'damaged') break;
+    return blocks;
+  };
+  for await (const piece of pieces) {
+    const blocks = take(Buffer.concat([held, piece]), false);
+    if (blocks.length > 0) yield blocks;
+    if (what !== undefined && kind === undefined) break;
   }
-  if (held.length > 0) rest();
+  const last = take(held, true);
+  if (last.length > 0) yield last;
+  if (what !== undefined) rest(what);
+}
+
+/** Where the next block of a kind may begin. */
+function nextMark(bytes: Buffer, from: number, kind: BlockKind | undefined): number {
+  if (kind === undefined) return bytes.length;
+  const found = bytes.indexOf(marks[kind], from, 'latin1');
+  return found >= 0 ? found : Math.max(from, bytes.length - marks[kind].length + 1);
 }
 
 /** A file. Those of an hour are numbered; each is written by one process, from its beginning to its first failure. */
@@ -123,15 +150,15 @@ async function* piecesOf(folder: Folder, name: string): AsyncGenerator<Uint8Arra
 
 /**
  * The blocks of a kind in a folder, oldest first, of whose files a server may write and remove some meanwhile; `rest` is
- * told of those that end with something else.
+ * told of those that have something else.
  */
 export async function* answerBlocks(
   folder: Folder,
   kind: BlockKind,
-  rest: (name: string) => void,
+  rest: (name: string, what: Rest) => void,
 ): AsyncGenerator<Block[]> {
   for (const { name } of await filesIn(folder, kind))
-    yield* blocksOf(piecesOf(folder, name), () => rest(name));
+    yield* blocksOf(piecesOf(folder, name), (what) => rest(name, what), kind);
 }
 
 /** A file, and how many bytes are in it. */

@@ -1,5 +1,12 @@
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
-import { AnswerFiles, answerBlocks, type Block, type BlockKind, encodeBlocks } from './answer-files.ts';
+import {
+  AnswerFiles,
+  answerBlocks,
+  type Block,
+  type BlockKind,
+  encodeBlocks,
+  type Rest,
+} from './answer-files.ts';
 import { type Entry, encodeErrors, encodeRecord, errorsOf } from './answer-records.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
@@ -47,8 +54,8 @@ export class AnswerStore {
     return store;
   }
 
-  /** All that is kept, of each kind oldest first; `rest` is told of files that end with something else. */
-  async *blocks(rest: (name: string) => void): AsyncGenerator<Block[]> {
+  /** All that is kept, of each kind oldest first; `rest` is told of files that have something else. */
+  async *blocks(rest: (name: string, what: Rest) => void): AsyncGenerator<Block[]> {
     yield* answerBlocks(this.#folder, 'errors', rest);
     yield* answerBlocks(this.#folder, 'answers', rest);
   }

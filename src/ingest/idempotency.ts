@@ -3,7 +3,7 @@ import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
-import { answerBlocks, type Block } from './answer-files.ts';
+import { answerBlocks, type Block, type Rest } from './answer-files.ts';
 import {
   type BatchAnswer,
   decodeErrors,
@@ -77,7 +77,7 @@ export class Idempotency {
   ): Promise<Idempotency> {
     const store = await AnswerStore.open(files, nowMs, bounds);
     const opened = new Idempotency(store, nowMs, log, bounds);
-    for await (const blocks of store.blocks((name) => opened.#tellUnfinished(name))) opened.#load(blocks);
+    for await (const blocks of store.blocks((...what) => opened.#tellRest(...what))) opened.#load(blocks);
     return opened;
   }
 
@@ -149,7 +149,7 @@ export class Idempotency {
   /** Remembers, durably, what another process has in its files. Repeating it does no harm. */
   async adopt(files: LogFiles): Promise<void> {
     for (const kind of ['errors', 'answers'] as const)
-      for await (const blocks of answerBlocks(files, kind, (name) => this.#tellUnfinished(name))) {
+      for await (const blocks of answerBlocks(files, kind, (...what) => this.#tellRest(...what))) {
         this.#load(blocks);
         await this.#store.keepBlocks(blocks);
       }
@@ -221,9 +221,11 @@ export class Idempotency {
     this.#log.warn({ keys: this.size }, `${tooMany}: the oldest are forgotten before 24 hours have passed`);
   }
 
-  #tellUnfinished(file: string): void {
+  #tellRest(file: string, what: Rest): void {
     // What a crash cut short was not yet relied on: its segment is still in the log and brings it again.
-    this.#log.warn({ file }, 'skipped the unfinished end of a file of remembered answers');
+    if (what === 'end')
+      this.#log.warn({ file }, 'skipped the unfinished end of a file of remembered answers');
+    else this.#log.error({ file }, 'a file of remembered answers is damaged: what is intact was read');
   }
 
   /** The first moment that is within the window. */

@@ -200,6 +200,31 @@ describe('remembered answers', () => {
     await removeDirectory(directory);
   });
 
+  it('behind damage in a file are there all the same, and the damage is told', async () => {
+    for (const kind of ['answers', 'errors'])
+      for (const at of [0, 5, 9, 20]) {
+        const { files } = disk();
+        const memory = await Idempotency.open(files, Date.now, silentLog);
+        for (const key of ['a', 'b', 'c']) await memory.keep([noteOf(memory, key)]);
+        const [name = ''] = (await files.list()).filter((one) => one.endsWith(kind));
+        const bytes = await files.read(name);
+        // The second block: its mark, the length of its content, its sum, its content.
+        const byte = bytes.indexOf(bytes.subarray(0, 4), 4) + at;
+        bytes.writeUInt8(bytes.readUInt8(byte) ^ 0x81, byte);
+        await files.remove(name);
+        const file = await files.create(name);
+        await file.append([bytes]);
+        await file.close();
+        const lines: string[] = [];
+        const told = { ...silentLog, error: (_facts: object, words: string) => lines.push(words) };
+        const again = await Idempotency.open(files, Date.now, told);
+        const damaged = kind === 'answers' ? undefined : { ...answer, errors: [] };
+        const found = ['a', 'b', 'c'].map((key) => recalled(again, key));
+        assert.deepEqual(found, [answer, damaged, answer], `${kind}, byte ${at}`);
+        assert.match(lines.join(), /^a file of remembered answers is damaged/);
+      }
+  });
+
   it('of another process hide nothing of the last 24 hours where they are older', async () => {
     let now = Date.UTC(2026, 3, 1, 12, 30);
     const [own, gone] = [disk().files, disk().files];
