@@ -151,13 +151,18 @@ export async function removeRowsOf(storage: Storage, id: string): Promise<void> 
 
 /** Which of some organizations have such rows, whoever has put them there. */
 export async function withRowsLeft(storage: Storage, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  if (ids.length === 0) return new Set();
   const queries = tablesOf.map(
     ({ table, column }) =>
       `SELECT DISTINCT toString(${column}) AS organization FROM ${table} WHERE ${column} IN {ids:Array(UUID)}`,
   );
-  const rows = await storage.rows<{ organization: string }>(queries.join(' UNION ALL '), { ids });
-  return new Set(rows.map(({ organization }) => organization));
+  const found = new Set<string>();
+  for (let at = 0; at < ids.length; at += limits.controlIdsAtOnceMax) {
+    const rows = await storage.rows<{ organization: string }>(queries.join(' UNION ALL '), {
+      ids: ids.slice(at, at + limits.controlIdsAtOnceMax),
+    });
+    for (const { organization } of rows) found.add(organization);
+  }
+  return found;
 }
 
 /**

@@ -67,11 +67,14 @@ export class KeyUses {
 
   /** Unix microseconds of the last use of those of the keys that have been used. Rejects with EngineError. */
   async lastUses(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.#deps.storage.rows<{ readonly id: string; readonly micros: string }>(
-      'SELECT id, toUnixTimestamp64Micro(max(used_at)) AS micros FROM api_key_uses WHERE id IN {ids:Array(String)} GROUP BY id',
-      { ids },
-    );
-    const uses = new Map(rows.map(({ id, micros }) => [id, Number(micros)]));
+    const uses = new Map<string, number>();
+    for (let at = 0; at < ids.length; at += limits.controlIdsAtOnceMax) {
+      const rows = await this.#deps.storage.rows<{ readonly id: string; readonly micros: string }>(
+        'SELECT id, toUnixTimestamp64Micro(max(used_at)) AS micros FROM api_key_uses WHERE id IN {ids:Array(String)} GROUP BY id',
+        { ids: ids.slice(at, at + limits.controlIdsAtOnceMax) },
+      );
+      for (const { id, micros } of rows) uses.set(id, Number(micros));
+    }
     for (const id of ids) {
       const unwritten = this.#unwritten.get(id);
       if (unwritten !== undefined) uses.set(id, unwritten);

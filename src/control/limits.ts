@@ -30,6 +30,8 @@ export const limits = {
   passwordWaitsReserved: 256,
   /** Control rows read at once; a table of any size is read in pages of this. */
   controlPageRowsMax: 20_000,
+  /** Ids that a statement names; the engine takes no parameter of more than 128 KiB. */
+  controlIdsAtOnceMax: 1_000,
   /** Times that a row is put whose INSERT took half of `controlOverlapMs`. */
   controlPutTriesMax: 4,
   /** Times that a change is tried while other processes change the same. */

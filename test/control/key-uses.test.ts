@@ -1,7 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { KeyUses } from '../../src/control/key-uses.ts';
+import { newKeyId } from '../../src/control/key-text.ts';
 import { openStorage } from '../../src/storage/client.ts';
+import { silentLog } from '../support/engine.ts';
+import { sharedEngine } from '../support/shared.ts';
 
 test('where the engine is gone at the stop, the last uses are left with a warning', async () => {
   const said: string[] = [];
@@ -23,5 +26,20 @@ test('where the engine is gone at the stop, the last uses are left with a warnin
   assert.deepEqual(
     said.filter((level) => level !== 'debug'),
     ['warn'],
+  );
+});
+
+test('the last uses of thousands of keys are told', async () => {
+  const { storage } = await sharedEngine();
+  const uses = new KeyUses({ storage, clock: () => 1_000_000, log: silentLog });
+  const ids = Array.from({ length: 7_000 }, newKeyId);
+  for (const id of [ids[0], ids[6_999]]) uses.note(id ?? '');
+  await uses.write();
+  assert.deepEqual(
+    [...(await uses.lastUses(ids))].toSorted(([a], [b]) => ids.indexOf(a) - ids.indexOf(b)),
+    [
+      [ids[0], 1_000_000],
+      [ids[6_999], 1_000_000],
+    ],
   );
 });

@@ -16,6 +16,7 @@ import {
   listDeletions,
   outlivesDeletion,
   previewDeletion,
+  withRowsLeft,
 } from '../../src/control/deletion.ts';
 import {
   cutOffOf,
@@ -319,6 +320,14 @@ test('of a hold and a deletion that begin together the hold counts, also where t
   await world.reconciler.reconcile();
   assert.equal((await readPolicy(storage, ended.id)).heldMicros, undefined, 'what came late is gone, too');
   assert.equal(deletion.events, 2);
+});
+
+test('of thousands of organizations that were deleted those are known that have left something', async () => {
+  const { storage } = engine;
+  const ids = Array.from({ length: 4_000 }, () => randomUUID());
+  const left = ids[3_999] ?? '';
+  await storage.insertRows('user_identities', [{ id: randomUUID(), org: left, version: '1' }]);
+  assert.deepEqual([...(await withRowsLeft(storage, ids))], [left]);
 });
 
 test('a hold waits for a deletion that is slow, and is not said to be there', async () => {
