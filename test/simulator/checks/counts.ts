@@ -21,7 +21,12 @@ export async function checkCounts(world: World, { organization, events, query }:
   const ask = async (path: string): Promise<unknown> => {
     const headers = { cookie: user.cookie };
     const answer = await world.ask(`/api/v1/portal/${path}?${query}`, { organization, headers });
-    return answer?.status === 200 ? JSON.parse(answer.text) : undefined;
+    hold(
+      answer === undefined || answer.status === 200,
+      'a good session reads',
+      () => `${path}: ${answer?.status}`,
+    );
+    return answer && JSON.parse(answer.text);
   };
   const [histogram, top] = [await ask('histogram'), await ask('top-values')] as [Histogram?, TopValues?];
   if (histogram === undefined || top === undefined) return;
