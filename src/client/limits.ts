@@ -1,6 +1,8 @@
 /** Bounds of the client; units last. What an option may change is a default here. */
 export const limits = {
   requestMsDefault: 30_000,
+  /** Node.js takes a longer one for none at all: 24 days. */
+  timerMsMax: 2 ** 31 - 1,
   /** Node's fetch gives up on response headers after 300 s by itself, so a longer wait would not be one. */
   requestMsMax: 290_000,
   responseBytesMax: 256 * 1024 * 1024,

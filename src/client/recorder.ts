@@ -148,7 +148,7 @@ class BatchSender {
   async settled(timeoutMs: number): Promise<void> {
     let alarm: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      alarm = setTimeout(resolve, timeoutMs);
+      alarm = setTimeout(resolve, Math.min(timeoutMs, limits.timerMsMax));
     });
     await Promise.race([Promise.all(this.#unsettled), late]);
     clearTimeout(alarm);

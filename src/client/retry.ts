@@ -56,7 +56,7 @@ export function abortedError(): AuditlogError {
 /** Waits; rejects with AuditlogError `aborted` when the signal comes first. */
 export async function pause(ms: number, signal?: AbortSignal, keepsProcess = true): Promise<void> {
   try {
-    await sleep(ms, undefined, { signal, ref: keepsProcess });
+    await sleep(Math.min(ms, limits.timerMsMax), undefined, { signal, ref: keepsProcess });
   } catch {
     throw abortedError();
   }

@@ -187,6 +187,14 @@ describe('following the feed', () => {
     assert.equal(remote.requests.length, 1);
   });
 
+  test('does not ask all the time where it is to pause for longer than a timer can', async () => {
+    const stop = AbortSignal.timeout(300);
+    const intervalMs = 30 * 86_400_000;
+    const pages = client().feed({ cursor: 'c25', intervalMs, signal: stop });
+    assert.equal((await failure(collect(pages))).code, 'aborted');
+    assert.equal(remote.requests.length, 1);
+  });
+
   test('a bad cursor is 400', async () => {
     assert.equal((await failure(client().feedPage({ cursor: 'nonsense' }))).status, 400);
   });

@@ -191,6 +191,14 @@ describe('recording', () => {
     assert.deepEqual(counts(), { acknowledged: 1, rejected: 0, failed: 10, dropped: 6, pending: 0 });
   });
 
+  test('waits for as long as it is told, also for more than a timer can', async () => {
+    const { record, flush, close } = client();
+    for (const [n, settle] of [flush, close].entries()) {
+      record(event(n));
+      assert.equal((await settle({ timeoutMs: Number.POSITIVE_INFINITY })).complete, true);
+    }
+  });
+
   test('never throws: cycles, BigInt, no object, callbacks that throw', async () => {
     const warned: string[] = [];
     const listen = (warning: Error) => warned.push(warning.message);

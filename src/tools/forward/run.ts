@@ -2,6 +2,7 @@ import { systemClock } from '../../base/time/clock.ts';
 import { Problem } from '../../base/errors/problem.ts';
 import { parseRfc3339Micros } from '../../base/time/timestamp.ts';
 import { AuditlogError, type Client, createClient, type RetryFacts } from '../../client/client.ts';
+import { limits as clientLimits } from '../../client/limits.ts';
 import { retryPolicy, withRetries } from '../../client/retry.ts';
 import type { CliIo } from '../context.ts';
 import { limits } from '../limits.ts';
@@ -53,7 +54,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   if (plan.checkpoint === undefined && plan.once !== true)
     warn('without --checkpoint, the next run begins at the beginning again');
   const sink = await openSink(plan, io, checkpoint.stored.file, warn);
-  const timer = setInterval(() => progress.line(), plan.metricsInterval);
+  const timer = setInterval(() => progress.line(), Math.min(plan.metricsInterval, clientLimits.timerMsMax));
   try {
     const client = createClient({
       url: plan.url,
