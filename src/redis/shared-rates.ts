@@ -29,7 +29,7 @@ export class SharedRates implements RateCounter {
   consume(client: string, rate: Rate): Promise<Verdict> {
     const name = this.#link.hide(client);
     const count = async (redis: Redis): Promise<Verdict> => {
-      const { isOver, result } = await consumed(this.#limiterOf(redis, rate), name);
+      const { isOver, result } = await consumed(this.#limiterOf(redis, rate), name, rate.windowMs);
       const requests = isOver ? rate.requests + 1 : result.consumedPoints;
       return verdictOf(rate, requests, result.msBeforeNext);
     };
@@ -69,11 +69,15 @@ export class SharedRates implements RateCounter {
 async function consumed(
   limiter: RateLimiterRedis,
   name: string,
+  windowMs: number,
 ): Promise<{ readonly isOver: boolean; readonly result: RateLimiterRes }> {
   try {
     return { isOver: false, result: await limiter.consume(name) };
   } catch (result) {
-    if (result instanceof RateLimiterRes) return { isOver: true, result };
-    throw result;
+    if (!(result instanceof RateLimiterRes)) throw result;
+    // What it knows without asking (no points) ends by the clock of this machine, which has been set back since.
+    if (result.consumedPoints > 0 || result.msBeforeNext <= windowMs) return { isOver: true, result };
+    limiter.deleteInMemoryBlockedAll();
+    return consumed(limiter, name, windowMs);
   }
 }

@@ -89,6 +89,23 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     assert.equal((await second.consume('short', rate)).allowed, true);
   });
 
+  test('a window ends in time, also where the clock of the machine is set back in it', async (t) => {
+    await undisturbed(async (name) => {
+      const rates = ratesOf(one);
+      const rate = { requests: 1, windowMs: 400 };
+      const isAllowed = async () => (await rates.consume(`set back ${name}`, rate)).allowed;
+      assert.deepEqual([await isAllowed(), await isAllowed()], [true, false]);
+      const now = Date.now;
+      const setBack = t.mock.method(Date, 'now', () => now() - 3_600_000);
+      try {
+        await sleep(450);
+        assert.equal(await isAllowed(), true);
+      } finally {
+        setBack.mock.restore();
+      }
+    });
+  });
+
   test('one that is known to be beyond its limit costs Redis nothing', async () => {
     const rates = ratesOf(one);
     const rate = { requests: 1, windowMs: minute };
