@@ -1,7 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdir, rmdir, symlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { EngineError } from '../../src/base/errors/engine-error.ts';
 import { hasEnded, ownIdentity } from '../../src/base/processes/process-identity.ts';
@@ -22,6 +24,13 @@ let storage: Storage;
 before(async () => {
   ({ storage } = await sharedEngine());
 });
+
+/** With the folder of an engine. */
+async function dataDirectory(): Promise<string> {
+  const dataDir = await temporaryDirectory();
+  await mkdir(join(dataDir, 'engine'));
+  return dataDir;
+}
 
 /** As of another process, or another time: above whatever the claim says itself. */
 const alter = ({ owner }: Pick<Lease, 'owner'>, columns: string) =>
@@ -138,7 +147,7 @@ test('the engine stores nothing of a command whose claim has lapsed, and that ta
       return storage.insertNative(query, ...rest);
     },
   };
-  const dataDir = await temporaryDirectory();
+  const dataDir = await dataDirectory();
   const config = loadConfig({ DATA_DIR: dataDir });
   const change = changeOfOrganization(organization, 'organizationCreated');
   const recorded = () =>
@@ -161,6 +170,27 @@ test('the engine stores nothing of a command whose claim has lapsed, and that ta
   await removeDirectory(dataDir);
 });
 
+test('what a command records while the disk fills up does not count as recorded', async (t) => {
+  const organization = await createOrganization(storage, { slug: 'on-full-disk', name: 'Full' });
+  const dataDir = await dataDirectory();
+  t.after(() => removeDirectory(dataDir));
+  const filling: Storage = {
+    ...storage,
+    insertNative: async (...given) => {
+      await storage.insertNative(...given);
+      await rmdir(join(dataDir, 'engine'));
+      // A file system that never has room.
+      await symlink('/proc', join(dataDir, 'engine'));
+    },
+  };
+  const config = loadConfig({ DATA_DIR: dataDir });
+  const change = changeOfOrganization(organization, 'organizationCreated');
+  const recorded = recordEvents({ storage: filling, config, log: silentLog }, [
+    sourceEventOfChange(change, 'op', 1),
+  ]);
+  await assert.rejects(recorded, /disk .*is full/);
+});
+
 test('a command that could not store gives no sign of life any more, so the feed does not wait for its process', async (t) => {
   const organization = await createOrganization(storage, { slug: 'failed-command', name: 'Failed' });
   let signs = 0;
@@ -176,7 +206,7 @@ test('a command that could not store gives no sign of life any more, so the feed
     },
     insertNative: () => Promise.reject(new EngineError('unreachable', 'the engine was killed')),
   };
-  const dataDir = await temporaryDirectory();
+  const dataDir = await dataDirectory();
   const change = changeOfOrganization(organization, 'organizationCreated');
   t.mock.timers.enable({ apis: ['setInterval'] });
   await assert.rejects(
