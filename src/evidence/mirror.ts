@@ -94,7 +94,11 @@ export class Mirror {
     size: number,
   ): Promise<void> {
     const wanted = Array.from({ length: end - from }, (_, n) => ({ level, index: from + n }));
-    for (const tile of await this.#tiles.get(organization, wanted)) {
+    const found = await this.#tiles.get(organization, wanted);
+    // A lost part of the table must not make a copy that seems to be whole.
+    if (found.length < wanted.length || found.some((tile) => tile.width < widthIn(tile, size)))
+      throw new Error(`the tree has fewer events than its checkpoint: ${organization} cannot be copied`);
+    for (const tile of found) {
       const width = widthIn(tile, size);
       const content = tile.content.subarray(0, (tile.content.length / tile.width) * width);
       const resource = { level, index: tile.index, width };

@@ -288,6 +288,26 @@ describe('trees of evidence', () => {
     }
   });
 
+  test('are not said to be copied where a tile of them is lost', async () => {
+    const organization = randomUUID();
+    const directory = await temporaryDirectory();
+    try {
+      await record(organization, 800);
+      await turn();
+      await engine.storage.command(
+        'ALTER TABLE evidence_tiles DELETE WHERE org = {organization:UUID} AND level = 0 AND tile = 1',
+        { organization },
+        { settings: { mutations_sync: '2' } },
+      );
+      const [newest] = await checkpoints.newest([organization]);
+      assert.ok(newest);
+      await assert.rejects(new Mirror(directory, tiles).copy(newest), /the tree has fewer events/);
+      await assert.rejects(readFile(join(directory, organization, 'checkpoint')), { code: 'ENOENT' });
+    } finally {
+      await removeDirectory(directory);
+    }
+  });
+
   test('have files for what is full, and for the newest two checkpoints, however often they are copied', async () => {
     const organization = randomUUID();
     const directory = await temporaryDirectory();
