@@ -210,7 +210,7 @@ export class ControlTable<T extends Versioned> {
    * What was written at or after a moment of the engine's clock. Page by page in the order of the key, so that a large
    * table never needs one large answer.
    */
-  async writtenSince(storage: Storage, sinceMicros: number): Promise<T[]> {
+  async writtenSince(storage: Storage, sinceMicros: number, options: QueryOptions): Promise<T[]> {
     const found: T[] = [];
     for (;;) {
       const after = found.at(-1)?.id;
@@ -220,7 +220,7 @@ export class ControlTable<T extends Versioned> {
       ].join(' AND ');
       const query = `${condition} ORDER BY id LIMIT ${limits.controlPageRowsMax}`;
       const parameters = { since: sinceMicros, ...(after !== undefined && { after }) };
-      const page = await this.#read(storage, query, parameters, { timeoutMs: limits.controlRefreshMsMax });
+      const page = await this.#read(storage, query, parameters, options);
       found.push(...page);
       if (page.length < limits.controlPageRowsMax) return found;
     }

@@ -2,7 +2,7 @@ import type { Clock } from '../base/time/clock.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { freshSingleFlight } from '../base/waiting/single-flight.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { QueryOptions, Storage } from '../storage/storage.ts';
 import { apiKeyTable } from './api-keys.ts';
 import { DirectoryState } from './directory-state.ts';
 import { endedSessionTable } from './ended-sessions.ts';
@@ -84,15 +84,16 @@ export class Directory extends DirectoryState {
     const begun = clock();
     // An insert takes its time after it is stamped: look back far enough to see what committed late.
     const since = Math.max(0, this.#engineMicros - limits.controlOverlapMs * 1000);
-    const options = { timeoutMs: limits.controlRefreshMsMax };
+    // The first one is what the process starts with: it may take as long as any read.
+    const options = this.#engineMicros === 0 ? {} : { timeoutMs: limits.controlRefreshMsMax };
     const found = await storage.rows<{ name: string; micros: string }>(newestQuery, {}, options);
     const newest = new Map(found.map(({ name, micros }) => [name, Number(micros)]));
     const engineMicros = newest.get('now');
     if (engineMicros === undefined) throw new Error('the engine did not tell its time');
     const written = <T>(table: {
       name: string;
-      writtenSince(storage: Storage, since: number): Promise<T[]>;
-    }) => ((newest.get(table.name) ?? Infinity) < since ? [] : table.writtenSince(storage, since));
+      writtenSince(storage: Storage, since: number, how: QueryOptions): Promise<T[]>;
+    }) => ((newest.get(table.name) ?? Infinity) < since ? [] : table.writtenSince(storage, since, options));
     const [organizations, users, apiKeys, endedSessions, policies, signOns] = await Promise.all([
       written(organizationTable),
       written(userTable),

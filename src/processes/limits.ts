@@ -13,7 +13,7 @@ export const limits = {
   askMsMax: 2_000,
   /** How long it waits for what has to be gathered from all. */
   gatherMsMax: 5_000,
-  /** How long it waits for a look at the engine and its files, and for a file that is written. */
+  /** How long it waits for a look at the engine and its files, for a file that is written, and for its task at the start. */
   engineAskMsMax: 60_000,
   /** Lines of the access log that standard output has not taken. */
   linesBufferedBytesMax: 16 * 1024 * 1024,

@@ -48,7 +48,7 @@ export class Place {
       metrics: () => metricsOfProcess(String(task.number)),
       damage: async () => damage(),
     });
-    const given = await channel.ask('task', undefined);
+    const given = await channel.ask('task', undefined, limits.engineAskMsMax);
     task.number = given.number;
     return new Place(channel, given);
   }

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/base/time/clock.ts';
+import { EngineError } from '../../src/base/errors/engine-error.ts';
 import { Problem } from '../../src/base/errors/problem.ts';
 import {
   apiKeyTable,
@@ -160,4 +161,24 @@ test('a revocation that the engine took half a minute for reaches processes that
   await revokeApiKey({ ...storage, insertRows }, apiKey.id);
   await directory.refresh();
   assert.notEqual(directory.apiKey(apiKey.id)?.revokedMicros, undefined);
+});
+
+test('what is read at the start may take as long as any read of the engine, which may be busy', async () => {
+  /** An engine that takes ten seconds for each answer, without the seconds. */
+  const slow = new Proxy(storage, {
+    get(target, name: keyof Storage) {
+      if (name !== 'rows') return target[name];
+      const rows: Storage['rows'] = (query, parameters, options = {}) =>
+        (options.timeoutMs ?? Infinity) < 10_000
+          ? Promise.reject(new EngineError('timeout', 'no answer within the time'))
+          : target.rows(query, parameters, options);
+      return rows;
+    },
+  });
+  const { id } = await organization('slow-start');
+  const options = { log: silentLog, clock: systemClock, expiryMicros: systemClock };
+  const directory = new Directory({ storage: slow, ...options });
+  await directory.refresh();
+  assert.equal(directory.organizationById(id)?.slug, 'slow-start');
+  await assert.rejects(directory.refresh(), EngineError, 'later ones are tried again soon');
 });

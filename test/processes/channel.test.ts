@@ -90,3 +90,25 @@ test('a front end waits for its parent to announce it, also by way of a disk tha
   announced();
   await listening;
 });
+
+test('a front end waits for its task from a parent that is busy: without one the whole server would end', async (t) => {
+  const [here, there] = [new End(), new End()];
+  here.other = there;
+  there.other = here;
+  type Task = ToSupervisor['task']['got'];
+  let give = (_: Task): void => undefined;
+  void new Channel<ToFrontEnd, Pick<ToSupervisor, 'task'>>(there, {
+    task: () => new Promise((resolve) => (give = resolve)),
+  });
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.after(() => mock.timers.reset());
+  const taking = Place.take(
+    here,
+    () => [],
+    () => undefined,
+  );
+  await turn();
+  mock.timers.tick(30_000);
+  give({ number: 2, processes: 2, port: 0, engine: undefined });
+  assert.equal((await taking).number, 2);
+});
