@@ -94,7 +94,7 @@ async function withTarget(deps: CliDeps, options: TargetOptions, work: ImportWor
 }
 
 async function doesAnswer({ url, certificate }: ServerAddress, trust: TrustOptions): Promise<boolean> {
-  return answers(url, limits.cliServerAskMsMax, await trustedFetch(trust, certificate));
+  return answers(url, limits.importServerAskMsMax, await trustedFetch(trust, certificate));
 }
 
 /** Imports on a server of this machine, or on one that is started for it. */

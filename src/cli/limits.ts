@@ -9,6 +9,8 @@ export const limits = {
   /** A line for Parquet: an event of 1 MiB, with all that its attributes repeat of it. */
   parquetLineBytesMax: 32 * 1024 * 1024,
   cliServerAskMsMax: 2_000,
+  /** A server that has the data directory may be slow, and to an import one that does not answer is none. */
+  importServerAskMsMax: 30_000,
   cliPasswordMsMax: 120_000,
   /** `status --wait`: longer than a first start takes. */
   statusWaitMs: 120_000,

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
 import { call, eventually } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
@@ -295,6 +296,16 @@ describe('import where the server makes it difficult', () => {
       tenant = await createTenant(server, 'bulk');
     });
     after(() => server?.stop());
+
+    test('of a server that stands still for some seconds it is waited for', async () => {
+      const path = join(directory, 'still.ndjson');
+      await writeFile(path, linesOf('still', 10));
+      await server.kill('SIGSTOP');
+      const imported = server.cli(['import', path, '--json']);
+      await Promise.race([imported, sleep(6000)]);
+      await server.kill('SIGCONT');
+      assert.equal(summary(await imported).accepted, 10);
+    });
 
     test('of rate and size, they are kept to', { timeout: patience(60_000) }, async () => {
       const path = join(directory, 'limited.ndjson');
