@@ -98,7 +98,7 @@ export class Exchange {
   }
 
   resumeBody(): void {
-    if (!this.#isHeld) this.res.resume();
+    if (!this.#isHeld && this.#state === 'open') this.res.resume();
   }
 
   /** Body bytes handed to the socket so far, reported should the client go away. */

@@ -206,3 +206,23 @@ test('a handler that is slow to ask for a large body gets it whole', async () =>
   for (const answer of answers) assert.deepEqual(answer, { bytes: 5_000_000, sum: 15_000_000 });
   await it.close();
 });
+
+test('a body that is held back when the server closes is let go of', async () => {
+  let refuse = (): void => undefined;
+  const handler = (): Promise<never> =>
+    new Promise((_, reject) => {
+      refuse = () => reject(new Error('refused'));
+    });
+  const closing = await startTestServer([
+    { method: 'POST', path: '/body', name: 'body', body: { maxBytes: 1024 * 1024 }, handler },
+  ]);
+  const socket = connect(closing.server.port, '127.0.0.1').on('error', () => undefined);
+  socket.write('POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n');
+  socket.write(Buffer.alloc(300_000));
+  await until(() => closing.server.inFlight() === 1);
+  await delay(100);
+  await closing.close();
+  refuse();
+  await until(() => closing.server.inFlight() === 0);
+  socket.destroy();
+});

@@ -96,7 +96,7 @@ test('a front end waits for its task from a parent that is busy: without one the
   here.other = there;
   there.other = here;
   type Task = ToSupervisor['task']['got'];
-  let give = (_: Task): void => undefined;
+  let give: (task: Task) => void = () => undefined;
   void new Channel<ToFrontEnd, Pick<ToSupervisor, 'task'>>(there, {
     task: () => new Promise((resolve) => (give = resolve)),
   });
