@@ -301,7 +301,7 @@ describe('import where the server makes it difficult', () => {
       const path = join(directory, 'still.ndjson');
       await writeFile(path, linesOf('still', 10));
       await server.kill('SIGSTOP');
-      const imported = server.cli(['import', path, '--json']);
+      const imported = server.cliHere(['import', path, '--json']);
       await Promise.race([imported, sleep(6000)]);
       await server.kill('SIGCONT');
       assert.equal(summary(await imported).accepted, 10);
