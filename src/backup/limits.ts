@@ -43,7 +43,8 @@ export const limits = {
   /** Servers tell each second how far they have come. */
   backupWatermarkMsMax: 30_000,
   backupRequestMsMax: 120_000,
-  backupRetryMsMax: 120_000,
+  /** Several requests that get no answer. */
+  backupRetryMsMax: 300_000,
   /** How long the engine waits for a place that takes a file slowly. */
   backupStallSeconds: 600,
   /** What an event takes of a backup where the engine does not tell. */

@@ -15,13 +15,15 @@ function isPassing(error: unknown): boolean {
 
 /** Does the work again, after a growing pause, for as long as an engine that is away may take to come back. */
 export async function patiently<T>(work: (attempt: number) => Promise<T>): Promise<T> {
-  const begun = performance.now();
+  /** When it first failed: the work itself may take long. */
+  let since: number | undefined;
   let delayMs: number = limits.restoreRetryDelayMsMin;
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await work(attempt);
     } catch (error) {
-      if (!isPassing(error) || performance.now() - begun > limits.restoreRetryMsMax) throw error;
+      since ??= performance.now();
+      if (!isPassing(error) || performance.now() - since > limits.restoreRetryMsMax) throw error;
     }
     await sleep(delayMs);
     delayMs = Math.min(delayMs * 2, limits.restoreRetryDelayMsMax);
