@@ -209,12 +209,14 @@ async function pathsOf(
   });
   if (checkpoint !== undefined) return { paths: named('') };
   const own = named(`-${createHash('sha256').update(target).digest('hex').slice(0, 8)}`);
-  if ((await readState(own.checkpoint ?? '')) !== undefined) return { paths: own };
-  // What cannot be read does not matter to a run that begins anew.
-  const first = await readState<ImportCheckpoint>(named('').checkpoint ?? '').catch((error: unknown) => {
-    if (restart) return undefined;
-    throw error;
-  });
+  const known = ({ checkpoint: file = '' }: ImportPaths) =>
+    readState<ImportCheckpoint>(file).catch((error: unknown) => {
+      // What cannot be read does not matter to a run that begins anew.
+      if (restart) return undefined;
+      throw error;
+    });
+  if ((await known(own)) !== undefined) return { paths: own };
+  const first = await known(named(''));
   if (first === undefined || isOfTarget(first, target)) return { paths: named('') };
   const note = `Beginning anew for ${target}; an earlier run went to ${first.target}.`;
   return { paths: own, note };

@@ -203,6 +203,13 @@ describe('import beside a server', () => {
     assert.match(other.stderr, /Beginning anew for .*; an earlier run went to the data directory/);
     const { accepted_now, rejected_file } = summary(other);
     assert.equal(accepted_now, 4);
+    // A checkpoint that is damaged is in the way of a run that goes on alone.
+    await writeFile(
+      (rejected_file ?? '').replace('.rejected-', '.import-').replace(/\.ndjson$/, '.json'),
+      'x',
+    );
+    assert.match((await run('--org', 'bulk-two')).stderr, /is not a checkpoint of this version/);
+    assert.deepEqual(await now('--org', 'bulk-two', '--restart'), [4, 1]);
     assert.match(rejected_file ?? '', /targets\.ndjson\.rejected-[0-9a-f]{8}\.ndjson$/);
     for (const org of ['bulk', 'bulk-two']) assert.deepEqual(await now('--org', org), [0, 0], org);
     assert.match((await run('--org', 'bulk')).stderr, /Going on after line 5 .*--restart/);
