@@ -37,9 +37,6 @@ interface Running {
   readonly ended: Promise<number | null>;
 }
 
-/** Exit code of a process whose configuration cannot be used: to start it again would change nothing. */
-const wrongUsage = 2;
-
 /**
  * The front ends of a server: one process each, on one address. One that is killed is started again, at its start as
  * later; one that cannot be started at all ends the server.
@@ -127,7 +124,8 @@ export class FrontEnds {
 
   /**
    * What a front end cannot be started with it has told, and to start it again would change nothing: that ends the server.
-   * One that a signal has ended, or that has been up before, is started again.
+   * One that a signal has ended, or that has been up before, is started again: its files, such as a certificate that is half
+   * written, may be mended, and the others go on meanwhile.
    */
   async #keepRunning(number: number, listens: () => void): Promise<void> {
     const { log } = this.#options;
@@ -142,7 +140,7 @@ export class FrontEnds {
       });
       const code = await ended;
       if (signal.aborted) return;
-      if (code === wrongUsage || (code !== null && code !== 0 && !hasListened)) {
+      if (code !== null && code !== 0 && !hasListened) {
         log.error({ process: number, code }, 'a front end cannot be started');
         return this.#failWith(code);
       }
