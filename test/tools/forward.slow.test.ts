@@ -433,6 +433,19 @@ describe('from a server without a feed', () => {
     );
   });
 
+  test('a clock here that is further ahead than the overlap loses nothing', () =>
+    withDirectory(async (directory) => {
+      old.events.length = 0;
+      const got: number[] = [];
+      for (const n of range(4)) {
+        const ran = await run(join(directory, 'checkpoint'), '--overlap', '1m');
+        done(ran);
+        got.push(...places(ran.out));
+        old.events.push({ ...numbered(n), time: (Date.now() - 900_000) * 1000 });
+      }
+      assert.deepEqual(got, [0, 1, 2]);
+    }));
+
   test('divides long stretches and reads each until it stands still', () =>
     withDirectory(async (directory) => {
       old.events.splice(

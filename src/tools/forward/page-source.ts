@@ -109,7 +109,8 @@ export class PageSource {
     }
     const through = Math.max(this.#through ?? 0, slice.to);
     this.#through = through;
-    if (this.#known.forgetBefore(through - overlapMicros))
+    // Of time in which nothing has come yet all may come: the clock here may be ahead of the server's.
+    if (this.#known.forgetBefore(Math.min(through, this.#known.newest) - overlapMicros))
       warn(
         `too many events to remember: only those after ${formatMicros(this.#known.from)} are looked at again`,
       );
@@ -144,6 +145,11 @@ class KnownEvents {
   /** All that was delivered of the time from here on is known. */
   get from(): number {
     return this.#from;
+  }
+
+  /** The time of the newest event that is known; of the beginning without one. */
+  get newest(): number {
+    return Array.from(this.#byHash.values()).reduce((newest, { time }) => Math.max(newest, time), this.#from);
   }
 
   entries(): KnownEvent[] {
