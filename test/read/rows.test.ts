@@ -35,10 +35,10 @@ describe('rows of a list', () => {
 
   it('are of events whose texts are together more than a read may hold', async () => {
     const caller = createCaller();
-    const message = { action: 1, timestamp: start, extra: { large: 'large '.repeat(4_000) } };
+    const message = { action: 1, timestamp: start, extra: { large: 'large '.repeat(20_000) } };
     const events = Array.from({ length: 1_000 }, () => ({ msg: 'shown', message }));
     await createRecorder(engine.storage)(caller.organization.id, events);
-    const handler = rowsHandler(createRowsReader(withMemory(engine.storage, 30_000_000), async () => 0n));
+    const handler = rowsHandler(createRowsReader(withMemory(engine.storage, 75_000_000), async () => 0n));
     for (const query of [{}, { q: 'LARGE' }, { severity: 'informational' }]) {
       const { data, meta } = await answerOf<Rows>(handler, caller, { ...query, limit: 1_000 });
       assert.deepEqual([data.length, meta.total, data[0]?.message], [1_000, 1_000, 'shown']);

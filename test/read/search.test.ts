@@ -90,7 +90,7 @@ describe('a search for words', () => {
       Array.from({ length: 4_000 }, () => ({ msg, message })),
     );
     // All of them are twice as many bytes.
-    const storage = withMemory(engine.storage, 20_000_000);
+    const storage = withMemory(engine.storage, 60_000_000);
     const filter = { words: ['LARGE'] };
     const { total } = await search(storage, org, { filter, offset: 0, limit: 5 }, never);
     assert.equal(total, 4_000);
