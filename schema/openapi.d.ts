@@ -410,7 +410,7 @@ export interface Schemas {
     readonly offset: number;
     readonly searched_back_to?: Schemas['SearchedBackTo'];
   };
-  /** With `q`, where not all could be looked through: the newest instant that was not looked at. With it as `endTime` the search goes on. */
+  /** With `q`, where not all could be looked through: the newest instant that was not looked at. With it as `endTime`, and `offset` less `total` (at least 0), the search goes on. */
   readonly SearchedBackTo: string;
   /** Filters with several values. */
   readonly FilterLists: {
