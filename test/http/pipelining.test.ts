@@ -98,7 +98,7 @@ function answersIn(text: string): string[] {
   return text
     .split('HTTP/1.1 ')
     .slice(1)
-    .filter((answer) => answer.endsWith('}') || answer.endsWith('\r\n\r\n'))
+    .filter((answer) => answer.trimEnd().endsWith('}') || answer.endsWith('\r\n\r\n'))
     .map((answer) => /"name":"([^"]*)"/.exec(answer)?.[1] ?? answer.slice(0, 3));
 }
 

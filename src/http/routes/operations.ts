@@ -4,11 +4,11 @@ import { askedGauge, metricsContentType } from '../../base/observability/metrics
 import { ocsfEventSchema, openApiDocument } from '../../contract/document.ts';
 import type { EndpointDeps, FrontEndDeps } from '../deps.ts';
 import type { RequestHead } from '../request.ts';
-import { jsonReply } from '../response.ts';
+import { jsonLine, jsonReply } from '../response.ts';
 import type { Handler } from '../router.ts';
 
 /** GET /healthz: the process is up (contract: Operations). */
-export const healthHandler: Handler = () => ({ status: 200, body: '{"status":"ok"}' });
+export const healthHandler: Handler = () => ({ status: 200, body: jsonLine('{"status":"ok"}') });
 
 /** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
 export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
@@ -72,7 +72,7 @@ function isLocal({ ip, headers }: RequestHead): boolean {
 export function openapiHandler(): Handler {
   let body: string | undefined;
   return () => {
-    body ??= JSON.stringify(openApiDocument());
+    body ??= jsonLine(JSON.stringify(openApiDocument()));
     return { status: 200, body };
   };
 }

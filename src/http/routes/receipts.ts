@@ -6,6 +6,7 @@ import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';
 import { QueryParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { ignoredParameters, pageLinks } from '../read-headers.ts';
+import { jsonLine } from '../response.ts';
 
 /**
  * GET /api/v1/portal/receipts: the signed-in user's own transfers, newest first, paged as the audit endpoint is
@@ -27,7 +28,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     return {
       status: 200,
       headers,
-      body: `{"data":[${receipts.map(receiptText).join(',\n')}],"meta":${meta}}`,
+      body: jsonLine(`{"data":[${receipts.map(receiptText).join(',\n')}],"meta":${meta}}`),
     };
   };
 }
