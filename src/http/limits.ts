@@ -51,6 +51,8 @@ export const limits = {
   refusedBodyDrainMsMax: 10_000,
   /** A refused sender that pauses this long has read the answer; one that is cut off while it sends would not see it. */
   refusedBodyQuietMs: 300,
+  /** Time between looks whether the client of a read has left; one that has only stopped sending is answered within it. */
+  clientLookMs: 1_000,
   /** A reader of a stream may stand still this long before it is dropped. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,

@@ -145,8 +145,8 @@ export class RequestServer {
 
   /**
    * Runs the handler; one that may change something only when its request is whole and nothing stands behind it on
-   * the connection (`Exchange.hold`). A read that is not asynchronous is answered before the library reads on; behind
-   * another one the library closes the connection when the next request comes, which costs nobody anything.
+   * the connection (`Exchange.hold`). A read that is not asynchronous is answered before the library reads on; during
+   * another one it reads now and then (`Exchange.holdRead`).
    */
   #run(exchange: Exchange, match: Match): Promise<void> | undefined {
     const onReply = (answer: Reply): void => {
@@ -162,7 +162,10 @@ export class RequestServer {
       const handle = (): Promise<Reply> | Reply => handlerOf(match)(new RequestContext(exchange, parameters));
       const whole = wholeBefore(exchange, changingRoute(match));
       const outcome = whole === undefined ? handle() : whole.then(handle);
-      if (outcome instanceof Promise) return outcome.then(onReply, onError);
+      if (outcome instanceof Promise) {
+        if (whole === undefined && changingRoute(match) === undefined) exchange.holdRead();
+        return outcome.then(onReply, onError);
+      }
       onReply(outcome);
     } catch (error) {
       onError(error);

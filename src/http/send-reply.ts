@@ -19,9 +19,14 @@ const wholeAtOnceBytesMax = 8 * 1024;
 function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number, watch: StallWatch): void {
   const { res } = exchange;
   const push = (offset: number): boolean => {
+    // Once complete, the connection must be read again; it cannot be told so then.
+    exchange.letGo();
     const [taken, complete] = res.tryEnd(bytes.subarray(offset), bytes.length);
     if (complete) exchange.finish({ status, bytesSent: bytes.length });
-    else exchange.sent(offset);
+    else {
+      exchange.holdRead();
+      exchange.sent(offset);
+    }
     return taken;
   };
   if (push(0) || !exchange.open()) return;
@@ -153,6 +158,7 @@ export function sendFixed(
     sendNow(exchange, reply, watch, whole);
     return undefined;
   }
+  exchange.holdRead();
   return compressBody(encoding, bytesOf(body))
     .finally(() => reply.release?.())
     .then((small) => {

@@ -9,8 +9,8 @@ import { limits } from './limits.ts';
  * What the build answers by itself, before any code here runs, and therefore without an access-log line: 400 on
  * impossible framing, 431 above the header limit or 98 headers, 505 on HTTP/1.0 and on a target that is no
  * path, such as `http://host/path` and `*`, a silent close or 400 without Host. It also closes a connection on which it
- * reads the next request while an asynchronous answer is pending (pipelining; `Exchange.hold` keeps changes from that),
- * that is idle for 8 to 12 s, or that sends a body slower than 16 KB/s.
+ * reads the next request, or the client's end, while an asynchronous answer is pending (`Exchange.hold` keeps it from
+ * reading), that is idle for 8 to 12 s, or that sends a body slower than 16 KB/s.
  */
 export const uws = await load();
 
