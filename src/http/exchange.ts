@@ -27,6 +27,8 @@ export class Exchange {
    * chunks that do not end where they say. So nothing is read behind one, and the connection ends with the answer.
    */
   readonly isLast: boolean;
+  /** It has announced a trailer, so its body must not be read to the end. */
+  readonly hasTrailer: boolean;
   /** How its errors are worded; undefined: as usual. */
   readonly problemForm: ProblemForm | undefined;
   readonly #report: (outcome: Outcome) => void;
@@ -51,6 +53,7 @@ export class Exchange {
     this.res = res;
     this.head = head;
     this.isLast = head.announcedBody.kind === 'chunked';
+    this.hasTrailer = this.isLast && head.headers.has('trailer');
     this.body = body;
     this.#report = report;
     this.problemForm = problemForm;
@@ -154,6 +157,8 @@ export class Exchange {
   #gone(): void {
     if (this.#state !== 'open') return;
     this.#state = 'gone';
+    // The library took what stands behind a body in chunks, such as a trailer, for a request, and refused it.
+    if (this.isLast && this.body?.isEnding() === true) this.#goneStatus = 400;
     clearInterval(this.#looks);
     this.body?.aborted();
     this.#controller?.abort();

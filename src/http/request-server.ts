@@ -58,7 +58,7 @@ export class RequestServer {
     };
     const span = beginSpan(head, match);
     const exchange = this.#open(res, head, match, partDone, span);
-    const refused = this.#refusal(head, match);
+    const refused = this.#refusal(exchange, match);
     if (refused !== undefined) {
       dropBody(exchange);
       this.#fail(exchange, refused);
@@ -118,7 +118,7 @@ export class RequestServer {
     return body;
   }
 
-  #refusal(head: RequestHead, match: Match): Problem | undefined {
+  #refusal({ head, hasTrailer }: Exchange, match: Match): Problem | undefined {
     const { announcedBody: announced } = head;
     if (this.#draining) {
       return new Problem('unavailable', 'The server is shutting down.', {
@@ -134,6 +134,9 @@ export class RequestServer {
     }
     if (announced.kind === 'chunked' && !announced.isPlain) {
       return new Problem('malformed', 'The only Transfer-Encoding that is understood is "chunked".');
+    }
+    if (hasTrailer) {
+      return new Problem('malformed', 'The service takes no trailer behind a body in chunks.');
     }
     if (head.hasSeveralHosts) return new Problem('malformed', 'The request has more than one Host.');
     const takesBody = match.kind === 'route' && match.route.body !== undefined;
