@@ -142,9 +142,6 @@ function evidenceOf(values: Values) {
   return {
     /** Undefined: no trees of evidence are built. */
     evidenceIntervalMs: values.EVIDENCE_INTERVAL,
-    /** An absolute path; undefined: trees are not copied. */
-    evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
-    evidenceWitnesses: Object.freeze(values.EVIDENCE_WITNESSES ?? []),
     /** Undefined: the one in the data directory, see `evidenceKeys`. */
     evidenceKey: values.EVIDENCE_KEY,
     evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,

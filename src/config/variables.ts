@@ -22,7 +22,6 @@ import {
   redisUrl,
   secretNames,
   watched,
-  witnesses,
 } from './kinds.ts';
 
 /** One setting: how it is read, and what `help environment` says of it. */
@@ -241,19 +240,6 @@ export const variables = {
     'how often new events are added to the trees of evidence and signed for; off builds none',
     orOff(duration(100, 60_000)),
   ),
-  EVIDENCE_DIR: optional(
-    'unset: none',
-    'directory for a copy of all checkpoints and trees: another disk, a mounted bucket, a repository',
-    directory,
-  ),
-  EVIDENCE_WITNESSES: {
-    ...optional(
-      'none',
-      'who cosigns checkpoints (C2SP tlog-witness): public key and address, separated by a space; several by commas',
-      witnesses(8),
-    ),
-    shownValue: hasNoCredentials,
-  },
   EVIDENCE_KEY: secret(
     optional(
       'generated into DATA_DIR',
