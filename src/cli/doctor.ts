@@ -7,7 +7,7 @@ import { isDirectoryLocked } from '../base/files/directory-lock.ts';
 import { readIfThere } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { ConfigError } from '../config/config.ts';
-import { prepareDataDir } from '../config/data-dir.ts';
+import { prepareDataDir, requireUsable } from '../config/data-dir.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { seqTimeMs } from '../base/events/sequence.ts';
@@ -73,6 +73,7 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
 /** Says that the clock is right; a server that runs takes it up within seconds, and any other at its start. */
 async function confirmClock({ deps, config, log }: Setup, options: DoctorOptions): Promise<void> {
   await prepareDataDir(config.dataDir, log);
+  await requireUsable(config.dataDir);
   const nowMs = Date.now();
   const before = await markedClock(config.dataDir);
   await acceptClock(config.dataDir, nowMs);
