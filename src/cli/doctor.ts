@@ -43,6 +43,7 @@ import { checkSignOn } from './doctor/sign-on.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
+import { projectFile } from '../base/files/project-file.ts';
 
 interface DoctorOptions {
   readonly detach?: string;
@@ -99,7 +100,9 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
-    throw new Error('something is damaged: see above, and "Damage" in docs/operate.md for the way on');
+    throw new Error(
+      `something is damaged: see above, and "Damage" in ${projectFile('docs/operate.md')} for the way on`,
+    );
   if (!healthy) throw new Error('something needs you: see above');
 }
 
@@ -137,7 +140,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
     if (error instanceof OtherReleaseError) {
-      const remedy = 'start the release that this database is of (docs/upgrade.md)';
+      const remedy = `start the release that this database is of (${projectFile('docs/upgrade.md')})`;
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = shortMessage(messageOf(error));
