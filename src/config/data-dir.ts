@@ -1,12 +1,6 @@
 import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  DirectoryInUseError,
-  type DirectoryLock,
-  lockDirectory,
-  lockHolder,
-} from '../base/files/directory-lock.ts';
+import { type DirectoryLock, lockDirectory, lockHolder } from '../base/files/directory-lock.ts';
 import { makeDirectories, readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { removeServerFile } from '../base/files/server-file.ts';
 import { errorCode, isDiskFull } from '../base/errors/system-error.ts';
