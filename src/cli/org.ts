@@ -210,14 +210,18 @@ function registerHold(org: Command, deps: CliDeps): void {
     const reason = requireReason(options);
     return async (storage, session) => {
       const organization = await findOrganization(storage, reference);
-      const policy = await placeHold(storage, organization.id, reason);
+      const { before, now: policy } = await placeHold(storage, organization.id, reason);
       if (!(await outlivesDeletion(storage, organization.id)))
         throw new Problem(
           'conflict',
           'the organization was being deleted already: nothing of it can be held',
         );
       // Before the wait, which may take an hour: the hold is there also where nobody waits for its end.
-      await recordNow(session, changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason }));
+      const isNew = before !== policy;
+      await recordNow(
+        session,
+        isNew ? [changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason })] : [],
+      );
       const isSettled = await awaitHold(new EventRemoval(storage), organization.id);
       const { slug } = organization;
       const text = isSettled
@@ -232,9 +236,9 @@ function registerHold(org: Command, deps: CliDeps): void {
   });
 }
 
-/** Records a change at once, for a command that may fail after it has made it. */
-function recordNow(session: Session, change: Change): Promise<void> {
-  return recordAfter(session, eventsOf([change]), 'an audit event');
+/** Records changes at once, for a command that may fail after it has made them. */
+function recordNow(session: Session, changes: readonly Change[]): Promise<void> {
+  return recordAfter(session, eventsOf(changes), 'an audit event');
 }
 
 function registerRelease(org: Command, deps: CliDeps): void {
@@ -332,7 +336,7 @@ async function changePasswords(
   reference: string,
   { force }: Options,
   passwords: string,
-): Promise<Change> {
+): Promise<Change[]> {
   const { organization, before, now } = await setPasswords(storage, reference, { passwords, force });
-  return changeOfSignOn(organization, before, now);
+  return before === now ? [] : [changeOfSignOn(organization, before, now)];
 }

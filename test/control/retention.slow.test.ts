@@ -168,7 +168,7 @@ class World {
       const change = changeOfPolicy(organization, 'legalHoldReleased', now, { reason: 'over' });
       return this.#storePolicy([sourceEventOfChange(change, 'op', this.clock())]);
     }
-    const now = await placeHold(storage, organization.id, 'a case', clock);
+    const { now } = await placeHold(storage, organization.id, 'a case', clock);
     model.held = true;
     const change = changeOfPolicy(organization, 'legalHoldPlaced', now, { reason: 'a case' });
     return this.#storePolicy([sourceEventOfChange(change, 'op', this.clock())]);
