@@ -60,6 +60,8 @@ interface Readiness {
   engineTakesWrites(): Promise<boolean>;
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
+  /** Whether users, keys and settings can be changed. */
+  controlDataTakesWrites(): Promise<boolean>;
   /** Whether all processes of the server have been up; undefined where it is one. */
   processesUp(): Promise<boolean | undefined>;
   /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */

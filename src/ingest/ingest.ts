@@ -12,6 +12,7 @@ import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import type { LogNotes } from './log-notes.ts';
+import type { EventsOf, KeptFree } from './log-room.ts';
 import { OrphanedLog } from './orphaned-log.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
@@ -34,7 +35,7 @@ export interface IngestOptions extends RedactionSettings {
   readonly segmentBytes: number;
   readonly walBytesMax: number;
   /** Bytes of the log's disk that are not for it. */
-  readonly keepFreeBytes?: number;
+  readonly keepFreeBytes?: KeptFree;
   /** Number of this process among those that share the engine. */
   readonly writer: number;
   /** Segments are numbered above this one; 0 where it is left out. */
@@ -75,8 +76,8 @@ export interface Ingest {
   takeOver(dataDir: string, instance: string): Promise<TakenLog>;
   /** Segments that wait for the engine. */
   unsent(): number;
-  /** Undefined while appends to the log work. */
-  logFailure(): string | undefined;
+  /** Undefined while appends of such events (of producers if left out) to the log work. */
+  logFailure(of?: EventsOf): string | undefined;
   /** Waits until everything acknowledged is in the engine; false when `timeoutMs` passed first. */
   flush(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
@@ -133,7 +134,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       return takenLog(orphaned, told?.all);
     },
     unsent: () => wal.sealed().length,
-    logFailure: () => wal.failure(),
+    logFailure: (of) => wal.failure(of),
     flush: (timeoutMs) => batcher.flush(timeoutMs),
     async close() {
       batcher.stop();
@@ -182,9 +183,9 @@ function takenLog(orphaned: OrphanedLog, told: Promise<void> | undefined): Taken
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {
-  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, above = 0, damage } = options;
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, writer, above = 0, damage } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
-  const bounds = { segmentBytes, bytesMax: walBytesMax, keepFreeBytes };
+  const bounds = { segmentBytes, bytesMax: walBytesMax, ...(keepFreeBytes && { keepFreeBytes }) };
   return Wal.open({
     files,
     log,

@@ -4,11 +4,10 @@ import { collectProcessMetrics, metricsOfProcess } from '../base/observability/m
 import { firstSeqOf } from '../base/events/sequence.ts';
 import { localUrl, removeServerFile, writeServerFile } from '../base/files/server-file.ts';
 import { StopStack } from '../base/processes/stop-stack.ts';
-import { fullDiskWords } from '../base/errors/system-error.ts';
 import type { Config } from '../config/config.ts';
 import { requireUsable, takeDataDir } from '../config/data-dir.ts';
 import { checkListener } from '../config/listener.ts';
-import { holdEngine, isOutOfRoom, type StorageOptions, watchParts } from '../storage/open-storage.ts';
+import { explainFullDisk, holdEngine, type StorageOptions, watchParts } from '../storage/open-storage.ts';
 import { reportUnreadable } from '../storage/parts-watch.ts';
 import { lowestWatermark } from '../storage/watermarks.ts';
 import { openClock } from './clock.ts';
@@ -46,9 +45,7 @@ export async function startProcesses(options: SupervisorOptions): Promise<Runnin
     return await start(options, stops);
   } catch (error) {
     await stops.run();
-    throw isOutOfRoom(error, config.clickhouse)
-      ? new Error(fullDiskWords(config.dataDir), { cause: error })
-      : error;
+    throw explainFullDisk(error, config);
   }
 }
 

@@ -45,8 +45,10 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
     log,
     bodyBytesMax: config.maxBodyBytes,
     walBytesMax: config.walMaxBytes,
-    // The engine needs room to take over what the log holds, or neither could go on.
-    keepFreeBytes: isOwnEngine ? ingestLimits.walKeepFreeBytes : 0,
+    keepFreeBytes: {
+      producers: ingestLimits.walKeepFreeBytes,
+      service: ingestLimits.walKeepFreeOfServiceBytes,
+    },
     writer: member?.writer ?? 0,
     answersNowMs,
     // Once all know that this process may write, and so behind everything that readers have been given.

@@ -18,8 +18,8 @@ export const linesOf = {
     /^auditlog: (?:connect ECONNREFUSED 127\.0\.0\.1:\d+|read ECONNRESET|socket hang up)$/,
   ],
   fullDisk: [
-    'the disk is almost full: the write-ahead log takes no writes; reads go on',
-    'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
+    'the disk is almost full: the write-ahead log takes no events of producers; reads, sign-in and exports go on',
+    'the disk is full: the write-ahead log takes nothing until there is room; reads go on',
     'the disk is full: engine.json could not be written',
     'the disk is full: server.json could not be written',
     'the write-ahead log could not be written',
