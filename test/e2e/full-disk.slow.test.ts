@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually, pageOf, problemOf, retryAfterOf } from '../support/http.ts';
@@ -13,22 +14,22 @@ import { createUser, login, password } from './session-support.ts';
 const mayMount = spawnSync('unshare', ['-Urm', 'true']).status === 0;
 
 /**
- * Puts a copy of a directory on a small disk, fills that up, and becomes the program. The file `leave` says how many MiB
- * stay free: what the program and its engine remove is filled again, and room is made where there is too little.
+ * Puts a copy of a directory on a small disk, fills that up, and becomes the program. The file `leave` in the
+ * first one says how many MiB stay free: what the program and its engine remove is filled again, and room is made where there is too little.
  */
 const onSmallDisk = (source: string, target: string, leaveMiB: number): readonly string[] => [
   'unshare',
   '-Urm',
   'sh',
   '-ec',
-  `mount -t tmpfs -o size=1g tmpfs "$2"; cp -a "$1/." "$2"; echo "$3" > "$2/leave"; touch "$2/filler"
+  `mount -t tmpfs -o size=1g tmpfs "$2"; cp -a "$1/." "$2"; echo "$3" > "$1/leave"; touch "$2/filler"
    fill() {
-     more=$(($(df -k --output=avail "$1" | tail -n 1) - $(cat "$1/leave") * 1024))
+     more=$(($(df -k --output=avail "$1" | tail -n 1) - $(cat "$2/leave") * 1024))
      if [ $more -gt 0 ]; then head -c "$more"K /dev/zero >> "$1/filler" || true; fi
      if [ $more -lt -4096 ]; then truncate -s "$more"K "$1/filler"; fi
    }
-   fill "$2" 2> /dev/null
-   (while [ -d /proc/$$ ]; do fill "$2"; sleep 0.02; done) > /dev/null 2>&1 &
+   fill "$2" "$1" 2> /dev/null
+   (while [ -d /proc/$$ ]; do fill "$2" "$1"; sleep 0.02; done) > /dev/null 2>&1 &
    shift 3; exec "$@"`,
   'sh',
   source,
@@ -99,14 +100,12 @@ test('on a full disk reads go on, producers are refused first, and commands name
   ])
     assert.ok(onFullDisk(source, target, ...args).includes(named));
   const server = await startServer({ dataDir: target, launcher: onSmallDisk(source, target, 300) });
-  // By way of the process, as the disk is in no other's sight.
-  const root = `/proc/${server.pid}/root${target}`;
   const disk: Disk = {
     server,
     tenant: tenant.with({ server }),
     async leave(mebibytes) {
-      await writeFile(`${root}/leave.new`, String(mebibytes));
-      await rename(`${root}/leave.new`, `${root}/leave`);
+      await writeFile(join(source, 'leave.new'), String(mebibytes));
+      await rename(join(source, 'leave.new'), join(source, 'leave'));
     },
   };
   const exported = () =>
