@@ -21,7 +21,7 @@ import { compareWithTable, acknowledgeLoss } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { type Check, check, checkOfPlace } from './doctor/check.ts';
 import { checkControlData, repairControlData } from './doctor/control.ts';
-import { checkLedger, checkLogFolders, checkParts } from './doctor/damage.ts';
+import { checkLedger, checkLogFolder, checkParts } from './doctor/damage.ts';
 import {
   checkBacklog,
   checkClock,
@@ -93,7 +93,7 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const checks = await checksOfEngine(setup, options);
   const isServed = await isDirectoryLocked(config.dataDir);
-  checks.push(await checkLogFolders(config.dataDir), await checkBacklog(config, isServed));
+  checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));

@@ -1,7 +1,6 @@
 import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
+import { type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
 import { makeDirectories, readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { removeServerFile } from '../base/files/server-file.ts';
 import { errorCode, isDiskFull } from '../base/errors/system-error.ts';
@@ -13,7 +12,6 @@ type Warn = Pick<Logger, 'warn'>;
 
 /** Mode bits of the group and of everybody else. */
 const othersBits = 0o077;
-const lockPollMs = 50;
 /** By any of these a directory is known to be the service's own. */
 const ownNames = [
   'clock.json',
@@ -22,7 +20,6 @@ const ownNames = [
   'evidence-key',
   'idempotency',
   'instance-id',
-  'process-1',
   'pseudonym-secret',
   'session-secret',
   'wal',
@@ -118,27 +115,14 @@ export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> 
   }
 }
 
-/** Locks a directory for a server; one that another process has is waited for, as that may be about to end. */
-export async function lockWithin(directory: string, waitMs: number): Promise<DirectoryLock> {
-  const deadline = performance.now() + waitMs;
-  for (;;) {
-    try {
-      return await lockDirectory(directory, 'server');
-    } catch (error) {
-      if (!(error instanceof DirectoryInUseError) || performance.now() >= deadline) throw error;
-    }
-    await sleep(lockPollMs);
-  }
-}
-
 /**
  * Makes sure that no other server uses the directory, and that an engine could run in it. Rejects with a ConfigError, or
- * where another process has it for longer than `waitMs`.
+ * with a DirectoryInUseError if another server uses it.
  */
-export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Promise<DirectoryLock> {
+export async function takeDataDir(dataDir: string, log: Logger): Promise<DirectoryLock> {
   checkOpenFiles();
   await prepareDataDir(dataDir, log);
-  const lock = await lockWithin(dataDir, waitMs);
+  const lock = await lockDirectory(dataDir, 'server');
   // The file was left by a server that was killed, or came with a copy of its directory.
   await removeServerFile(dataDir);
   return lock;
