@@ -772,14 +772,16 @@ export interface Schemas {
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
   };
-  /** What was looked at, and whether it holds; readiness depends on `engine_…` and `log_…`. */
+  /** What was looked at, and whether it holds; readiness depends on `engine_…`, `log_…` and `control_data_…`. */
   readonly Checks: {
     /** The engine answers. */
     readonly engine_reachable: boolean;
     /** The last events that were sent to the engine were stored, and its disk has room. */
     readonly engine_takes_writes: boolean;
-    /** The write-ahead log takes writes. */
+    /** The write-ahead log takes events of producers. */
     readonly log_takes_writes: boolean;
+    /** Users, API keys, organizations and settings can be changed. */
+    readonly control_data_takes_writes: boolean;
     /** No stored event is known to be damaged or missing. */
     readonly nothing_damaged: boolean;
     /** Limits are counted together with other servers, as `REDIS_URL` says; false while Redis is away. Absent where each server counts for itself. */

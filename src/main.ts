@@ -5,7 +5,6 @@ import { collectProcessMetrics } from './base/observability/metrics.ts';
 import { Problem } from './base/errors/problem.ts';
 import { localUrl, removeServerFile, writeServerFile } from './base/files/server-file.ts';
 import { StopStack } from './base/processes/stop-stack.ts';
-import { fullDiskWords } from './base/errors/system-error.ts';
 import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import type { Config } from './config/config.ts';
 import { requireUsable, takeDataDir } from './config/data-dir.ts';
@@ -37,7 +36,7 @@ import type { Base } from './service/base.ts';
 import { openClock } from './service/clock.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
-import { isOutOfRoom, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
+import { explainFullDisk, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
 
 const clock = systemClock;
 
@@ -48,8 +47,7 @@ export async function startService(config: Config, outputs: ServiceOutputs): Pro
     return await start(config, outputs, stops);
   } catch (error) {
     await stops.run();
-    const isFull = isOutOfRoom(error, config.clickhouse);
-    throw isFull ? new Error(fullDiskWords(config.dataDir), { cause: error }) : error;
+    throw explainFullDisk(error, config);
   }
 }
 
@@ -160,6 +158,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
+      controlDataTakesWrites: () => storage.takesControlWrites(storageLimits.readinessMsMax),
       limitsShared,
       feedGoesOn,
       clockDoubt: () => base.trust.doubt(),

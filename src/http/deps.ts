@@ -58,6 +58,8 @@ interface Readiness {
   engineTakesWrites(): Promise<boolean>;
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
+  /** Whether users, keys and settings can be changed. */
+  controlDataTakesWrites(): Promise<boolean>;
   /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
   limitsShared(): boolean | undefined;
   /** False while the feed, and with it the trees of evidence, wait for another server or for a command. */

@@ -12,6 +12,7 @@ import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import type { LogNotes } from './log-notes.ts';
+import type { EventsOf, KeptFree } from './log-room.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
@@ -33,7 +34,7 @@ export interface IngestOptions extends RedactionSettings {
   readonly segmentBytes: number;
   readonly walBytesMax: number;
   /** Bytes of the log's disk that are not for it. */
-  readonly keepFreeBytes?: number;
+  readonly keepFreeBytes?: KeptFree;
   /** Number of this process among those that share the engine. */
   readonly writer: number;
   /** Unix milliseconds by which answers are forgotten; left out: of the clock. */
@@ -61,8 +62,8 @@ export interface Ingest {
   raise(segment: number): void;
   /** Segments that wait for the engine. */
   unsent(): number;
-  /** Undefined while appends to the log work. */
-  logFailure(): string | undefined;
+  /** Undefined while appends of such events (of producers if left out) to the log work. */
+  logFailure(of?: EventsOf): string | undefined;
   /** Waits until everything acknowledged is in the engine; false when `timeoutMs` passed first. */
   flush(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
@@ -112,7 +113,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
     raise: (segment) => wal.raise(segment),
     unsent: () => wal.sealed().length,
-    logFailure: () => wal.failure(),
+    logFailure: (of) => wal.failure(of),
     flush: (timeoutMs) => batcher.flush(timeoutMs),
     async close() {
       batcher.stop();
@@ -147,9 +148,9 @@ async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logg
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {
-  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, damage, notes } = options;
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, writer, damage, notes } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
-  const bounds = { segmentBytes, bytesMax: walBytesMax, keepFreeBytes };
+  const bounds = { segmentBytes, bytesMax: walBytesMax, ...(keepFreeBytes && { keepFreeBytes }) };
   return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage, notes });
 }
 

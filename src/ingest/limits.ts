@@ -111,10 +111,12 @@ export const limits = {
   /** Such an append is written in slices of this size, with the writes of others between them (figures: bench/notes.md). */
   walSliceBytesMax: 1024 * 1024,
   /**
-   * Of the disk that the log shares with the embedded engine: with less it takes no more events, since the engine
-   * needs `engineFreeBytesMin` to take them over, and the log some for what it is still being asked.
+   * With less room on its disk the log takes no events of producers: the embedded engine needs `engineFreeBytesMin` to
+   * take over what is there, and the service's own events need the reserve below.
    */
   walKeepFreeBytes: 512 * 1024 * 1024,
+  /** With less the log takes nothing. Between the two it has room for half a million events of the service itself. */
+  walKeepFreeOfServiceBytes: 64 * 1024 * 1024,
   /** The disk's free room is asked for this often. */
   walRoomMsMax: 250,
   /** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */

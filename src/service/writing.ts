@@ -42,8 +42,10 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
     log,
     bodyBytesMax: config.maxBodyBytes,
     walBytesMax: config.walMaxBytes,
-    // The engine needs room to take over what the log holds, or neither could go on.
-    keepFreeBytes: isOwnEngine ? ingestLimits.walKeepFreeBytes : 0,
+    keepFreeBytes: {
+      producers: ingestLimits.walKeepFreeBytes,
+      service: ingestLimits.walKeepFreeOfServiceBytes,
+    },
     writer: member?.writer ?? 0,
     answersNowMs,
     sink: member?.fence(sink) ?? sink,

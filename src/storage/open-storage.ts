@@ -7,7 +7,7 @@ import { readOrCreateFile } from '../base/files/durable-file.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
-import { ifThere, isDiskFull } from '../base/errors/system-error.ts';
+import { fullDiskWords, ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import { openStorage } from './client.ts';
 import { ControlCopy } from './control-copy.ts';
 import { mendControlData } from './control-mend.ts';
@@ -287,9 +287,19 @@ export async function watchParts(
   stops.add(() => watch.stop());
 }
 
-/** Whether a start failed as this machine's disk has no room for what it cannot do without, such as tables. */
-export function isOutOfRoom(error: unknown, { url }: StorageOptions['clickhouse']): boolean {
-  if (isDiskFull(error)) return true;
-  const isOfOwnEngine = error instanceof EngineError && url === undefined;
-  return isOfOwnEngine && /No space left on device|NOT_ENOUGH_SPACE/.test(error.message);
+/**
+ * An error in words for the operator where the reason is that the disk of DATA_DIR is full; any other one as it is. A file
+ * elsewhere, such as that of an export, names itself.
+ */
+export function explainFullDisk(
+  error: unknown,
+  { dataDir, clickhouse }: Pick<EngineOptions, 'dataDir' | 'clickhouse'>,
+): unknown {
+  const path: unknown = error instanceof Error && 'path' in error ? error.path : undefined;
+  const isOfFile = isDiskFull(error) && (typeof path !== 'string' || path.startsWith(`${dataDir}/`));
+  const isOfOwnEngine =
+    error instanceof EngineError &&
+    clickhouse.url === undefined &&
+    /No space left on device|NOT_ENOUGH_SPACE/i.test(error.message);
+  return isOfFile || isOfOwnEngine ? new Error(fullDiskWords(dataDir), { cause: error }) : error;
 }

@@ -17,6 +17,7 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
       engine_reachable: await readiness.engineReachable(),
       engine_takes_writes: await readiness.engineTakesWrites(),
       log_takes_writes: readiness.logFailure() === undefined,
+      control_data_takes_writes: await readiness.controlDataTakesWrites(),
     };
     const known = readiness.damage();
     const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
@@ -88,6 +89,7 @@ export function showReadiness(readiness: FrontEndDeps['readiness']): void {
   const ask = async () => ({
     engine_reachable: await readiness.engineReachable(),
     engine_takes_writes: await readiness.engineTakesWrites(),
+    control_data_takes_writes: await readiness.controlDataTakesWrites(),
   });
   const ready = {
     name: 'auditlog_ready',

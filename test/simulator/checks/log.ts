@@ -13,8 +13,8 @@ export const linesOf = {
   requests: ['a request could not be answered', 'an event of the service itself waits to be recorded'],
   engineKilled: ['the embedded engine ended unasked'],
   fullDisk: [
-    'the disk is almost full: the write-ahead log takes no writes; reads go on',
-    'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
+    'the disk is almost full: the write-ahead log takes no events of producers; reads, sign-in and exports go on',
+    'the disk is full: the write-ahead log takes nothing until there is room; reads go on',
     'the disk is full: engine.json could not be written',
     'the disk is full: server.json could not be written',
     'the write-ahead log could not be written',
