@@ -25,26 +25,7 @@ export interface MappingDefinition {
 }
 
 /** The mappings that come with the service, by the names that `from` takes. */
-export const adapterNames = [
-  'auditd',
-  'auth0',
-  'azure',
-  'cloudtrail',
-  'databricks',
-  'entra',
-  'gcp',
-  'github',
-  'gworkspace',
-  'json',
-  'kubernetes',
-  'okta',
-  'postgresql',
-  'salesforce',
-  'slack',
-  'snowflake',
-  'teleport',
-  'vault',
-] as const;
+export const adapterNames = ['cloudtrail', 'github', 'json', 'kubernetes', 'okta'] as const;
 
 export type AdapterName = (typeof adapterNames)[number];
 

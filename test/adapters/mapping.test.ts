@@ -77,14 +77,6 @@ function summary({ row }: MappedRecord): string {
 
 const samples: readonly [AdapterName, string, readonly string[]][] = [
   [
-    'azure',
-    'azure.json',
-    [
-      '2024-01-21T22:14:26.979Z | 17615113505 | MICROSOFT.COMPUTE/VIRTUALMACHINES/WRITE | Failure | Medium | john@contoso.com | 203.0.113.9 | /subscriptions/x/vm1',
-      '2024-01-22T08:00:00.000Z | 1002 | Sign-in activity | Failure | Informational | jane@contoso.com | 198.51.100.77 | -',
-    ],
-  ],
-  [
     'cloudtrail',
     'cloudtrail.json',
     [
@@ -94,27 +86,11 @@ const samples: readonly [AdapterName, string, readonly string[]][] = [
     ],
   ],
   [
-    'gcp',
-    'gcp.ndjson',
-    [
-      '2024-04-04T04:04:04.123Z | 2003 | storage.objects.get | Failure | High | user@example.com | 192.0.2.44 | projects/_/buckets/b/objects/report.pdf',
-      '2024-04-04T05:00:00.000Z | 1300 | google.iam.admin.v1.CreateServiceAccountKey | Success | Informational | ci@p.iam.gserviceaccount.com | - | projects/-/serviceaccounts/1',
-    ],
-  ],
-  [
     'github',
     'github.ndjson',
     [
       '2020-12-02T17:24:34.512Z | 1210 | team.add_member | Success | Informational | octocat | 203.0.113.7 | octo-corp/example-team',
       '2023-11-14T22:13:20.001Z | 1002 | user.failed_login | Failure | Informational | hubot@example.com | - | hubot',
-    ],
-  ],
-  [
-    'gworkspace',
-    'gworkspace.json',
-    [
-      '2024-05-02T09:10:11.123Z | 2003 | download | Success | Informational | liz@example.com | 198.51.100.4 | budget 2024.xlsx',
-      '2024-05-02T09:11:00.000Z | 1002 | login_failure | Failure | Informational | liz@example.com | - | -',
     ],
   ],
   [
@@ -295,7 +271,6 @@ test('functions of expressions take what programs write, and leave alone what th
       '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10',
     ],
     ['email(given)', 'arn:aws:sts::1:assumed-role/Admin/ann@example.com', 'ann@example.com'],
-    ['email(given)', 'ann_other_example.com#EXT#@x.onmicrosoft.com', 'ann_other@example.com'],
     ['email(given)', 'live.com#ann@example.com', 'ann@example.com'],
     ['micros(given)', '2024-01-01 10:00:00,123', '2024-01-01T10:00:00.123Z'],
     ['micros(given)', '2024-01-01 10:00:00', '2024-01-01 10:00:00'],
