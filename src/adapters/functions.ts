@@ -1,7 +1,7 @@
 import { type JSONValue, registerFunction, TYPE_ANY } from '@jmespath-community/jmespath';
 import { plain } from './parse.ts';
 import { isAddress, personOf, thingOf } from './persons.ts';
-import { level, micros, outcome } from './words.ts';
+import { level, micros } from './words.ts';
 
 /** An argument, which is evaluated only when it is looked at. */
 type Argument = (record: JSONValue) => unknown;
@@ -14,7 +14,6 @@ export const functions: Readonly<Record<string, OwnFunction>> = {
   text: firstText,
   email: first(addressOf),
   uuid: first(uuidOf),
-  outcome: first(outcome),
   place: first(placeOf),
   port: first(portOf),
   person: firstOf(personOf),

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { type AdapterName, adapterNames } from '../../../src/adapters/definition.ts';
 import type { Draw } from '../draw.ts';
 import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
@@ -106,9 +105,7 @@ const otlp = postingRecords('post OTLP', 1.5, {
 
 /** Where the samples of other programs have their time, and in what form of an instant's milliseconds. */
 const iso = (millis: number): unknown => new Date(millis).toISOString();
-const times: Readonly<
-  Record<Exclude<AdapterName, 'json'>, readonly [member: string, of: (millis: number) => unknown]>
-> = {
+const times: Readonly<Record<string, readonly [member: string, of: (millis: number) => unknown]>> = {
   cloudtrail: ['eventTime', iso],
   github: ['@timestamp', (millis) => millis],
   kubernetes: ['requestReceivedTimestamp', iso],
@@ -116,7 +113,7 @@ const times: Readonly<
 };
 
 /** The first record of a source's sample. */
-function sampleOf(from: AdapterName): Record<string, unknown> {
+function sampleOf(from: string): Record<string, unknown> {
   const ending = from === 'github' ? 'ndjson' : 'json';
   const text = readFileSync(new URL(`../../fixtures/adapters/${from}.${ending}`, import.meta.url), 'utf8');
   const value: unknown = JSON.parse(ending === 'ndjson' ? (text.split('\n')[0] ?? '') : text);
@@ -124,8 +121,7 @@ function sampleOf(from: AdapterName): Record<string, unknown> {
   return ((lists[0] as readonly object[] | undefined)?.[0] ?? value) as Record<string, unknown>;
 }
 
-function foreign(from: Exclude<AdapterName, 'json'>): Operation {
-  const [member, timeOf] = times[from];
+function foreign([from, [member, timeOf]]: (typeof sources)[number]): Operation {
   const sample = sampleOf(from);
   return postingRecords(`post records of ${from}`, 0.1, {
     path: `/api/v1/audit?from=${from}&timeout=30s`,
@@ -176,6 +172,7 @@ const rejected: Operation = {
   },
 };
 
-const others = adapterNames.filter((name) => name !== 'json').map(foreign);
+const sources = Object.entries(times);
+const others = sources.map(foreign);
 
 export const adapters: readonly Operation[] = [logLines, otlp, ...others, rejected];
