@@ -14,6 +14,7 @@ import { splitBody } from '../../src/ingest/split-body.ts';
 import { splitLarge } from '../../src/ingest/split-large.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { map, type Row, spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
+import { blockOf } from '../recipes/page.ts';
 import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { rounds } from '../support/rounds.ts';
 
@@ -530,9 +531,18 @@ test('an id keeps its digits where it is an integer that no double holds', () =>
 test('the names that `from` takes are those of the OpenAPI document, each with a mapping', () => {
   const file = new URL('../../schema/openapi.json', import.meta.url);
   const document = JSON.parse(readFileSync(file, 'utf8')) as {
-    paths: Record<string, { post: { parameters: { name?: string; schema?: { enum?: string[] } }[] } }>;
+    paths: Record<
+      string,
+      { post: { parameters: { name?: string; schema?: { anyOf?: { enum?: string[] }[] } }[] } }
+    >;
   };
   const from = document.paths['/api/v1/audit']?.post.parameters.find(({ name }) => name === 'from');
-  assert.deepEqual(from?.schema?.enum, [...adapterNames]);
+  assert.deepEqual(from?.schema?.anyOf?.[0]?.enum, [...adapterNames]);
   for (const name of adapterNames) assert.equal(mappingOf(name).name, name);
+});
+
+test('the mapping that the documents show is the one that tests send records by', () => {
+  const shown: unknown = JSON.parse(blockOf('adapters.md', 'badges.json'));
+  const file = new URL('../fixtures/mappings/badges.json', import.meta.url);
+  assert.deepEqual(shown, JSON.parse(readFileSync(file, 'utf8')));
 });
