@@ -33,6 +33,4 @@ export const limits = {
   clockLookMs: 2_000,
   /** Time between notes of how far the time has come. */
   clockNoteMs: 60_000,
-  /** Front ends of one server on one machine. */
-  processesMax: 16,
 } as const;

@@ -52,12 +52,11 @@ export async function startEvidence(
   order: IngestOrder,
   retentionCutOff: (organization: string) => number | undefined,
 ): Promise<EvidenceReader> {
-  const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
-  const { evidenceWitnesses: witnesses } = config;
+  const { serviceName, evidenceIntervalMs: intervalMs } = config;
   const { storage, instance } = stored;
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
   const watermark = async () => (await order.watermarks()).ofAll;
-  const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
+  const own = { storage, instance, serviceName, keys, intervalMs };
   const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
   stops.add(() => evidence.stop());
   return evidence.reader;

@@ -30,7 +30,6 @@ async function open(newest?: number): Promise<ClockTrust> {
   const trust = await ClockTrust.open({
     dataDir,
     log: createLogger('silent'),
-    keepsMark: true,
     newestStored: async () => newest,
     nowMs: () => wallMs,
     passedMs: () => passedMs,

@@ -64,11 +64,8 @@ export async function markedClock(dataDir: string): Promise<number | undefined> 
 }
 
 export interface ClockTrustOptions {
-  /** The server's directory, also for one of its several processes. */
   readonly dataDir: string;
   readonly log: Logger;
-  /** One of the processes on a data directory notes there how far the time has come. */
-  readonly keepsMark: boolean;
   /** Unix milliseconds of the newest that is stored, where there is no mark; undefined: nothing is. */
   newestStored(): Promise<number | undefined>;
   /** The wall clock, and one that only passes. */
@@ -217,7 +214,6 @@ export class ClockTrust {
 
   async #note(): Promise<void> {
     this.#notedMs = this.#passedMs();
-    if (!this.#options.keepsMark) return;
     const provenMs = Math.floor(this.provenMs());
     const mark: Mark = { provenMs, aheadMsMax: Math.floor(this.#aheadMsMax), accepted: this.#accepted };
     await write(markPath(this.#options.dataDir), mark).catch((error: unknown) => {
