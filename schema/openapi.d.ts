@@ -1039,6 +1039,8 @@ export interface Schemas {
     /** Of this run. */
     readonly accepted_now: number;
     readonly rejected_now: number;
+    /** Records of this run that were left out, as one with the same id was imported before. */
+    readonly repeated_now: number;
     readonly seconds: number;
     /** The file with the lines that were rejected; null where there is none. */
     readonly rejected_file: string | null;

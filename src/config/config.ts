@@ -226,6 +226,8 @@ export function loadConfig(environment: Environment) {
       sampled: values.OTEL_TRACES_SAMPLER_ARG,
     }),
     ...evidenceOf(values),
+    /** Own mappings, checked; `from` takes their names beside those of the built-in ones. */
+    mappings: values.MAPPINGS_DIR ?? [],
     /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
     redactValues: values.REDACT_VALUES,

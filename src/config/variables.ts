@@ -23,6 +23,7 @@ import {
   secretNames,
   watched,
 } from './kinds.ts';
+import { mappingsDirectory } from './mappings.ts';
 
 /** One setting: how it is read, and what `help environment` says of it. */
 export interface Variable<T> {
@@ -244,6 +245,11 @@ export const variables = {
   ),
   EVIDENCE_KEY_PREVIOUS: secret(
     optional('unset', 'the key that EVIDENCE_KEY replaces: it signs its successor', noteKey),
+  ),
+  MAPPINGS_DIR: optional(
+    'unset: the built-in mappings alone',
+    'directory of mappings of your own, NAME.json each, for records of other programs with from=NAME',
+    mappingsDirectory,
   ),
   REDACT_KEYS: optional(
     'none',

@@ -1,3 +1,4 @@
+import type { MappingDefinition } from '../adapters/definition.ts';
 import type { Clock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
 import type { Rate, RateCounter } from '../base/time/rates.ts';
@@ -49,6 +50,8 @@ interface FrontEndConfig {
   /** The service's default; undefined: events are kept for ever. */
   readonly retentionDays: number | undefined;
   readonly maxBodyBytes: number;
+  /** Own mappings, beside the built-in ones. */
+  readonly mappings: readonly MappingDefinition[];
   readonly metricsPublic: boolean;
 }
 

@@ -89,7 +89,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)),
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
     ...evidenceEndpoints(deps),
-    keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept), config.maxBodyBytes),
+    keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept, config.mappings), config.maxBodyBytes),
     {
       ...keyWrite('/v1/logs', 'otlp logs', otlpLogsHandler(ingest.accept), config.maxBodyBytes),
       problemForm: otlpStatus,

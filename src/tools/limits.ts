@@ -21,8 +21,8 @@ export const limits = {
   /** How long an import retries one request. */
   importRetryMsMax: 600_000,
   importCheckpointMs: 1_000,
-  /** Records that a dry run shows. */
-  importShownMax: 5,
+  /** Ids of records that an import remembers: 16 bytes of a file and about 70 of memory each. */
+  importIdsMax: 1_000_000,
   importHeadBytes: 64 * 1024,
   forwardBatchEventsMax: 1000,
   forwardFileBytesMin: 4096,

@@ -383,7 +383,7 @@ describe('exit codes', () => {
     [['import', '/no/such.ndjson'], 2, /^auditlog: \/no\/such.ndjson: there is no such file/],
     [['import', '/dev'], 2, /cannot read \/dev: it is a directory/],
     [['import', '-', '--map', '/no/map'], 2, /^auditlog: --map: \/no\/map: there is no such file/],
-    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is no JSON/],
+    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is no file/],
   ];
   for (const [args, code, words] of wrong) {
     test(`${code}: ${args.join(' ')}`, async () => {

@@ -60,6 +60,7 @@ describe('defaults', () => {
       logLevel: 'info',
       metricsPublic: false,
       traces: { url: undefined, sampled: 1 },
+      mappings: [],
       redactKeys: [],
       redactValues: true,
     });
@@ -280,6 +281,51 @@ describe('bad values', () => {
       messageOf({ CLICKHOUSE_CERT: file, CLICKHOUSE_URL: 'https://a:1' }),
       'CLICKHOUSE_CERT is set: allowed is that together with CLICKHOUSE_KEY alone',
     );
+  });
+
+  test('a mapping that cannot be used, by file and rule', (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'config-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const good = {
+      name: 'doors',
+      time: 'at',
+      action: 'what',
+      outcome: { of: ['result'], success: ['opened'] },
+    };
+    const place = (file: string, content: unknown) =>
+      writeFileSync(join(directory, file), typeof content === 'string' ? content : JSON.stringify(content));
+    place('doors.json', good);
+    place('notes.txt', 'is no mapping');
+    assert.deepEqual(loadConfig({ MAPPINGS_DIR: directory }).mappings, [good]);
+    const rules: readonly (readonly [content: unknown, rule: string])[] = [
+      ['{"name":', 'is not JSON ('],
+      [{ ...good, name: 'gates' }, '/name: must be that of the file, doors'],
+      [{ ...good, outcome: undefined }, "the mapping must have required property 'outcome'"],
+      [
+        { ...good, outcome: { of: ['a'], success: [] } },
+        '/outcome/success: must NOT have fewer than 1 items',
+      ],
+      [{ ...good, time: 'at[' }, '/time: '],
+      [
+        { ...good, outcome: { of: ['nosuch(a)'], success: ['b'] } },
+        '/outcome/of/0: there is no function nosuch()',
+      ],
+      [{ ...good, codes: { in: 1002 } }, '/codes/in: must be a code from 0 to 999999999, or {'],
+      [{ ...good, codes: { in: { success: 1102 } } }, '/codes/in: must be a code from 0 to 999999999, or {'],
+      [{ ...good, description: 'x'.repeat(70_000) }, 'has 7'],
+    ];
+    for (const [content, rule] of rules) {
+      place('doors.json', content);
+      const text = messageOf({ MAPPINGS_DIR: directory });
+      assert.ok(text.startsWith(`MAPPINGS_DIR is "${directory}" (doors.json: ${rule}`), text);
+      assert.ok(text.endsWith('): allowed is a directory with at most 64 mappings, NAME.json each'), text);
+    }
+    rmSync(join(directory, 'doors.json'));
+    place('okta.json', { ...good, name: 'okta' });
+    assert.match(messageOf({ MAPPINGS_DIR: directory }), /okta\.json: \/name: is that of a built-in mapping/);
+    for (let n = 0; n < 65; n++) place(`m${n}.json`, { ...good, name: `m${n}` });
+    assert.match(messageOf({ MAPPINGS_DIR: directory }), /there are 66 mappings, at most 64 are allowed/);
+    assert.match(messageOf({ MAPPINGS_DIR: join(directory, 'none') }), /no such file or directory/);
   });
 
   test('a segment that does not fit into the log', () => {
