@@ -28,7 +28,7 @@ import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
-import { openClock } from './processes/clock.ts';
+import { steadyClock } from './base/time/steady-clock.ts';
 import { limits as processLimits } from './processes/limits.ts';
 import type { Place } from './processes/place.ts';
 import { createReaders } from './read/readers.ts';
@@ -95,9 +95,10 @@ async function start(
   setImmediate(prepareAnswers);
   const engine = place?.engine && { ...place.engine, dataDir: config.dataDir };
   const stored = await startStorage(opened, engine);
-  const trust = await openClock({ ...opened, ...config }, stored.storage, (place?.number ?? 1) === 1);
-  const base = { ...opened, trust };
-  const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros: trust.expiryMicros });
+  const steadyMs = steadyClock();
+  const expiryMicros = (): number => steadyMs() * 1000;
+  const base = { ...opened, steadyMs };
+  const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros });
   await directory.refresh();
   directory.start();
   stops.add(() => directory.stop());
@@ -105,7 +106,7 @@ async function start(
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
   if (stored.held)
-    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, trust.expiryMicros);
+    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, expiryMicros);
   const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, retentionCutOff);
   startRetention(base, stored, writing, organizations);
@@ -182,7 +183,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: new Administration(storage, clock, config.retentionDays, base.trust.latestMicros),
+    administration: new Administration(storage, clock, config.retentionDays),
     keyUses,
     rateCounter,
     passwords,
@@ -197,7 +198,6 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       processesUp: async () => place?.areAllUp(),
       limitsShared,
       feedGoesOn,
-      clockDoubt: () => base.trust.doubt(),
       // What others know is left out when they do not say.
       damage: async () => (await place?.damage().catch(() => undefined)) ?? damage.list(),
     },

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
-import { type Clock, systemClock } from '../base/time/clock.ts';
-import { markedClock } from '../base/time/clock-trust.ts';
+import { systemClock } from '../base/time/clock.ts';
 import {
   type Change,
   changeOfOrganization,
@@ -155,10 +154,7 @@ function registerSet(org: Command, deps: CliDeps): void {
       // First, as it may be refused; and recorded, as the second may be, too.
       if (passwords !== undefined)
         await recordNow(session, await changePasswords(storage, reference, options, passwords));
-      const changed = await updateOrganization(storage, reference, settings, {
-        defaultDays,
-        latestMicros: await latestClock(session),
-      });
+      const changed = await updateOrganization(storage, reference, settings, { defaultDays });
       return {
         schema: 'CliOrganization',
         value: view(changed.now, await readPolicy(storage, changed.now.id)),
@@ -167,12 +163,6 @@ function registerSet(org: Command, deps: CliDeps): void {
       };
     };
   });
-}
-
-/** The latest time that it may be: by a clock that was set back nothing would seem to be removed. */
-async function latestClock({ config }: Session): Promise<Clock> {
-  const marked = ((await markedClock(config.dataDir)) ?? 0) * 1000;
-  return () => Math.max(systemClock(), marked);
 }
 
 async function dryRun(
@@ -185,7 +175,7 @@ async function dryRun(
   const organization = await findOrganization(storage, reference);
   const policy = await readPolicy(storage, organization.id);
   const days = retention === undefined ? policy.days : daysOf(retention, defaultDays);
-  const { events } = await wouldEnd(storage, organization.id, days, (await latestClock(session))());
+  const { events } = await wouldEnd(storage, organization.id, days, systemClock());
   const held = policy.heldMicros === undefined ? '' : '; it is held, so nothing goes before the release';
   return {
     schema: 'CliOrganization' as const,
@@ -252,7 +242,7 @@ function registerRelease(org: Command, deps: CliDeps): void {
       if (options.dryRun) return dryRun(session, reference, {}, undefined);
       const organization = await findOrganization(storage, reference);
       const asked = { reason, confirmed: options.confirm };
-      const { now, removes } = await releaseHold(storage, organization.id, asked, await latestClock(session));
+      const { now, removes } = await releaseHold(storage, organization.id, asked);
       return {
         schema: 'CliOrganization',
         value: view(organization, now),

@@ -57,21 +57,14 @@ const keyIdPattern = /^[0-9a-z]{16}$/;
 export class Administration {
   readonly #storage: Storage;
   readonly #clock: Clock;
-  readonly #latestMicros: Clock;
   readonly #retentionDays: number | undefined;
   readonly #changes = new KeyedMutex(
     limits.controlChangesWaitingMax,
     () => new Problem('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }),
   );
 
-  /** `retentionDays` is the service's default; undefined: events are kept for ever. `latestMicros`: see `updateOrganization`. */
-  constructor(
-    storage: Storage,
-    clock: Clock = systemClock,
-    retentionDays?: number,
-    latestMicros: Clock = clock,
-  ) {
-    this.#latestMicros = latestMicros;
+  /** `retentionDays` is the service's default; undefined: events are kept for ever. */
+  constructor(storage: Storage, clock: Clock = systemClock, retentionDays?: number) {
     this.#storage = storage;
     this.#clock = clock;
     this.#retentionDays = retentionDays;
@@ -267,7 +260,7 @@ export class Administration {
 
   /** See `updateOrganization`. */
   changeSettings(organization: string, settings: OrganizationSettings): Promise<ChangedOrganization> {
-    const how = { clock: this.#clock, defaultDays: this.#retentionDays, latestMicros: this.#latestMicros };
+    const how = { clock: this.#clock, defaultDays: this.#retentionDays };
     return this.#changes.run(organization, () =>
       updateOrganization(this.#storage, organization, settings, how),
     );

@@ -11,7 +11,7 @@ import { checkListener } from '../config/listener.ts';
 import { holdEngine, isOutOfRoom, type StorageOptions, watchParts } from '../storage/open-storage.ts';
 import { reportUnreadable } from '../storage/parts-watch.ts';
 import { lowestWatermark } from '../storage/watermarks.ts';
-import { openClock } from './clock.ts';
+import { steadyClock } from '../base/time/steady-clock.ts';
 import { FrontEnds, type SupervisorAnswers } from './front-ends.ts';
 import { limits } from './limits.ts';
 import { LineOutput } from './line-output.ts';
@@ -104,8 +104,13 @@ async function startEngine(shared: Shared) {
   if (shared.clickhouse.url !== undefined) return undefined;
   const held = await holdEngine(shared);
   const { storage } = held;
-  const trust = await openClock(shared, storage, false);
-  await watchParts(held, shared, async () => firstSeqOf(await lowestWatermark(storage)), trust.expiryMicros);
+  const steadyMs = steadyClock();
+  await watchParts(
+    held,
+    shared,
+    async () => firstSeqOf(await lowestWatermark(storage)),
+    () => steadyMs() * 1000,
+  );
   return { own: held.own, connection: held.engine.connection };
 }
 

@@ -1,8 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../base/time/clock.ts';
-import { markedClock } from '../../base/time/clock-trust.ts';
-import { limits as baseLimits } from '../../base/limits.ts';
 import { segmentTimeMs } from '../../base/events/sequence.ts';
 import { EngineError } from '../../base/errors/engine-error.ts';
 import { ifThere } from '../../base/errors/system-error.ts';
@@ -71,13 +69,7 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
       remedy:
         'set it right; no event is lost by it, but times of receipt are wrong, and retention counts from them',
     });
-  const marked = await markedClock(dataDir);
-  const notes: string[] = [];
-  if (marked !== undefined && now - marked > baseLimits.clockStepMsMax)
-    notes.push(
-      `it is ${inSeconds(now - marked)} ahead of the last moment that a server has noted: what retention removes by that waits for "doctor --accept-clock"`,
-    );
-  return checkOfPlace('clock', findings, notes);
+  return checkOfPlace('clock', findings);
 }
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
