@@ -772,7 +772,7 @@ export interface Schemas {
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
   };
-  /** What was looked at, and whether it holds; readiness depends on `engine_…`, `log_…` and `processes_up`. */
+  /** What was looked at, and whether it holds; readiness depends on `engine_…` and `log_…`. */
   readonly Checks: {
     /** The engine answers. */
     readonly engine_reachable: boolean;
@@ -780,11 +780,9 @@ export interface Schemas {
     readonly engine_takes_writes: boolean;
     /** The write-ahead log takes writes. */
     readonly log_takes_writes: boolean;
-    /** All processes of the server have been up since its start. Absent where it is one. */
-    readonly processes_up?: boolean;
     /** No stored event is known to be damaged or missing. */
     readonly nothing_damaged: boolean;
-    /** Limits are counted together with other processes, as `REDIS_URL` says; false while Redis is away. Absent where each process counts for itself. */
+    /** Limits are counted together with other servers, as `REDIS_URL` says; false while Redis is away. Absent where each server counts for itself. */
     readonly limits_shared?: boolean;
     /** False while the clock is more than a day ahead of the time that has passed for certain, and that holds something back; else absent. */
     readonly clock_trusted?: boolean;

@@ -1,7 +1,7 @@
 import { systemClock } from './base/time/clock.ts';
 import { errorFacts, type Logger } from './base/observability/log.ts';
 import { DamageRegister } from './base/observability/damage.ts';
-import { collectProcessMetrics, renderMetrics, renderTogether } from './base/observability/metrics.ts';
+import { collectProcessMetrics } from './base/observability/metrics.ts';
 import { Problem } from './base/errors/problem.ts';
 import { localUrl, removeServerFile, writeServerFile } from './base/files/server-file.ts';
 import { StopStack } from './base/processes/stop-stack.ts';
@@ -29,8 +29,6 @@ import type { Ingest } from './ingest/ingest.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { steadyClock } from './base/time/steady-clock.ts';
-import { limits as processLimits } from './processes/limits.ts';
-import type { Place } from './processes/place.ts';
 import { createReaders } from './read/readers.ts';
 import { Ocsf110Pool } from './read/ocsf110/pool.ts';
 import { limits as storageLimits } from './storage/limits.ts';
@@ -43,25 +41,11 @@ import { isOutOfRoom, type ServiceStorage, startStorage, watchParts } from './st
 
 const clock = systemClock;
 
-/** One of several front ends: where it stands, and what it knows to be damaged, of which it tells the others. */
-interface FrontEndOf {
-  readonly place: Place;
-  readonly damage: DamageRegister;
-}
-
-/**
- * Starts everything in the order of its dependencies; what was started is stopped again when a later part fails. With
- * `frontEnd` it is one of several processes, and what there is once for all of them is in their parent
- * (`processes/supervisor.ts`).
- */
-export async function startService(
-  config: Config,
-  outputs: ServiceOutputs,
-  frontEnd?: FrontEndOf,
-): Promise<RunningService> {
+/** Starts everything in the order of its dependencies; what was started is stopped again when a later part fails. */
+export async function startService(config: Config, outputs: ServiceOutputs): Promise<RunningService> {
   const stops = new StopStack(outputs.log);
   try {
-    return await start(config, outputs, stops, frontEnd);
+    return await start(config, outputs, stops);
   } catch (error) {
     await stops.run();
     const isFull = isOutOfRoom(error, config.clickhouse);
@@ -69,32 +53,21 @@ export async function startService(
   }
 }
 
-async function start(
-  config: Config,
-  outputs: ServiceOutputs,
-  stops: StopStack,
-  frontEnd: FrontEndOf | undefined,
-): Promise<RunningService> {
+async function start(config: Config, outputs: ServiceOutputs, stops: StopStack): Promise<RunningService> {
   const { log } = outputs;
-  const place = frontEnd?.place;
   collectProcessMetrics();
-  const dataDir = place?.directory(config.dataDir) ?? config.dataDir;
-  // A front end that was killed with its parent a moment ago is about to end.
-  const lock = await takeDataDir(dataDir, log, place && processLimits.lockWaitMsMax);
+  const lock = await takeDataDir(config.dataDir, log);
   stops.add(() => lock.release());
-  if (place === undefined) {
-    await requireUsable(config.dataDir);
-    await checkListener(config);
-  }
+  await requireUsable(config.dataDir);
+  await checkListener(config);
   await startTracing(config, log, stops);
   const envelope = { head: eventHead, tail: eventTail(config) };
-  const damage = frontEnd?.damage ?? new DamageRegister();
+  const damage = new DamageRegister();
   const failing = new AbortController();
   const failed = (error: Error): void => failing.abort(error);
-  const opened = { ...config, config, ...outputs, dataDir, place, envelope, damage, stops, failed };
+  const opened = { ...config, config, ...outputs, envelope, damage, stops, failed };
   setImmediate(prepareAnswers);
-  const engine = place?.engine && { ...place.engine, dataDir: config.dataDir };
-  const stored = await startStorage(opened, engine);
+  const stored = await startStorage(opened);
   const steadyMs = steadyClock();
   const expiryMicros = (): number => steadyMs() * 1000;
   const base = { ...opened, steadyMs };
@@ -112,15 +85,13 @@ async function start(
   startRetention(base, stored, writing, organizations);
   const stopping = new AbortController();
   let url = '';
-  const announce = async (certificate: string | undefined) =>
-    place === undefined
-      ? writeServerFile(config.dataDir, { url, certificate }, log)
-      : place.listening({ port: server.port, certificate });
+  const announce = (certificate: string | undefined) =>
+    writeServerFile(config.dataDir, { url, certificate }, log);
   const parts = { stored, directory, organizations, writing, evidence, retentionCutOff, announce };
   const { server, certificate } = await startAnswering(base, parts, stopping.signal);
   url = localUrl(config.host, server.port, config.tls !== undefined);
   await announce(certificate);
-  if (place === undefined) stops.add(() => removeServerFile(config.dataDir));
+  stops.add(() => removeServerFile(config.dataDir));
   const stop = async () => {
     server.stopAccepting();
     stopping.abort();
@@ -156,7 +127,7 @@ interface Answering {
 
 /** Listens; `stopping` ends the requests that only wait. */
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
-  const { config, envelope, damage, place } = base;
+  const { config, envelope, damage } = base;
   const { directory, organizations, evidence, retentionCutOff } = parts;
   const { storage, writeHealth } = parts.stored;
   const { ingest, order, feedGoesOn } = parts.writing;
@@ -169,13 +140,8 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   base.stops.add(() => keyUses.stop());
   const pool = new Ocsf110Pool(config, base.log);
   base.stops.add(() => pool.close());
-  // One of several processes is enough for browsers that are sent on.
-  const redirectPort = place === undefined || place.number === 1 ? config.redirectPort : undefined;
   return startFrontEnd({
     ...base,
-    config: { ...config, port: place?.port ?? config.port, redirectPort },
-    sharesPort: place !== undefined,
-    renderMetrics: async () => (place ? renderTogether(await place.metrics()) : renderMetrics()),
     clock,
     ingest,
     read: createReaders({ storage, pool, envelope, clock, secret, order, retentionCutOff, stopping }),
@@ -195,11 +161,9 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
-      processesUp: async () => place?.areAllUp(),
       limitsShared,
       feedGoesOn,
-      // What others know is left out when they do not say.
-      damage: async () => (await place?.damage().catch(() => undefined)) ?? damage.list(),
+      damage: () => damage.list(),
     },
   });
 }

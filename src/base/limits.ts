@@ -27,6 +27,4 @@ export const limits = {
   damageKnownPerKindMax: 10_000,
   /** Damage of one kind that an answer names. */
   damageShownMax: 20,
-  /** Front ends of one server on one machine. */
-  processesMax: 16,
 } as const;

@@ -20,7 +20,7 @@ import { compareWithTable, acknowledgeLoss } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { type Check, check, checkOfPlace } from './doctor/check.ts';
 import { checkControlData, repairControlData } from './doctor/control.ts';
-import { checkLedger, checkLogFolders, checkParts } from './doctor/damage.ts';
+import { checkLedger, checkLogFolder, checkParts } from './doctor/damage.ts';
 import {
   checkBacklog,
   checkClock,
@@ -42,6 +42,7 @@ import { checkSignOn } from './doctor/sign-on.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
+import { projectFile } from '../base/files/project-file.ts';
 
 interface DoctorOptions {
   readonly detach?: string;
@@ -78,12 +79,14 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const checks = await checksOfEngine(setup, options);
   const isServed = await isDirectoryLocked(config.dataDir);
-  checks.push(await checkLogFolders(config.dataDir), await checkBacklog(config, isServed));
+  checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
-    throw new Error('something is damaged: see above, and "Damage" in docs/operate.md for the way on');
+    throw new Error(
+      `something is damaged: see above, and "Damage" in ${projectFile('docs/operate.md')} for the way on`,
+    );
   if (!healthy) throw new Error('something needs you: see above');
 }
 
@@ -121,7 +124,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
     if (error instanceof OtherReleaseError) {
-      const remedy = 'start the release that this database is of (docs/upgrade.md)';
+      const remedy = `start the release that this database is of (${projectFile('docs/upgrade.md')})`;
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = shortMessage(messageOf(error));

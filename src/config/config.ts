@@ -181,7 +181,6 @@ export function loadConfig(environment: Environment) {
   return Object.freeze({
     host: values.HOST,
     port: values.PORT,
-    processes: values.PROCESSES,
     /** Undefined: plain HTTP. */
     tls: serverTls(values),
     /** Port of plain HTTP that leads to TLS; undefined: none. */
@@ -209,7 +208,7 @@ export function loadConfig(environment: Environment) {
     /** Undefined: none for the whole service. */
     oidc: oidcOf(values),
     rateLimits: rateLimits(values),
-    /** Undefined: each process counts for itself. */
+    /** Undefined: each server counts for itself. */
     redisUrl: values.REDIS_URL,
     /** Undefined: kept for ever where the organization has no retention of its own. */
     retentionDays: values.RETENTION,
@@ -218,7 +217,7 @@ export function loadConfig(environment: Environment) {
     flushIntervalMs: values.FLUSH_INTERVAL,
     segmentBytes: segmentBytes(values),
     walMaxBytes: values.WAL_MAX_BYTES,
-    workers: values.WORKERS ?? Math.max(1, Math.floor(availableParallelism() / values.PROCESSES) - 1),
+    workers: values.WORKERS ?? Math.max(1, availableParallelism() - 1),
     logLevel: values.LOG_LEVEL,
     metricsPublic: values.METRICS_PUBLIC,
     traces: Object.freeze({

@@ -80,11 +80,6 @@ const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / day
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
   PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
-  PROCESSES: setting(
-    '1',
-    'front ends on one address, each a process with a write-ahead log of its own',
-    integer(1, limits.processesMax),
-  ),
   TLS_CERT: optional(
     'unset: HTTP without TLS',
     'file with the certificate that is served, and those that vouch for it',
@@ -153,7 +148,7 @@ export const variables = {
   TRUST_PROXY: setting('0', 'proxy hops whose X-Forwarded-For is believed', integer(0, 16)),
   MAX_CONNECTIONS_PER_ADDRESS: optional(
     'half of what there may be; with TRUST_PROXY all',
-    'connections of one address to each process',
+    'connections of one address',
     integer(1, 1_000_000),
   ),
   SERVICE_NAME: setting(
@@ -187,8 +182,8 @@ export const variables = {
   RATE_LIMIT_LOGIN: setting('10/60s', 'login attempts per client', orOff(rate)),
   REDIS_URL: {
     ...optional(
-      'unset: each process counts for itself',
-      'Redis or Valkey server through which processes share rate limits and counts of failed passwords',
+      'unset: each server counts for itself',
+      'Redis or Valkey server through which servers share rate limits and counts of failed passwords',
       redisUrl,
     ),
     shownValue: hasNoCredentials,
@@ -219,7 +214,7 @@ export const variables = {
     'size of the write-ahead log at which writes are refused',
     bytes(4096, 1024 ** 2 * GiB),
   ),
-  WORKERS: optional('cores / PROCESSES - 1, at least 1', 'ingest threads of each process', integer(1, 256)),
+  WORKERS: optional('cores - 1, at least 1', 'ingest threads', integer(1, 256)),
   LOG_LEVEL: setting('info', 'operational log on standard error', oneOf(logLevels)),
   METRICS_PUBLIC: setting(
     '0',

@@ -42,8 +42,6 @@ interface FrontEndConfig {
   readonly trustProxy: number;
   /** Undefined: half of what there may be, or behind a proxy all. */
   readonly connectionsPerAddress: number | undefined;
-  /** Processes that answer on the port. */
-  readonly processes: number;
   readonly serviceName: string;
   readonly sessionTtlMs: number;
   /** Undefined: no limit of that class. */
@@ -60,14 +58,12 @@ interface Readiness {
   engineTakesWrites(): Promise<boolean>;
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
-  /** Whether all processes of the server have been up; undefined where it is one. */
-  processesUp(): Promise<boolean | undefined>;
   /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
   limitsShared(): boolean | undefined;
   /** False while the feed, and with it the trees of evidence, wait for another server or for a command. */
   feedGoesOn(): boolean;
   /** What is known to be damaged. */
-  damage(): Promise<readonly Schemas['Damage'][]>;
+  damage(): readonly Schemas['Damage'][];
 }
 
 /** What requests are answered with. */
@@ -92,10 +88,6 @@ export interface FrontEndDeps {
   readonly providers: Providers;
   readonly attempts: Attempts;
   readonly readiness: Readiness;
-  /** Other processes of this server listen on the same port. */
-  readonly sharesPort: boolean;
-  /** In the Prometheus text format. */
-  renderMetrics(): Promise<string>;
   /** Told of the SHA-256 of each certificate that is served from now on. */
   readonly onCertificate: (fingerprint: string) => Promise<void>;
   readonly stops: StopStack;

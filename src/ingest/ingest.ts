@@ -12,7 +12,6 @@ import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import type { LogNotes } from './log-notes.ts';
-import { OrphanedLog } from './orphaned-log.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
@@ -37,23 +36,15 @@ export interface IngestOptions extends RedactionSettings {
   readonly keepFreeBytes?: number;
   /** Number of this process among those that share the engine. */
   readonly writer: number;
-  /** Segments are numbered above this one; 0 where it is left out. */
-  readonly above?: number;
   /** Unix milliseconds by which answers are forgotten; left out: of the clock. */
   readonly answersNowMs?: () => number;
   readonly sink: SegmentSink;
   readonly damage: DamageReports;
   /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
   readonly keys?: KeyClaimsOptions & { readonly isShared: boolean };
-  /** What the engine knows of the log in a data directory, of a process with this instance; left out where it is not told. */
-  readonly notesOf?: (dataDir: string, instance?: string) => LogNotes;
+  /** What the engine knows of the log; left out where it is not told. */
+  readonly notes?: LogNotes;
   directory(): SharedDirectory;
-}
-
-/** The log of a process that is gone (see `OrphanedLog`). */
-export interface TakenLog {
-  send(signal: AbortSignal): Promise<boolean>;
-  remove(signal: AbortSignal): Promise<boolean>;
 }
 
 export interface Ingest {
@@ -68,11 +59,6 @@ export interface Ingest {
   lastSegmentOf(organization: string): number;
   /** Begins segments above this number from now on (see `Wal.raise`). */
   raise(segment: number): void;
-  /**
-   * Takes over the log of a process that is gone, `instance`, in another data directory. From here on its answers are known,
-   * also to other processes; its events are still to be sent.
-   */
-  takeOver(dataDir: string, instance: string): Promise<TakenLog>;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends to the log work. */
@@ -125,13 +111,6 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     watermarks: () => wal.watermarks(),
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
     raise: (segment) => wal.raise(segment),
-    async takeOver(left, instance) {
-      const of = { dataDir: left, notes: options.notesOf?.(left, instance) };
-      const orphaned = await OrphanedLog.open({ ...options, ...of, idempotency });
-      await claims?.resolve(instance, (id) => idempotency.entry(id));
-      const told = shared && (await shareOrphaned(shared, instance, idempotency));
-      return takenLog(orphaned, told?.all);
-    },
     unsent: () => wal.sealed().length,
     logFailure: () => wal.failure(),
     flush: (timeoutMs) => batcher.flush(timeoutMs),
@@ -167,34 +146,11 @@ async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logg
   }
 }
 
-/**
- * Tells other processes what one that is gone has answered. A full disk takes none of it, and a server is to start there all
- * the same: it goes on meanwhile.
- */
-async function shareOrphaned(claims: KeyClaims, instance: string, idempotency: Idempotency) {
-  const all = claims.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
-  await Promise.race([all, claims.pause(limits.keyShareWaitMsMax)]);
-  return { all };
-}
-
-function takenLog(orphaned: OrphanedLog, told: Promise<void> | undefined): TakenLog {
-  return { send: (signal) => orphaned.send(signal), remove: (signal) => orphaned.remove(signal, told) };
-}
-
 async function openLog(options: IngestOptions): Promise<Wal> {
-  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, above = 0, damage } = options;
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, damage, notes } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
   const bounds = { segmentBytes, bytesMax: walBytesMax, keepFreeBytes };
-  return Wal.open({
-    files,
-    log,
-    ...bounds,
-    writer,
-    above,
-    nowMs: Date.now,
-    damage,
-    notes: options.notesOf?.(dataDir),
-  });
+  return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage, notes });
 }
 
 async function openAnswers(

@@ -97,8 +97,6 @@ export const limits = {
   keyRetryMs: 1_000,
   /** Longer than a claim can still arrive at the engine after its process has died. */
   keyResolveMs: 10_000,
-  /** How long a start waits until the other processes know what one that is gone has answered. */
-  keyShareWaitMsMax: 20_000,
   /** Answers that wait to be told while the engine is away; beyond it the oldest are not told. */
   keyOutboxMax: 100_000,
   retryDelayMsMax: 5_000,
@@ -132,8 +130,6 @@ export const limits = {
   /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */
   walNumberAgeMsMax: 200,
   shutdownFlushMsMax: 10_000,
-  /** Time between looks at the log of a process that is gone: whether it has something to seal. */
-  orphanedLogPollMs: 200,
   /** Times that the files of a log in use are listed again because one went before it could be opened. */
   heldLogAttemptsMax: 100,
 } as const;

@@ -28,8 +28,6 @@ export interface WalOptions {
   /** Bytes of the disk that appends leave free; 0 where it is left out. */
   readonly keepFreeBytes?: number;
   readonly writer: number;
-  /** Numbers begin above this one; 0 where it is left out. */
-  readonly above?: number;
   readonly nowMs: () => number;
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
   readonly passedMs?: () => number;
@@ -90,7 +88,7 @@ export class Wal {
     this.#files = new SegmentFiles(files, log, recovered.highest, this.#head);
     for (const name of recovered.empty) this.#files.discard(name, 0, 0);
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
-    this.#highest = Math.max(recovered.highest, options.above ?? 0);
+    this.#highest = recovered.highest;
     const nextNumber = (): number => {
       this.#highest = nextSegmentNumber(options.nowMs(), options.writer, this.#highest);
       return this.#highest;

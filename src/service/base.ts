@@ -1,6 +1,5 @@
 import type { ServiceOutputs } from '../cli/context.ts';
 import type { Config } from '../config/config.ts';
-import type { Place } from '../processes/place.ts';
 import type { StorageOptions } from '../storage/open-storage.ts';
 
 /** What every part of the service is started with. */
@@ -8,8 +7,6 @@ export interface Base extends ServiceOutputs, StorageOptions {
   readonly config: Config;
   /** The wall clock without jumps ahead, Unix milliseconds: see `steadyClock`. */
   readonly steadyMs: () => number;
-  /** Undefined: this process is all of the server. */
-  readonly place: Place | undefined;
   /** Called when the process must end by itself. */
   failed(error: Error): void;
 }

@@ -60,7 +60,6 @@ async function run(
     },
     eventEnvelope: () => ({ head: '', tail: '' }),
     startService: unexpected,
-    startProcesses: unexpected,
     untilStopped: unexpected,
   };
   const code = await runCli(args, deps);
@@ -249,7 +248,6 @@ describe('users', () => {
       recordEvents: async () => undefined,
       eventEnvelope: () => ({ head: '', tail: '' }),
       startService: () => Promise.reject(new Error('no')),
-      startProcesses: () => Promise.reject(new Error('no')),
       untilStopped: () => Promise.reject(new Error('no')),
     };
     const args = user.filter((arg) => arg !== '--password-stdin');

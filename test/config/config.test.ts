@@ -15,7 +15,6 @@ describe('defaults', () => {
     assert.deepEqual(loadConfig({}), {
       host: '127.0.0.1',
       port: 8080,
-      processes: 1,
       tls: undefined,
       redirectPort: undefined,
       dataDir: resolve('data'),
@@ -135,8 +134,6 @@ const good: readonly (readonly [
   // A log made small takes the segments along.
   [{ WAL_MAX_BYTES: '1 MiB' }, (c) => c.segmentBytes, 256 * 1024],
   [{ WORKERS: '3' }, (c) => c.workers, 3],
-  [{ PROCESSES: '16' }, (c) => c.processes, 16],
-  [{ PROCESSES: '16' }, (c) => c.workers, Math.max(1, Math.floor(availableParallelism() / 16) - 1)],
   [{ LOG_LEVEL: 'debug' }, (c) => c.logLevel, 'debug'],
   [{ METRICS_PUBLIC: '1' }, (c) => c.metricsPublic, true],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318/' }, (c) => c.traces.url, 'http://127.0.0.1:4318'],
@@ -210,7 +207,6 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['1', '2 GiB'].map((value) => ['SEGMENT_BYTES', value] as const),
   ['WAL_MAX_BYTES', '100'],
   ...['0', '257', 'all'].map((value) => ['WORKERS', value] as const),
-  ...['0', '17', '2.5'].map((value) => ['PROCESSES', value] as const),
   ...['verbose', 'INFO'].map((value) => ['LOG_LEVEL', value] as const),
   ...['yes', 'true', '2'].map((value) => ['METRICS_PUBLIC', value] as const),
   ...['on', '0s', '2m'].map((value) => ['EVIDENCE_INTERVAL', value] as const),

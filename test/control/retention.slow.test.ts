@@ -32,7 +32,6 @@ import { EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { eventually } from '../support/http.ts';
 import { startTestEngine, silentLog, type TestEngine } from '../support/engine.ts';
-import { trusting } from '../support/trusting.ts';
 import { createRecorder } from '../read/support.ts';
 
 const dayMicros = 86_400_000_000;
@@ -96,7 +95,7 @@ class World {
       storage,
       removal: new EventRemoval(storage),
       clock: () => this.clock(),
-      trust: trusting(() => this.clock()),
+      graceMs: 0,
       log: silentLog,
       retentionDays: undefined,
       intervalMs: 3_600_000,
@@ -174,10 +173,9 @@ class World {
     return this.#storePolicy([sourceEventOfChange(change, 'op', this.clock())]);
   }
 
-  /** A turn may have to record the event of a policy first, and then removes at the next. */
+  /** A turn plans, the next one may have to record the event of a policy, and then one removes. */
   async remove(): Promise<void> {
-    await this.reconciler.reconcile();
-    await this.reconciler.reconcile();
+    for (let turn = 0; turn < 3; turn++) await this.reconciler.reconcile();
     this.model.remove();
   }
 
@@ -359,7 +357,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
       storage,
       removal: new EventRemoval(storage),
       clock: () => world.clock(),
-      trust: trusting(() => world.clock()),
+      graceMs: 0,
       log: silentLog,
       retentionDays: undefined,
       intervalMs: 3_600_000,
@@ -411,7 +409,7 @@ test('a change that is made while a turn reads is not taken back', async () => {
     storage: busy,
     removal: new EventRemoval(storage),
     clock: systemClock,
-    trust: trusting(systemClock),
+    graceMs: 0,
     log: silentLog,
     retentionDays: undefined,
     intervalMs: 3_600_000,
@@ -445,7 +443,7 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
     storage,
     removal,
     clock: () => worlds[0]?.clock() ?? 0,
-    trust: trusting(() => worlds[0]?.clock() ?? 0),
+    graceMs: 0,
     log: silentLog,
     retentionDays: undefined,
     intervalMs: 3_600_000,

@@ -5,10 +5,8 @@ import { segmentTimeMs } from '../../base/events/sequence.ts';
 import { EngineError } from '../../base/errors/engine-error.ts';
 import { ifThere } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
-import { logDirectories } from '../../config/log-directories.ts';
 import { cutOffOf, readPolicies } from '../../control/retention.ts';
-import { segmentsIn } from '../../ingest/files.ts';
-import { newestSegmentOf } from '../../ingest/orphaned-log.ts';
+import { newestSegmentIn, segmentsIn } from '../../ingest/files.ts';
 import { formatVersion, segmentName } from '../../ingest/segment.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { countExpired, EventRemoval } from '../../storage/removal.ts';
@@ -54,7 +52,7 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
   );
   const now = Date.now();
   const apart = Math.abs(Number(row?.now ?? now) - now);
-  const setBack = segmentTimeMs(await newestSegmentOf(await logDirectories(dataDir))) - now;
+  const setBack = segmentTimeMs(await newestSegmentIn(dataDir)) - now;
   const findings: Advice[] = [];
   if (apart > storageLimits.clockSkewMsMax)
     findings.push({
@@ -79,13 +77,13 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
   let bytes = 0;
   let segments = 0;
   let oldest = Number.POSITIVE_INFINITY;
-  for (const directory of await logDirectories(dataDir))
-    for (const segment of await segmentsIn(join(directory, 'wal'))) {
-      // The engine may have it by now.
-      bytes += (await ifThere(stat(join(directory, 'wal', segmentName(segment)))))?.size ?? 0;
-      segments += 1;
-      oldest = Math.min(oldest, segment);
-    }
+  const directory = join(dataDir, 'wal');
+  for (const segment of await segmentsIn(directory)) {
+    // The engine may have it by now.
+    bytes += (await ifThere(stat(join(directory, segmentName(segment)))))?.size ?? 0;
+    segments += 1;
+    oldest = Math.min(oldest, segment);
+  }
   const age = Math.max(0, Date.now() - segmentTimeMs(oldest));
   const figures = `${segments} segments with ${bytes} bytes, of ${walMaxBytes} that there may be`;
   const findings: Advice[] = [];

@@ -1,6 +1,6 @@
 import { Problem } from '../../base/errors/problem.ts';
 import { limits } from '../../base/limits.ts';
-import { askedGauge, metricsContentType } from '../../base/observability/metrics.ts';
+import { askedGauge, metricsContentType, renderMetrics } from '../../base/observability/metrics.ts';
 import { ocsfEventSchema, openApiDocument } from '../../contract/document.ts';
 import type { EndpointDeps, FrontEndDeps } from '../deps.ts';
 import type { RequestHead } from '../request.ts';
@@ -13,14 +13,12 @@ export const healthHandler: Handler = () => ({ status: 200, body: '{"status":"ok
 /** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
 export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   return async () => {
-    const processesUp = await readiness.processesUp();
     const needed = {
       engine_reachable: await readiness.engineReachable(),
       engine_takes_writes: await readiness.engineTakesWrites(),
       log_takes_writes: readiness.logFailure() === undefined,
-      ...(processesUp !== undefined && { processes_up: processesUp }),
     };
-    const known = await readiness.damage();
+    const known = readiness.damage();
     const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
     const told = {
       nothing_damaged: known.length === 0,
@@ -44,8 +42,7 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
  */
 export function metricsHandler({
   config: { metricsPublic, trustProxy },
-  renderMetrics,
-}: Pick<EndpointDeps, 'config' | 'renderMetrics'>): Handler {
+}: Pick<EndpointDeps, 'config'>): Handler {
   return async (context) => {
     if (!metricsPublic && !(trustProxy === 0 && isLocal(context.head)))
       throw new Problem('not_found', 'There is nothing at this address.');

@@ -9,14 +9,9 @@ const partDamaged = 'a part of a table is damaged, and reads that need it fail; 
 
 /** What the operational log says above `warn`, by what a fault causes; whole texts, or patterns of these. */
 export const linesOf = {
-  /** Whoever asks while a process is away. */
+  /** Whoever asks while the service or its engine is away. */
   requests: ['a request could not be answered', 'an event of the service itself waits to be recorded'],
   engineKilled: ['the embedded engine ended unasked'],
-  frontEndKilled: ['a front end has ended and is started again'],
-  /** What a start of one says that finds the engine killed; the next start follows. */
-  frontEndWithoutEngine: [
-    /^auditlog: (?:connect ECONNREFUSED 127\.0\.0\.1:\d+|read ECONNRESET|socket hang up)$/,
-  ],
   fullDisk: [
     'the disk is almost full: the write-ahead log takes no writes; reads go on',
     'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
