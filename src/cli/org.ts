@@ -37,6 +37,7 @@ import {
   outlivesDeletion,
   previewDeletion,
 } from '../control/deletion.ts';
+import { removalView, waitingRemovals } from '../control/planned-removals.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import { setPasswords } from '../control/sign-on-settings.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -79,11 +80,12 @@ function view(organization: Organization, policy: RetentionPolicy | undefined) {
   };
 }
 
-/** `org create|list|set|hold|release|delete|deletions` (contract: Command line). */
+/** `org create|list|show|set|hold|release|delete|deletions` (contract: Command line). */
 export function registerOrg(program: Command, deps: CliDeps): void {
   const org = program.command('org').description('organizations');
   registerCreate(org, deps);
   registerList(org, deps);
+  registerShow(org, deps);
   registerSet(org, deps);
   registerHold(org, deps);
   registerRelease(org, deps);
@@ -127,6 +129,47 @@ function registerList(org: Command, deps: CliDeps): void {
     ]);
     return { schema: 'CliOrganizations', value, text };
   });
+}
+
+function registerShow(org: Command, deps: CliDeps): void {
+  const show = org
+    .command('show')
+    .description('show an organization, and what its retention is about to remove')
+    .requiredOption('--org <slug>', orgHelp);
+  controlCommand(deps, show, ({ org: reference }: Options) => async (storage) => {
+    const organization = await findOrganization(storage, reference);
+    const policy = await readPolicy(storage, organization.id);
+    const removal = (await waitingRemovals(storage, organization.id)).get(organization.id);
+    const value = { ...view(organization, policy), ...removalView(removal) };
+    return { schema: 'CliOrganization', value, text: shownText(value) };
+  });
+}
+
+function shownText({ hold, kept_days, planned_removal: removal, ...shown }: ShownOrganization): string {
+  const rows: [string, string][] = [
+    ['slug', shown.slug],
+    ['name', shown.name],
+    ['id', shown.id],
+    ['retention', shown.retention],
+    ['events are kept', kept_days === null ? 'for ever' : counted(kept_days, 'day')],
+    ['legal hold', hold === null ? 'none' : `since ${hold.since}: ${hold.reason}`],
+    ['planned removal', removal === undefined ? 'none' : removalText(removal)],
+    ['receipts', shown.receipts],
+    ['created', shown.created_at],
+  ];
+  return rows.map(([name, text]) => `${name.padEnd(17)}${text}`).join('\n');
+}
+
+type ShownOrganization = ReturnType<typeof view> & ReturnType<typeof removalView>;
+
+function removalText({
+  events,
+  before,
+  in_seconds,
+}: NonNullable<ShownOrganization['planned_removal']>): string {
+  const hours = Math.ceil(in_seconds / 3600);
+  const when = in_seconds === 0 ? 'under way' : `after servers have run for ${counted(hours, 'more hour')}`;
+  return `${counted(events, 'event')} from before ${before}, hidden already: ${when}`;
 }
 
 function registerSet(org: Command, deps: CliDeps): void {

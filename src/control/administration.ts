@@ -15,6 +15,7 @@ import {
 } from './api-keys.ts';
 import { identitiesOf, identityOfUser, identityTable, usersOfExternalId } from './identities.ts';
 import { limits } from './limits.ts';
+import { type WaitingRemoval, waitingRemovals } from './planned-removals.ts';
 import {
   changeOfProvisioning,
   type ProvisionedUser,
@@ -256,6 +257,11 @@ export class Administration {
       }
       return setPassword(this.#storage, { user: id, organization }, password, this.#clock);
     });
+  }
+
+  /** What retention is about to remove; undefined: nothing. */
+  async plannedRemoval(organization: string): Promise<WaitingRemoval | undefined> {
+    return (await waitingRemovals(this.#storage, organization)).get(organization);
   }
 
   /** See `updateOrganization`. */

@@ -1,4 +1,5 @@
 import { gauge } from '../base/observability/metrics.ts';
+import { formatMicros } from '../base/time/timestamp.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Expired } from '../storage/removal.ts';
 import { limits } from './limits.ts';
@@ -22,23 +23,27 @@ export async function waitingRemovals(
   organization?: string,
 ): Promise<ReadonlyMap<string, WaitingRemoval>> {
   const [rows, runningMs] = await Promise.all([
-    storage.rows<{ id: string; before: string; events: string; due: string }>(
-      `SELECT toString(id) AS id, toString(before) AS before, toString(events) AS events, toString(due) AS due
+    storage.rows<{ org: string; until: string; n: string; at: string }>(
+      `SELECT toString(id) AS org, toString(before) AS until, toString(events) AS n, toString(due) AS at
        FROM planned_removals FINAL WHERE before > 0${organization === undefined ? '' : ' AND id = {id:UUID}'}`,
       organization === undefined ? {} : { id: organization },
     ),
     storedRunningMs(storage),
   ]);
-  const found = rows.map(({ id, before, events, due }): [string, WaitingRemoval] => {
-    const plan = {
-      organization: id,
-      beforeMicros: Number(before),
-      events: Number(events),
-      dueMs: Number(due),
-    };
-    return [id, { ...plan, waitsMs: Math.max(0, plan.dueMs - runningMs) }];
+  const found = rows.map(({ org, until, n, at }): [string, WaitingRemoval] => {
+    const plan = { organization: org, beforeMicros: Number(until), events: Number(n), dueMs: Number(at) };
+    return [org, { ...plan, waitsMs: Math.max(0, plan.dueMs - runningMs) }];
   });
   return new Map(found);
+}
+
+/** A planned removal as answers have it. */
+export function removalView(removal: WaitingRemoval | undefined) {
+  if (removal === undefined) return {};
+  const { events, beforeMicros, waitsMs } = removal;
+  return {
+    planned_removal: { events, before: formatMicros(beforeMicros), in_seconds: Math.ceil(waitsMs / 1000) },
+  };
 }
 
 async function storedRunningMs(storage: Storage): Promise<number> {
