@@ -212,7 +212,7 @@ export function loadConfig(environment: Environment) {
     redisUrl: values.REDIS_URL,
     /** Undefined: kept for ever where the organization has no retention of its own. */
     retentionDays: values.RETENTION,
-    retentionIntervalMs: values.RETENTION_INTERVAL,
+    retentionGraceMs: values.RETENTION_GRACE,
     maxBodyBytes: values.MAX_BODY_BYTES,
     flushIntervalMs: values.FLUSH_INTERVAL,
     segmentBytes: segmentBytes(values),

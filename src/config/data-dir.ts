@@ -14,7 +14,6 @@ type Warn = Pick<Logger, 'warn'>;
 const othersBits = 0o077;
 /** By any of these a directory is known to be the service's own. */
 const ownNames = [
-  'clock.json',
   'control-data.log',
   'engine',
   'evidence-key',

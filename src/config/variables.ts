@@ -194,10 +194,10 @@ export const variables = {
     'how long events are kept where the organization says nothing; whole days, rounded up',
     orOff(retention),
   ),
-  RETENTION_INTERVAL: setting(
-    '10m',
-    'how often what has expired is removed from the disk; nobody is shown it any more from then on',
-    duration(100, dayMs),
+  RETENTION_GRACE: setting(
+    '1d',
+    'how long servers run before what has expired is removed from the disk; readers are not shown it at once',
+    duration(1_000, 30 * dayMs),
   ),
   MAX_BODY_BYTES: setting(
     '33554432',

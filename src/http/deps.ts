@@ -67,8 +67,6 @@ interface Readiness {
   limitsShared(): boolean | undefined;
   /** False while the feed, and with it the trees of evidence, wait for another server or for a command. */
   feedGoesOn(): boolean;
-  /** Why the clock is not trusted; undefined: it is. */
-  clockDoubt(): string | undefined;
   /** What is known to be damaged. */
   damage(): readonly Schemas['Damage'][];
 }

@@ -179,9 +179,9 @@ function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
 
 /** Those for administrators, and everybody’s own password. */
 function adminEndpoints(deps: EndpointDeps): Endpoint[] {
-  const { administration, config } = deps;
+  const { administration } = deps;
   return [
-    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(config.retentionDays)),
+    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(deps)),
     change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
     session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(deps)),
     change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),

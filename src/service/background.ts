@@ -67,12 +67,14 @@ export async function startEvidence(
  * tell of it otherwise.
  */
 export function startRetention(
-  { config, log, stops, trust }: Base,
+  { config, log, stops }: Base,
   { storage, instance }: ServiceStorage,
   { ingest, order }: Writing,
   organizations: IngestDirectory,
 ): void {
-  const { retentionDays, retentionIntervalMs: intervalMs, evidenceIntervalMs } = config;
+  const { retentionDays, retentionGraceMs: graceMs, evidenceIntervalMs } = config;
+  // A wait of a day is looked at every ten minutes, a shorter one more often.
+  const intervalMs = Math.min(limits.retentionMsMax, Math.max(limits.retentionMsMin, graceMs / 144));
   const watermarks = async (): Promise<(organization: string) => bigint> => {
     const { ofAll } = await order.watermarks();
     if (evidenceIntervalMs === undefined) return () => ofAll;
@@ -87,8 +89,8 @@ export function startRetention(
     if (organization !== undefined) await ingest.recordOwn(organization, JSON.stringify(event));
   };
   const removal = new EventRemoval(storage);
-  const own = { storage, removal, instance, retentionDays, intervalMs };
-  const reconciler = new RetentionReconciler({ ...own, watermarks, record, clock: systemClock, trust, log });
+  const own = { storage, removal, instance, retentionDays, graceMs, intervalMs };
+  const reconciler = new RetentionReconciler({ ...own, watermarks, record, clock: systemClock, log });
   stops.add(() => reconciler.stop());
   const { erasurePollMs } = limits;
   const eraser = new ErasureReconciler({

@@ -182,6 +182,20 @@ describe('organizations', () => {
     assert.match(table.out, /^SLUG +NAME +RETENTION/);
     assert.match(table.out, /\ncli +Command Line +90d +off/);
   });
+
+  test('show has what retention is about to remove', async () => {
+    const show = ['org', 'show', '--org', 'cli'];
+    const { id, planned_removal } = await json(show);
+    assert.equal(planned_removal, undefined);
+    await engine.storage.insertRows('running_time', [{ id: 0, running: 1_000_000 }]);
+    const due = 1_000_000 + 2.5 * 3_600_000;
+    await engine.storage.insertRows('planned_removals', [{ id, before: 86_400_000_000, events: 1234, due }]);
+    const removal = { events: 1234, before: '1970-01-02T00:00:00.000000Z', in_seconds: 9000 };
+    assert.deepEqual((await json(show))['planned_removal'], removal);
+    const text = /^planned removal {2}1,?234 events .*: after servers have run for 3 more hours$/m;
+    assert.match((await run(show)).out, text);
+    assert.equal((await run(['org', 'show', '--org', 'nobody'])).code, 1);
+  });
 });
 
 test('init makes an organization, an administrator and a key, and shows how to go on', async () => {

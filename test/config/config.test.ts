@@ -51,7 +51,7 @@ describe('defaults', () => {
       },
       redisUrl: undefined,
       retentionDays: undefined,
-      retentionIntervalMs: 600_000,
+      retentionGraceMs: 86_400_000,
       maxBodyBytes: 33_554_432,
       flushIntervalMs: 500,
       segmentBytes: 64 * 1024 ** 2,
