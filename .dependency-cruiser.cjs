@@ -2,7 +2,7 @@
 const folders = {
   base: [],
   tlog: [],
-  config: ['base'],
+  config: ['adapters', 'base'],
   contract: ['base'],
   ocsf: ['base'],
   adapters: ['ocsf', 'base'],

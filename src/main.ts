@@ -27,13 +27,13 @@ import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
+import { steadyClock } from './base/time/steady-clock.ts';
 import { createReaders } from './read/readers.ts';
 import { Ocsf110Pool } from './read/ocsf110/pool.ts';
 import { limits as storageLimits } from './storage/limits.ts';
 import { Attempts } from './sign-on/attempt.ts';
 import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
-import { openClock } from './service/clock.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
 import { explainFullDisk, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
@@ -66,9 +66,10 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const opened = { ...config, config, ...outputs, envelope, damage, stops, failed };
   setImmediate(prepareAnswers);
   const stored = await startStorage(opened);
-  const trust = await openClock(opened, stored.storage);
-  const base = { ...opened, trust };
-  const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros: trust.expiryMicros });
+  const steadyMs = steadyClock();
+  const expiryMicros = (): number => steadyMs() * 1000;
+  const base = { ...opened, steadyMs };
+  const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros });
   await directory.refresh();
   directory.start();
   stops.add(() => directory.stop());
@@ -76,7 +77,7 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
   if (stored.held)
-    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, trust.expiryMicros);
+    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, expiryMicros);
   const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, retentionCutOff);
   startRetention(base, stored, writing, organizations);
@@ -146,7 +147,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: new Administration(storage, clock, config.retentionDays, base.trust.latestMicros),
+    administration: new Administration(storage, clock, config.retentionDays),
     keyUses,
     rateCounter,
     passwords,
@@ -161,7 +162,6 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       controlDataTakesWrites: () => storage.takesControlWrites(storageLimits.readinessMsMax),
       limitsShared,
       feedGoesOn,
-      clockDoubt: () => base.trust.doubt(),
       damage: () => damage.list(),
     },
   });

@@ -243,7 +243,7 @@ export class BackupRun {
     const scopes: Record<string, Scope> = {
       evidence_progress: all,
       evidence_stopped: all,
-      // An hour, as clocks of replicas differ; a checkpoint may be written again with the lines of witnesses.
+      // An hour, as clocks of replicas differ.
       evidence_checkpoints: base
         ? {
             where: "signed >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')",

@@ -47,8 +47,8 @@ export async function withStorage<T>(
     if (config.clickhouse.url === undefined) {
       checkOpenFiles();
       await prepareDataDir(config.dataDir, log);
-      await requireUsable(config.dataDir, options.evenIf);
     }
+    await requireUsable(config.dataDir, options.evenIf);
     return await work({ ...setup, ...(await reachStorage({ ...config, log, stops, ...options })) });
   } catch (error) {
     throw explainFullDisk(error, config);

@@ -142,9 +142,6 @@ function evidenceOf(values: Values) {
   return {
     /** Undefined: no trees of evidence are built. */
     evidenceIntervalMs: values.EVIDENCE_INTERVAL,
-    /** An absolute path; undefined: trees are not copied. */
-    evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
-    evidenceWitnesses: Object.freeze(values.EVIDENCE_WITNESSES ?? []),
     /** Undefined: the one in the data directory, see `evidenceKeys`. */
     evidenceKey: values.EVIDENCE_KEY,
     evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,
@@ -215,7 +212,7 @@ export function loadConfig(environment: Environment) {
     redisUrl: values.REDIS_URL,
     /** Undefined: kept for ever where the organization has no retention of its own. */
     retentionDays: values.RETENTION,
-    retentionIntervalMs: values.RETENTION_INTERVAL,
+    retentionGraceMs: values.RETENTION_GRACE,
     maxBodyBytes: values.MAX_BODY_BYTES,
     flushIntervalMs: values.FLUSH_INTERVAL,
     segmentBytes: segmentBytes(values),
@@ -229,6 +226,8 @@ export function loadConfig(environment: Environment) {
       sampled: values.OTEL_TRACES_SAMPLER_ARG,
     }),
     ...evidenceOf(values),
+    /** Own mappings, checked; `from` takes their names beside those of the built-in ones. */
+    mappings: values.MAPPINGS_DIR ?? [],
     /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
     redactValues: values.REDACT_VALUES,

@@ -22,8 +22,8 @@ import {
   redisUrl,
   secretNames,
   watched,
-  witnesses,
 } from './kinds.ts';
+import { mappingsDirectory } from './mappings.ts';
 
 /** One setting: how it is read, and what `help environment` says of it. */
 export interface Variable<T> {
@@ -194,10 +194,10 @@ export const variables = {
     'how long events are kept where the organization says nothing; whole days, rounded up',
     orOff(retention),
   ),
-  RETENTION_INTERVAL: setting(
-    '10m',
-    'how often what has expired is removed from the disk; nobody is shown it any more from then on',
-    duration(100, dayMs),
+  RETENTION_GRACE: setting(
+    '1d',
+    'how long servers run before what has expired is removed from the disk; readers are not shown it at once',
+    duration(1_000, 30 * dayMs),
   ),
   MAX_BODY_BYTES: setting(
     '33554432',
@@ -236,19 +236,6 @@ export const variables = {
     'how often new events are added to the trees of evidence and signed for; off builds none',
     orOff(duration(100, 60_000)),
   ),
-  EVIDENCE_DIR: optional(
-    'unset: none',
-    'directory for a copy of all checkpoints and trees: another disk, a mounted bucket, a repository',
-    directory,
-  ),
-  EVIDENCE_WITNESSES: {
-    ...optional(
-      'none',
-      'who cosigns checkpoints (C2SP tlog-witness): public key and address, separated by a space; several by commas',
-      witnesses(8),
-    ),
-    shownValue: hasNoCredentials,
-  },
   EVIDENCE_KEY: secret(
     optional(
       'generated into DATA_DIR',
@@ -258,6 +245,11 @@ export const variables = {
   ),
   EVIDENCE_KEY_PREVIOUS: secret(
     optional('unset', 'the key that EVIDENCE_KEY replaces: it signs its successor', noteKey),
+  ),
+  MAPPINGS_DIR: optional(
+    'unset: the built-in mappings alone',
+    'directory of mappings of your own, NAME.json each, for records of other programs with from=NAME',
+    mappingsDirectory,
   ),
   REDACT_KEYS: optional(
     'none',

@@ -1,3 +1,4 @@
+import type { MappingDefinition } from '../adapters/definition.ts';
 import type { Clock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
 import type { Rate, RateCounter } from '../base/time/rates.ts';
@@ -49,6 +50,8 @@ interface FrontEndConfig {
   /** The service's default; undefined: events are kept for ever. */
   readonly retentionDays: number | undefined;
   readonly maxBodyBytes: number;
+  /** Own mappings, beside the built-in ones. */
+  readonly mappings: readonly MappingDefinition[];
   readonly metricsPublic: boolean;
 }
 
@@ -64,8 +67,6 @@ interface Readiness {
   limitsShared(): boolean | undefined;
   /** False while the feed, and with it the trees of evidence, wait for another server or for a command. */
   feedGoesOn(): boolean;
-  /** Why the clock is not trusted; undefined: it is. */
-  clockDoubt(): string | undefined;
   /** What is known to be damaged. */
   damage(): readonly Schemas['Damage'][];
 }

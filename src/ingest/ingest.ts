@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from './limits.ts';
+import type { MappingDefinition } from '../adapters/definition.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
@@ -30,6 +31,8 @@ export interface IngestOptions extends RedactionSettings {
   /** URL of another worker module than the one beside this: of tests, which have one that starts faster. */
   readonly workerFile?: string | undefined;
   readonly appName: string;
+  /** Mappings of the installation, beside the built-in ones. */
+  readonly mappings?: readonly MappingDefinition[];
   readonly bodyBytesMax: number;
   readonly flushIntervalMs: number;
   readonly segmentBytes: number;
@@ -166,8 +169,8 @@ async function openAnswers(
 }
 
 function startPools(options: IngestOptions, throttle: Throttle): Pools {
-  const { appName, redactKeys, redactValues, workers, log, workerFile: filename } = options;
-  const worker = { appName, redactKeys, redactValues };
+  const { appName, redactKeys, redactValues, mappings, workers, log, workerFile: filename } = options;
+  const worker = { appName, redactKeys, redactValues, mappings };
   return {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
     small: new WorkerPool({ name: 'small', threads: 1, worker, log, filename, throttle: throttle.small }),

@@ -26,7 +26,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
   const member =
     instance === undefined ? undefined : await WriterRegistry.join({ ...base, storage, instance });
   if (member !== undefined) await takeNewPlaces(base, stored, member);
-  const answersNowMs = () => base.trust.provenMs();
+  const answersNowMs = () => base.steadyMs();
   const keys = new KeyTable(storage, answersNowMs, isOwnEngine ? dataDir : undefined);
   const forgetting = new Repeated(
     storageLimits.keyForgetEveryMs,
@@ -69,12 +69,12 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
 
 /** For a server that was fenced: nobody waits any more for the places that its log has. */
 async function takeNewPlaces(base: Base, stored: ServiceStorage, member: WriterRegistry): Promise<void> {
-  const { dataDir, log, damage, trust } = base;
+  const { dataDir, log, damage } = base;
   const { storage, instance = '' } = stored;
   const { writer, renumberAfter: after } = member;
   if (after === undefined) return;
   const storedRows = (segment: number): Promise<number> => storedRowsOf(storage, segment);
-  const answersNowMs = () => trust.provenMs();
+  const answersNowMs = () => base.steadyMs();
   const keys = new KeyTable(storage, answersNowMs);
   const answeredByOthers = (ids: readonly string[]) => keys.answeredByOthers(ids, instance);
   await renumberLog({

@@ -8,6 +8,7 @@ import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
 import { quoteIdentifier } from './quote.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
+import { rewritesOff } from './rewrites.ts';
 import type { Statement } from './statement-client.ts';
 import type { EngineConnection, Parameters } from './storage.ts';
 import type { QueryOptions, Settings, Storage } from './storage.ts';
@@ -291,7 +292,7 @@ class EngineStorage implements Storage {
     defaults: Settings,
     body?: Statement['body'],
   ): Promise<string> {
-    const settings = { database: this.database, ...defaults, ...options.settings };
+    const settings = this.#settings(defaults, options);
     const onFailure = this.#onFailure;
     return node.statements.run({
       ...options,
@@ -302,6 +303,11 @@ class EngineStorage implements Storage {
       body,
       onFailure,
     });
+  }
+
+  /** The settings of every statement, a read or a write. */
+  #settings(defaults: Settings, options: QueryOptions): Settings {
+    return { database: this.database, ...rewritesOff, ...defaults, ...options.settings };
   }
 
   /** The SQL is the body of a read, all else is in the address. */
@@ -315,7 +321,7 @@ class EngineStorage implements Storage {
     const queryId = options.queryId ?? randomUUID();
     let target = `${node.path}/?query_id=${encodeURIComponent(queryId)}`;
     const ofCluster = this.cluster === undefined ? {} : clusterReadSettings;
-    const settings = { database: this.database, ...readSettings, ...ofCluster, ...options.settings };
+    const settings = this.#settings({ ...readSettings, ...ofCluster }, options);
     for (const [name, value] of Object.entries(settings)) target += `&${name}=${encodeURIComponent(value)}`;
     for (const [name, value] of Object.entries(parameters)) {
       target += `&param_${name}=${encodeURIComponent(parameterText(value))}`;

@@ -85,7 +85,8 @@ export class Service {
       // A clock that is months ahead must not end the sessions of a run.
       SESSION_TTL: '300d',
       EVIDENCE_INTERVAL: '1s',
-      RETENTION_INTERVAL: '2s',
+      // What a clock that jumps has expired is removed after a day.
+      RETENTION_GRACE: clockAheadMs > 0 ? '1d' : '2s',
       CLOCK_SHIFT_MS: String(clockAheadMs),
       SLOW_DISK_MS: String(diskSlowMs),
       ...(redactKeys !== '' && { REDACT_KEYS: redactKeys }),

@@ -1,8 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../base/time/clock.ts';
-import { markedClock } from '../../base/time/clock-trust.ts';
-import { limits as baseLimits } from '../../base/limits.ts';
 import { segmentTimeMs } from '../../base/events/sequence.ts';
 import { EngineError } from '../../base/errors/engine-error.ts';
 import { ifThere } from '../../base/errors/system-error.ts';
@@ -69,13 +67,7 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
       remedy:
         'set it right; no event is lost by it, but times of receipt are wrong, and retention counts from them',
     });
-  const marked = await markedClock(dataDir);
-  const notes: string[] = [];
-  if (marked !== undefined && now - marked > baseLimits.clockStepMsMax)
-    notes.push(
-      `it is ${inSeconds(now - marked)} ahead of the last moment that a server has noted: what retention removes by that waits for "doctor --accept-clock"`,
-    );
-  return checkOfPlace('clock', findings, notes);
+  return checkOfPlace('clock', findings);
 }
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
@@ -170,7 +162,7 @@ export async function checkRetention(storage: Storage): Promise<Check> {
   for (const expired of allExpired)
     if (found.has(expired.organization)) events += await countExpired(storage, expired);
   const remedy =
-    'start the server where none runs: within RETENTION_INTERVAL it removes them, or its operational log says why not; rewriting parts of the table needs room on the disk';
+    'start the server where none runs: it removes them once RETENTION_GRACE is over, or its operational log says why not; rewriting parts of the table needs room on the disk';
   const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }

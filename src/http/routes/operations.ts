@@ -21,17 +21,14 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
     };
     const known = readiness.damage();
     const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
-    const doubt = readiness.clockDoubt();
     const told = {
       nothing_damaged: known.length === 0,
       ...(limitsShared !== undefined && { limits_shared: limitsShared }),
       feed_goes_on: feedGoesOn,
-      ...(doubt !== undefined && { clock_trusted: false }),
     };
     const members = {
       checks: { ...needed, ...told },
       ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
-      ...(doubt !== undefined && { clock: doubt }),
     };
     if (Object.values(needed).every(Boolean))
       return jsonReply(200, 'Readiness', { status: 'ready', ...members });

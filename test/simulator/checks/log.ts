@@ -24,9 +24,6 @@ export const linesOf = {
     // A read may come before that start.
     partDamaged,
   ],
-  wrongClock: [
-    /^the clock is [\d.]+ days ahead of the time that has passed for certain: nothing is removed or forgotten by it before "auditlog doctor --accept-clock"$/,
-  ],
   controlData: [
     'control data had been lost from a table of the engine; its copy has put it back',
     // A read may be first.

@@ -146,7 +146,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: 'clock-believed',
-    about: 'a clock that jumps ahead removes by retention and forgets Idempotency-Keys',
+    about: 'a clock that jumps ahead removes by retention',
     seenBy: [
       'what was acknowledged is there',
       'every event is there, in one order',
@@ -163,9 +163,9 @@ export const plantedFaults: readonly PlantedFault[] = [
     ],
     edits: [
       {
-        file: 'src/base/time/clock-trust.ts',
-        find: 'const isTaken = stepMs > 0 && stepMs <= this.#aheadMsMax;',
-        put: 'const isTaken = stepMs > 0;',
+        file: 'src/control/planned-removals.ts',
+        find: 'return this.#runningMs >= dueMs;',
+        put: 'return dueMs >= 0;',
       },
     ],
   },
