@@ -55,5 +55,4 @@ export const leftTables: Readonly<Record<string, string>> = {
   watermarks: 'of processes',
   planned_removals: 'a restored server plans anew, so that somebody can see the plan',
   running_time: 'of servers on that engine',
-  logs: 'of processes: what a log still holds is told by its own files',
 };

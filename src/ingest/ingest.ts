@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from './limits.ts';
 import type { MappingDefinition } from '../adapters/definition.ts';
@@ -5,6 +6,7 @@ import type { RedactionSettings } from '../ocsf/redact.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { SegmentSink } from '../base/events/segment-insert.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
 import { Arrivals } from './arrivals.ts';
@@ -12,7 +14,6 @@ import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
-import type { LogNotes } from './log-notes.ts';
 import type { EventsOf, KeptFree } from './log-room.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
@@ -46,8 +47,6 @@ export interface IngestOptions extends RedactionSettings {
   readonly damage: DamageReports;
   /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
   readonly keys?: KeyClaimsOptions & { readonly isShared: boolean };
-  /** What the engine knows of the log; left out where it is not told. */
-  readonly notes?: LogNotes;
   directory(): SharedDirectory;
 }
 
@@ -151,10 +150,12 @@ async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logg
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {
-  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, writer, damage, notes } = options;
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, writer, damage } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
   const bounds = { segmentBytes, bytesMax: walBytesMax, ...(keepFreeBytes && { keepFreeBytes }) };
-  return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage, notes });
+  // It is made after the first segment, so where it is there was a log.
+  const isExpected = (await ifThere(stat(join(dataDir, 'idempotency')))) !== undefined;
+  return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage, isExpected });
 }
 
 async function openAnswers(

@@ -123,10 +123,6 @@ export const limits = {
   walOverfullBytesMax: 1024 ** 3,
   /** Segments that a manifest of the log names. Where more wait, a start does not check the ends of the oldest. */
   walManifestSegmentsMax: 4_096,
-  /** The note beside the log (`wal-head`) is this far behind at most. */
-  walHeadMsMax: 100,
-  /** The note in the engine of how far the log has come is this far behind, and is written no more often. */
-  logNoteMs: 5_000,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */

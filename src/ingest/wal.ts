@@ -6,7 +6,6 @@ import { type Append, framesBytesMax, GroupCommit, rowsOf } from './group-commit
 import { type LargeAppend, LargeSegments } from './large-segments.ts';
 import { limits } from './limits.ts';
 import { LogHead } from './log-head.ts';
-import { LogNoting, type LogNotes, type LogProgress } from './log-notes.ts';
 import { type EventsOf, type KeptFree, LogRoom, noneKeptFree } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
@@ -32,8 +31,8 @@ export interface WalOptions {
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
   readonly passedMs?: () => number;
   readonly damage: DamageReports;
-  /** What the engine knows of this log. */
-  readonly notes?: LogNotes | undefined;
+  /** There was a log here before, whatever is left of it. */
+  readonly isExpected?: boolean;
 }
 
 /**
@@ -70,9 +69,6 @@ export class Wal {
   #sealing: Promise<void> | undefined;
   /** No number that is taken from now on is this or below. */
   #highest: number;
-  /** The newest that has taken events, or was the first to be open. */
-  #newestTaken = 0;
-  #noting: LogNoting | undefined;
   #isClosed = false;
   #started = (): void => {};
 
@@ -89,8 +85,7 @@ export class Wal {
     this.#options = options;
     this.#log = log;
     this.lastRecovered = recovered.highest;
-    const manifest = () => this.#sealed.manifest(this.#rotation.open);
-    this.#head = new LogHead({ file: files.head, log, manifest });
+    this.#head = new LogHead(files.head, log);
     this.#files = new SegmentFiles(files, log, recovered.highest, this.#head);
     for (const name of recovered.empty) this.#files.discard(name, 0, 0);
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
@@ -109,19 +104,11 @@ export class Wal {
 
   /** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
   static async open(options: WalOptions): Promise<Wal> {
-    const noted = await options.notes?.read().catch((error: unknown) => {
-      // A damaged table is no reason not to start.
-      options.log.warn(errorFacts(error), 'what the engine knows of the log cannot be read');
-      return undefined;
-    });
-    const recovered = await new Recovery({ ...options, noted }).run();
+    const recovered = await new Recovery(options).run();
     const wal = new Wal(options, recovered);
     await wal.#room.look();
     await wal.#beginFirst();
-    wal.#newestTaken = Math.max(recovered.highest, wal.#rotation.open?.number ?? 0);
     await wal.#files.removed();
-    const { notes, log } = options;
-    wal.#noting = notes && (await LogNoting.begin(notes, () => wal.#progress(), log));
     return wal;
   }
 
@@ -259,19 +246,11 @@ export class Wal {
     await this.#large.idle();
     await this.#sealing?.catch(() => undefined);
     await this.#commits.idle();
-    await this.#noting?.stop();
     await this.#files.removed();
-    await this.#head.close();
-    await this.#rotation.close();
-  }
-
-  /** How far it has come: to a segment whose file, or a newer one, is there until nothing more is to be sent. */
-  #progress(): LogProgress {
     const { open } = this.#rotation;
-    const numbers = this.#sealed.list.map(({ number }) => number);
-    if (open?.isEmpty === false) numbers.push(open.number);
-    this.#newestTaken = Math.max(this.#newestTaken, ...numbers);
-    return { newest: this.#newestTaken, waiting: numbers.length };
+    const waiting = this.#sealed.list.length;
+    await this.#head.close({ waiting, open: open && { number: open.number, ...open.facts } });
+    await this.#rotation.close();
   }
 
   #waitingBytes(): number {
@@ -309,7 +288,6 @@ export class Wal {
       await this.#rotation.abandon(segment, error);
       throw error;
     }
-    this.#head.note();
     if (isEmpty && rows > 0) this.#started();
     if (isDue) this.#files.removeObsolete(segment);
     const isFull = rows > 0 && segment.facts.bytes >= this.#options.segmentBytes;

@@ -10,9 +10,8 @@ import { createSegmentInsert, storedRowsOf } from '../storage/insert.ts';
 import { FeedWatch } from '../storage/feed-watch.ts';
 import { KeyTable } from '../storage/key-table.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
-import { LogTable } from '../storage/log-table.ts';
 import { WriterRegistry } from '../storage/writer-registry.ts';
-import { instanceOf, type ServiceStorage } from '../storage/open-storage.ts';
+import type { ServiceStorage } from '../storage/open-storage.ts';
 import { otherCommands } from '../storage/other-writers.ts';
 import type { Base } from './base.ts';
 
@@ -56,8 +55,6 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
       log,
       isShared: instance !== undefined,
     },
-    // The embedded engine has one log; a ClickHouse server knows logs by their servers. A fenced one is another by now.
-    notes: new LogTable(storage, isOwnEngine ? '' : await instanceOf(dataDir)),
     directory: () => organizations.shared(),
   });
   base.stops.add(() => ingest.close());

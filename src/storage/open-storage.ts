@@ -112,7 +112,7 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
 }
 
 /** By what a data directory is known among those that share an engine: a UUID that outlives restarts. */
-export async function instanceOf(dataDir: string): Promise<string> {
+async function instanceOf(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, instanceFile), randomUUID())).trim();
 }
 

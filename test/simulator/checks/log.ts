@@ -29,7 +29,10 @@ export const linesOf = {
     // A read may be first.
     partDamaged,
   ],
-  logSegments: ['a segment of the log is missing: those of its events are lost that the engine has not got'],
+  logSegments: [
+    'a segment of the log is missing: those of its events are lost that the engine has not got',
+    'the newest segments of the log are missing, up to this one: events that are not in the engine yet are lost',
+  ],
   events: [
     'stored events are missing from the table; see `auditlog doctor`',
     'the engine has set a part aside; events are missing',
