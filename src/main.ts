@@ -2,6 +2,7 @@ import { systemClock } from './base/time/clock.ts';
 import { errorFacts, type Logger } from './base/observability/log.ts';
 import { DamageRegister } from './base/observability/damage.ts';
 import { collectProcessMetrics, renderMetrics, renderTogether } from './base/observability/metrics.ts';
+import { EngineError } from './base/errors/engine-error.ts';
 import { Problem } from './base/errors/problem.ts';
 import { localUrl, removeServerFile, writeServerFile } from './base/files/server-file.ts';
 import { StopStack } from './base/processes/stop-stack.ts';
@@ -64,6 +65,8 @@ export async function startService(
     return await start(config, outputs, stops, frontEnd);
   } catch (error) {
     await stops.run();
+    if (error instanceof EngineError)
+      outputs.log.error(errorFacts(error), 'the engine refused what a start needs');
     const isFull = isOutOfRoom(error, config.clickhouse);
     throw isFull ? new Error(fullDiskWords(config.dataDir), { cause: error }) : error;
   }

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { EngineError } from '../base/errors/engine-error.ts';
 import { ConfigError } from '../config/config.ts';
+import { operatorWords } from '../storage/exception.ts';
 import { registerCompletion } from '../tools/completion.ts';
 import * as tools from '../tools/program.ts';
 import { registerBackup } from './backup.ts';
@@ -64,6 +66,7 @@ export function explain(error: unknown): ReturnType<typeof tools.explain> {
   // It has told why itself.
   if (error instanceof ProcessEnded)
     return { lines: '', code: error.code === exitCodes.wrongUsage ? exitCodes.wrongUsage : exitCodes.failed };
+  if (error instanceof EngineError) return { lines: operatorWords(error), code: exitCodes.failed };
   return tools.explain(error);
 }
 

@@ -1,14 +1,15 @@
 import { hostname, userInfo } from 'node:os';
-import { messageOf } from '../base/errors/system-error.ts';
 import { systemClock } from '../base/time/clock.ts';
-import { createLogger, type Logger } from '../base/observability/log.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { StopStack } from '../base/processes/stop-stack.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { prepareDataDir, requireUsable } from '../config/data-dir.ts';
 import { checkOpenFiles } from '../config/open-files.ts';
 import { type Change, sourceEventOfChange } from '../control/change-events.ts';
+import { operatorWords } from '../storage/exception.ts';
 import { reachStorage } from '../storage/open-storage.ts';
 import type { Storage } from '../storage/storage.ts';
+import { commandLog } from './command-log.ts';
 import type { CliDeps } from './context.ts';
 
 /** What every command works with. */
@@ -28,7 +29,7 @@ export interface Session extends Setup {
 /** A command reports by its output and exit code; its log is for faults below it. */
 export function setUp(deps: CliDeps): Setup {
   const config = loadConfig(deps.environment);
-  return { deps, config, log: createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel) };
+  return { deps, config, log: commandLog(deps.io, config.logLevel === 'info' ? 'warn' : config.logLevel) };
 }
 
 /**
@@ -81,7 +82,7 @@ export async function recordAfter(session: Session, events: readonly object[], w
   try {
     await session.deps.recordEvents(session, events);
   } catch (error) {
-    const why = messageOf(error);
+    const why = operatorWords(error);
     throw new Error(`done, but not recorded as ${what}: ${why}`, { cause: error });
   }
 }

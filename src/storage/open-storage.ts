@@ -17,6 +17,7 @@ import { engineHolder, readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
+import { isDamage, operatorWords } from './exception.ts';
 import { limits } from './limits.ts';
 import { instanceFile } from './writer-registry.ts';
 import { migrate } from './migrate.ts';
@@ -209,7 +210,8 @@ export interface ReachedStorage {
 /**
  * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
  * directory, else an engine of its own until `stops` runs. Commands without a server take turns: an engine that ends
- * with one command is no other's. `asItIs`: control data that is damaged stays so.
+ * with one command is no other's. `asItIs`: what is damaged stays so, for the
+ * command that looks at it.
  */
 export async function reachStorage(
   options: EngineOptions & { readonly asItIs?: boolean | undefined },
@@ -223,7 +225,13 @@ export async function reachStorage(
       : { connection: serverConnection(options, url), isShared: true };
   const storage = openStorage(connection, log, undefined, copy);
   stops.add(() => storage.close());
-  await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
+  try {
+    await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
+  } catch (error) {
+    // The tables are there, and what is noted of their migrations cannot be read: it can be repaired.
+    const isRepairable = options.asItIs === true && error instanceof EngineError && isDamage(error);
+    if (!isRepairable) throw error;
+  }
   // A server that runs has done so. What is changed must not be made of what a table has lost.
   if (copy !== undefined && !isShared && options.asItIs !== true)
     logMended(log, await mendControlData({ storage, copy }));
@@ -278,9 +286,10 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       if (error.failure === 'refused')
-        throw new Error(`the ClickHouse server at ${url} refuses the user "${user}": ${error.message}`, {
-          cause: error,
-        });
+        throw new Error(
+          `the ClickHouse server at ${url} refuses the user "${user}": ${operatorWords(error)}`,
+          { cause: error },
+        );
       if (performance.now() > deadline)
         throw new Error(`no ClickHouse server answers at ${url} (CLICKHOUSE_URL): ${error.message}`, {
           cause: error,
