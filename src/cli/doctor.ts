@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
+import { ifThere } from '../base/errors/system-error.ts';
 import { systemClock } from '../base/time/clock.ts';
 import { acceptClock, markedClock } from '../base/time/clock-trust.ts';
 import { isDirectoryLocked } from '../base/files/directory-lock.ts';
 import { readIfThere } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { ConfigError } from '../config/config.ts';
-import { prepareDataDir, requireUsable } from '../config/data-dir.ts';
+import { hasData, prepareDataDir, requireData, requireUsable } from '../config/data-dir.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { seqTimeMs } from '../base/events/sequence.ts';
@@ -72,6 +73,7 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
 
 /** Says that the clock is right; a server that runs takes it up within seconds, and any other at its start. */
 async function confirmClock({ deps, config, log }: Setup, options: DoctorOptions): Promise<void> {
+  await requireData(config.dataDir);
   await prepareDataDir(config.dataDir, log);
   await requireUsable(config.dataDir);
   const nowMs = Date.now();
@@ -93,7 +95,7 @@ async function repair({ deps, storage, config }: Session, options: DoctorOptions
 async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const checks = await checksOfEngine(setup, options);
-  const isServed = await isDirectoryLocked(config.dataDir);
+  const isServed = (await ifThere(isDirectoryLocked(config.dataDir))) === true;
   checks.push(await checkLogFolders(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
   const healthy = checks.every((one) => one.healthy);
@@ -138,7 +140,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     await withStorage(setup, look, { asItIs: true });
   } catch (error) {
     // A wrong setting is no damage: the operator must correct it.
-    if (isReached || error instanceof ConfigError) throw error;
+    if (isReached || error instanceof ConfigError || error instanceof Problem) throw error;
     if (error instanceof OtherReleaseError) {
       const remedy = 'start the release that this database is of (docs/upgrade.md)';
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
@@ -164,7 +166,7 @@ async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<C
   }
 }
 
-/** The engine, when it was reached, has seen to it that DATA_DIR is there. */
+/** With a ClickHouse server commands may run where there is no DATA_DIR. */
 async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
   const { ca, cert } = config.clickhouse.tls ?? {};
   const certificates = checkCertificates(
@@ -175,13 +177,18 @@ async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
     ],
     Date.now(),
   );
+  const ofCertificates = certificates === undefined ? [] : [certificates];
+  if (!(await hasData(config.dataDir))) {
+    const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not looked at`;
+    return [checkOfPlace('data_directory', [], [note]), ...ofCertificates];
+  }
   await prepareDataDir(config.dataDir, log);
   return [
     await checkDiskSpace(config),
     await checkFileSystem(config),
     await checkSyncedWrites(config),
     await checkPermissions(config),
-    ...(certificates === undefined ? [] : [certificates]),
+    ...ofCertificates,
   ];
 }
 

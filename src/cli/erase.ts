@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { ifThere } from '../base/errors/system-error.ts';
 import { isDirectoryLocked } from '../base/files/directory-lock.ts';
+import { requireKnownSecret } from '../config/secrets.ts';
 import type { StoredErasure } from '../control/erasure.ts';
 import type { User } from '../control/users.ts';
 import { carryOut, countEvents, type ErasureOptions, type Erasing, prepare } from '../erasure/erasing.ts';
@@ -72,7 +74,9 @@ async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
   const setup = setUp(deps);
   const { clickhouse, dataDir } = setup.config;
   // Without a server the command itself holds the directory.
-  const hasServer = clickhouse.url === undefined && (await isDirectoryLocked(dataDir));
+  const hasServer = clickhouse.url === undefined && (await ifThere(isDirectoryLocked(dataDir))) === true;
+  if (clickhouse.url !== undefined)
+    await requireKnownSecret(dataDir, 'PSEUDONYM_SECRET', setup.config.pseudonymSecret);
   await withStorage(setup, async (session) => {
     const record = (events: readonly object[]) => recordAfter(session, events, 'an audit event');
     const run = await prepare({ ...session, operator: operator(), record }, options);

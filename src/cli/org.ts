@@ -100,16 +100,21 @@ function registerCreate(org: Command, deps: CliDeps): void {
     .requiredOption('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <policy>', `${receiptsHelp} (default: own)`);
-  controlCommand(deps, create, (options: Options & { readonly name: string }) => async (storage) => {
-    const organization = await createOrganization(storage, { ...options, slug: options.org });
-    const { id, slug, name } = organization;
-    return {
-      schema: 'CliNewOrganization',
-      value: { id, slug, name },
-      text: `Organization ${slug} created, id ${id}`,
-      changes: [changeOfOrganization(organization, 'organizationCreated')],
-    };
-  });
+  controlCommand(
+    deps,
+    create,
+    (options: Options & { readonly name: string }) => async (storage) => {
+      const organization = await createOrganization(storage, { ...options, slug: options.org });
+      const { id, slug, name } = organization;
+      return {
+        schema: 'CliNewOrganization',
+        value: { id, slug, name },
+        text: `Organization ${slug} created, id ${id}`,
+        changes: [changeOfOrganization(organization, 'organizationCreated')],
+      };
+    },
+    { makes: true },
+  );
 }
 
 function registerList(org: Command, deps: CliDeps): void {

@@ -289,7 +289,7 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
     if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, task);
   }
   const run = (session: Session) => work(session, { ...found, isFresh });
-  const report = await withStorage(setup, run, { evenIf: 'restoring' });
+  const report = await withStorage(setup, run, { evenIf: 'restoring', makes: true });
   print(deps, options, 'CliRestore', report, textOf(report));
   if (!report.healthy) throw new Error('what was restored is not what the backup has: see above');
 }

@@ -3,7 +3,7 @@ import { systemClock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { StopStack } from '../base/processes/stop-stack.ts';
 import { type Config, loadConfig } from '../config/config.ts';
-import { prepareDataDir, requireUsable } from '../config/data-dir.ts';
+import { prepareDataDir, requireEngineData, requireUsable } from '../config/data-dir.ts';
 import { checkOpenFiles } from '../config/open-files.ts';
 import { type Change, sourceEventOfChange } from '../control/change-events.ts';
 import { operatorWords } from '../storage/exception.ts';
@@ -34,19 +34,21 @@ export function setUp(deps: CliDeps): Setup {
 
 /**
  * Runs a command's work on the storage of the configuration, migrated: a ClickHouse server, else the engine of a
- * running server, else the embedded engine for as long as the work takes. Everything is closed again, whatever
+ * running server, else the embedded engine for as long as the work takes. Where there is no data, only a command that
+ * `makes` it goes on. Everything is closed again, whatever
  * happens. A data directory that was not restored to the end is used by the command that does that alone (`evenIf`). `asItIs`: damaged control data is not mended before.
  */
 export async function withStorage<T>(
   setup: Setup,
   work: (session: Session) => Promise<T>,
-  options: { readonly evenIf?: 'restoring'; readonly asItIs?: true } = {},
+  options: { readonly evenIf?: 'restoring'; readonly asItIs?: true; readonly makes?: true } = {},
 ): Promise<T> {
   const { config, log } = setup;
   const stops = new StopStack(log);
   try {
     if (config.clickhouse.url === undefined) {
       checkOpenFiles();
+      if (options.makes === undefined) await requireEngineData(config.dataDir);
       await prepareDataDir(config.dataDir, log);
     }
     await requireUsable(config.dataDir, options.evenIf);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { errorCode } from '../base/errors/system-error.ts';
+import { requireData } from '../config/data-dir.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { print } from './output.ts';
@@ -14,6 +15,7 @@ interface StopOptions extends JsonOption {
 
 async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
   const { dataDir } = configOf(deps, options);
+  await requireData(dataDir);
   const server = await serverOn(dataDir);
   if (server === undefined) throw new Error(`no server runs on DATA_DIR ${dataDir}`);
   const { pid, isHere } = server;

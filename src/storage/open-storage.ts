@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/observability/damage.ts';
 import { isServed } from '../base/files/directory-lock.ts';
 import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
 import { ifThere, isDiskFull } from '../base/errors/system-error.ts';
@@ -20,7 +21,7 @@ import { keepEventsView } from './events-view.ts';
 import { isDamage, operatorWords } from './exception.ts';
 import { limits } from './limits.ts';
 import { instanceFile } from './writer-registry.ts';
-import { migrate } from './migrate.ts';
+import { hasTables, migrate } from './migrate.ts';
 import { type OwnEngine, requireRoom, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
@@ -211,10 +212,10 @@ export interface ReachedStorage {
  * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
  * directory, else an engine of its own until `stops` runs. Commands without a server take turns: an engine that ends
  * with one command is no other's. `asItIs`: what is damaged stays so, for the
- * command that looks at it.
+ * command that looks at it. Rejects with Problem `malformed` where there are no tables and the command is none that `makes` them.
  */
 export async function reachStorage(
-  options: EngineOptions & { readonly asItIs?: boolean | undefined },
+  options: EngineOptions & { readonly asItIs?: boolean | undefined; readonly makes?: boolean | undefined },
 ): Promise<ReachedStorage> {
   const { clickhouse, dataDir, log, stops } = options;
   const { url, cluster } = clickhouse;
@@ -225,6 +226,9 @@ export async function reachStorage(
       : { connection: serverConnection(options, url), isShared: true };
   const storage = openStorage(connection, log, undefined, copy);
   stops.add(() => storage.close());
+  // A server that has just started its engine is about to make the tables.
+  const isOfServer = isShared && url === undefined;
+  if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
   try {
     await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
   } catch (error) {
@@ -236,6 +240,17 @@ export async function reachStorage(
   if (copy !== undefined && !isShared && options.asItIs !== true)
     logMended(log, await mendControlData({ storage, copy }));
   return { storage, isShared };
+}
+
+function noTables({ dataDir, clickhouse: { url, database } }: EngineOptions): Problem {
+  const where =
+    url === undefined
+      ? `DATA_DIR ${resolve(dataDir)}`
+      : `the database "${database}" of the ClickHouse server at ${url} (CLICKHOUSE_URL, CLICKHOUSE_DATABASE)`;
+  return new Problem(
+    'malformed',
+    `there is no data in ${where}: name that of the service, or begin with "auditlog init"`,
+  );
 }
 
 async function reachEngine(
