@@ -36,6 +36,7 @@ const ownNames = [
   'instance-id',
   'process-1',
   'pseudonym-secret',
+  'restoring',
   'session-secret',
   'wal',
   'wal-head',
@@ -123,7 +124,8 @@ export async function requireData(dataDir: string): Promise<void> {
 /** The same for the data of an embedded engine; a server may be about to make it. */
 export async function requireEngineData(dataDir: string): Promise<void> {
   const names = await namesOf(dataDir);
-  if (names.includes('engine') || (await ifThere(isServed(dataDir))) === true) return;
+  if (names.includes('engine') || names.includes('restoring') || (await ifThere(isServed(dataDir))) === true)
+    return;
   throw noData(
     dataDir,
     'name the directory of the service, set CLICKHOUSE_URL if its server uses one, or begin with "auditlog init"',
