@@ -88,7 +88,8 @@ async function confirmClock({ deps, config, log }: Setup, options: DoctorOptions
 async function repair({ deps, storage, config }: Session, options: DoctorOptions): Promise<void> {
   const { value, text } = await repairControlData(storage, config.dataDir);
   print(deps, options, 'CliControlData', value, text);
-  if (!value.healthy) throw new Error('not everything could be repaired: see above');
+  if (!value.healthy)
+    throw new Error('not everything could be repaired: see above; restore a backup (docs/back-up.md)');
 }
 
 /** Looks at everything and prints it; fails where there is a finding. */
@@ -102,7 +103,7 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
     throw new Error('something is damaged: see above, and "Damage" in docs/operate.md for the way on');
-  if (!healthy) throw new Error('something needs you: see above');
+  if (!healthy) throw new Error('something needs you: see the lines with -> above');
 }
 
 async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<Check[]> {

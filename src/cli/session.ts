@@ -85,6 +85,6 @@ export async function recordAfter(session: Session, events: readonly object[], w
     await session.deps.recordEvents(session, events);
   } catch (error) {
     const why = operatorWords(error);
-    throw new Error(`done, but not recorded as ${what}: ${why}`, { cause: error });
+    throw new Error(`done, and not to be repeated, but not recorded as ${what}: ${why}`, { cause: error });
   }
 }
