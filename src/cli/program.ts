@@ -6,7 +6,7 @@ import { operatorWords } from '../storage/exception.ts';
 import { registerCompletion } from '../tools/completion.ts';
 import * as tools from '../tools/program.ts';
 import { registerBackup } from './backup.ts';
-import { type CliDeps, ProcessEnded } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerErase } from './erase.ts';
@@ -63,11 +63,8 @@ function registerEnvironment(program: Command): void {
 }
 
 /** The words for an error of a command line, without a stack, and the exit code. */
-export function explain(error: unknown, args: readonly string[] = []): ReturnType<typeof tools.explain> {
+function explain(error: unknown, args: readonly string[]): ReturnType<typeof tools.explain> {
   if (error instanceof ConfigError) return { lines: error.message, code: exitCodes.wrongUsage };
-  // It has told why itself.
-  if (error instanceof ProcessEnded)
-    return { lines: '', code: error.code === exitCodes.wrongUsage ? exitCodes.wrongUsage : exitCodes.failed };
   if (error instanceof EngineError) return { lines: operatorWords(error), code: exitCodes.failed };
   const explained = tools.explain(error);
   // As `needsConfirmation` and an erasure have it.

@@ -2,7 +2,6 @@ import { readdir, rmdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../base/time/clock.ts';
-import { markClock } from '../base/time/clock-trust.ts';
 import { lockDirectory } from '../base/files/directory-lock.ts';
 import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
@@ -223,8 +222,6 @@ async function work(session: Session, restore: Restore) {
   if (healthy) {
     notes.push(...(await removeAgain(session, newest)));
     await restoreLog(session, restore);
-    // What has passed since nobody knows here: the server asks before it removes by that.
-    await markClock(config.dataDir, Date.parse(newest.moment));
     notes.push(...(await restoreSecrets(session, restore)), ...(await missingSecrets(session)));
     await recordRestore(session, restore);
     await markRestoring(config.dataDir, undefined);

@@ -7,7 +7,7 @@ import { prepareDataDir, requireEngineData, requireUsable } from '../config/data
 import { checkOpenFiles } from '../config/open-files.ts';
 import { type Change, sourceEventOfChange } from '../control/change-events.ts';
 import { operatorWords } from '../storage/exception.ts';
-import { reachStorage } from '../storage/open-storage.ts';
+import { explainFullDisk, reachStorage } from '../storage/open-storage.ts';
 import type { Storage } from '../storage/storage.ts';
 import { commandLog } from './command-log.ts';
 import type { CliDeps } from './context.ts';
@@ -53,6 +53,8 @@ export async function withStorage<T>(
     }
     await requireUsable(config.dataDir, options.evenIf);
     return await work({ ...setup, ...(await reachStorage({ ...config, log, stops, ...options })) });
+  } catch (error) {
+    throw explainFullDisk(error, config);
   } finally {
     await stops.run();
   }
@@ -84,7 +86,7 @@ export async function recordAfter(session: Session, events: readonly object[], w
   try {
     await session.deps.recordEvents(session, events);
   } catch (error) {
-    const why = operatorWords(error);
+    const why = operatorWords(explainFullDisk(error, session.config));
     throw new Error(`done, and not to be repeated, but not recorded as ${what}: ${why}`, { cause: error });
   }
 }

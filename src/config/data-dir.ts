@@ -1,13 +1,6 @@
 import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  DirectoryInUseError,
-  type DirectoryLock,
-  isServed,
-  lockDirectory,
-  lockHolder,
-} from '../base/files/directory-lock.ts';
+import { type DirectoryLock, isServed, lockDirectory, lockHolder } from '../base/files/directory-lock.ts';
 import {
   makeDirectories,
   namesIn,
@@ -25,16 +18,13 @@ type Warn = Pick<Logger, 'warn'>;
 
 /** Mode bits of the group and of everybody else. */
 const othersBits = 0o077;
-const lockPollMs = 50;
 /** By any of these a directory is known to be the service's own. */
 const ownNames = [
-  'clock.json',
   'control-data.log',
   'engine',
   'evidence-key',
   'idempotency',
   'instance-id',
-  'process-1',
   'pseudonym-secret',
   'restoring',
   'session-secret',
@@ -171,27 +161,14 @@ function unusable(dataDir: string, error: unknown): unknown {
   ]);
 }
 
-/** Locks a directory for a server; one that another process has is waited for, as that may be about to end. */
-export async function lockWithin(directory: string, waitMs: number): Promise<DirectoryLock> {
-  const deadline = performance.now() + waitMs;
-  for (;;) {
-    try {
-      return await lockDirectory(directory, 'server');
-    } catch (error) {
-      if (!(error instanceof DirectoryInUseError) || performance.now() >= deadline) throw error;
-    }
-    await sleep(lockPollMs);
-  }
-}
-
 /**
  * Makes sure that no other server uses the directory, and that an engine could run in it. Rejects with a ConfigError, or
- * where another process has it for longer than `waitMs`.
+ * with a DirectoryInUseError if another server uses it.
  */
-export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Promise<DirectoryLock> {
+export async function takeDataDir(dataDir: string, log: Logger): Promise<DirectoryLock> {
   checkOpenFiles();
   await prepareDataDir(dataDir, log);
-  const lock = await lockWithin(dataDir, waitMs);
+  const lock = await lockDirectory(dataDir, 'server');
   // The file was left by a server that was killed, or came with a copy of its directory.
   await removeServerFile(dataDir);
   return lock;

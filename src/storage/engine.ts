@@ -3,6 +3,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { projectFile } from '../base/files/project-file.ts';
 import { fullDiskWords, isDiskFull } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
@@ -114,9 +115,10 @@ async function explained(error: unknown, { dataDir, log }: EngineOptions): Promi
 }
 
 function startWords({ message, how }: EngineStartError): string {
+  const page = projectFile('docs/back-up.md');
   if (message.includes('Cannot parse definition from metadata file'))
-    return 'the definition of a table is cut short, as a full disk leaves it; restore a backup (docs/back-up.md)';
-  return `it ended (${how}); LOG_LEVEL=debug shows its words; if its files are damaged, restore a backup (docs/back-up.md)`;
+    return `the definition of a table is cut short, as a full disk leaves it; restore a backup (${page})`;
+  return `it ended (${how}); LOG_LEVEL=debug shows its words; if its files are damaged, restore a backup (${page})`;
 }
 
 /**

@@ -32,6 +32,7 @@ export const everyCommand: Readonly<Record<string, EveryCommand>> = {
   status: { needs: 'data', args: [] },
   stop: { needs: 'data', args: [] },
   'org list': { needs: 'data', args: [] },
+  'org show': { needs: 'data', args: org },
   'org set': { needs: 'data', args: [...org, '--name', 'Acme'] },
   'org hold': { needs: 'data', args: [...org, '--reason', 'a case'] },
   'org release': { needs: 'data', args: [...org, '--reason', 'its end'] },
@@ -60,7 +61,6 @@ export const everyCommand: Readonly<Record<string, EveryCommand>> = {
   'doctor --detach': { needs: 'data', args: ['all_1_1_0'] },
   'doctor --record-missing': { needs: 'data', args: [] },
   'doctor --repair': { needs: 'data', args: [] },
-  'doctor --accept-clock': { needs: 'data', args: [] },
   backup: { needs: 'data', args: ['--to', 'DIR/backups'] },
   erase: { needs: 'data', args: [...org, '--email', 'ann@acme.example'] },
   // Without CLICKHOUSE_URL there are none.

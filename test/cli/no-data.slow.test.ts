@@ -24,8 +24,8 @@ after(async () => {
 const run = (args: readonly string[], stdin?: string) =>
   runCliHere(args, { dataDir: join(root, 'absent'), env: engine.env, stdin });
 
-/** These are about the server of a DATA_DIR, or its clock. */
-const ofDirectory = ['status', 'stop', 'doctor --accept-clock'];
+/** These are about the server of a DATA_DIR. */
+const ofDirectory = ['status', 'stop'];
 /** The parts of a ClickHouse server are its own affair. */
 const notWithServer = ['doctor --detach', 'doctor --record-missing', 'doctor --repair'];
 const ofData = [...commandsThat('data'), 'writers list', 'writers fence'].filter(

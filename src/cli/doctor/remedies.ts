@@ -1,8 +1,9 @@
+import { projectFile } from '../../base/files/project-file.ts';
 import { isControlTable } from '../../storage/control-rows.ts';
 import { fateOfRows } from '../../storage/remade-tables.ts';
 import type { Finding } from './check.ts';
 
-export const restoreBackup = 'restore a backup (docs/back-up.md)';
+export const restoreBackup = `restore a backup (${projectFile('docs/back-up.md')})`;
 
 export const repairControl =
   '"auditlog doctor --repair", or the next start of the server, puts back what the copy has';
