@@ -1218,11 +1218,11 @@ export interface Schemas {
       readonly healthy: boolean;
       /** What is damaged, or needs somebody. */
       readonly findings: readonly ({
-        /** A file, a part, a partition, a variable, or what else it is about. */
+        /** A file, a part (of another table than that of events with the table's name before it), a partition, a variable, or what else it is about. */
         readonly id: string;
         readonly detail: string;
-        /** What to do; with every finding about the surroundings. */
-        readonly remedy?: string;
+        /** What to do. */
+        readonly remedy: string;
       })[];
       /** What the operator should know, and is no new damage. */
       readonly notes: readonly (string)[];
@@ -1244,7 +1244,7 @@ export interface Schemas {
   /** `doctor --repair` */
   readonly CliControlData: {
     readonly healthy: boolean;
-    /** Tables of control data that had lost something. */
+    /** Tables that had lost something, or of which something was taken out. */
     readonly tables: readonly ({
       readonly table: string;
       /** Rows that were put back from the copy. */

@@ -2,6 +2,7 @@ import { systemClock } from './base/time/clock.ts';
 import { errorFacts, type Logger } from './base/observability/log.ts';
 import { DamageRegister } from './base/observability/damage.ts';
 import { collectProcessMetrics } from './base/observability/metrics.ts';
+import { EngineError } from './base/errors/engine-error.ts';
 import { Problem } from './base/errors/problem.ts';
 import { localUrl, removeServerFile, writeServerFile } from './base/files/server-file.ts';
 import { StopStack } from './base/processes/stop-stack.ts';
@@ -47,7 +48,10 @@ export async function startService(config: Config, outputs: ServiceOutputs): Pro
     return await start(config, outputs, stops);
   } catch (error) {
     await stops.run();
-    throw explainFullDisk(error, config);
+    const explained = explainFullDisk(error, config);
+    if (explained instanceof EngineError)
+      outputs.log.error(errorFacts(explained), 'the engine refused what a start needs');
+    throw explained;
   }
 }
 

@@ -399,7 +399,7 @@ export class BackupRun {
     if (needed > free)
       throw new Problem(
         'conflict',
-        `${place.name} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed for ${events} events`,
+        `${place.name} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed for ${events} events; free some space, or name another place`,
       );
   }
 

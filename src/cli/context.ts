@@ -16,6 +16,8 @@ export type RecordEvents = (
 
 /** What the commands need of the process. */
 export interface CliDeps extends ToolDeps {
+  /** The command line that runs, without the program's name. */
+  readonly args?: readonly string[];
   readonly recordEvents: RecordEvents;
   /** What readers put around the stored text of every event. */
   readonly eventEnvelope: (config: Config) => EventEnvelope;

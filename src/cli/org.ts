@@ -45,6 +45,7 @@ import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { eventCount, option } from '../tools/option.ts';
 import { table, timeText } from './output.ts';
+import { commandWith } from './repeat.ts';
 import { counted } from '../tools/output.ts';
 import { eventsOf, operator, recordAfter, type Session } from './session.ts';
 
@@ -101,16 +102,21 @@ function registerCreate(org: Command, deps: CliDeps): void {
     .requiredOption('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <policy>', `${receiptsHelp} (default: own)`);
-  controlCommand(deps, create, (options: Options & { readonly name: string }) => async (storage) => {
-    const organization = await createOrganization(storage, { ...options, slug: options.org });
-    const { id, slug, name } = organization;
-    return {
-      schema: 'CliNewOrganization',
-      value: { id, slug, name },
-      text: `Organization ${slug} created, id ${id}`,
-      changes: [changeOfOrganization(organization, 'organizationCreated')],
-    };
-  });
+  controlCommand(
+    deps,
+    create,
+    (options: Options & { readonly name: string }) => async (storage) => {
+      const organization = await createOrganization(storage, { ...options, slug: options.org });
+      const { id, slug, name } = organization;
+      return {
+        schema: 'CliNewOrganization',
+        value: { id, slug, name },
+        text: `Organization ${slug} created, id ${id}`,
+        changes: [changeOfOrganization(organization, 'organizationCreated')],
+      };
+    },
+    { makes: true },
+  );
 }
 
 function registerList(org: Command, deps: CliDeps): void {
@@ -220,10 +226,14 @@ async function dryRun(
   const days = retention === undefined ? policy.days : daysOf(retention, defaultDays);
   const { events } = await wouldEnd(storage, organization.id, days, systemClock());
   const held = policy.heldMicros === undefined ? '' : '; it is held, so nothing goes before the release';
+  const { args = [] } = session.deps;
+  const isComplete = retention !== undefined || args.includes('--reason');
+  const more = isComplete ? [] : ['--reason', '…'];
+  const repeated = commandWith(args, ...more, '--confirm', String(events));
   return {
     schema: 'CliOrganization' as const,
     value: { ...view(organization, policy), would_remove: events },
-    text: `${counted(events, 'stored event')} of ${organization.slug} would be removed${held}`,
+    text: `${counted(events, 'stored event')} of ${organization.slug} would be removed${held}\nto do it: ${repeated}`,
   };
 }
 
@@ -325,7 +335,10 @@ function registerDelete(org: Command, deps: CliDeps): void {
   controlCommand(deps, command, (options: Options) => {
     const { org: reference } = options;
     if (options.dryRun === undefined && options.confirm === undefined)
-      throw new Problem('malformed', 'give --dry-run, and then --confirm with the number that it tells');
+      throw new Problem(
+        'malformed',
+        `see first what would be removed: ${commandWith(deps.args ?? [], '--dry-run')}`,
+      );
     return async (storage) => {
       const preview = await previewDeletion(storage, reference, operator());
       const { deletion } = preview;
@@ -334,7 +347,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
         return {
           schema: 'CliDeletion',
           value: deletionView(deletion),
-          text: `${what} of ${deletion.slug} would be removed`,
+          text: `${what} of ${deletion.slug} would be removed\nto do it: ${commandWith(deps.args ?? [], '--confirm', String(deletion.events))}`,
         };
       await beginDeletion(storage, preview, options.confirm);
       const done = await carryOutDeletion(storage, new EventRemoval(storage), deletion, systemClock());

@@ -1,10 +1,11 @@
-import { readdir, statfs } from 'node:fs/promises';
+import { readdir, rmdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../base/time/clock.ts';
 import { lockDirectory } from '../base/files/directory-lock.ts';
 import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
+import { errorCode, ifThere } from '../base/errors/system-error.ts';
 import type { Config } from '../config/config.ts';
 import { isOfRestore, markRestoring, prepareDataDir, restoringInto } from '../config/data-dir.ts';
 import { restoredEvents } from '../control/restored-events.ts';
@@ -46,7 +47,11 @@ interface Restore {
 async function findBackup(place: BackupPlace, id: string | undefined): Promise<Omit<Restore, 'isFresh'>> {
   const chain = await chainOf(place, id);
   const newest = chain.at(-1);
-  if (newest === undefined) throw new Problem('conflict', `${place.name} has no backup`);
+  if (newest === undefined)
+    throw new Problem(
+      'conflict',
+      `${place.name} has no backup: name a place that "auditlog backup --to" has written to`,
+    );
   for (const manifest of chain) requireKnown(manifest);
   return { place, chain, newest };
 }
@@ -62,7 +67,7 @@ async function checkFiles(deps: CliDeps, { place, chain }: Omit<Restore, 'isFres
   if (first !== undefined)
     throw new Problem(
       'conflict',
-      `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored ("backup --verify" lists all)`,
+      `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored ("auditlog backup --verify" lists all); restore an earlier one with --backup`,
     );
 }
 
@@ -106,7 +111,7 @@ async function requireRoom({ config }: Setup, chain: readonly Manifest[], free: 
   if (needed > free)
     throw new Problem(
       'conflict',
-      `the disk of DATA_DIR ${config.dataDir} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed`,
+      `the disk of DATA_DIR ${config.dataDir} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed; free some space, or name another DATA_DIR`,
     );
 }
 
@@ -250,16 +255,29 @@ async function restore(deps: CliDeps, options: RestoreOptions): Promise<void> {
   const setup = setUp(deps);
   const { dataDir } = setup.config;
   const place = placeOf(options.from, '--from', options, deps.environment);
+  const wasThere = (await ifThere(stat(dataDir))) !== undefined;
   await prepareDataDir(dataDir, setup.log);
   const lock = await lockDirectory(dataDir);
+  let isUnused = false;
   try {
     await restoreMarked(setup, place, options);
   } catch (error) {
     // It has put in nothing: the directory is as it was.
-    if ((await restoringInto(dataDir)) === '') await markRestoring(dataDir, undefined);
+    isUnused = (await restoringInto(dataDir)) === '';
+    if (isUnused) await markRestoring(dataDir, undefined);
     throw error;
   } finally {
     await lock.release();
+    if (isUnused && !wasThere) await removeEmpty(dataDir);
+  }
+}
+
+/** Removes a directory in which nobody has put anything meanwhile. */
+async function removeEmpty(directory: string): Promise<void> {
+  try {
+    await rmdir(directory);
+  } catch (error) {
+    if (errorCode(error) !== 'ENOTEMPTY') throw error;
   }
 }
 
@@ -286,9 +304,12 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
     if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, task);
   }
   const run = (session: Session) => work(session, { ...found, isFresh });
-  const report = await withStorage(setup, run, { evenIf: 'restoring' });
+  const report = await withStorage(setup, run, { evenIf: 'restoring', makes: true });
   print(deps, options, 'CliRestore', report, textOf(report));
-  if (!report.healthy) throw new Error('what was restored is not what the backup has: see above');
+  if (!report.healthy)
+    throw new Error(
+      'what was restored is not what the backup has: see above; do not use this directory, restore an earlier backup into another',
+    );
 }
 
 async function freeBytesOf(directory: string): Promise<number> {

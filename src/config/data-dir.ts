@@ -1,9 +1,15 @@
 import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { type DirectoryLock, lockDirectory, lockHolder } from '../base/files/directory-lock.ts';
-import { makeDirectories, readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { join, resolve } from 'node:path';
+import { type DirectoryLock, isServed, lockDirectory, lockHolder } from '../base/files/directory-lock.ts';
+import {
+  makeDirectories,
+  namesIn,
+  readIfThere,
+  replaceFile,
+  syncDirectory,
+} from '../base/files/durable-file.ts';
 import { removeServerFile } from '../base/files/server-file.ts';
-import { errorCode, isDiskFull } from '../base/errors/system-error.ts';
+import { errorCode, ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { ConfigError } from './config.ts';
 import { checkOpenFiles } from './open-files.ts';
@@ -20,6 +26,7 @@ const ownNames = [
   'idempotency',
   'instance-id',
   'pseudonym-secret',
+  'restoring',
   'session-secret',
   'wal',
   'wal-head',
@@ -84,6 +91,41 @@ async function isOwnDirectory(dataDir: string): Promise<boolean> {
   return !isShared && (names.length === 0 || names.some((name) => ownNames.includes(name)));
 }
 
+/** What is in a directory, if it is there. Rejects with a ConfigError where it cannot be. */
+async function namesOf(dataDir: string): Promise<string[]> {
+  try {
+    return await namesIn(dataDir);
+  } catch (error) {
+    throw unusable(dataDir, error);
+  }
+}
+
+/** Whether a service is at work in a directory, or has been. */
+export async function hasData(dataDir: string): Promise<boolean> {
+  const names = await namesOf(dataDir);
+  return names.some((name) => ownNames.includes(name) || name.startsWith('lock.'));
+}
+
+/** Rejects with a ConfigError where a directory has no data. Makes nothing, not even the directory. */
+export async function requireData(dataDir: string): Promise<void> {
+  if (!(await hasData(dataDir))) throw noData(dataDir, 'name the directory of the service');
+}
+
+/** The same for the data of an embedded engine; a server may be about to make it. */
+export async function requireEngineData(dataDir: string): Promise<void> {
+  const names = await namesOf(dataDir);
+  if (names.includes('engine') || names.includes('restoring') || (await ifThere(isServed(dataDir))) === true)
+    return;
+  throw noData(
+    dataDir,
+    'name the directory of the service, set CLICKHOUSE_URL if its server uses one, or begin with "auditlog init"',
+  );
+}
+
+function noData(dataDir: string, remedy: string): ConfigError {
+  return new ConfigError([`there is no data in DATA_DIR ${resolve(dataDir)}: ${remedy}`]);
+}
+
 /** Only a file that is really made tells: access rights say nothing to root, nor in /proc. */
 async function tryToWrite(dataDir: string): Promise<void> {
   const probe = join(dataDir, `probe.${process.pid}.tmp`);
@@ -105,13 +147,18 @@ export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> 
     await makeDataDir(dataDir, log);
     await tryToWrite(dataDir);
   } catch (error) {
-    const code = errorCode(error);
-    if (code === undefined) throw error;
-    const why = reasons[code] ?? code;
-    throw new ConfigError([
-      `DATA_DIR is ${JSON.stringify(dataDir)}: ${why}; allowed is a directory that this user can make files in`,
-    ]);
+    throw unusable(dataDir, error);
   }
+}
+
+/** The error of the file system in words about DATA_DIR; any other as it is. */
+function unusable(dataDir: string, error: unknown): unknown {
+  const code = errorCode(error);
+  if (code === undefined) return error;
+  const why = reasons[code] ?? code;
+  return new ConfigError([
+    `DATA_DIR is ${JSON.stringify(dataDir)}: ${why}; allowed is a directory that this user can make files in`,
+  ]);
 }
 
 /**

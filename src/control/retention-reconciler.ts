@@ -154,8 +154,14 @@ export class RetentionReconciler {
       if (this.#told.get(id) === days) return undefined;
       this.#told.set(id, days ?? 0);
       log.warn(
-        { organization: slug, days, kept_days: policy.days ?? null, would_remove: ended },
-        'a retention is not applied, as it would remove stored events: confirm it with `auditlog org set --retention`',
+        {
+          organization: slug,
+          days,
+          kept_days: policy.days ?? null,
+          would_remove: ended,
+          command: `auditlog org set --org ${slug} --retention default --confirm ${ended}`,
+        },
+        'RETENTION is not applied to an organization, as it would remove stored events: `command` applies it',
       );
       return undefined;
     }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/observability/damage.ts';
 import { isServed } from '../base/files/directory-lock.ts';
 import { readOrCreateFile } from '../base/files/durable-file.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
 import { fullDiskWords, ifThere, isDiskFull } from '../base/errors/system-error.ts';
@@ -17,9 +18,10 @@ import { engineHolder, readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
+import { isDamage, operatorWords } from './exception.ts';
 import { limits } from './limits.ts';
 import { instanceFile } from './writer-registry.ts';
-import { migrate } from './migrate.ts';
+import { hasTables, migrate } from './migrate.ts';
 import { requireRoom, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
@@ -180,10 +182,11 @@ export interface ReachedStorage {
 /**
  * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
  * directory, else an engine of its own until `stops` runs. Commands without a server take turns: an engine that ends
- * with one command is no other's. `asItIs`: control data that is damaged stays so.
+ * with one command is no other's. `asItIs`: what is damaged stays so, for the
+ * command that looks at it. Rejects with Problem `malformed` where there are no tables and the command is none that `makes` them.
  */
 export async function reachStorage(
-  options: EngineOptions & { readonly asItIs?: boolean | undefined },
+  options: EngineOptions & { readonly asItIs?: boolean | undefined; readonly makes?: boolean | undefined },
 ): Promise<ReachedStorage> {
   const { clickhouse, dataDir, log, stops } = options;
   const { url, cluster } = clickhouse;
@@ -194,11 +197,31 @@ export async function reachStorage(
       : { connection: serverConnection(options, url), isShared: true };
   const storage = openStorage(connection, log, undefined, copy);
   stops.add(() => storage.close());
-  await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
+  // A server that has just started its engine is about to make the tables.
+  const isOfServer = isShared && url === undefined;
+  if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
+  try {
+    await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
+  } catch (error) {
+    // The tables are there, and what is noted of their migrations cannot be read: it can be repaired.
+    const isRepairable = options.asItIs === true && error instanceof EngineError && isDamage(error);
+    if (!isRepairable) throw error;
+  }
   // A server that runs has done so. What is changed must not be made of what a table has lost.
   if (copy !== undefined && !isShared && options.asItIs !== true)
     logMended(log, await mendControlData({ storage, copy }));
   return { storage, isShared };
+}
+
+function noTables({ dataDir, clickhouse: { url, database } }: EngineOptions): Problem {
+  const where =
+    url === undefined
+      ? `DATA_DIR ${resolve(dataDir)}`
+      : `the database "${database}" of the ClickHouse server at ${url} (CLICKHOUSE_URL, CLICKHOUSE_DATABASE)`;
+  return new Problem(
+    'malformed',
+    `there is no data in ${where}: name that of the service, or begin with "auditlog init"`,
+  );
 }
 
 async function reachEngine(
@@ -249,9 +272,10 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       if (error.failure === 'refused')
-        throw new Error(`the ClickHouse server at ${url} refuses the user "${user}": ${error.message}`, {
-          cause: error,
-        });
+        throw new Error(
+          `the ClickHouse server at ${url} refuses the user "${user}": ${operatorWords(error)}`,
+          { cause: error },
+        );
       if (performance.now() > deadline)
         throw new Error(`no ClickHouse server answers at ${url} (CLICKHOUSE_URL): ${error.message}`, {
           cause: error,

@@ -451,6 +451,9 @@ describe('in a directory', () => {
   test('a restore that ends by itself before it has put in anything leaves no mark', async () => {
     const target = join(root, 'no-backup');
     refused(await restore(target, '--from', join(root, 'nowhere')), /has no backup/);
+    assert.equal(existsSync(target), false);
+    await mkdir(target);
+    refused(await restore(target, '--from', join(root, 'nowhere')), /has no backup/);
     assert.deepEqual(await readdir(target), []);
   });
 

@@ -1,11 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import type { CliDeps } from '../../src/cli/context.ts';
 import { runCli } from '../../src/cli/program.ts';
+import { commandWith } from '../../src/cli/repeat.ts';
 import { variables } from '../../src/config/variables.ts';
 import { formatVersion } from '../../src/ingest/segment.ts';
 import { organizationTable } from '../../src/control/organizations.ts';
@@ -165,9 +166,39 @@ describe('organizations', () => {
     ]);
     const refused = await run([...set, '--retention', '1d']);
     assert.notEqual(refused.code, 0);
-    assert.match(refused.error, /ends the time of 1 stored event,/);
+    assert.match(refused.error, /^auditlog: This would permanently delete 1 stored event: confirm/);
+    const repeated = [...set, '--retention', '1d', '--confirm', '1'];
+    assert.equal(refused.error.split('\n')[1], `auditlog: to do it: auditlog ${repeated.join(' ')}`);
+    const dry = await run([...set, '--retention', '1d', '--dry-run']);
+    assert.match(
+      dry.out,
+      new RegExp(`1 stored event .* be removed\nto do it: auditlog ${repeated.join(' ')}\n$`),
+    );
     assert.equal((await readSignOn(engine.storage, found?.id ?? '')).passwords, false);
     assert.equal(refused.events.length, 1);
+    const done = await run(repeated);
+    assert.equal(done.code, 0, done.error);
+  });
+
+  test('a command to repeat is one that a shell reads back, without what it replaces', () => {
+    const args = ['org', 'set', '--name', "It's $HOME", '--confirm', '4', '--dry-run', '--org=a'];
+    const expected = String.raw`auditlog org set --name 'It'\''s $HOME' --org=a --confirm 5`;
+    assert.equal(commandWith(args, '--confirm', '5'), expected);
+    const words = spawnSync('sh', ['-c', expected.replace('auditlog', String.raw`printf '%s\n'`)], {
+      encoding: 'utf8',
+    });
+    assert.deepEqual(words.stdout.split('\n').slice(0, 4), ['org', 'set', '--name', "It's $HOME"]);
+  });
+
+  test('delete names the command that looks first, which names the one that deletes', async () => {
+    await json(['org', 'create', '--org', 'goes', '--name', 'Goes']);
+    const refused = await run(['org', 'delete', '--org', 'goes']);
+    assert.deepEqual(
+      [refused.code, refused.error],
+      [2, 'auditlog: see first what would be removed: auditlog org delete --org goes --dry-run\n'],
+    );
+    const dry = await run(['org', 'delete', '--org', 'goes', '--dry-run']);
+    assert.match(dry.out, /\nto do it: auditlog org delete --org goes --confirm 0\n$/);
   });
 
   test('set and list show the policy', async () => {
@@ -412,6 +443,16 @@ describe('exit codes', () => {
     const answer = await run(['org', 'list'], { environment: { PORT: 'x', WORKERS: '0' } });
     assert.equal(answer.code, 2);
     assert.match(answer.error, /^auditlog: PORT is "x".*\nauditlog: WORKERS is "0".*\n$/);
+  });
+
+  test('what happens below a command is said in lines for people, not in JSON of the operational log', async () => {
+    chmodSync(engine.dataDir, 0o755);
+    const answer = await run(['doctor', '--quick', '--json']);
+    const { dataDir } = engine;
+    const words = 'others could enter DATA_DIR; its mode is 0700 now';
+    assert.equal(answer.error.split('\n')[0], `auditlog: ${words} (path ${dataDir}, mode 0755)`);
+    for (const line of answer.error.split('\n')) assert.doesNotMatch(line, /^\{/);
+    assert.equal(answer.out.trim().split('\n').length, 1);
   });
 
   test('2: a data directory that cannot be, also for doctor, which tells of damage otherwise', async () => {

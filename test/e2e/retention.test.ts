@@ -82,7 +82,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   assert.deepEqual([dry.value['would_remove'], dry.value['kept_days']], [5, null]);
   for (const confirm of [[], ['--confirm', '4']]) {
     const refused = await org(['set', '--org', slug, '--retention', '30d', ...confirm]);
-    assert.deepEqual([refused.code, /ends the time of 5 stored events/.test(refused.stderr)], [1, true]);
+    assert.deepEqual([refused.code, /permanently delete 5 stored events/.test(refused.stderr)], [1, true]);
   }
   const set = await org(['set', '--org', slug, '--retention', '30d', '--confirm', '5']);
   assert.deepEqual([set.code, set.value['kept_days']], [0, 30], set.stderr);

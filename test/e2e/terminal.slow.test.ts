@@ -156,7 +156,7 @@ describe('in the background of a shell', () => {
     const dataDir = join(root, 'background');
     const absent = await json(dataDir, 'status');
     const nothing = { running: false, pid: null, url: null, started_at: null, ready: false, checks: {} };
-    assert.deepEqual([absent.code, absent.value], [1, nothing]);
+    assert.deepEqual([absent.code, absent.value], [2, nothing]);
     const npm = spawn('npm', ['run', '-s', 'auditlog', '--', 'serve'], {
       cwd: projectRoot,
       env: {

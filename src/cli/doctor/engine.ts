@@ -16,8 +16,6 @@ import { limits } from '../limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
 import { type Check, check, checkOfPlace, type Finding } from './check.ts';
 
-type Advice = Required<Finding>;
-
 const dayMicros = 86_400_000_000;
 
 /** The engine's release. One that is too old is refused before anything is asked of it. */
@@ -28,8 +26,11 @@ export async function checkVersion(storage: Storage): Promise<Check> {
 
 /** How far the tables are; those of another release were refused before. */
 export async function checkTables(storage: Storage): Promise<Check> {
-  const [row] = await storage.rows<{ newest: string }>('SELECT max(name) AS newest FROM schema_migrations');
-  const note = `migrations up to ${row?.newest.slice(0, 4)}; log format ${formatVersion}`;
+  // Every column, as a start reads them.
+  const rows = await storage.rows<{ name: string }>(
+    'SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name',
+  );
+  const note = `migrations up to ${rows.at(-1)?.name.slice(0, 4)}; log format ${formatVersion}`;
   return checkOfPlace('tables', [], [note]);
 }
 
@@ -53,7 +54,7 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
   const now = Date.now();
   const apart = Math.abs(Number(row?.now ?? now) - now);
   const setBack = segmentTimeMs(await newestSegmentIn(dataDir)) - now;
-  const findings: Advice[] = [];
+  const findings: Finding[] = [];
   if (apart > storageLimits.clockSkewMsMax)
     findings.push({
       id: 'engine',
@@ -86,7 +87,7 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
   }
   const age = Math.max(0, Date.now() - segmentTimeMs(oldest));
   const figures = `${segments} segments with ${bytes} bytes, of ${walMaxBytes} that there may be`;
-  const findings: Advice[] = [];
+  const findings: Finding[] = [];
   if (bytes > walMaxBytes * limits.doctorLogShareMax)
     findings.push({
       id: 'wal',
@@ -116,6 +117,7 @@ export async function checkOrder(storage: Storage, config: Config): Promise<Chec
   const findings = rows.map(({ id, events, first }) => ({
     id,
     detail: `${events} events of this organization have order numbers that no writer has come to yet, the first ${first}: they were put in`,
+    remedy: 'keep the disk as it is, find out who wrote to the table, then delete them by order number',
   }));
   return check('order', findings);
 }
