@@ -50,9 +50,13 @@ export class AuditlogError extends Error {
   }
 }
 
+/** What fetch says of a port that it connects to never, such as 6000. */
+export const blockedPort = 'bad port';
+
 /** Whether the same request may succeed later: never for what the request itself is at fault for. */
 export function isTransient(error: unknown): error is AuditlogError {
   if (!(error instanceof AuditlogError)) return false;
+  if (error.cause instanceof Error && error.cause.message === blockedPort) return false;
   if (error.code === 'network' || error.code === 'timeout' || error.code === 'protocol') return true;
   const { status } = error;
   if (status === undefined || status === 501) return false;

@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { AuditlogError } from './error.ts';
+import { AuditlogError, blockedPort } from './error.ts';
 import { abortedError, parseRetryAfter } from './retry.ts';
 
 export interface Call {
@@ -102,11 +102,21 @@ export async function httpError(response: Response): Promise<AuditlogError> {
   });
 }
 
-/** The error for a request without an answer. Undici says "fetch failed" and leaves the reason to the cause. */
-export function networkError(error: unknown): AuditlogError {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+/**
+ * The error for a request without an answer, with the host and why. Undici says "fetch failed" and leaves the reason to
+ * the cause.
+ */
+export function networkError(error: unknown, { host }: URL): AuditlogError {
+  const isNamed = error instanceof Error && error.cause instanceof Error;
+  const cause = isNamed ? error.cause : error;
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
-  return new AuditlogError('network', `no answer: ${code ?? 'the connection failed'}`, { cause });
+  // Only the words of a cause are of the connection: others may quote a header.
+  const why = code ?? (isNamed ? (error.cause as Error).message : 'the connection failed');
+  if (why === blockedPort)
+    return new AuditlogError('network', `no request to ${host}: fetch blocks this port; use another one`, {
+      cause,
+    });
+  return new AuditlogError('network', `no answer from ${host}: ${why}`, { cause });
 }
 
 /** The text that answers a request, in the way of `requestBytes`. */
@@ -115,7 +125,7 @@ export async function request(call: Call): Promise<string> {
   try {
     return textOf(bytes);
   } catch (error) {
-    throw networkError(error);
+    throw networkError(error, call.url);
   }
 }
 
@@ -146,7 +156,7 @@ export async function requestBytes(call: Call): Promise<Uint8Array> {
     if (ended.signal.aborted) throw ended.signal.reason;
     // What is left of the answer is of no use, and must not keep the connection.
     ended.abort();
-    throw error instanceof AuditlogError ? error : networkError(error);
+    throw error instanceof AuditlogError ? error : networkError(error, url);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);

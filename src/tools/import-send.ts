@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { faultText } from '../base/errors/fault.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { AuditlogError } from '../client/client.ts';
-import { retryPolicy } from '../client/retry.ts';
+import { type RetryHooks, retryPolicy } from '../client/retry.ts';
 import { type BatchRoute, sendBatch } from '../client/send-batch.ts';
 import { baseUrl } from '../client/transport.ts';
 import type { Mapping } from '../adapters/mapping.ts';
@@ -57,7 +57,12 @@ export class ImportSender {
   readonly #mapping: Mapping | undefined;
 
   /** With a mapping the lines are other programs' records. */
-  constructor(target: ImportTarget, source: string, signal: AbortSignal, mapping?: Mapping) {
+  constructor(
+    target: ImportTarget,
+    source: string,
+    { signal, onRetry }: Pick<RetryHooks, 'signal' | 'onRetry'>,
+    mapping?: Mapping,
+  ) {
     this.#target = target;
     this.#source = source;
     this.#mapping = mapping;
@@ -70,7 +75,7 @@ export class ImportSender {
       timeoutMs: limits.importRequestMsMax,
       fetch: target.fetch,
       retry: retryPolicy({}, limits.importRetryMsMax),
-      hooks: { signal, mayPass, isFinal: isUntrusted },
+      hooks: { signal, onRetry, mayPass, isFinal: isUntrusted },
       maxErrors: baseLimits.rejectedErrorsAskedMax,
     };
   }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { adapterNames } from '../adapters/definition.ts';
 import type { PreviewOptions } from '../adapters/preview.ts';
+import type { RetryFacts } from '../client/client.ts';
 import type { ToolDeps } from './context.ts';
 import { chunksOf, type ImportChunk } from './import-chunks.ts';
 import { dryRun, type ImportMapping, importMapping, type MappingOptions } from './import-mapping.ts';
@@ -11,15 +12,18 @@ import { ImportSender, type ImportTarget, type SentChunk } from './import-send.t
 import { type ImportSource, openFileSource, openInputSource } from './import-source.ts';
 import { type GivenPaths, ImportState } from './import-state.ts';
 import { givenTarget, type ImportWork, type TargetOptions } from './import-target.ts';
+import { Interrupted, nothingKept, stopSignal } from './interrupted.ts';
 import { limits } from './limits.ts';
 import { addRows, oneOf, option, serviceAddress } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
+import { RetryLog } from './retry-log.ts';
 import { trustRows } from './trusted-fetch.ts';
 
 interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
   readonly restart?: true;
+  readonly strict?: true;
   readonly dryRun?: true;
   readonly json?: true;
 }
@@ -76,20 +80,34 @@ async function sendAll(
   });
   const ending = new AbortController();
   const identity = source.path === undefined ? randomUUID() : state.identity;
-  const sender = new ImportSender(target, identity, ending.signal, mapping);
+  const retryLog = new RetryLog((words) => deps.io.error(`${words}\n`), limits.importRetryMsMax);
+  const onRetry = (facts: RetryFacts): void => retryLog.failed(target.url, facts);
+  const sender = new ImportSender(target, identity, { signal: ending.signal, onRetry }, mapping);
   const { text, splitter } = await openRecords(source, offset, mapping);
   const chunks = chunksOf(text, { offset, firstLine }, splitter);
+  // Of standard input nothing is kept, and the process may end at once.
+  const stop = source.path === undefined ? undefined : stopSignal(deps);
+  stop?.addEventListener('abort', () => ending.abort(), { once: true });
   try {
     for await (const { chunk, sent } of sendInOrder(chunks, sender)) {
       await state.advance(chunk, await sent);
+      retryLog.succeeded(target.url);
       progress.at(source.fileBytesRead(), state.position.accepted - acceptedBefore);
     }
     state.whole();
+  } catch (error) {
+    throw stop?.aborted === true ? new Interrupted(keptText(state)) : error;
   } finally {
     ending.abort();
     progress.end();
     await state.close();
   }
+}
+
+function keptText({ position: { accepted, nextLine } }: ImportState): string {
+  if (nextLine === 1) return nothingKept;
+  const events = `${counted(accepted, 'event')} of ${counted(nextLine - 1, 'line')}`;
+  return `${events} are imported; the same command goes on after them`;
 }
 
 function report(
@@ -139,6 +157,8 @@ async function run(
     await sendAll(deps, source, target, state, mapping);
     report(deps, options.json === true, state, (performance.now() - begun) / 1000);
     const { accepted, rejected } = state.position;
+    if (options.strict === true && rejected > 0)
+      throw new Error(`${counted(rejected, 'line')} rejected, and --strict allows none`);
     if (accepted === 0 && rejected > 0) throw new Error('nothing was imported: every line was rejected');
   };
   if (engine !== undefined) await engine.withTarget(options, work);
@@ -169,6 +189,7 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
     .option('--checkpoint <file>', 'where to note how far it has come (default: <file>.import.json)')
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
     .option('--restart', 'begin anew, whatever an earlier run has noted')
+    .option('--strict', 'exit code 1 if a line was rejected')
     .option('--json', 'print JSON about what was done')
     .action((file: string, options: ImportOptions) => run(deps, file, options, engine));
   addRows(command, trustRows);

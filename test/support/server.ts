@@ -215,7 +215,7 @@ export async function runCliHere(
     eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
     startService: serves,
     startProcesses: serves,
-    untilStopped: serves,
+    untilStopped: () => new Promise(() => undefined),
   });
   holdOutput(args, stdout.trim());
   return { code, stdout: linesOf(stdout).join('\n'), stderr: linesOf(stderr).join('\n') };
