@@ -1,7 +1,7 @@
 /**
  * `http`: the service answered with an error; `network`: no answer, or a broken one; `timeout`: none in time;
  * `protocol`: an answer that is not what the service sends; `too_large`: one above the client's bound; `aborted`: by
- * the caller's signal; `queue_full`, `closed`, `not_json`: an event that was not queued.
+ * the caller's signal; `ignored`: the service answered without a filter that was given; `queue_full`, `closed`, `not_json`: an event that was not queued.
  */
 export type AuditlogErrorCode =
   | 'http'
@@ -10,6 +10,7 @@ export type AuditlogErrorCode =
   | 'protocol'
   | 'too_large'
   | 'aborted'
+  | 'ignored'
   | 'queue_full'
   | 'closed'
   | 'not_json';

@@ -11,6 +11,8 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
   /** Above it the answer is not read on, and the call fails with `too_large`. */
   readonly responseBytesMax?: number;
+  /** Query parameters without which the answer would have more than was asked for. */
+  readonly mayNotIgnore?: readonly string[];
   /** In place of the global one. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -119,6 +121,18 @@ export function networkError(error: unknown, { host }: URL): AuditlogError {
   return new AuditlogError('network', `no answer from ${host}: ${why}`, { cause });
 }
 
+/** A service answers as if a filter that it cannot use was not given, and names it in a header (contract: Read). */
+function requireFilters({ headers }: Response, names: readonly string[]): void {
+  const ignored = (headers.get('ignored-parameters') ?? '')
+    .split(', ')
+    .filter((name) => names.includes(name));
+  if (ignored.length > 0)
+    throw new AuditlogError(
+      'ignored',
+      `the service cannot use what was asked for, and ignores it: ${ignored.join(', ')}`,
+    );
+}
+
 /** The text that answers a request, in the way of `requestBytes`. */
 export async function request(call: Call): Promise<string> {
   const bytes = await requestBytes(call);
@@ -140,6 +154,7 @@ export async function requestBytes(call: Call): Promise<Uint8Array> {
     signal,
     responseBytesMax = limits.responseBytesMax,
     fetch: ask = fetch,
+    mayNotIgnore: _,
     ...init
   } = call;
   const ended = new AbortController();
@@ -151,6 +166,7 @@ export async function requestBytes(call: Call): Promise<Uint8Array> {
   try {
     const response = await ask(url, { ...init, redirect: 'manual', signal: ended.signal } as RequestInit);
     if (!response.ok) throw await httpError(response);
+    if (call.mayNotIgnore !== undefined) requireFilters(response, call.mayNotIgnore);
     return await readBounded(response, responseBytesMax);
   } catch (error) {
     if (ended.signal.aborted) throw ended.signal.reason;
