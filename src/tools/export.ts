@@ -131,7 +131,7 @@ async function run(deps: ToolDeps, options: ExportOptions, engine: ExportEngine 
 
 /** `export` (contract: Command line): an organization's events to a file or to standard output. */
 export function registerExport(program: Command, deps: ToolDeps, engine?: ExportEngine): void {
-  const known = (engine?.formats ?? formats).join(', ');
+  const known = (engine?.formats ?? formats).join('|');
   const command = program
     .command('export')
     .description("write an organization's events, newest first, as one consistent snapshot");
@@ -143,7 +143,7 @@ export function registerExport(program: Command, deps: ToolDeps, engine?: Export
       .addOption(option('--url <url>', 'a server, in place of --org', serviceAddress));
   command
     .option('--key-file <file>', 'with --url: file with the API key (default: AUDITLOG_API_KEY)')
-    .option('--format <format>', `${known} (default: by the name of the file, else ndjson)`)
+    .option(`--format <${known}>`, 'default: by the name of the file, else ndjson')
     .addOption(
       option(
         '--schema <name>',
