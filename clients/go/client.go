@@ -32,7 +32,8 @@ type Options struct {
 	// What may be held unsent and unacknowledged (10,000 events, 16 MiB); beyond it the newest are dropped.
 	QueueEvents int
 	QueueBytes  int
-	// Pauses between attempts: drawn between nothing and a step that doubles from 200 ms to 30 s.
+	// Pauses between attempts: drawn between nothing and a step that doubles from 200 ms to 2 s. The
+	// largest is also how late a service that is back may be noticed.
 	RetryDelayMin time.Duration
 	RetryDelayMax time.Duration
 	// GiveUpAfter is how long a batch is tried; 15 minutes, 23 hours at most.
@@ -151,7 +152,7 @@ func complete(o *Options) error {
 	duration(&o.Timeout, 30*time.Second)
 	duration(&o.BatchDelay, 200*time.Millisecond)
 	duration(&o.RetryDelayMin, 200*time.Millisecond)
-	duration(&o.RetryDelayMax, 30*time.Second)
+	duration(&o.RetryDelayMax, 2*time.Second)
 	duration(&o.GiveUpAfter, 15*time.Minute)
 	number(&o.BatchEvents, 500)
 	number(&o.BatchBytes, 1<<20)

@@ -30,11 +30,13 @@ export interface ExportRun extends Session {
   readonly pool: Ocsf110Pool | undefined;
   readonly filter: AuditFilter;
   readonly filtersGiven: Readonly<Record<string, string>>;
+  /** Aborted when the process is asked to end. */
+  readonly stop: AbortSignal;
   /** For Excel, with CSV. */
   readonly bom?: boolean;
 }
 
-/** Never aborted: a command ends with its process. */
+/** Never aborted: what is written to standard output ends with the process. */
 export const untilTheEnd: AbortSignal = new AbortController().signal;
 
 export type Plan = ExportSnapshot & ExportPlan;
@@ -43,7 +45,7 @@ export type Plan = ExportSnapshot & ExportPlan;
 async function openEngineParquet(run: ExportRun, { seqMax, rows }: Plan): Promise<Readable> {
   const { storage, organization, filter } = run;
   try {
-    return await streamParquet(storage, organization.id, { filter, seqMax, rows }, untilTheEnd);
+    return await streamParquet(storage, organization.id, { filter, seqMax, rows }, run.stop);
   } catch (error) {
     throw hasOtherRows(error) ? new SnapshotGoneError() : error;
   }
@@ -58,7 +60,7 @@ export function readerOf({ deps, config, storage, pool }: ExportRun): ExportRead
 /** The same as NDJSON in the schema of OCSF 1.1.0. */
 export async function openOcsf110(run: ExportRun, { seqMax, rows, takenMicros }: Plan): Promise<Readable> {
   const request = { format: 'ndjson', filter: run.filter, seqMax } as const;
-  const { total, stream } = await readerOf(run)(run.organization.id, request, takenMicros, untilTheEnd);
+  const { total, stream } = await readerOf(run)(run.organization.id, request, takenMicros, run.stop);
   if (total === rows) return toReadable(stream);
   stream.destroy();
   throw new SnapshotGoneError();
@@ -92,14 +94,15 @@ export function sliceReader(run: ExportRun, plan: Plan): ReadSlice {
       bare: true,
       ...(run.bom && { bom: true }),
     } as const;
-    const { total, longCells, stream } = await read(organization.id, request, plan.takenMicros, untilTheEnd);
+    const { total, longCells, stream } = await read(organization.id, request, plan.takenMicros, run.stop);
     if (total !== rows) {
       stream.destroy();
       throw new SnapshotGoneError();
     }
     tellLongCells(run.deps, longCells);
     const isLast = index === plan.slices.length - 1;
-    return enclosed(toReadable(stream), index === 0 ? opens : between, isLast ? closes : '');
+    const whole = enclosed(toReadable(stream), index === 0 ? opens : between, isLast ? closes : '');
+    return unlessStopped(whole, run.stop);
   };
 }
 
@@ -107,6 +110,15 @@ async function* enclosed(stream: Readable, before: string, after: string): Async
   if (before !== '') yield Buffer.from(before);
   yield* stream as AsyncIterable<Buffer>;
   if (after !== '') yield Buffer.from(after);
+}
+
+/** A slice counts as finished where its stream ends, so one that was stopped must not end. */
+async function* unlessStopped(slice: AsyncIterable<Buffer>, stop: AbortSignal): AsyncGenerator<Buffer> {
+  for await (const piece of slice) {
+    stop.throwIfAborted();
+    yield piece;
+  }
+  stop.throwIfAborted();
 }
 
 /** The snapshot of now, and the slices to read it in: one alone for Parquet. */

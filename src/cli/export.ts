@@ -36,6 +36,7 @@ import {
   formatOf,
   tellLongCells,
 } from '../tools/export.ts';
+import { Interrupted, nothingKept, stopSignal } from '../tools/interrupted.ts';
 import { type Filters, filtersOf, oneOf, wrong } from '../tools/option.ts';
 import { checkOutputFile, tellFile, toOutput } from '../tools/output-file.ts';
 import { printJson } from './output.ts';
@@ -62,7 +63,7 @@ function readFormat(options: EngineExport): Format {
 
 /** Records the export in the self-audit of its organization before any event leaves the service (contract: Sessions). */
 async function recordExport(
-  run: Omit<ExportRun, 'format'> & { readonly format: string },
+  run: Omit<ExportRun, 'format' | 'stop'> & { readonly format: string },
   events: number,
   resumedEvents: number,
   partitionBy?: 'day',
@@ -110,9 +111,16 @@ async function toFile(run: ExportRun, options: EngineExport, file: string): Prom
     });
     const result = await partial.finish((done) => manifestOf(run, file, subject.compression, done));
     tellFile(deps, options, { file, ...result });
+  } catch (error) {
+    throw run.stop.aborted ? new Interrupted(keptText(run, partial)) : error;
   } finally {
     await partial.close();
   }
+}
+
+function keptText({ format }: ExportRun, { rowsDone, plan: { rows } }: PartialExport): string {
+  if (format === 'parquet' || rowsDone === 0) return nothingKept;
+  return `${rowsDone} of ${counted(rows, 'event')} are kept; the same command goes on after them`;
 }
 
 /** Writes the slices that are left. Rejects with SnapshotGoneError. */
@@ -175,6 +183,8 @@ async function toDirectory(run: ExportRun, options: EngineExport, directory: str
       deps.io.error(
         `${plan.rows} events in ${counted(files.length, 'file')} of ${directory}, ${bytes} bytes\n`,
       );
+  } catch (error) {
+    throw run.stop.aborted ? new Interrupted(nothingKept) : error;
   } finally {
     await made.close();
   }
@@ -217,7 +227,7 @@ async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   }
   const read = readerOf(run);
   const request = { format, filter, ...(bom && { bom }) };
-  const { total, longCells, stream } = await read(organization.id, request, systemClock(), untilTheEnd);
+  const { total, longCells, stream } = await read(organization.id, request, systemClock(), run.stop);
   tellLongCells(run.deps, longCells);
   await recordExport(run, total, 0);
   return toReadable(stream) as AsyncIterable<Buffer>;
@@ -288,6 +298,7 @@ async function run(deps: CliDeps, options: EngineExport): Promise<void> {
         pool,
         filter,
         filtersGiven,
+        stop: output === '-' ? untilTheEnd : stopSignal(deps),
         bom: options.bom === true,
       };
       // One query reads one moment, however slow the reader is.

@@ -79,7 +79,7 @@ export function registerKey(program: Command, deps: CliDeps): void {
     .description('make a key, which is shown once')
     .option('--org <slug>', 'organization of the key')
     .option('--all-organizations', 'a key that writes for every organization')
-    .requiredOption('--scopes <scopes>', 'read, write and scim, or some of these, by commas')
+    .requiredOption('--scopes <read|write|scim>', 'one of these, or several, separated by commas')
     .option('--name <name>', 'name to show')
     .option('--expires <duration>', 'life of the key, such as 90d (default: no end)')
     .option('--rate-limit <rate>', 'requests/window, such as 300/15s (default: as configured)');

@@ -51,7 +51,7 @@ import { eventsOf, operator, recordAfter, type Session } from './session.ts';
 
 const retentionHelp =
   'how long events are kept, stored ones included, such as 90d; off: for ever; default: as RETENTION says';
-const receiptsHelp = 'who sees receipts of transfers: own or off';
+const receiptsHelp = 'who sees receipts of transfers: each user their own, or nobody';
 
 const confirmHelp = 'how many stored events may be removed by this, as --dry-run tells';
 
@@ -101,7 +101,7 @@ function registerCreate(org: Command, deps: CliDeps): void {
     .requiredOption('--slug, --org <slug>', 'short name: a-z, 0-9 and -, at most 63')
     .requiredOption('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
-    .option('--receipts <policy>', `${receiptsHelp} (default: own)`);
+    .option('--receipts <own|off>', `${receiptsHelp} (default: own)`);
   controlCommand(
     deps,
     create,
@@ -185,7 +185,7 @@ function registerSet(org: Command, deps: CliDeps): void {
     .requiredOption('--org <slug>', orgHelp)
     .option('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
-    .option('--receipts <policy>', receiptsHelp)
+    .option('--receipts <own|off>', receiptsHelp)
     .option('--passwords <on|off>', 'whether people may sign in by password, or by their provider alone')
     .option('--force', 'passwords off, though no administrator has signed in by the provider yet')
     .option('--dry-run', 'tell how many stored events a retention would remove, and change nothing')

@@ -64,7 +64,7 @@ function addSet(signOn: Command, deps: CliDeps): void {
     .command('set')
     .description('set up the provider of OpenID Connect by which people of an organization sign in')
     .requiredOption('--org <slug>', 'slug or id of the organization')
-    .option('--provider <choice>', 'own, service (the one of OIDC_ISSUER) or off')
+    .option('--provider <own|service|off>', 'its own provider, the one of OIDC_ISSUER, or none')
     .option('--issuer <url>', 'address of its own provider, as the provider spells it')
     .option('--client-id <id>', 'name of the service there')
     .option('--client-secret-stdin', 'read the secret of the service there from standard input; empty: none')
@@ -79,7 +79,10 @@ function addSet(signOn: Command, deps: CliDeps): void {
     .option('--admin-values <list>', 'values of that claim for admin, separated by commas; none: no value')
     .option('--auditor-values <list>', 'the same for auditor')
     .option('--member-values <list>', 'the same for member')
-    .option('--default-role <role>', 'role without any of the values; none: the sign-in is refused')
+    .option(
+      '--default-role <admin|auditor|member|none>',
+      'role without any of the values; none: the sign-in is refused',
+    )
     .option(
       '--relink',
       'whoever signs in next with the verified address of a user is linked to that user anew',

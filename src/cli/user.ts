@@ -60,7 +60,7 @@ function addCreate(user: Command, deps: CliDeps): void {
     .requiredOption('--org <slug>', 'organization')
     .requiredOption('--email <address>', 'e-mail address')
     .requiredOption('--name <name>', 'name to show')
-    .requiredOption('--role <role>', 'admin, auditor or member')
+    .requiredOption('--role <admin|auditor|member>', 'what the user may do')
     .option('--password-stdin', passwordHelp);
   controlCommand(deps, create, (options: NewUserOptions) => async (storage) => {
     const password = () => acceptablePassword(deps, options);
@@ -143,7 +143,7 @@ function addEnable(user: Command, deps: CliDeps): void {
 function addSetRole(user: Command, deps: CliDeps): void {
   const set = aboutUser(user.command('set-role'))
     .description('give a user another role; sessions have it at once')
-    .requiredOption('--role <role>', 'admin, auditor or member');
+    .requiredOption('--role <admin|auditor|member>', 'what the user may do');
   controlCommand(deps, set, (options: UserOptions & { readonly role: string }, argument) => {
     const reference = referenceOf(argument, options);
     return async (storage) => {

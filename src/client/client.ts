@@ -40,7 +40,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
   /** Larger answers fail with `too_large`, bytes; default 256 MiB. */
   readonly responseBytesMax?: number;
-  /** How reads are tried again; by default after 200 ms doubling to 30 s, given up after 2 minutes. */
+  /** How reads are tried again; by default after 200 ms doubling to 2 s, given up after 2 minutes. */
   readonly readRetry?: RetryOptions;
   /** How batches are tried again; by default given up after 15 minutes, 23 hours at most. */
   readonly writeRetry?: RetryOptions;

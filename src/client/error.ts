@@ -1,7 +1,7 @@
 /**
  * `http`: the service answered with an error; `network`: no answer, or a broken one; `timeout`: none in time;
  * `protocol`: an answer that is not what the service sends; `too_large`: one above the client's bound; `aborted`: by
- * the caller's signal; `queue_full`, `closed`, `not_json`: an event that was not queued.
+ * the caller's signal; `ignored`: the service answered without a filter that was given; `queue_full`, `closed`, `not_json`: an event that was not queued.
  */
 export type AuditlogErrorCode =
   | 'http'
@@ -10,6 +10,7 @@ export type AuditlogErrorCode =
   | 'protocol'
   | 'too_large'
   | 'aborted'
+  | 'ignored'
   | 'queue_full'
   | 'closed'
   | 'not_json';
@@ -50,9 +51,13 @@ export class AuditlogError extends Error {
   }
 }
 
+/** What fetch says of a port that it connects to never, such as 6000. */
+export const blockedPort = 'bad port';
+
 /** Whether the same request may succeed later: never for what the request itself is at fault for. */
 export function isTransient(error: unknown): error is AuditlogError {
   if (!(error instanceof AuditlogError)) return false;
+  if (error.cause instanceof Error && error.cause.message === blockedPort) return false;
   if (error.code === 'network' || error.code === 'timeout' || error.code === 'protocol') return true;
   const { status } = error;
   if (status === undefined || status === 501) return false;

@@ -10,7 +10,8 @@ export const limits = {
   errorBodyBytesMax: 16 * 1024 * 1024,
 
   retryDelayMsMin: 200,
-  retryDelayMsMax: 30_000,
+  /** Also how long a service is back before a client that could not reach it asks again. */
+  retryDelayMsMax: 2_000,
   /** A `Retry-After` beyond this is taken as this. */
   retryAfterMsMax: 600_000,
   readGiveUpMsDefault: 120_000,

@@ -2,7 +2,7 @@ import { AuditlogError } from './error.ts';
 import { type Envelope, readEnvelope } from './json-text.ts';
 import { limits } from './limits.ts';
 import { pause, type RetryFacts, type RetryPolicy, withRetries } from './retry.ts';
-import { endpoint, request } from './transport.ts';
+import { type Call, endpoint, request } from './transport.ts';
 import type {
   CallOptions,
   EventFilter,
@@ -46,13 +46,16 @@ export class Reader {
   ): Promise<EventPage<EventOf<S>>> {
     const { limit = limits.pageEventsMax, offset = 0 } = query;
     const url = endpoint(this.#options.base, 'api/v1/audit', { ...query, limit, offset });
-    return this.#get({ url, signal }, ({ meta, ...read }: Envelope<EventOf<S>>) => ({
-      ...read,
-      total: numberOf(meta, 'total'),
-      limit: numberOf(meta, 'limit'),
-      offset: numberOf(meta, 'offset'),
-      searchedBackTo: typeof meta['searched_back_to'] === 'string' ? meta['searched_back_to'] : undefined,
-    }));
+    return this.#get(
+      { url, signal, mayNotIgnore: filtersOf(query) },
+      ({ meta, ...read }: Envelope<EventOf<S>>) => ({
+        ...read,
+        total: numberOf(meta, 'total'),
+        limit: numberOf(meta, 'limit'),
+        offset: numberOf(meta, 'offset'),
+        searchedBackTo: typeof meta['searched_back_to'] === 'string' ? meta['searched_back_to'] : undefined,
+      }),
+    );
   }
 
   /** One page of the feed, in the order of recording. A server without a feed answers 404, a bad cursor 400. */
@@ -64,19 +67,22 @@ export class Reader {
     const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), limits.feedWaitSecondsMax);
     const parameters = { ...query, cursor: cursor === '' ? undefined : cursor, limit, wait };
     const url = endpoint(this.#options.base, 'api/v1/audit/feed', parameters);
-    return this.#get({ url, signal, waitMs: wait * 1000 }, ({ meta, ...read }: Envelope<EventOf<S>>) => {
-      const { next_cursor: next, has_more: hasMore } = meta;
-      if (typeof next !== 'string' || typeof hasMore !== 'boolean')
-        throw new AuditlogError('protocol', 'the answer has no meta.next_cursor or meta.has_more');
-      const { read_through: readThrough } = meta;
-      return {
-        ...read,
-        cursor: next,
-        hasMore,
-        settledThrough: numberOf(meta, 'settled_through'),
-        readThrough: typeof readThrough === 'number' ? readThrough : undefined,
-      };
-    });
+    return this.#get(
+      { url, signal, mayNotIgnore: filtersOf(query), waitMs: wait * 1000 },
+      ({ meta, ...read }: Envelope<EventOf<S>>) => {
+        const { next_cursor: next, has_more: hasMore } = meta;
+        if (typeof next !== 'string' || typeof hasMore !== 'boolean')
+          throw new AuditlogError('protocol', 'the answer has no meta.next_cursor or meta.has_more');
+        const { read_through: readThrough } = meta;
+        return {
+          ...read,
+          cursor: next,
+          hasMore,
+          settledThrough: numberOf(meta, 'settled_through'),
+          readThrough: typeof readThrough === 'number' ? readThrough : undefined,
+        };
+      },
+    );
   }
 
   /**
@@ -144,18 +150,23 @@ export class Reader {
 
   /** Retries include an answer that broke off or is no JSON. */
   #get<T, E>(
-    call: { readonly url: URL; readonly signal: AbortSignal | undefined; readonly waitMs?: number },
+    call: Pick<Call, 'url' | 'signal' | 'mayNotIgnore'> & { readonly waitMs?: number },
     read: (envelope: Envelope<E>) => T,
   ): Promise<T> {
     const { headers, retry, onRetry, responseBytesMax, fetch } = this.#options;
-    const { url, signal, waitMs = 0 } = call;
+    const { waitMs = 0, ...asked } = call;
     const timeoutMs = this.#options.timeoutMs + waitMs;
-    return withRetries(retry, { signal, onRetry }, async () => {
-      const call = { method: 'GET', url, headers, timeoutMs, signal, responseBytesMax, fetch } as const;
-      const answer = await request(call);
+    return withRetries(retry, { signal: asked.signal, onRetry }, async () => {
+      const answer = await request({ ...asked, method: 'GET', headers, timeoutMs, responseBytesMax, fetch });
       return read(readEnvelope<E>(answer));
     });
   }
+}
+
+/** What of a query decides which events there are. A service may know fewer forms and lengths of pages. */
+function filtersOf(query: PageQuery | FeedQuery): string[] {
+  const ofPage = ['schema', 'limit', 'offset', 'cursor', 'wait'];
+  return Object.keys(query).filter((name) => !ofPage.includes(name));
 }
 
 function numberOf(meta: Envelope<unknown>['meta'], name: string): number {

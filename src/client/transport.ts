@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { AuditlogError } from './error.ts';
+import { AuditlogError, blockedPort } from './error.ts';
 import { abortedError, parseRetryAfter } from './retry.ts';
 
 export interface Call {
@@ -11,6 +11,8 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
   /** Above it the answer is not read on, and the call fails with `too_large`. */
   readonly responseBytesMax?: number;
+  /** Query parameters without which the answer would have more than was asked for. */
+  readonly mayNotIgnore?: readonly string[];
   /** In place of the global one. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -102,11 +104,33 @@ export async function httpError(response: Response): Promise<AuditlogError> {
   });
 }
 
-/** The error for a request without an answer. Undici says "fetch failed" and leaves the reason to the cause. */
-export function networkError(error: unknown): AuditlogError {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+/**
+ * The error for a request without an answer, with the host and why. Undici says "fetch failed" and leaves the reason to
+ * the cause.
+ */
+export function networkError(error: unknown, { host }: URL): AuditlogError {
+  const isNamed = error instanceof Error && error.cause instanceof Error;
+  const cause = isNamed ? error.cause : error;
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
-  return new AuditlogError('network', `no answer: ${code ?? 'the connection failed'}`, { cause });
+  // Only the words of a cause are of the connection: others may quote a header.
+  const why = code ?? (isNamed ? (error.cause as Error).message : 'the connection failed');
+  if (why === blockedPort)
+    return new AuditlogError('network', `no request to ${host}: fetch blocks this port; use another one`, {
+      cause,
+    });
+  return new AuditlogError('network', `no answer from ${host}: ${why}`, { cause });
+}
+
+/** A service answers as if a filter that it cannot use was not given, and names it in a header (contract: Read). */
+function requireFilters({ headers }: Response, names: readonly string[]): void {
+  const ignored = (headers.get('ignored-parameters') ?? '')
+    .split(', ')
+    .filter((name) => names.includes(name));
+  if (ignored.length > 0)
+    throw new AuditlogError(
+      'ignored',
+      `the service cannot use what was asked for, and ignores it: ${ignored.join(', ')}`,
+    );
 }
 
 /** The text that answers a request, in the way of `requestBytes`. */
@@ -115,7 +139,7 @@ export async function request(call: Call): Promise<string> {
   try {
     return textOf(bytes);
   } catch (error) {
-    throw networkError(error);
+    throw networkError(error, call.url);
   }
 }
 
@@ -130,6 +154,7 @@ export async function requestBytes(call: Call): Promise<Uint8Array> {
     signal,
     responseBytesMax = limits.responseBytesMax,
     fetch: ask = fetch,
+    mayNotIgnore: _,
     ...init
   } = call;
   const ended = new AbortController();
@@ -141,12 +166,13 @@ export async function requestBytes(call: Call): Promise<Uint8Array> {
   try {
     const response = await ask(url, { ...init, redirect: 'manual', signal: ended.signal } as RequestInit);
     if (!response.ok) throw await httpError(response);
+    if (call.mayNotIgnore !== undefined) requireFilters(response, call.mayNotIgnore);
     return await readBounded(response, responseBytesMax);
   } catch (error) {
     if (ended.signal.aborted) throw ended.signal.reason;
     // What is left of the answer is of no use, and must not keep the connection.
     ended.abort();
-    throw error instanceof AuditlogError ? error : networkError(error);
+    throw error instanceof AuditlogError ? error : networkError(error, url);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);

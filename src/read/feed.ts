@@ -69,12 +69,12 @@ export function readFeedRequest(parameters: QueryParameters, organization: Organ
     ...readSchema(parameters),
     cursor: parameters.text('cursor') ?? '',
     limit: readLimit(parameters, limits.pageLimitDefault, limits.feedLimitMax),
-    waitSeconds: parameters.read('wait', waitSeconds) ?? 0,
+    waitSeconds: parameters.readCapped('wait', seconds, limits.feedWaitSecondsMax) ?? 0,
   };
 }
 
-function waitSeconds(text: string): number | undefined {
-  return /^\d+$/.test(text) ? Math.min(Number(text), limits.feedWaitSecondsMax) : undefined;
+function seconds(text: string): number | undefined {
+  return /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
 /**

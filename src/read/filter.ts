@@ -217,13 +217,13 @@ function time(text: string): number | undefined {
   return Math.max(baseLimits.eventTimeMicrosMin - 1, Math.min(baseLimits.eventTimeMicrosMax + 1, micros));
 }
 
-/** Rows wanted, at most `max` however many digits there are; undefined when the text is no positive integer. */
-export function parseLimit(text: string, max: number): number | undefined {
-  return /^0*[1-9]\d*$/.test(text) ? Math.min(Number(text), max) : undefined;
+/** Rows wanted, however many digits there are; undefined when the text is no positive integer. */
+export function parseLimit(text: string): number | undefined {
+  return /^0*[1-9]\d*$/.test(text) ? Number(text) : undefined;
 }
 
 export function readLimit<T>(parameters: QueryParameters, otherwise: T, max: number): number | T {
-  return parameters.read('limit', (text) => parseLimit(text, max)) ?? otherwise;
+  return parameters.readCapped('limit', parseLimit, max) ?? otherwise;
 }
 
 /** Rows to skip; 0 when the text is no safe integer. */

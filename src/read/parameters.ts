@@ -1,6 +1,6 @@
 /**
- * The query parameters of a request, and which of them had no effect (contract: Read parameters): nobody asked for them, or
- * their value could not be used. Of a repeated one the first counts.
+ * The query parameters of a request, and which of them had no effect (contract: Read parameters): nobody asked for them,
+ * their value could not be used, or it was above the maximum. Of a repeated one the first counts.
  */
 export class QueryParameters {
   readonly #given: URLSearchParams;
@@ -28,6 +28,14 @@ export class QueryParameters {
     const value = text === undefined ? undefined : parse(text);
     if (text !== undefined && value === undefined) this.#unusable.add(name);
     return value;
+  }
+
+  /** As `read`, of a number that counts as `max` at most: one above it had an effect, and not the one that was asked for. */
+  readCapped(name: string, parse: (text: string) => number | undefined, max: number): number | undefined {
+    const value = this.read(name, parse);
+    if (value === undefined || value <= max) return value;
+    this.#unusable.add(name);
+    return max;
   }
 
   /** Names of what had no effect, to be asked for when all has been read. */

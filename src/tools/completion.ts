@@ -1,5 +1,6 @@
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, type Option } from 'commander';
 import type { ToolDeps } from './context.ts';
+import { valuesOf } from './option.ts';
 
 /** A command with the words that lead to it, such as `auditlog org create`. */
 interface Known {
@@ -12,9 +13,14 @@ function* commandsOf(command: Command, path = command.name()): Generator<Known> 
   for (const child of command.commands) yield* commandsOf(child, `${path} ${child.name()}`);
 }
 
-function wordsOf({ commands, options }: Command): string {
-  const flags = options.filter((one) => !one.hidden).flatMap(({ short, long }) => [short, long]);
-  return [...commands.map((one) => one.name()), ...flags, '--help']
+const visible = ({ options }: Command): readonly Option[] => options.filter((one) => !one.hidden);
+
+const argumentValues = ({ registeredArguments }: Command): readonly string[] =>
+  registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+
+function wordsOf(command: Command): string {
+  const flags = visible(command).flatMap(({ short, long }) => [short, long]);
+  return [...command.commands.map((one) => one.name()), ...argumentValues(command), ...flags, '--help']
     .filter((word) => word !== undefined)
     .join(' ');
 }
@@ -22,18 +28,47 @@ function wordsOf({ commands, options }: Command): string {
 /** `_auditlog_tools`: names of functions have no hyphens. */
 const functionOf = (root: Command): string => `_${root.name().replaceAll('-', '_')}`;
 
-/** Finds the command that the words so far lead to, and offers what it knows; else files. */
-function shellFunction(root: Command, words: string, offer: (words: string) => string): string {
+/** How a shell names the words of a line, and offers some of them. Empty: a file, or any text. */
+interface Syntax {
+  readonly before: string;
+  readonly last: string;
+  readonly npx: string;
+  readonly offer: (words: string) => string;
+  readonly files: string;
+}
+
+/** The pattern of an option after a command, in each of its spellings. */
+const patternOf = (path: string, { short, long }: Option): string =>
+  [short, long].flatMap((flag) => (flag === undefined ? [] : [`'${path} ${flag}'`])).join('|');
+
+/**
+ * Finds the command that the words so far lead to. After an option with a value it offers that one's values, else what the
+ * command knows. The same function serves `npx auditlog …`, whose first word leads nowhere.
+ */
+function shellFunction(root: Command, syntax: Syntax): string {
+  const { before, last, npx, offer, files } = syntax;
   const known = [...commandsOf(root)];
   const paths = known.map(({ path }) => `'${path}'`).join('|');
   const cases = known.map(({ path, command }) => `    '${path}') ${offer(wordsOf(command))} ;;`);
+  const values = known.flatMap(({ path, command }) =>
+    visible(command)
+      .filter(({ required }) => required)
+      .map((one) => {
+        const offered = valuesOf(one).join(' ');
+        return `    ${patternOf(path, one)}) ${offered === '' ? files : offer(offered)}; return ;;`;
+      }),
+  );
   return `${functionOf(root)}() {
   local at=${root.name()} word
-  for word in ${words}; do
+  ${npx}
+  for word in ${before}; do
     case "$at $word" in
       ${paths}) at="$at $word" ;;
     esac
   done
+  case "$at ${last}" in
+${values.join('\n')}
+  esac
   case "$at" in
 ${cases.join('\n')}
   esac
@@ -41,46 +76,71 @@ ${cases.join('\n')}
 }
 
 function bash(root: Command): string {
-  const before = '"${COMP_WORDS[@]:1:COMP_CWORD-1}"';
+  const name = root.name();
   const offer = (words: string): string =>
     `COMPREPLY=($(compgen -W '${words}' -- "\${COMP_WORDS[COMP_CWORD]}"))`;
-  return `${shellFunction(root, before, offer)}\ncomplete -o default -F ${functionOf(root)} ${root.name()}`;
+  const body = shellFunction(root, {
+    before: '"${COMP_WORDS[@]:1:COMP_CWORD-1}"',
+    last: '${COMP_WORDS[COMP_CWORD-1]}',
+    npx: `if [[ \${COMP_WORDS[0]} == npx && \${COMP_WORDS[1]} != ${name} ]]; then return; fi`,
+    offer,
+    files: 'COMPREPLY=()',
+  });
+  return `${body}\ncomplete -o default -F ${functionOf(root)} ${name} npx`;
 }
 
 function zsh(root: Command): string {
-  const body = shellFunction(root, '"${words[2,CURRENT-1][@]}"', (words) => `compadd -- ${words} || _files`);
-  return `#compdef ${root.name()}\n${body}\ncompdef ${functionOf(root)} ${root.name()}`;
+  const name = root.name();
+  const body = shellFunction(root, {
+    before: '"${words[2,CURRENT-1][@]}"',
+    last: '${words[CURRENT-1]}',
+    npx: `if [[ \${words[1]} == npx && \${words[2]} != ${name} ]]; then _files; return; fi`,
+    offer: (words) => `compadd -- ${words} || _files`,
+    files: '_files',
+  });
+  return `#compdef ${name} npx\n${body}\ncompdef ${functionOf(root)} ${name} npx`;
+}
+
+const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
+
+function fishOption(begin: string, option: Option): string {
+  const { long, short, required, description } = option;
+  const values = valuesOf(option).join(' ');
+  const value = values === '' ? '-r ' : `-x -a ${quoted(values)} `;
+  const names = [
+    ...(long === undefined ? [] : [`-l ${long.slice(2)}`]),
+    ...(short === undefined ? [] : [`-s ${short.slice(1)}`]),
+  ];
+  return `${begin} ${names.join(' ')} ${required ? value : ''}-d ${quoted(description)}`;
 }
 
 function fish(root: Command): string {
-  const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
-  const lines = [...commandsOf(root)].flatMap(({ path, command }) => {
-    const [, ...words] = path.split(' ');
-    const children = command.commands.map((one) => one.name());
-    const conditions = words.map((word) => `__fish_seen_subcommand_from ${word}`);
-    if (children.length > 0) conditions.push(`not __fish_seen_subcommand_from ${children.join(' ')}`);
-    const begin = `complete -c ${root.name()} -n '${conditions.join('; and ')}'`;
-    return [
-      ...command.commands.map((one) => `${begin} -f -a ${one.name()} -d ${quoted(one.description())}`),
-      ...command.options
-        .filter((one) => !one.hidden)
-        .map(
-          ({ long = '', required, description }) =>
-            `${begin} -l ${long?.slice(2)} ${required ? '-r ' : ''}-d ${quoted(description)}`,
-        ),
-    ];
-  });
-  return lines.join('\n');
+  const name = root.name();
+  const linesFor = (program: string, first: readonly string[]): string[] =>
+    [...commandsOf(root)].flatMap(({ path, command }) => {
+      const [, ...words] = path.split(' ');
+      const children = command.commands.map((one) => one.name());
+      const conditions = [...first, ...words].map((word) => `__fish_seen_subcommand_from ${word}`);
+      if (children.length > 0) conditions.push(`not __fish_seen_subcommand_from ${children.join(' ')}`);
+      const begin = `complete -c ${program} -n '${conditions.join('; and ')}'`;
+      return [
+        ...command.commands.map((one) => `${begin} -f -a ${one.name()} -d ${quoted(one.description())}`),
+        ...argumentValues(command).map((one) => `${begin} -f -a ${one}`),
+        ...visible(command).map((one) => fishOption(begin, one)),
+      ];
+    });
+  return [...linesFor(name, []), ...linesFor('npx', [name])].join('\n');
 }
 
 const shells = { bash, zsh, fish };
 
-/** `completion` (contract: Command line): a script that teaches a shell the commands and their options. */
+/** `completion` (contract: Command line): a script that teaches a shell the commands, their options and values. */
 export function registerCompletion(program: Command, deps: ToolDeps): void {
+  const name = program.name();
   program
     .command('completion')
-    .description('print a script that completes commands and options in a shell')
+    .description('print a script that completes commands, options and values in a shell')
     .addArgument(new Argument('<shell>').choices(Object.keys(shells)))
-    .addHelpText('after', `\nFor bash: source <(${program.name()} completion bash), in ~/.bashrc.`)
+    .addHelpText('after', `\nFor bash: source <(npx ${name} completion bash), in ~/.bashrc.`)
     .action((shell: keyof typeof shells) => deps.io.out(`${shells[shell](program)}\n`));
 }

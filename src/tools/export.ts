@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
+import { Interrupted, nothingKept, stopSignal } from './interrupted.ts';
 import { baseUrl, endpoint, httpError, networkError } from '../client/transport.ts';
 import type { ToolDeps } from './context.ts';
 import {
@@ -73,13 +74,15 @@ async function answerOf(
   { environment }: ToolDeps,
   url: string,
   query: object,
-  options: ExportOptions,
+  options: ExportOptions & { readonly signal: AbortSignal | null },
 ): Promise<Response> {
+  const { signal } = options;
   const key = await neededKey(options, environment);
   const ask = await trustedFetch(options);
   const address = endpoint(baseUrl(url), 'api/v1/audit/export', query);
-  const response = await ask(address, { headers: { 'x-api-key': key }, redirect: 'manual' }).catch(
-    (error: unknown) => Promise.reject(networkError(error)),
+  const headers = { 'x-api-key': key };
+  const response = await ask(address, { headers, redirect: 'manual', signal }).catch((error: unknown) =>
+    Promise.reject(networkError(error, address)),
   );
   if (!response.ok) throw await httpError(response);
   const ignored = response.headers.get('ignored-parameters');
@@ -101,13 +104,19 @@ async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Pr
     ...(schema === 'ocsf' && { schema }),
     ...(bom && { bom: '1' }),
   };
-  const response = await answerOf(deps, url, query, options);
-  tellLongCells(deps, Number(response.headers.get('x-long-cells')));
-  const events = Readable.from((response.body ?? []) as AsyncIterable<Uint8Array>, { objectMode: false });
-  events.once('error', () => undefined);
-  if (output === '-') return toOutput(events, deps.io.output);
-  const rows = Number(response.headers.get('x-total-count'));
-  tellFile(deps, options, { ...(await writeWhole(file, events)), rows });
+  // What is written to standard output ends with the process.
+  const signal = output === '-' ? null : stopSignal(deps);
+  try {
+    const response = await answerOf(deps, url, query, { ...options, signal });
+    tellLongCells(deps, Number(response.headers.get('x-long-cells')));
+    const events = Readable.from((response.body ?? []) as AsyncIterable<Uint8Array>, { objectMode: false });
+    events.once('error', () => undefined);
+    if (output === '-') return await toOutput(events, deps.io.output);
+    const rows = Number(response.headers.get('x-total-count'));
+    tellFile(deps, options, { ...(await writeWhole(file, events)), rows });
+  } catch (error) {
+    throw signal?.aborted === true ? new Interrupted(nothingKept) : error;
+  }
 }
 
 async function run(deps: ToolDeps, options: ExportOptions, engine: ExportEngine | undefined): Promise<void> {
@@ -122,7 +131,7 @@ async function run(deps: ToolDeps, options: ExportOptions, engine: ExportEngine 
 
 /** `export` (contract: Command line): an organization's events to a file or to standard output. */
 export function registerExport(program: Command, deps: ToolDeps, engine?: ExportEngine): void {
-  const known = (engine?.formats ?? formats).join(', ');
+  const known = (engine?.formats ?? formats).join('|');
   const command = program
     .command('export')
     .description("write an organization's events, newest first, as one consistent snapshot");
@@ -134,7 +143,7 @@ export function registerExport(program: Command, deps: ToolDeps, engine?: Export
       .addOption(option('--url <url>', 'a server, in place of --org', serviceAddress));
   command
     .option('--key-file <file>', 'with --url: file with the API key (default: AUDITLOG_API_KEY)')
-    .option('--format <format>', `${known} (default: by the name of the file, else ndjson)`)
+    .option(`--format <${known}>`, 'default: by the name of the file, else ndjson')
     .addOption(
       option(
         '--schema <name>',

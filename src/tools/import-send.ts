@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { faultText } from '../base/errors/fault.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { AuditlogError } from '../client/client.ts';
-import { retryPolicy } from '../client/retry.ts';
+import { type RetryHooks, retryPolicy } from '../client/retry.ts';
 import { type BatchRoute, sendBatch } from '../client/send-batch.ts';
 import { baseUrl } from '../client/transport.ts';
 import type { MappedRecord, Mapping } from '../adapters/mapping.ts';
@@ -68,7 +68,7 @@ export class ImportSender {
   constructor(
     target: ImportTarget,
     source: string,
-    signal: AbortSignal,
+    { signal, onRetry }: Pick<RetryHooks, 'signal' | 'onRetry'>,
     { mapping, ids }: { readonly mapping: Mapping | undefined; readonly ids: ImportedIds | undefined },
   ) {
     this.#target = target;
@@ -84,7 +84,7 @@ export class ImportSender {
       timeoutMs: limits.importRequestMsMax,
       fetch: target.fetch,
       retry: retryPolicy({}, limits.importRetryMsMax),
-      hooks: { signal, mayPass, isFinal: isUntrusted },
+      hooks: { signal, onRetry, mayPass, isFinal: isUntrusted },
       maxErrors: baseLimits.rejectedErrorsAskedMax,
     };
   }

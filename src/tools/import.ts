@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { adapterNames } from '../adapters/definition.ts';
 import type { Mapping } from '../adapters/mapping.ts';
 import type { PreviewOptions } from '../adapters/preview.ts';
+import type { RetryFacts } from '../client/client.ts';
 import type { ToolDeps } from './context.ts';
 import { chunksOf, type ImportChunk } from './import-chunks.ts';
 import { dryRun, importMapping, type MappingOptions } from './import-mapping.ts';
@@ -13,16 +14,19 @@ import { ImportSender, type ImportTarget, type SentChunk } from './import-send.t
 import { type ImportSource, openFileSource, openInputSource } from './import-source.ts';
 import { type GivenPaths, ImportState } from './import-state.ts';
 import { givenTarget, type ImportWork, type TargetOptions } from './import-target.ts';
+import { Interrupted, nothingKept, stopSignal } from './interrupted.ts';
 import { limits } from './limits.ts';
 import { addRows, option, serviceAddress } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
+import { RetryLog } from './retry-log.ts';
 import { trustRows } from './trusted-fetch.ts';
 
 interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
   readonly ids?: string;
   readonly restart?: true;
+  readonly strict?: true;
   readonly dryRun?: true;
   readonly json?: true;
 }
@@ -80,19 +84,27 @@ async function sendAll(
   });
   const ending = new AbortController();
   const identity = source.path === undefined ? randomUUID() : state.identity;
-  const sender = new ImportSender(target, identity, ending.signal, { mapping, ids });
+  const retryLog = new RetryLog((words) => deps.io.error(`${words}\n`), limits.importRetryMsMax);
+  const onRetry = (facts: RetryFacts): void => retryLog.failed(target.url, facts);
+  const sender = new ImportSender(target, identity, { signal: ending.signal, onRetry }, { mapping, ids });
   let repeated = 0;
   const { text, splitter } = await openRecords(source, offset, mapping);
   const chunks = chunksOf(text, { offset, firstLine }, splitter);
+  // Of standard input nothing is kept, and the process may end at once.
+  const stop = source.path === undefined ? undefined : stopSignal(deps);
+  stop?.addEventListener('abort', () => ending.abort(), { once: true });
   try {
     for await (const { chunk, sent } of sendInOrder(chunks, sender)) {
       const answered = await sent;
       repeated += answered.repeated;
       await ids?.add(answered.digests);
       await state.advance(chunk, answered);
+      retryLog.succeeded(target.url);
       progress.at(source.fileBytesRead(), state.position.accepted - acceptedBefore);
     }
     state.whole();
+  } catch (error) {
+    throw stop?.aborted === true ? new Interrupted(keptText(state)) : error;
   } finally {
     ending.abort();
     progress.end();
@@ -100,6 +112,12 @@ async function sendAll(
     await ids?.close();
   }
   return repeated;
+}
+
+function keptText({ position: { accepted, nextLine } }: ImportState): string {
+  if (nextLine === 1) return nothingKept;
+  const events = `${counted(accepted, 'event')} of ${counted(nextLine - 1, 'line')}`;
+  return `${events} are imported; the same command goes on after them`;
 }
 
 function report(
@@ -167,6 +185,8 @@ async function run(
     const seconds = (performance.now() - begun) / 1000;
     report(deps, options.json === true, state, { repeated, seconds });
     const { accepted, rejected } = state.position;
+    if (options.strict === true && rejected > 0)
+      throw new Error(`${counted(rejected, 'line')} rejected, and --strict allows none`);
     if (accepted === 0 && rejected > 0) throw new Error('nothing was imported: every line was rejected');
   };
   if (engine !== undefined) await engine.withTarget(options, work);
@@ -204,6 +224,7 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
     )
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
     .option('--restart', 'begin anew, whatever an earlier run has noted')
+    .option('--strict', 'exit code 1 if a line was rejected')
     .option('--json', 'print JSON about what was done')
     .action((file: string, options: ImportOptions) => run(deps, file, options, engine));
   addRows(command, trustRows);

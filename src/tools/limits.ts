@@ -35,6 +35,10 @@ export const limits = {
   forwardSliceTriesMax: 5,
   /** Events remembered so that the overlap is not forwarded twice; with more, the overlap is shortened. */
   forwardKnownEventsMax: 50_000,
+  /** A destination is another's, and may be overloaded: retries come at most this far apart. */
+  forwardRetryDelayMsMax: 30_000,
+  /** The same failure is logged again after this long. */
+  retryTellMs: 30_000,
   /** How long a process that is asked to end goes on with the batch that is being delivered. */
   forwardStopMsMax: 10_000,
   /** `--once` goes on trying this long. */

@@ -20,7 +20,11 @@ import { baseUrl } from '../client/transport.ts';
  * Parses the text of an option; `name` is for the error. `before` is the value so far of an option that may be
  * repeated. Throws Problem `malformed`.
  */
-export type ReadOption<T> = (text: string, name: string, before: unknown) => T;
+export interface ReadOption<T> {
+  (text: string, name: string, before: unknown): T;
+  /** All that it takes, where these are few: a shell completes them. */
+  readonly values?: readonly string[] | undefined;
+}
 
 /** An option; where it is more than a text, with its parser and the text of its default. */
 export type OptionRow = readonly [
@@ -35,10 +39,19 @@ export function option(...[flags, meaning, read, fallback]: OptionRow): Option {
   const made = new Option(flags, meaning);
   if (read === undefined) return made;
   const name = made.long ?? flags;
-  made.argParser((text: string, before: unknown) => read(text, name, before));
+  const { values } = read;
+  made.argParser(Object.assign((text: string, before: unknown) => read(text, name, before), { values }));
   return fallback === undefined
     ? made
     : made.default(read(fallback, name, undefined), JSON.stringify(fallback));
+}
+
+/** What a shell offers as the value of an option: what its parser takes, or what its placeholder lists, as `<on|off>`. */
+export function valuesOf({ flags, parseArg }: Option): readonly string[] {
+  const known = (parseArg as { readonly values?: readonly string[] } | undefined)?.values;
+  if (known !== undefined) return known;
+  const [, listed = ''] = /<([\w-]+(?:\|[\w-]+)+)>/.exec(flags) ?? [];
+  return listed === '' ? [] : listed.split('|');
 }
 
 export function addRows(command: Command, rows: readonly OptionRow[]): void {
@@ -81,11 +94,12 @@ export function integer(min: number, max: number): ReadOption<number> {
 export const eventCount = integer(0, 999_999_999_999_999);
 
 export function oneOf<T extends string>(names: readonly T[]): ReadOption<T> {
-  return (text, name) => {
+  const read = (text: string, name: string): T => {
     const found = names.find((one) => one === text);
     if (found === undefined) throw wrong(name, names.join(', '));
     return found;
   };
+  return Object.assign(read, { values: names });
 }
 
 export function httpAddress(text: string, name: string): URL {
@@ -102,11 +116,16 @@ export function serviceAddress(text: string, name: string): string {
 }
 
 /** What `read` takes is kept as it was given; empty: none. Endpoints ignore the rest, and would then hand out everything. */
-function taken(read: (text: string) => unknown, allowed: string): ReadOption<string> {
-  return (text, name) => {
+function taken(
+  read: (text: string) => unknown,
+  allowed: string,
+  values?: readonly string[],
+): ReadOption<string> {
+  const checked = (text: string, name: string): string => {
     if (text !== '' && read(text) === undefined) throw wrong(name, allowed);
     return text;
   };
+  return Object.assign(checked, { values });
 }
 
 const instant = taken(parseRfc3339Micros, 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
@@ -116,7 +135,7 @@ function rowsOf(name: FilterName): [string, OptionRow][] {
   const { match, option: of } = filterOf(name);
   const meanings = { in: 'one of these', not: 'none of these' };
   return [
-    [name, [`--${of.flag} <${of.value}>`, of.meaning, taken(match.read, match.allowed)]],
+    [name, [`--${of.flag} <${of.value}>`, of.meaning, taken(match.read, match.allowed, match.values)]],
     ...listWays.map((way): [string, OptionRow] => [
       `${name}.${way}`,
       [
@@ -125,6 +144,7 @@ function rowsOf(name: FilterName): [string, OptionRow][] {
         taken(
           (list) => listValues(list, match.read),
           `at most ${listValuesMax} values separated by commas, each ${match.allowed}`,
+          match.values,
         ),
       ],
     ]),

@@ -563,15 +563,34 @@ describe('completion', () => {
 
   test('bash offers what fits the words so far', async () => {
     const { out } = await run(['completion', 'bash']);
-    const offered = (...words: string[]) => {
+    const offeredTo = (...words: string[]) => {
       const list = words.map((word) => `'${word}'`).join(' ');
-      const script = `${out}\nCOMP_WORDS=(auditlog ${list})\nCOMP_CWORD=${words.length}\n_auditlog\necho "\${COMPREPLY[@]}"`;
+      const script = `${out}\nCOMP_WORDS=(${list})\nCOMP_CWORD=${words.length - 1}\n_auditlog\necho "\${COMPREPLY[@]}"`;
       return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ');
     };
+    const offered = (...words: string[]) => offeredTo('auditlog', ...words);
     assert.deepEqual(offered('ex'), ['export']);
     assert.deepEqual(offered('user', 'set'), ['set-role', 'set-password']);
     assert.deepEqual(offered('export', '--org', 'acme', '--file-n'), ['--file-name']);
     assert.deepEqual(offered('key', 'rotate', 'nothing', '--gr'), ['--grace']);
+    // Values, where they are few; of others nothing, so that the shell offers files.
+    for (const [words, values] of [
+      ['export --format', 'ndjson json csv parquet'],
+      ['export --schema', 'default ocsf'],
+      ['export --severity', 'Informational Medium High'],
+      ['export -o', ''],
+      ['forward --format', 'ndjson elastic-bulk splunk-hec loki otlp'],
+      ['user create --role', 'admin auditor member'],
+      ['key create --scopes', 'read write scim'],
+      ['org set --passwords', 'on off'],
+      ['sign-on set --provider', 'own service off'],
+    ] as const)
+      assert.deepEqual(offered(...words.split(' '), '').toSorted(), values.split(' ').toSorted(), words);
+    assert.deepEqual(offered('completion', 'z'), ['zsh']);
+    // A package of the project is run by npx, which runs others, too.
+    assert.deepEqual(offeredTo('npx', 'auditlog', 'export', '--format', 'pa'), ['parquet']);
+    assert.deepEqual(offeredTo('npx', 'auditlog', 'user', 'set-r'), ['set-role']);
+    assert.deepEqual(offeredTo('npx', 'vite', 'ex'), ['']);
   });
 });
 

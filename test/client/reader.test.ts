@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { AuditlogError, createClient } from '../../src/client/client.ts';
+import { AuditlogError, createClient, isTransient } from '../../src/client/client.ts';
 import { parseRetryAfter, retryDelayMs } from '../../src/client/retry.ts';
 import { type Remote, remoteKey, reply, startRemote } from './remote.ts';
 
@@ -94,6 +94,21 @@ describe('reading pages', () => {
     assert.equal(remote.requests[0]?.query.get('actor'), 'a b&c=ü');
     assert.equal(remote.requests[0]?.headers['x-api-key'], remoteKey);
     assert.equal(remote.requests[0]?.query.has('endTime'), false);
+  });
+
+  test('fails at once where the service ignores a filter, and not for the length of a page', async () => {
+    remote.fault = (_, response) => {
+      response.setHeader('ignored-parameters', 'limit, startTime');
+      return false;
+    };
+    const one = client();
+    for (const read of [one.page({ startTime: '2026-11-27' }), one.feedPage({ startTime: '2026-11-27' })]) {
+      const error = await failure(read);
+      assert.deepEqual([error.code, isTransient(error)], ['ignored', false]);
+      assert.match(error.message, /ignores it: startTime$/);
+    }
+    assert.equal(remote.requests.length, 2);
+    assert.equal((await one.page({ limit: 5_000 })).events.length, 25);
   });
 
   test('repeats after 429, 500, a broken answer and one that is no JSON', async () => {

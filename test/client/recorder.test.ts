@@ -6,6 +6,7 @@ import {
   type AuditlogError,
   type Rejection,
 } from '../../src/client/client.ts';
+import { retryDelayMs, retryPolicy } from '../../src/client/retry.ts';
 import { type Remote, remoteKey, reply, startRemote } from './remote.ts';
 
 let remote: Remote;
@@ -100,6 +101,12 @@ describe('recording', () => {
     assert.equal(new Set(remote.requests.map(({ headers }) => headers['idempotency-key'])).size, 1);
     assert.equal(new Set(remote.requests.map(({ body }) => body)).size, 1);
     assert.deepEqual(errors, []);
+  });
+
+  test('a service that was away for long is asked again within two seconds of its return', () => {
+    const policy = retryPolicy({}, Number.POSITIVE_INFINITY);
+    const delays = numbers(200).map((attempt) => retryDelayMs(policy, attempt));
+    assert.ok(Math.max(...delays) <= 2_000, `${Math.max(...delays)} ms`);
   });
 
   test('waits as long as Retry-After says', async () => {

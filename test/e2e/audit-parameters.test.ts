@@ -148,6 +148,9 @@ describe('headers of pages', () => {
       await ignored('?flowid=1&limit=0&startTime=now&flowId=x&activity.in=1,x'),
       'flowid, limit, startTime, flowId, activity.in',
     );
+    // A date alone is no time, and a page has no more than 1000 events.
+    assert.equal(await ignored('?startTime=2026-11-27&limit=1001'), 'startTime, limit');
+    assert.equal(await ignored('?limit=1000'), undefined);
     assert.equal(await ignored(`?${encoded('a, b\r\nX: ü')}=1`), encoded('a, b\r\nX: ü'));
     assert.deepEqual([await ignored('?=1'), await ignored('?=1&flowid=1')], [undefined, 'flowid']);
     const many = Array.from({ length: 200 }, (_, n) => `name${n}=1`).join('&');

@@ -48,8 +48,13 @@ describe('an export that is killed', () => {
     return (JSON.parse(readFileSync(path, 'utf8')) as { finished: { bytes: number }[] }).finished;
   };
   const args = (file: string) => ['export', '--org', 'long', '--file-name', 'MANY', '-o', file];
-  /** Starts the export and kills it as soon as so many slices are finished. */
-  const killedAfter = async (file: string, slices: number, more: readonly string[] = []) => {
+  /** Starts the export and kills it as soon as so many slices are finished. Resolves with what it wrote of itself. */
+  const killedAfter = async (
+    file: string,
+    slices: number,
+    more: readonly string[] = [],
+    signal: NodeJS.Signals = 'SIGKILL',
+  ) => {
     const child = spawn(process.execPath, [...cliCommand, ...args(file), ...more], {
       cwd: projectRoot,
       env: {
@@ -57,8 +62,10 @@ describe('an export that is killed', () => {
         DATA_DIR: server.dataDir,
         ...(await chosenEnvironment(server.dataDir)),
       },
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
+    let said = '';
+    child.stderr.on('data', (text: Buffer) => (said += text.toString()));
     const gone = new Promise((resolve) => child.once('exit', resolve));
     await eventually(
       `${slices} slices`,
@@ -66,9 +73,10 @@ describe('an export that is killed', () => {
       60_000,
       2,
     );
-    child.kill('SIGKILL');
+    child.kill(signal);
     await gone;
-    assert.equal(existsSync(file), false);
+    assert.equal(existsSync(file), false, said);
+    return said;
   };
 
   test('goes on where it stopped, of the same moment, and ends as if nothing had been', {
@@ -109,6 +117,20 @@ describe('an export that is killed', () => {
       at = end + 1;
     }
     assert.equal(at, text.length);
+  });
+
+  test('says at Ctrl-C what is kept, and goes on after it', { timeout: patience(60_000) }, async () => {
+    const file = join(out, 'stopped.ndjson.gz');
+    const said = await killedAfter(file, 1, [], 'SIGINT');
+    const [, kept, rows] =
+      /auditlog: stopped: (\d+) of (60000\d) events are kept; the same command goes on after them/.exec(
+        said,
+      ) ?? [];
+    assert.ok(Number(kept) > 0, said);
+    const { code, stderr } = await server.cli(args(file));
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, new RegExp(`Going on after ${kept} of ${rows} events`));
+    assert.equal(finished(file).manifest.rows, Number(rows));
   });
 
   test('begins anew where the events have changed since', { timeout: patience(60_000) }, async () => {

@@ -210,7 +210,7 @@ export async function runCliHere(
     recordEvents,
     eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
     startService: serves,
-    untilStopped: serves,
+    untilStopped: () => new Promise(() => undefined),
   });
   holdOutput(args, stdout.trim());
   return { code, stdout: linesOf(stdout).join('\n'), stderr: linesOf(stderr).join('\n') };

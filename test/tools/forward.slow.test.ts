@@ -75,7 +75,10 @@ describe('to standard output', () => {
     const ran = await once();
     done(ran);
     assert.equal(places(ran.out).length, 25);
-    assert.match(ran.error, /source: 500.*\n.*source: 500/);
+    assert.match(
+      ran.error,
+      /source: 500.*; retrying for up to 120 s, attempt 2 in .*\n.*source: works again after/,
+    );
     const refused = await forward(['--url', remote.url], { environment: { AUDITLOG_API_KEY: 'wrong-key' } });
     assert.equal(refused.code, 1);
     assert.match(refused.error, /401 Unauthorized/);

@@ -30,6 +30,9 @@ describe('the page of the API', { skip: withoutBrowser() }, () => {
     const answer = read.getByRole('group', { name: 'Answer' });
     await answer.getByRole('heading', { name: /^200 .*endTime=2024-12-31T00%3A00%3A00Z&limit=7$/ }).waitFor();
     assert.match((await answer.textContent()) ?? '', /ana@docs\.example[^]*"total": 1,\s+"limit": 7/);
+    await read.getByLabel('endTime').fill('2024-12-31');
+    await read.getByRole('button', { name: 'Send' }).click();
+    await answer.getByText('The server did not use: endTime.').waitFor();
     const write = operation('Record audit events');
     await write.locator('summary').first().click();
     await write.getByRole('button', { name: 'Send' }).click();

@@ -13,6 +13,8 @@ interface Answer {
   readonly status: string;
   readonly type: string;
   readonly text: string;
+  /** Names of parameters that had no effect. */
+  readonly ignored?: string | undefined;
 }
 
 /** A form with the parameters of an operation, which asks this server, and what it says. */
@@ -55,6 +57,12 @@ export function Try({ path, method, operation, apiKey }: OperationProps) {
         {answer !== undefined && (
           <div class="answer json" tabIndex={0} role="group" aria-label="Answer">
             <h3>{answer.status}</h3>
+            {answer.ignored !== undefined && (
+              <p class="fault">
+                The server did not use: {answer.ignored}. It answered as if that was not given; times are
+                complete, such as 2026-11-27T00:00:00Z.
+              </p>
+            )}
             {/json/.test(answer.type) ? <JsonView text={answer.text} /> : <pre>{answer.text}</pre>}
           </div>
         )}
@@ -96,7 +104,9 @@ async function ask(url: string, request: RequestInit): Promise<Answer> {
   try {
     const response = await fetch(url, request);
     const status = `${response.status} ${response.statusText} · ${url}`;
-    return { status, type: response.headers.get('content-type') ?? '', text: await startOf(response) };
+    const type = response.headers.get('content-type') ?? '';
+    const ignored = response.headers.get('ignored-parameters') ?? undefined;
+    return { status, type, text: await startOf(response), ignored };
   } catch (error) {
     return { status: 'No answer', type: '', text: String(error) };
   }

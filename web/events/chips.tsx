@@ -8,9 +8,9 @@ import { filterWords, valueWords } from './words.ts';
 
 /** The filters there are, as a sentence that can be read; each value can be taken away. */
 export function Chips() {
-  const { filters } = model.query.value;
+  const { filters, unread = [] } = model.query.value;
   const ignored = model.list.data.value?.ignored ?? [];
-  if (filters.length === 0) return null;
+  if (filters.length + unread.length === 0) return null;
   return (
     <ul class="chips line" aria-label={t('eventsFilterLabel')}>
       {filters.map((filter) => {
@@ -23,6 +23,11 @@ export function Chips() {
           </li>
         );
       })}
+      {unread.map((text) => (
+        <li key={text} class="chip">
+          {text} <span class="fault">{t('eventsChipIgnored')}</span>
+        </li>
+      ))}
       {filters.length > 1 && (
         <li>
           <Button look="quiet small" onClick={() => model.change({ filters: [] })}>

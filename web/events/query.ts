@@ -28,11 +28,13 @@ export interface EventQuery {
   readonly filters: Filters;
   /** Place of the event that is open: its time and order number. */
   readonly open?: string | undefined;
+  /** What of the address was not understood, `name=value`: the view shows more than its author asked for. */
+  readonly unread?: readonly string[];
 }
 
 const rangeDefault: RangeName = '24h';
 
-/** The query that an address describes; what it does not know is left out. */
+/** The query that an address describes; `unread` names what it does not understand. */
 export function readQuery(parameters: URLSearchParams): EventQuery {
   const from = fromRfc3339(parameters.get('from') ?? '');
   const to = fromRfc3339(parameters.get('to') ?? '');
@@ -40,7 +42,14 @@ export function readQuery(parameters: URLSearchParams): EventQuery {
   const event = parameters.get('event') ?? '';
   const open = timeOfPlace(event) === undefined ? undefined : event;
   const range = from === undefined && to === undefined ? named : { from, to };
-  return { range, filters: readFilters(parameters), open };
+  const filters = readFilters(parameters);
+  const known = Object.keys(parametersOf(filters));
+  if (from !== undefined) known.push('from');
+  if (to !== undefined) known.push('to');
+  const unread = [...parameters]
+    .filter(([name, value]) => value !== '' && !known.includes(name) && !['range', 'event'].includes(name))
+    .map(([name, value]) => `${name}=${value}`);
+  return { range, filters, open, ...(unread.length > 0 && { unread }) };
 }
 
 /** Unix microseconds; undefined for what is no place. */

@@ -74,7 +74,7 @@ class Client:
         queue_events: int = 10_000,
         queue_bytes: int = 16 * 1024 * 1024,
         retry_delay_min: float = 0.2,
-        retry_delay_max: float = 30.0,
+        retry_delay_max: float = 2.0,
         give_up_after: float = 900.0,
         gzip_bytes_min: int = 1024,
         on_error: Optional[Callable[[AuditlogError, int], None]] = None,

@@ -25,6 +25,8 @@ export interface Match {
   read(text: string): FilterValue | undefined;
   /** What `read` takes, in words. */
   readonly allowed: string;
+  /** All that it takes, where these are few. */
+  readonly values?: readonly string[];
   /** Stands in the table for events without a value, so that no event has it. */
   readonly none?: string;
 }
@@ -59,7 +61,7 @@ const addresses: Match = {
 
 function oneOf(names: readonly string[]): Match {
   const read = (given: string) => names.find((name) => lower(name) === lower(given));
-  return { how: 'equal', type: 'String', allowed: names.join(', '), read };
+  return { how: 'equal', type: 'String', allowed: names.join(', '), values: names, read };
 }
 
 const option = (flag: string, value: string, meaning: string): EventFilter['option'] => ({

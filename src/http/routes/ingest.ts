@@ -40,9 +40,7 @@ export function ingestHandler(accept: Accept, own: readonly MappingDefinition[])
 type IngestHeaders = Omit<IngestRequest, 'body'>;
 
 function readHeaders(context: RequestContext, parameters: QueryParameters, caller: KeyCaller): IngestHeaders {
-  const errorsMax = parameters.read('maxErrors', (text) =>
-    parseLimit(text, baseLimits.rejectedErrorsAskedMax),
-  );
+  const errorsMax = parameters.readCapped('maxErrors', parseLimit, baseLimits.rejectedErrorsAskedMax);
   return {
     form: bodyForm(context.header('content-type')),
     ...writeHeaders(context, caller),

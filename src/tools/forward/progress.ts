@@ -1,17 +1,22 @@
 import type { RetryFacts } from '../../client/client.ts';
+import { RetryLog } from '../retry-log.ts';
+
+type Side = 'source' | 'destination';
 
 /** Counts what a run has done, and reports it on standard error. */
 export class ForwardProgress {
   readonly #tell: (line: string) => void;
   readonly #now: () => number;
+  readonly #retryLog: RetryLog;
   readonly #counts = { delivered: 0, batches: 0, rejected: 0, retries: 0 };
   /** All that was recorded before this moment is delivered, Unix microseconds. */
   settledThrough: number | undefined;
 
-  /** `tell` writes a line. `now` is Unix microseconds. */
-  constructor(tell: (line: string) => void, now: () => number) {
+  /** `tell` writes a line. `now` is Unix microseconds. A side that fails is retried for `giveUpAfterMs`. */
+  constructor(tell: (line: string) => void, now: () => number, giveUpAfterMs: number) {
     this.#tell = tell;
     this.#now = now;
+    this.#retryLog = new RetryLog(tell, giveUpAfterMs);
   }
 
   delivered(events: number, rejected: number): void {
@@ -20,9 +25,13 @@ export class ForwardProgress {
     this.#counts.batches += 1;
   }
 
-  retry(side: 'source' | 'destination', { error, attempt, delayMs }: RetryFacts): void {
+  retry(side: Side, facts: RetryFacts): void {
     this.#counts.retries += 1;
-    this.#tell(`${side}: ${error.message}; attempt ${attempt + 1} in ${(delayMs / 1000).toFixed(1)} s`);
+    this.#retryLog.failed(side, facts);
+  }
+
+  succeeded(side: Side): void {
+    this.#retryLog.succeeded(side);
   }
 
   /** One line: events delivered and rejected, retries, and how far behind the source's newest moment it is. */

@@ -36,8 +36,8 @@ const defaultIntervalMs = 5 * 60_000;
  */
 export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Promise<void> {
   const warn = (text: string): void => io.error(`auditlog forward: ${text}\n`);
-  const progress = new ForwardProgress(warn, systemClock);
   const giveUpAfterMs = plan.once === true ? limits.forwardOnceMsMax : Number.POSITIVE_INFINITY;
+  const progress = new ForwardProgress(warn, systemClock, giveUpAfterMs);
   const ended = new AbortController();
   const reading = AbortSignal.any([stop, ended.signal]);
   // A delivery under way gets some time yet.
@@ -66,8 +66,12 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
     });
     const source = await openSource(plan, client, checkpoint, reading, warn);
     const onRetry = (facts: RetryFacts): void => progress.retry('destination', facts);
-    const retried = <T>(work: () => Promise<T>): Promise<T> =>
-      withRetries(retryPolicy({}, giveUpAfterMs), { signal: reading, onRetry }, work);
+    const policy = retryPolicy({ delayMsMax: limits.forwardRetryDelayMsMax }, giveUpAfterMs);
+    const retried = async <T>(work: () => Promise<T>): Promise<T> => {
+      const made = await withRetries(policy, { signal: reading, onRetry }, work);
+      progress.succeeded('destination');
+      return made;
+    };
     await deliverAll(source, { sink, checkpoint, progress, cut: cut.signal, retried });
   } catch (error) {
     if (!(stop.aborted && isAborted(error))) throw explained(error);
@@ -215,6 +219,7 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
   await saveState();
   try {
     for await (const { events, position: reached, settledThrough } of source) {
+      progress.succeeded('source');
       if (events.length > 0) {
         const rejected = await deliverBatch(events, deps, { cut, saveState });
         progress.delivered(events.length, rejected);

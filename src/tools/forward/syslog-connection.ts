@@ -29,12 +29,12 @@ export class SyslogConnection {
   readonly #otherEnd: Promise<void>;
   #isOtherEnded = false;
 
-  /** A socket that is connecting; `ending` breaks off, with an AuditlogError. */
-  constructor(socket: Socket, ending: AbortSignal) {
+  /** A socket that is connecting to `receiver`, a host and port; `ending` breaks off, with an AuditlogError. */
+  constructor(socket: Socket, receiver: string, ending: AbortSignal) {
     this.#socket = socket;
     this.#ending = ending;
     this.#broken = new Promise((_, reject) => {
-      socket.once('error', (error) => reject(failureOf(error)));
+      socket.once('error', (error) => reject(failureOf(error, receiver)));
       socket.once('close', () => reject(closedEarly()));
       const abort = () => reject(ending.reason as AuditlogError);
       if (ending.aborted) abort();
@@ -89,7 +89,7 @@ export class SyslogConnection {
   }
 }
 
-function failureOf(error: unknown): AuditlogError {
+function failureOf(error: unknown, receiver: string): AuditlogError {
   const code = errorCode(error) ?? 'the connection failed';
-  return new AuditlogError('network', `no delivery: ${code}`, { cause: error });
+  return new AuditlogError('network', `no delivery to ${receiver}: ${code}`, { cause: error });
 }

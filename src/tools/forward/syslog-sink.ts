@@ -41,7 +41,7 @@ export class SyslogSink implements Sink {
   }
 
   async #send(frames: Buffer, cut: AbortSignal): Promise<void> {
-    const { timeoutMs } = this.#options;
+    const { host, port, timeoutMs } = this.#options;
     const ending = new AbortController();
     const late = setTimeout(
       () => ending.abort(new AuditlogError('timeout', `the receiver did not close within ${timeoutMs} ms`)),
@@ -52,7 +52,7 @@ export class SyslogSink implements Sink {
     if (cut.aborted) abort();
     const socket = this.#connect();
     try {
-      await new SyslogConnection(socket, ending.signal).deliver(frames);
+      await new SyslogConnection(socket, `${host}:${port}`, ending.signal).deliver(frames);
     } finally {
       clearTimeout(late);
       cut.removeEventListener('abort', abort);

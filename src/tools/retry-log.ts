@@ -1,0 +1,41 @@
+import type { RetryFacts } from '../client/client.ts';
+import { limits } from './limits.ts';
+
+interface Outage {
+  readonly begunMs: number;
+  /** What was written of it last, and when. */
+  readonly message: string;
+  readonly toldMs: number;
+}
+
+/** Writes lines about the retries of a side, such as `source`: the first at once, the same one again seldom. */
+export class RetryLog {
+  readonly #tell: (line: string) => void;
+  readonly #giveUpAfterMs: number;
+  readonly #outages = new Map<string, Outage>();
+
+  /** A side that fails is retried for `giveUpAfterMs`; Infinity: without an end. */
+  constructor(tell: (line: string) => void, giveUpAfterMs: number) {
+    this.#tell = tell;
+    this.#giveUpAfterMs = giveUpAfterMs;
+  }
+
+  failed(side: string, { error: { message }, attempt, delayMs }: RetryFacts): void {
+    const nowMs = performance.now();
+    const known = this.#outages.get(side);
+    if (known?.message === message && nowMs - known.toldMs < limits.retryTellMs) return;
+    this.#outages.set(side, { begunMs: known?.begunMs ?? nowMs, message, toldMs: nowMs });
+    const isEndless = !Number.isFinite(this.#giveUpAfterMs);
+    const until = isEndless ? 'until it works' : `for up to ${secondsText(this.#giveUpAfterMs)}`;
+    this.#tell(`${side}: ${message}; retrying ${until}, attempt ${attempt + 1} in ${secondsText(delayMs)}`);
+  }
+
+  succeeded(side: string): void {
+    const outage = this.#outages.get(side);
+    if (outage === undefined) return;
+    this.#outages.delete(side);
+    this.#tell(`${side}: works again after ${secondsText(performance.now() - outage.begunMs)}`);
+  }
+}
+
+const secondsText = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
