@@ -19,7 +19,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     const parameters = new QueryParameters(context.query);
     const limit = readLimit(parameters, limits.pageLimitDefault, limits.pageLimitMax);
     const offset = readOffset(parameters);
-    const owner = { id: user.id, email: user.email.toLowerCase() };
+    const owner = { id: user.id, email: foldCase(user.email) };
     const { receipts, total } = await readReceipts(organization.id, owner, { limit, offset }, context.signal);
     const meta = stringify('PageMeta', { total, limit, offset });
     const links = pageLinks(context, { limit, offset }, { total, searchedBackTo: undefined });
