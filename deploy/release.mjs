@@ -17,6 +17,7 @@ import { basename, join } from 'node:path';
  *
  * `--as-built` takes `dist` as it is. Nothing is published here: that is a decision of its own. A version without a part
  * in the changelog, and packages of different versions, are refused, as nobody could say afterwards what was published.
+ * The packages name the remote `origin` of the clone as their repository; the sources name none.
  */
 const folder = 'release';
 const images = [
@@ -55,24 +56,65 @@ const bundled = {
   uwebsockets: /^uws_linux_(x64|arm64)_(127|137)\.node$/,
 };
 
-function packServer() {
-  if (!process.argv.includes('--as-built')) run('npm', ['run', '-s', 'build']);
-  const stage = join(folder, 'stage');
-  const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
-  for (const name of ['scripts', 'devDependencies', 'allowScripts']) delete manifest[name];
-  for (const name of [...manifest.files, 'README.md', 'LICENSE'])
-    cpSync(name, join(stage, name), { recursive: true });
+/**
+ * Where the project is, as its clone has it: npm shows it, and links of a package's README start there. A clone of a
+ * folder names no place that others can reach.
+ *
+ * @returns {string | undefined}
+ */
+function repository() {
+  let origin;
+  try {
+    origin = run('git', ['config', '--get', 'remote.origin.url']).trim();
+  } catch {
+    return undefined;
+  }
+  const ssh = /^(?:ssh:\/\/)?git@([\w.-]+)[:/](.+)$/.exec(origin);
+  if (ssh !== null) return `git+ssh://git@${ssh[1]}/${ssh[2]}`;
+  if (!origin.startsWith('https://')) return undefined;
+  const address = new URL(origin);
+  address.username = '';
+  address.password = '';
+  return `git+${address.href}`;
+}
+
+/**
+ * Packs the package at `path` as npm does, then again with `change` made to what it packed.
+ *
+ * @param {string} path
+ * @param {(stage: string) => object} change gets the unpacked package, and returns more members of its manifest
+ */
+function pack(path, change) {
+  const unbuilt = path === '.' && process.argv.includes('--as-built') ? ['--ignore-scripts'] : [];
+  const destination = ['--pack-destination', folder];
+  // Whatever a build prints comes before the name.
+  const printed = run('npm', ['pack', `./${path}`, '--silent', ...unbuilt, ...destination]);
+  const name = printed.trimEnd().split('\n').at(-1) ?? '';
+  run('tar', ['--extract', '--directory', folder, '--file', join(folder, name)]);
+  const stage = join(folder, 'package');
+  const file = join(stage, 'package.json');
+  const {
+    scripts: _,
+    devDependencies: __,
+    allowScripts: ___,
+    ...manifest
+  } = JSON.parse(readFileSync(file, 'utf8'));
+  const url = repository();
+  const place =
+    url === undefined ? {} : { repository: { type: 'git', url, ...(path !== '.' && { directory: path }) } };
+  writeFileSync(file, JSON.stringify({ ...manifest, ...place, ...change(stage) }, undefined, 2));
+  run('npm', ['pack', `./${stage}`, '--silent', ...destination]);
+  rmSync(stage, { recursive: true });
+}
+
+/** @type {(stage: string) => object} */
+function bundleFrontEnds(stage) {
   for (const [name, loadable] of Object.entries(bundled))
     cpSync(join('node_modules', name), join(stage, 'node_modules', name), {
       recursive: true,
       filter: (path) => !path.endsWith('.node') || loadable.test(basename(path)),
     });
-  writeFileSync(
-    join(stage, 'package.json'),
-    JSON.stringify({ ...manifest, bundleDependencies: Object.keys(bundled) }, undefined, 2),
-  );
-  run('npm', ['pack', `./${stage}`, '--pack-destination', folder]);
-  rmSync(stage, { recursive: true });
+  return { bundleDependencies: Object.keys(bundled) };
 }
 
 const version = versionOf('.');
@@ -83,8 +125,10 @@ const notes = notesOf(version);
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
-packServer();
-for (const path of packages) run('npm', ['pack', `./${path}`, '--pack-destination', folder]);
+if (repository() === undefined)
+  process.stderr.write('release: no remote "origin" with an address, so the packages name no repository\n');
+pack('.', bundleFrontEnds);
+for (const path of packages) pack(path, () => ({}));
 writeFileSync(join(folder, 'sbom.cdx.json'), run('npm', ['run', '-s', 'sbom']));
 writeFileSync(join(folder, 'notes.md'), notes);
 writeFileSync(join(folder, 'images.txt'), images.map(({ tags }) => `${tags(version).join(' ')}\n`).join(''));

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -32,12 +32,18 @@ before(async () => {
 });
 after(() => removeDirectory(directory));
 
+/** The files that `npm pack` takes of a folder, with their modes. Not built here: other tests run what is in dist. */
+async function packedFiles(folder: string): Promise<Map<string, number>> {
+  const command = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const { stdout } = await run('npm', command, { cwd: join(root, folder) });
+  type Packed = Record<string, { files: { path: string; mode: number }[] }>;
+  const [packed] = Object.values(JSON.parse(stdout) as Packed);
+  return new Map(packed?.files.map(({ path, mode }) => [path, mode]));
+}
+
 test('the package of the service has all that its manifest names, and is built for it', async () => {
   const manifest = await manifestOf('.');
-  // Not built here: other tests run what is in dist.
-  const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root });
-  const [packed] = Object.values(JSON.parse(stdout) as Record<string, { files: { path: string }[] }>);
-  const files = new Set(packed?.files.map(({ path }) => path));
+  const files = await packedFiles('.');
   const targets = Object.values(manifest.exports).flatMap((target) =>
     typeof target === 'string' ? [target] : Object.values(target),
   );
@@ -48,9 +54,38 @@ test('the package of the service has all that its manifest names, and is built f
     'dist/base/platform.js',
   ])
     assert.ok(files.has(target.replace('./', '')), `${target} is not in the package`);
+  for (const program of Object.values(manifest.bin))
+    assert.equal((files.get(program) ?? 0) & 0o111, 0o111, `${program} cannot be run`);
   assert.equal(manifest.scripts['prepack'], 'npm run build');
   // Switched off, `npm pack` would pack what happens to be in dist, or nothing.
   assert.doesNotMatch(await readFile(join(root, '.npmrc'), 'utf8'), /ignore-scripts/);
+});
+
+test('every link of a packed document leads to a packed file, and messages name packed files', async () => {
+  for (const folder of ['.', 'packages/client', 'packages/tools']) {
+    const files = [...(await packedFiles(folder)).keys()];
+    const isPacked = (path: string): boolean =>
+      files.some((file) => file === path || file.startsWith(`${path.replace(/\/$/, '')}/`));
+    const dead: string[] = [];
+    for (const document of files.filter((file) => file.endsWith('.md'))) {
+      const text = await readFile(join(root, folder, document), 'utf8');
+      for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+        const [path = ''] = target.split('#');
+        if (path === '' || /^[a-z]+:/.test(path)) continue;
+        if (!isPacked(join(dirname(document), path))) dead.push(`${document}: ${target}`);
+      }
+    }
+    assert.deepEqual(dead, []);
+  }
+  const files = await packedFiles('.');
+  const named = new Set<string>();
+  for (const entry of await readdir(join(root, 'src'), { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const text = await readFile(join(entry.parentPath, entry.name), 'utf8');
+    for (const [, path = ''] of text.matchAll(/projectFile\('([^']+)'\)/g)) named.add(path);
+  }
+  assert.ok(named.has('docs/tour.md'), 'which the demo names');
+  for (const path of named) assert.ok(files.has(path), `${path} is not in the package`);
 });
 
 test('no package that has an install script is here unknown', async () => {
@@ -110,7 +145,12 @@ test('the page imports no package but those that the bill of materials counts as
 
 test('a release has its files with their checksums, and of the front end what a server can load', async () => {
   // Not built here: other tests run what is in dist.
-  await run('npm', ['run', '-s', 'release', '--', '--as-built'], { cwd: root, maxBuffer: 1 << 26 });
+  const origin = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'remote.origin.url' };
+  await run('npm', ['run', '-s', 'release', '--', '--as-built'], {
+    cwd: root,
+    maxBuffer: 1 << 26,
+    env: { ...process.env, ...origin, GIT_CONFIG_VALUE_0: 'https://me:secret@git.example/audit/log.git' },
+  });
   const made = join(root, 'release');
   await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: made });
   const { version } = await manifestOf('.');
@@ -131,6 +171,12 @@ test('a release has its files with their checksums, and of the front end what a 
   const binaries = stdout.split('\n').filter((name) => name.endsWith('.node'));
   assert.equal(binaries.length, 8);
   assert.ok(binaries.every((name) => /node_modules\/\S+_linux_(x64|arm64)_(115|127|137)\.node$/.test(name)));
+  for (const name of names.filter((file) => file.endsWith('.tgz'))) {
+    const { stdout: text } = await run('tar', ['-xOf', join(made, name), 'package/package.json']);
+    const { scripts, repository } = JSON.parse(text) as Record<string, { url?: string } | undefined>;
+    assert.equal(scripts, undefined);
+    assert.equal(repository?.url, 'git+https://git.example/audit/log.git', name);
+  }
 });
 
 test('the package is the same file wherever and whenever it is built', async () => {
@@ -141,6 +187,7 @@ test('the package is the same file wherever and whenever it is built', async () 
     try {
       await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
       await run('npm', ['pack', '--silent'], { cwd: copy });
+      assert.equal((await stat(join(copy, 'dist/cli.js'))).mode & 0o111, 0o111, 'npx runs it');
       const [file = ''] = (await readdir(copy)).filter((name) => name.endsWith('.tgz'));
       hashes.push(
         createHash('sha256')

@@ -23,6 +23,7 @@ import { demoStaff } from '../demo/people.ts';
 import type { Profile } from '../demo/profile.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
+import { projectFile } from '../base/files/project-file.ts';
 
 interface DemoOptions {
   readonly dataDir?: string;
@@ -198,7 +199,7 @@ function instructions(url: string, { organizations, events }: Filled): string {
   const clues = organizations.flatMap(clueTexts);
   const keys = organizations.map(({ organization, key }) => `${variableOf(organization)}=${key}`);
   const search = [
-    'There is something to find; docs/tour.md tells what it is. First, in another terminal:',
+    `The data contains a simulated theft. ${projectFile('docs/tour.md')} finds it. First, in another terminal:`,
     `  EXPORT='${url}/api/v1/audit/export?format=csv' ${keys.join(' ')}`,
     ...clues,
   ];

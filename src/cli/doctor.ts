@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { messageOf } from '../base/errors/system-error.ts';
 import { systemClock } from '../base/time/clock.ts';
-import { acceptClock, markedClock } from '../base/time/clock-trust.ts';
 import { isDirectoryLocked } from '../base/files/directory-lock.ts';
 import { readIfThere } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
@@ -21,7 +20,7 @@ import { compareWithTable, acknowledgeLoss } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { type Check, check, checkOfPlace } from './doctor/check.ts';
 import { checkControlData, repairControlData } from './doctor/control.ts';
-import { checkLedger, checkLogFolders, checkParts } from './doctor/damage.ts';
+import { checkLedger, checkLogFolder, checkParts } from './doctor/damage.ts';
 import {
   checkBacklog,
   checkClock,
@@ -43,24 +42,22 @@ import { checkSignOn } from './doctor/sign-on.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
+import { projectFile } from '../base/files/project-file.ts';
 
 interface DoctorOptions {
   readonly detach?: string;
   readonly recordMissing?: true;
   readonly repair?: true;
-  readonly acceptClock?: true;
   readonly quick?: true;
   readonly json?: true;
 }
 
 async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   const setup = setUp(deps);
-  const { detach, recordMissing: isToRecord, repair: isToRepair, acceptClock: isRight } = options;
-  const asked = [detach, isToRecord, isToRepair, isRight].filter((one) => one !== undefined).length;
+  const { detach, recordMissing: isToRecord, repair: isToRepair } = options;
+  const asked = [detach, isToRecord, isToRepair].filter((one) => one !== undefined).length;
   if (asked === 0) return examine(setup, options);
-  if (asked > 1)
-    throw new Problem('malformed', 'give one of --detach, --record-missing, --repair and --accept-clock');
-  if (isRight !== undefined) return confirmClock(setup, options);
+  if (asked > 1) throw new Problem('malformed', 'give one of --detach, --record-missing and --repair');
   if (setup.config.clickhouse.url !== undefined)
     throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
   if (isToRepair !== undefined)
@@ -68,17 +65,6 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   await withStorage(setup, (session) =>
     detach === undefined ? recordMissing(session, options) : takeOut(session, options, detach),
   );
-}
-
-/** Says that the clock is right; a server that runs takes it up within seconds, and any other at its start. */
-async function confirmClock({ deps, config, log }: Setup, options: DoctorOptions): Promise<void> {
-  await prepareDataDir(config.dataDir, log);
-  const nowMs = Date.now();
-  const before = await markedClock(config.dataDir);
-  await acceptClock(config.dataDir, nowMs);
-  const [accepted, known] = [nowMs, before ?? nowMs].map((ms) => new Date(ms).toISOString());
-  const value = { accepted: accepted ?? '', known_before: before === undefined ? null : (known ?? '') };
-  print(deps, options, 'CliClock', value, `it is ${accepted}; known to have come before: ${known}`);
 }
 
 /** Puts back what control tables have lost. */
@@ -93,12 +79,14 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const checks = await checksOfEngine(setup, options);
   const isServed = await isDirectoryLocked(config.dataDir);
-  checks.push(await checkLogFolders(config.dataDir), await checkBacklog(config, isServed));
+  checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
-    throw new Error('something is damaged: see above, and "Damage" in docs/operate.md for the way on');
+    throw new Error(
+      `something is damaged: see above, and "Damage" in ${projectFile('docs/operate.md')} for the way on`,
+    );
   if (!healthy) throw new Error('something needs you: see above');
 }
 
@@ -136,7 +124,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
     if (error instanceof OtherReleaseError) {
-      const remedy = 'start the release that this database is of (docs/upgrade.md)';
+      const remedy = `start the release that this database is of (${projectFile('docs/upgrade.md')})`;
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = shortMessage(messageOf(error));
@@ -279,10 +267,6 @@ export function registerDoctor(program: Command, deps: CliDeps): void {
     .option(
       '--repair',
       'put back what control data has lost, from its copy, and take out what cannot be read',
-    )
-    .option(
-      '--accept-clock',
-      'say that the clock of this machine is right, after it has jumped or the server was long stopped',
     )
     .option('--quick', 'do not read all parts')
     .option('--json', 'print JSON')

@@ -3,6 +3,7 @@ import { formatRate } from '../base/time/rates.ts';
 import {
   createApiKey,
   type IssuedKey,
+  findApiKey,
   listApiKeys,
   revokeApiKey,
   rotateApiKey,
@@ -101,13 +102,14 @@ export function registerKey(program: Command, deps: CliDeps): void {
 
   const revoke = key.command('revoke').description('end a key for good').argument('<id>', 'id of the key');
   controlCommand(deps, revoke, (_, id = '') => async (storage) => {
+    const before = await findApiKey(storage, id);
     const revoked = await revokeApiKey(storage, id);
     const revoked_at = timeText(revoked.revokedMicros);
     return {
       schema: 'CliRevokedKey',
       value: { id, revoked_at },
       text: `API key ${id} revoked at ${revoked_at}`,
-      changes: changesOfKey(revoked, 'apiKeyRevoked'),
+      changes: before.revokedMicros === undefined ? changesOfKey(revoked, 'apiKeyRevoked') : [],
     };
   });
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
-import { type Clock, systemClock } from '../base/time/clock.ts';
-import { markedClock } from '../base/time/clock-trust.ts';
+import { systemClock } from '../base/time/clock.ts';
 import {
   type Change,
   changeOfOrganization,
@@ -38,6 +37,7 @@ import {
   outlivesDeletion,
   previewDeletion,
 } from '../control/deletion.ts';
+import { removalView, waitingRemovals } from '../control/planned-removals.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import { setPasswords } from '../control/sign-on-settings.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -80,11 +80,12 @@ function view(organization: Organization, policy: RetentionPolicy | undefined) {
   };
 }
 
-/** `org create|list|set|hold|release|delete|deletions` (contract: Command line). */
+/** `org create|list|show|set|hold|release|delete|deletions` (contract: Command line). */
 export function registerOrg(program: Command, deps: CliDeps): void {
   const org = program.command('org').description('organizations');
   registerCreate(org, deps);
   registerList(org, deps);
+  registerShow(org, deps);
   registerSet(org, deps);
   registerHold(org, deps);
   registerRelease(org, deps);
@@ -130,6 +131,47 @@ function registerList(org: Command, deps: CliDeps): void {
   });
 }
 
+function registerShow(org: Command, deps: CliDeps): void {
+  const show = org
+    .command('show')
+    .description('show an organization, and what its retention is about to remove')
+    .requiredOption('--org <slug>', orgHelp);
+  controlCommand(deps, show, ({ org: reference }: Options) => async (storage) => {
+    const organization = await findOrganization(storage, reference);
+    const policy = await readPolicy(storage, organization.id);
+    const removal = (await waitingRemovals(storage, organization.id)).get(organization.id);
+    const value = { ...view(organization, policy), ...removalView(removal) };
+    return { schema: 'CliOrganization', value, text: shownText(value) };
+  });
+}
+
+function shownText({ hold, kept_days, planned_removal: removal, ...shown }: ShownOrganization): string {
+  const rows: [string, string][] = [
+    ['slug', shown.slug],
+    ['name', shown.name],
+    ['id', shown.id],
+    ['retention', shown.retention],
+    ['events are kept', kept_days === null ? 'for ever' : counted(kept_days, 'day')],
+    ['legal hold', hold === null ? 'none' : `since ${hold.since}: ${hold.reason}`],
+    ['planned removal', removal === undefined ? 'none' : removalText(removal)],
+    ['receipts', shown.receipts],
+    ['created', shown.created_at],
+  ];
+  return rows.map(([name, text]) => `${name.padEnd(17)}${text}`).join('\n');
+}
+
+type ShownOrganization = ReturnType<typeof view> & ReturnType<typeof removalView>;
+
+function removalText({
+  events,
+  before,
+  in_seconds,
+}: NonNullable<ShownOrganization['planned_removal']>): string {
+  const hours = Math.ceil(in_seconds / 3600);
+  const when = in_seconds === 0 ? 'under way' : `after servers have run for ${counted(hours, 'more hour')}`;
+  return `${counted(events, 'event')} from before ${before}, hidden already: ${when}`;
+}
+
 function registerSet(org: Command, deps: CliDeps): void {
   const set = org
     .command('set')
@@ -155,10 +197,7 @@ function registerSet(org: Command, deps: CliDeps): void {
       // First, as it may be refused; and recorded, as the second may be, too.
       if (passwords !== undefined)
         await recordNow(session, await changePasswords(storage, reference, options, passwords));
-      const changed = await updateOrganization(storage, reference, settings, {
-        defaultDays,
-        latestMicros: await latestClock(session),
-      });
+      const changed = await updateOrganization(storage, reference, settings, { defaultDays });
       return {
         schema: 'CliOrganization',
         value: view(changed.now, await readPolicy(storage, changed.now.id)),
@@ -167,12 +206,6 @@ function registerSet(org: Command, deps: CliDeps): void {
       };
     };
   });
-}
-
-/** The latest time that it may be: by a clock that was set back nothing would seem to be removed. */
-async function latestClock({ config }: Session): Promise<Clock> {
-  const marked = ((await markedClock(config.dataDir)) ?? 0) * 1000;
-  return () => Math.max(systemClock(), marked);
 }
 
 async function dryRun(
@@ -185,7 +218,7 @@ async function dryRun(
   const organization = await findOrganization(storage, reference);
   const policy = await readPolicy(storage, organization.id);
   const days = retention === undefined ? policy.days : daysOf(retention, defaultDays);
-  const { events } = await wouldEnd(storage, organization.id, days, (await latestClock(session))());
+  const { events } = await wouldEnd(storage, organization.id, days, systemClock());
   const held = policy.heldMicros === undefined ? '' : '; it is held, so nothing goes before the release';
   return {
     schema: 'CliOrganization' as const,
@@ -210,14 +243,18 @@ function registerHold(org: Command, deps: CliDeps): void {
     const reason = requireReason(options);
     return async (storage, session) => {
       const organization = await findOrganization(storage, reference);
-      const policy = await placeHold(storage, organization.id, reason);
+      const { before, now: policy } = await placeHold(storage, organization.id, reason);
       if (!(await outlivesDeletion(storage, organization.id)))
         throw new Problem(
           'conflict',
           'the organization was being deleted already: nothing of it can be held',
         );
       // Before the wait, which may take an hour: the hold is there also where nobody waits for its end.
-      await recordNow(session, changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason }));
+      const isNew = before !== policy;
+      await recordNow(
+        session,
+        isNew ? [changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason })] : [],
+      );
       const isSettled = await awaitHold(new EventRemoval(storage), organization.id);
       const { slug } = organization;
       const text = isSettled
@@ -232,9 +269,9 @@ function registerHold(org: Command, deps: CliDeps): void {
   });
 }
 
-/** Records a change at once, for a command that may fail after it has made it. */
-function recordNow(session: Session, change: Change): Promise<void> {
-  return recordAfter(session, eventsOf([change]), 'an audit event');
+/** Records changes at once, for a command that may fail after it has made them. */
+function recordNow(session: Session, changes: readonly Change[]): Promise<void> {
+  return recordAfter(session, eventsOf(changes), 'an audit event');
 }
 
 function registerRelease(org: Command, deps: CliDeps): void {
@@ -252,7 +289,7 @@ function registerRelease(org: Command, deps: CliDeps): void {
       if (options.dryRun) return dryRun(session, reference, {}, undefined);
       const organization = await findOrganization(storage, reference);
       const asked = { reason, confirmed: options.confirm };
-      const { now, removes } = await releaseHold(storage, organization.id, asked, await latestClock(session));
+      const { now, removes } = await releaseHold(storage, organization.id, asked);
       return {
         schema: 'CliOrganization',
         value: view(organization, now),
@@ -332,7 +369,7 @@ async function changePasswords(
   reference: string,
   { force }: Options,
   passwords: string,
-): Promise<Change> {
+): Promise<Change[]> {
   const { organization, before, now } = await setPasswords(storage, reference, { passwords, force });
-  return changeOfSignOn(organization, before, now);
+  return before === now ? [] : [changeOfSignOn(organization, before, now)];
 }

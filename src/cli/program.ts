@@ -3,7 +3,7 @@ import { ConfigError } from '../config/config.ts';
 import { registerCompletion } from '../tools/completion.ts';
 import * as tools from '../tools/program.ts';
 import { registerBackup } from './backup.ts';
-import { type CliDeps, ProcessEnded } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerErase } from './erase.ts';
@@ -59,11 +59,8 @@ function registerEnvironment(program: Command): void {
 }
 
 /** The words for an error, without a stack, and the exit code. */
-export function explain(error: unknown): ReturnType<typeof tools.explain> {
+function explain(error: unknown): ReturnType<typeof tools.explain> {
   if (error instanceof ConfigError) return { lines: error.message, code: exitCodes.wrongUsage };
-  // It has told why itself.
-  if (error instanceof ProcessEnded)
-    return { lines: '', code: error.code === exitCodes.wrongUsage ? exitCodes.wrongUsage : exitCodes.failed };
   return tools.explain(error);
 }
 

@@ -7,7 +7,7 @@ import { type Config, loadConfig } from '../config/config.ts';
 import { prepareDataDir, requireUsable } from '../config/data-dir.ts';
 import { checkOpenFiles } from '../config/open-files.ts';
 import { type Change, sourceEventOfChange } from '../control/change-events.ts';
-import { reachStorage } from '../storage/open-storage.ts';
+import { explainFullDisk, reachStorage } from '../storage/open-storage.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 
@@ -47,9 +47,11 @@ export async function withStorage<T>(
     if (config.clickhouse.url === undefined) {
       checkOpenFiles();
       await prepareDataDir(config.dataDir, log);
-      await requireUsable(config.dataDir, options.evenIf);
     }
+    await requireUsable(config.dataDir, options.evenIf);
     return await work({ ...setup, ...(await reachStorage({ ...config, log, stops, ...options })) });
+  } catch (error) {
+    throw explainFullDisk(error, config);
   } finally {
     await stops.run();
   }
@@ -81,7 +83,7 @@ export async function recordAfter(session: Session, events: readonly object[], w
   try {
     await session.deps.recordEvents(session, events);
   } catch (error) {
-    const why = messageOf(error);
+    const why = messageOf(explainFullDisk(error, session.config));
     throw new Error(`done, but not recorded as ${what}: ${why}`, { cause: error });
   }
 }

@@ -99,7 +99,7 @@ function addSet(signOn: Command, deps: CliDeps): void {
         schema: 'CliSignOn',
         value,
         text: `Sign-on of ${organization.slug} changed. To be entered at the provider, behind the address of the service: ${value.redirect_path}`,
-        changes: [changeOfSignOn(organization, before, now)],
+        changes: before === now ? [] : [changeOfSignOn(organization, before, now)],
       };
     };
   });

@@ -109,13 +109,14 @@ function addDisable(user: Command, deps: CliDeps): void {
   controlCommand(deps, disable, (options: UserOptions, argument) => {
     const reference = referenceOf(argument, options);
     return async (storage) => {
+      const before = await findUser(storage, reference);
       const disabled = await disableUser(storage, reference);
       const { id, email, disabledMicros } = disabled;
       return {
         schema: 'CliDisabledUser',
         value: { id, disabled_at: timeTextOrNull(disabledMicros) },
         text: `User ${email} disabled`,
-        changes: [changeOfUser(disabled, 'userDisabled')],
+        changes: before.disabledMicros === undefined ? [changeOfUser(disabled, 'userDisabled')] : [],
       };
     };
   });

@@ -1,7 +1,6 @@
 import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
+import { type DirectoryLock, lockDirectory, lockHolder } from '../base/files/directory-lock.ts';
 import { makeDirectories, readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { removeServerFile } from '../base/files/server-file.ts';
 import { errorCode, isDiskFull } from '../base/errors/system-error.ts';
@@ -13,16 +12,13 @@ type Warn = Pick<Logger, 'warn'>;
 
 /** Mode bits of the group and of everybody else. */
 const othersBits = 0o077;
-const lockPollMs = 50;
 /** By any of these a directory is known to be the service's own. */
 const ownNames = [
-  'clock.json',
   'control-data.log',
   'engine',
   'evidence-key',
   'idempotency',
   'instance-id',
-  'process-1',
   'pseudonym-secret',
   'session-secret',
   'wal',
@@ -118,52 +114,53 @@ export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> 
   }
 }
 
-/** Locks a directory for a server; one that another process has is waited for, as that may be about to end. */
-export async function lockWithin(directory: string, waitMs: number): Promise<DirectoryLock> {
-  const deadline = performance.now() + waitMs;
-  for (;;) {
-    try {
-      return await lockDirectory(directory, 'server');
-    } catch (error) {
-      if (!(error instanceof DirectoryInUseError) || performance.now() >= deadline) throw error;
-    }
-    await sleep(lockPollMs);
-  }
-}
-
 /**
  * Makes sure that no other server uses the directory, and that an engine could run in it. Rejects with a ConfigError, or
- * where another process has it for longer than `waitMs`.
+ * with a DirectoryInUseError if another server uses it.
  */
-export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Promise<DirectoryLock> {
+export async function takeDataDir(dataDir: string, log: Logger): Promise<DirectoryLock> {
   checkOpenFiles();
   await prepareDataDir(dataDir, log);
-  const lock = await lockWithin(dataDir, waitMs);
+  const lock = await lockDirectory(dataDir, 'server');
   // The file was left by a server that was killed, or came with a copy of its directory.
   await removeServerFile(dataDir);
   return lock;
 }
 
 const restoringFile = (dataDir: string): string => join(dataDir, 'restoring');
+const restoringTemporary = 'restoring.tmp';
 
-/** Notes that a backup is being restored into a data directory; undefined: it is not any more. */
+/**
+ * Notes that a backup is being restored into a data directory, and which one: '' before anything of it is there.
+ * Undefined removes the note.
+ */
 export async function markRestoring(dataDir: string, backup: string | undefined): Promise<void> {
-  if (backup !== undefined) return replaceFile(restoringFile(dataDir), `${backup}\n`);
+  if (backup !== undefined)
+    return replaceFile(restoringFile(dataDir), `${backup}\n`, join(dataDir, restoringTemporary));
   await rm(restoringFile(dataDir), { force: true });
   await syncDirectory(dataDir);
 }
 
-/** The backup that is being restored into a data directory, or was when the command ended. */
+/** What `markRestoring` has noted; undefined where there is no note. */
 export async function restoringInto(dataDir: string): Promise<string | undefined> {
   return (await readIfThere(restoringFile(dataDir)))?.trim();
 }
 
-/** Rejects with a ConfigError where a backup was not restored to its end. `evenIf`: the command that does just that. */
+/** Whether a killed `restore` may have left a file of this name before it put in anything. */
+export function isOfRestore(name: string): boolean {
+  return name === 'restoring' || name === restoringTemporary || /^probe\.\d+\.tmp$/.test(name);
+}
+
+/** Rejects with a ConfigError where a restore runs, or was not finished. `evenIf`: the command that finishes it. */
 export async function requireUsable(dataDir: string, evenIf?: 'restoring'): Promise<void> {
-  const restoring = evenIf === 'restoring' ? undefined : await restoringInto(dataDir);
-  if (restoring !== undefined)
-    throw new ConfigError([
-      `DATA_DIR is ${dataDir}: the backup ${restoring} was not restored into it to the end; run "restore" again, or ` +
-        'take another directory',
-    ]);
+  const backup = evenIf === 'restoring' ? undefined : await restoringInto(dataDir);
+  if (backup === undefined) return;
+  const what = backup === '' ? 'a backup' : `the backup ${backup}`;
+  const holder = await lockHolder(dataDir);
+  throw new ConfigError([
+    holder?.kind === 'command'
+      ? `DATA_DIR is ${dataDir}: process ${holder.pid} restores ${what} into it; wait for its end`
+      : `DATA_DIR is ${dataDir}: the restore of ${what} into it was not finished; run the same "auditlog restore" ` +
+        'again, or remove the directory to begin anew',
+  ]);
 }

@@ -4,6 +4,7 @@ import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { ConfigError } from './config.ts';
 import { makeDataDir, makePrivate } from './data-dir.ts';
+import { projectFile } from '../base/files/project-file.ts';
 
 const secretBytes = 32;
 const secretBytesMin = 32;
@@ -91,7 +92,8 @@ export async function evidenceKeys(
   await makeDataDir(config.dataDir, log);
   const path = join(config.dataDir, 'evidence-key');
   const text = await readOrCreateFile(path, `${made()}\n`);
-  const words = 'the key that signs evidence; its mode is 0600 now. docs/evidence.md says how it is replaced';
+  const page = projectFile('docs/evidence.md');
+  const words = `the key that signs evidence; its mode is 0600 now. ${page} says how to replace it`;
   await keepPrivate(path, log, words);
   const previousPath = `${path}.previous`;
   const previous = await readIfThere(previousPath);

@@ -131,18 +131,24 @@ function checkReason(reason: string): string {
   throw new Problem('malformed', `reason must have 1 to ${limits.holdReasonCharactersMax} characters`);
 }
 
-/** From now on nothing of the organization is removed. Throws Problem `malformed`, and `conflict` where it is held. */
+/**
+ * From now on nothing of the organization is removed. A repeat with the same reason changes nothing. Throws Problem
+ * `malformed`, and `conflict` if it is held for another reason.
+ */
 export async function placeHold(
   storage: Storage,
   id: string,
   reason: string,
   clock: Clock = systemClock,
-): Promise<RetentionPolicy> {
+): Promise<Omit<PolicyChange, 'removes'>> {
   const holdReason = checkReason(reason);
   const before = await readPolicy(storage, id);
-  if (before.heldMicros !== undefined) throw new Problem('conflict', 'the organization is held already');
+  if (before.heldMicros !== undefined) {
+    if (before.holdReason === holdReason) return { before, now: before };
+    throw new Problem('conflict', `the organization is held already: ${before.holdReason}`);
+  }
   const now = clock();
-  return retentionTable.update(storage, before, { heldMicros: now, holdReason }, now);
+  return { before, now: await retentionTable.update(storage, before, { heldMicros: now, holdReason }, now) };
 }
 
 /**

@@ -197,6 +197,7 @@ export function listSignOns(storage: Storage): Promise<SignOnSettings[]> {
   return signOnTable.select(storage, 'true ORDER BY id');
 }
 
+/** The settings before and after a change; the same object where nothing changed. */
 interface SignOnChange {
   readonly organization: Organization;
   readonly before: SignOnSettings;
@@ -220,11 +221,7 @@ export async function updateSignOn(
   const merged = { ...before, ...asked };
   if (merged.provider === 'off' && !merged.passwords)
     throw new Problem('conflict', 'passwords are off, so nobody could sign in: org set --passwords on first');
-  const { clientSecret } = input;
-  const sealed =
-    clientSecret === undefined || clientSecret === ''
-      ? clientSecret
-      : secrets.seal(parseText('client secret', clientSecret, 2000), secretPurpose(merged));
+  const sealed = sealedSecret(before, merged, input, secrets);
   const names = ['provider', 'issuer', 'clientId'] as const;
   const isOther = input.relink === true || names.some((name) => merged[name] !== before[name]);
   const now = clock();
@@ -235,8 +232,27 @@ export async function updateSignOn(
     ...(sealed !== undefined && { clientSecret: sealed }),
     ...(isOther && { connectedMicros: now, provenMicros: undefined }),
   };
+  const isSame = Object.entries(change).every(
+    ([name, value]) => JSON.stringify(value) === JSON.stringify(before[name as keyof SignOnSettings]),
+  );
+  if (isSame) return { organization, before, now: before };
   // A function: what another process has proven meanwhile is of the connection before.
   return { organization, before, now: await signOnTable.update(storage, before, () => change, now) };
+}
+
+/** The secret of a client as it is stored; undefined where none is given. One that is given again stays as it was sealed. */
+function sealedSecret(
+  before: SignOnSettings,
+  now: SignOnSettings,
+  { clientSecret }: SignOnInput,
+  secrets: SealedSecrets,
+): string | undefined {
+  if (clientSecret === undefined || clientSecret === '') return clientSecret;
+  const text = parseText('client secret', clientSecret, 2000);
+  const purpose = secretPurpose(now);
+  return secrets.open(before.clientSecret, purpose) === text
+    ? before.clientSecret
+    : secrets.seal(text, purpose);
 }
 
 /**
@@ -252,6 +268,7 @@ export async function setPasswords(
   const organization = await findOrganization(storage, reference);
   const before = await readSignOn(storage, organization.id);
   const isOn = parseSwitch('passwords', passwords);
+  if (isOn === before.passwords) return { organization, before, now: before };
   if (!isOn && !force && (before.provider === 'off' || before.provenMicros === undefined)) {
     throw new Problem(
       'conflict',

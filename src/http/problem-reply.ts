@@ -31,7 +31,7 @@ export function problemReply(
   log: Logger,
   form: ProblemForm = problemDocument,
 ): FixedReply {
-  const problem = toProblem(error, false);
+  const problem = toProblem(error, changesSomething(head));
   const { status } = problemTable[problem.code];
   const { retryAfterSeconds, headers, cause } = problem.options;
   if (status === 500 || (status > 500 && cause !== undefined)) {
@@ -50,6 +50,11 @@ export function problemReply(
       'Content-Type': type,
     },
   };
+}
+
+/** By the method: a read fails with 500, a change with 503 (contract: Errors). */
+export function changesSomething({ method }: Pick<RequestHead, 'method'>): boolean {
+  return method !== 'GET' && method !== 'HEAD';
 }
 
 /**

@@ -65,16 +65,10 @@ async function load(): Promise<Uws> {
   return found;
 }
 
-/** False where the address cannot be had. A port belongs to this process alone, unless `isShared`. */
-export function listenAt(
-  app: UwsApp,
-  host: string,
-  port: number,
-  isShared = false,
-): Promise<UwsListenSocket> {
-  // By default the library would share a port with another server, and each get half of the requests.
-  const options = isShared ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
+/** False if the address cannot be had. */
+export function listenAt(app: UwsApp, host: string, port: number): Promise<UwsListenSocket> {
   return new Promise((resolve) => {
-    app.listen(host, port, options, resolve);
+    // By default the library would share a port with another server, and each get half of the requests.
+    app.listen(host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
   });
 }

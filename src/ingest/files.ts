@@ -113,6 +113,11 @@ export async function segmentsIn(directory: string): Promise<number[]> {
   return numbers.toSorted((one, other) => one - other);
 }
 
+/** The newest segment in the log of a data directory, whoever has it open; 0 if it has none. */
+export async function newestSegmentIn(dataDir: string): Promise<number> {
+  return (await segmentsIn(join(dataDir, 'wal'))).at(-1) ?? 0;
+}
+
 function logFile(handle: FileHandle, end: number): LogFile {
   let position = end;
   return {

@@ -24,6 +24,7 @@ import {
   segmentName,
   unfinishedEnding,
 } from './segment.ts';
+import { projectFile } from '../base/files/project-file.ts';
 
 export interface RenumberOptions {
   /** Holds the folders `wal` and `idempotency`. */
@@ -134,7 +135,7 @@ class Renumbering {
     if (stored > 0 && stored < segment.rows)
       throw new Error(
         `segment ${number} of the log has ${stored} of ${segment.rows} events stored: it cannot take new places; ` +
-          'docs/operate.md says under "Writers that do not come back" what to do',
+          `${projectFile('docs/operate.md')} says under "Writers that do not come back" what to do`,
       );
     if (stored > 0) await this.#keepAnswers(file, segment);
     else await this.#copy(file, segment);

@@ -2,6 +2,7 @@ import { crc32c } from '@node-rs/crc32';
 import { limits } from './limits.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
 import { segmentNumberMax } from '../base/events/sequence.ts';
+import { projectFile } from '../base/files/project-file.ts';
 
 /**
  * A segment: one file of the write-ahead log, later the body of one INSERT. Little-endian.
@@ -221,7 +222,7 @@ export function decodeFileHeader(file: Buffer, name: string): FileHeader | undef
   const version = file.readUInt32LE(8);
   if (version !== formatVersion)
     throw new Error(
-      `the log is of another release: ${name} has format ${version}, and this one reads format ${formatVersion} (docs/upgrade.md)`,
+      `the log is of another release: ${name} has format ${version}, and this one reads format ${formatVersion} (${projectFile('docs/upgrade.md')})`,
     );
   return { segment: Number(file.readBigUInt64LE(16)) };
 }

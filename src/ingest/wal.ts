@@ -7,7 +7,7 @@ import { type LargeAppend, LargeSegments } from './large-segments.ts';
 import { limits } from './limits.ts';
 import { LogHead } from './log-head.ts';
 import { LogNoting, type LogNotes, type LogProgress } from './log-notes.ts';
-import { LogRoom } from './log-room.ts';
+import { type EventsOf, type KeptFree, LogRoom, noneKeptFree } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
 import { lowestOf, type SealedSegment, SealedSegments, type Watermarks } from './sealed-segments.ts';
@@ -25,11 +25,9 @@ export interface WalOptions {
   readonly bytesMax: number;
   /** An append of so many bytes gets a segment of its own; `walLargeAppendBytesMin` where it is left out. */
   readonly largeBytes?: number;
-  /** Bytes of the disk that appends leave free; 0 where it is left out. */
-  readonly keepFreeBytes?: number;
+  /** Bytes of the disk that appends leave free; none where it is left out. */
+  readonly keepFreeBytes?: KeptFree;
   readonly writer: number;
-  /** Numbers begin above this one; 0 where it is left out. */
-  readonly above?: number;
   readonly nowMs: () => number;
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
   readonly passedMs?: () => number;
@@ -79,7 +77,13 @@ export class Wal {
   #started = (): void => {};
 
   private constructor(options: WalOptions, recovered: Recovered) {
-    const { files, log, bytesMax, keepFreeBytes = 0, passedMs = () => performance.now() } = options;
+    const {
+      files,
+      log,
+      bytesMax,
+      keepFreeBytes = noneKeptFree,
+      passedMs = () => performance.now(),
+    } = options;
     const { segmentBytes } = options;
     this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
     this.#options = options;
@@ -90,7 +94,7 @@ export class Wal {
     this.#files = new SegmentFiles(files, log, recovered.highest, this.#head);
     for (const name of recovered.empty) this.#files.discard(name, 0, 0);
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
-    this.#highest = Math.max(recovered.highest, options.above ?? 0);
+    this.#highest = recovered.highest;
     const nextNumber = (): number => {
       this.#highest = nextSegmentNumber(options.nowMs(), options.writer, this.#highest);
       return this.#highest;
@@ -125,9 +129,9 @@ export class Wal {
    * Appends frames to the open segment and resolves with its number when they survive a power cut. Concurrent calls
    * share one sync; a large one has a segment of its own, and nobody waits for it. `organization` is the only one
    * whose events are in them, where there is one. Rejects with a 503 Problem, having stored nothing, when the log is
-   * full or the disk fails.
+   * full for events of this kind or the disk fails.
    */
-  append(frames: readonly FrameInput[], organization?: string): Promise<number> {
+  append(frames: readonly FrameInput[], organization?: string, of: EventsOf = 'producers'): Promise<number> {
     if (this.#isClosed) return Promise.reject(unavailable('The server is shutting down.'));
     const bytes = framesBytesMax(frames);
     const rows = rowsOf(frames);
@@ -135,7 +139,7 @@ export class Wal {
       const why = `${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`;
       return Promise.reject(new Error(why));
     }
-    if (!this.#room.admits(bytes, this.bytes(), this.#waitingBytes())) {
+    if (!this.#room.admits(bytes, this.bytes(), this.#waitingBytes(), of)) {
       return Promise.reject(unavailable('The write-ahead log is full; try again later.'));
     }
     const isLarge = bytes >= (this.#options.largeBytes ?? limits.walLargeAppendBytesMin);
@@ -213,8 +217,9 @@ export class Wal {
   }
 
   /**
-   * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. An idle log
-   * takes a new number first, so that it does not hold back what others write.
+   * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. It is taken as it
+   * is known, so it needs no room on the disk. An idle log then begins a segment with a new number, so that it does not
+   * hold back what others write; the next read sees that.
    */
   async watermark(): Promise<number> {
     const { lowest, ofOrganization } = await this.watermarks();
@@ -223,7 +228,7 @@ export class Wal {
 
   /** The same by organization: a large request of one holds back no other's. */
   async watermarks(): Promise<Watermarks> {
-    if (this.#rotation.isStale) await this.seal();
+    this.#renewSoon();
     const { writing } = this.#large;
     const waiting = writing === undefined ? this.#sealed.list : [...this.#sealed.list, writing];
     return lowestOf(waiting, this.#rotation.open?.number ?? this.#rotation.nextNumber);
@@ -243,8 +248,8 @@ export class Wal {
   }
 
   /** Undefined while appends work; otherwise why they do not. */
-  failure(): string | undefined {
-    return this.#room.isFull(this.bytes(), this.#waitingBytes()) ? 'full' : this.#health.failure;
+  failure(of: EventsOf = 'producers'): string | undefined {
+    return this.#room.isFull(this.bytes(), this.#waitingBytes(), of) ? 'full' : this.#health.failure;
   }
 
   async close(): Promise<void> {
@@ -281,7 +286,7 @@ export class Wal {
       if (!isDiskFull(error)) throw error;
       const facts = errorFacts(error);
       this.#health.fail(facts.code ?? 'full');
-      const words = 'the disk is full: the write-ahead log takes no writes until there is room; reads go on';
+      const words = 'the disk is full: the write-ahead log takes nothing until there is room; reads go on';
       this.#log.error(facts, words);
     }
   }
@@ -311,6 +316,15 @@ export class Wal {
     // A failure shows in `failure()`, and with the next append.
     if (isFull && !this.#isClosed) this.seal().catch(() => undefined);
     return segment.number;
+  }
+
+  /** Begins a segment in place of an empty one whose number is old. A failing disk is tried by its probe alone. */
+  #renewSoon(): void {
+    if (this.#isClosed || !this.#rotation.isStale || this.#sealing !== undefined) return;
+    if (this.#health.failure !== undefined) return;
+    this.seal().catch((error: unknown) =>
+      this.#log.debug(errorFacts(error), 'an idle segment could not be replaced yet'),
+    );
   }
 
   /** Writes the manifest of a change; the appends that wait go along with it. */

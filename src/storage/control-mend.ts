@@ -1,4 +1,3 @@
-import { markedClock } from '../base/time/clock-trust.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { errorFacts } from '../base/observability/log.ts';
 import type { ControlCopy, CopyContent } from './control-copy.ts';
@@ -187,8 +186,7 @@ async function renewCopy(storage: Storage, copy: ControlCopy): Promise<void> {
   if (differences.some(({ leaving }) => leaving > 0)) return;
   const rows = new Map(controlTableNames.map((table) => [table, new Map(content.rows.get(table))]));
   for (const { table, newer } of differences) for (const row of newer) rows.get(table)?.set(row.id, row);
-  // By a clock that has jumped a session that was ended would be forgotten before its time.
-  const now = timeText(Math.min(Date.now(), (await markedClock(copy.dataDir)) ?? Infinity));
+  const now = timeText(Date.now());
   for (const [table, ofTable] of rows)
     for (const row of ofTable.values()) if (!isAlive(table, row, now)) ofTable.delete(row.id);
   await copy.rewrite(rows, content.through);

@@ -41,7 +41,7 @@ export class DataDirLockedError extends Error {
 }
 
 function wordsOf({ pid, startedBy, stopped }: Holder): string {
-  if (!stopped) return `: process ${startedBy} runs its engine`;
+  if (!stopped) return `: process ${startedBy} runs its engine; wait for its end`;
   return `: an engine whose process ${pid} is stopped (SIGSTOP); end it with kill -KILL ${pid}`;
 }
 

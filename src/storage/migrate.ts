@@ -13,6 +13,7 @@ import {
 import { quoteIdentifier } from './quote.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Storage } from './storage.ts';
+import { projectFile } from '../base/files/project-file.ts';
 
 export interface MigrateOptions {
   readonly log: Logger;
@@ -91,7 +92,7 @@ interface RecordRow {
 /** The tables are not those that this release makes. */
 export class OtherReleaseError extends Error {
   constructor(database: string, words: string) {
-    super(`the database ${database} is of another release: ${words} (docs/upgrade.md)`);
+    super(`the database ${database} is of another release: ${words} (${projectFile('docs/upgrade.md')})`);
     this.name = 'OtherReleaseError';
   }
 }

@@ -60,7 +60,6 @@ async function run(
     },
     eventEnvelope: () => ({ head: '', tail: '' }),
     startService: unexpected,
-    startProcesses: unexpected,
     untilStopped: unexpected,
   };
   const code = await runCli(args, deps);
@@ -78,6 +77,18 @@ async function json(args: readonly string[], stdin?: string): Promise<Record<str
 
 async function list(args: readonly string[]): Promise<Record<string, unknown>[]> {
   return (await json(args)) as unknown as Record<string, unknown>[];
+}
+
+/** The first run of a command records these actions; a second one changes nothing, records nothing and answers alike. */
+async function recordsOnce(args: readonly string[], ...expected: readonly (number | { stdin: string })[]) {
+  const actions = expected.filter((one) => typeof one === 'number');
+  const more = expected.find((one) => typeof one === 'object');
+  const first = await run(args, more);
+  assert.equal(first.code, 0, first.error);
+  const codes = first.events.map(({ message }) => message.action);
+  assert.deepEqual(codes, actions);
+  const second = await run(args, more);
+  assert.deepEqual([second.code, second.out, second.events], [0, first.out, []]);
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -117,6 +128,29 @@ describe('organizations', () => {
     assert.match(answer.out, /is held: nothing of it is removed/);
   });
 
+  test('a hold that is placed again is recorded once, and one for another reason is refused', async () => {
+    await json(['org', 'create', '--org', 'held', '--name', 'Held']);
+    const hold = ['org', 'hold', '--org', 'held', '--json', '--reason'];
+    await recordsOnce([...hold, 'a case'], 5014);
+    const other = await run([...hold, 'another']);
+    assert.deepEqual([other.code, other.events], [1, []]);
+    assert.match(other.error, /is held already: a case/);
+  });
+
+  test('set and sign-on set, each recorded once', async () => {
+    await json(['org', 'create', '--org', 'once', '--name', 'Once']);
+    const set = ['org', 'set', '--org', 'once', '--json'];
+    await recordsOnce([...set, '--receipts', 'off'], 5011);
+    await recordsOnce([...set, '--retention', '400d'], 5011, 5013);
+    await recordsOnce([...set, '--passwords', 'off', '--force'], 1221);
+    const signOn = ['sign-on', 'set', '--org', 'once', '--json'];
+    await recordsOnce([...signOn, '--create', 'on', '--role-claim', 'groups', '--admin-values', 'a,b'], 1221);
+    const own = ['--issuer', 'https://id.example', '--client-id', 'audit', '--client-secret-stdin'];
+    await recordsOnce([...signOn, ...own], { stdin: 'a secret of the client' }, 1221);
+    const other = await run([...signOn, ...own], { stdin: 'another secret' });
+    assert.equal(other.events.length, 1);
+  });
+
   test('set changes nothing by a wrong command, and records what it has changed before it is refused', async () => {
     await json(['org', 'create', '--org', 'two-changes', '--name', 'Two']);
     const set = ['org', 'set', '--org', 'two-changes', '--passwords', 'off', '--force'];
@@ -147,6 +181,20 @@ describe('organizations', () => {
     const table = await run(['org', 'list']);
     assert.match(table.out, /^SLUG +NAME +RETENTION/);
     assert.match(table.out, /\ncli +Command Line +90d +off/);
+  });
+
+  test('show has what retention is about to remove', async () => {
+    const show = ['org', 'show', '--org', 'cli'];
+    const { id, planned_removal } = await json(show);
+    assert.equal(planned_removal, undefined);
+    await engine.storage.insertRows('running_time', [{ id: 0, running: 1_000_000 }]);
+    const due = 1_000_000 + 2.5 * 3_600_000;
+    await engine.storage.insertRows('planned_removals', [{ id, before: 86_400_000_000, events: 1234, due }]);
+    const removal = { events: 1234, before: '1970-01-02T00:00:00.000000Z', in_seconds: 9000 };
+    assert.deepEqual((await json(show))['planned_removal'], removal);
+    const text = /^planned removal {2}1,?234 events .*: after servers have run for 3 more hours$/m;
+    assert.match((await run(show)).out, text);
+    assert.equal((await run(['org', 'show', '--org', 'nobody'])).code, 1);
   });
 });
 
@@ -212,21 +260,14 @@ describe('users', () => {
     assert.ok(!JSON.stringify(view).includes('argon2'));
   });
 
-  test('enable and set-role, each recorded once, and not where nothing changes', async () => {
+  test('disable, enable and set-role, each recorded once, and not where nothing changes', async () => {
     const ann = ['ann@example.com', '--org', 'cli', '--json'];
-    const codes = async (args: string[]) => {
-      const answer = await run(args);
-      assert.equal(answer.code, 0, answer.error);
-      return answer.events.map(({ message }) => message.action);
-    };
-    assert.deepEqual(await codes(['user', 'enable', ...ann]), [1007]);
-    assert.deepEqual(await codes(['user', 'enable', ...ann]), []);
-    const [{ role: before } = {}] = await list(['user', 'list', '--org', 'cli']);
-    const other = before === 'member' ? 'auditor' : 'member';
-    assert.equal((await codes(['user', 'set-role', ...ann, '--role', other])).length, 1);
-    assert.deepEqual(await codes(['user', 'set-role', ...ann, '--role', other]), []);
+    await recordsOnce(['user', 'enable', ...ann], 1007);
+    await recordsOnce(['user', 'disable', ...ann], 1006);
+    await recordsOnce(['user', 'enable', ...ann], 1007);
+    await recordsOnce(['user', 'set-role', ...ann, '--role', 'member'], 1020);
     const [view] = await list(['user', 'list', '--org', 'cli']);
-    assert.deepEqual([view?.['disabled_at'], view?.['role']], [null, other]);
+    assert.deepEqual([view?.['disabled_at'], view?.['role']], [null, 'member']);
   });
 
   test('a password typed at a terminal is asked twice and never shown', async () => {
@@ -249,7 +290,6 @@ describe('users', () => {
       recordEvents: async () => undefined,
       eventEnvelope: () => ({ head: '', tail: '' }),
       startService: () => Promise.reject(new Error('no')),
-      startProcesses: () => Promise.reject(new Error('no')),
       untilStopped: () => Promise.reject(new Error('no')),
     };
     const args = user.filter((arg) => arg !== '--password-stdin');
@@ -273,6 +313,7 @@ describe('keys', () => {
     assert.equal(rotated['id'], id);
     assert.notEqual(rotated['key'], made['key']);
     assert.equal(rotated['expires_at'], made['expires_at']);
+    await recordsOnce(['key', 'revoke', id, '--json'], 1302);
     const revoked = await json(['key', 'revoke', id]);
     assert.deepEqual(Object.keys(revoked), ['id', 'revoked_at']);
     assert.match(String(revoked['revoked_at']), time);
@@ -356,7 +397,7 @@ describe('exit codes', () => {
     [['import', '/no/such.ndjson'], 2, /^auditlog: \/no\/such.ndjson: there is no such file/],
     [['import', '/dev'], 2, /cannot read \/dev: it is a directory/],
     [['import', '-', '--map', '/no/map'], 2, /^auditlog: --map: \/no\/map: there is no such file/],
-    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is no JSON/],
+    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is no file/],
   ];
   for (const [args, code, words] of wrong) {
     test(`${code}: ${args.join(' ')}`, async () => {

@@ -126,7 +126,7 @@ describe('two processes that change the same at once', () => {
   test('a change that was previewed long ago leaves what has been changed since', async () => {
     const { id } = await organization('previewed-before');
     const preview = await previewPolicy(elsewhere, id, { days: 30 }, systemClock());
-    const held = await placeHold(storage, id, 'Doe v. Acme');
+    const { now: held } = await placeHold(storage, id, 'Doe v. Acme');
     const { now } = await applyPolicy(elsewhere, preview, systemClock());
     assert.deepEqual([now.days, now.heldMicros], [30, held.heldMicros]);
   });

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkLogFolders } from '../../src/cli/doctor/damage.ts';
+import { checkLogFolder } from '../../src/cli/doctor/damage.ts';
 import { call, eventually } from '../support/http.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
@@ -89,7 +89,7 @@ test('the log taken away with what is beside it is told by the engine, and an em
       /^auditlog_damage_known\{kind="log_segment"\} 1$/m,
     );
     assert.match((await call(`${server.url}/readyz`)).text, /log_segment/);
-    const { findings } = await checkLogFolders(dataDir);
+    const { findings } = await checkLogFolder(dataDir);
     assert.equal(findings.length, 1);
     await unlink(join(wal, findings[0]?.id ?? ''));
     await tenant.with({ server }).record([sourceEvent()]);

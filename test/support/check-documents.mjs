@@ -140,6 +140,11 @@ async function namedPageFaults() {
   for (const file of files.flat().filter((name) => /\.(ts|js|mjs|ya?ml|service|cfg)$/.test(name)))
     for (const [page] of (await readFile(file, 'utf8')).matchAll(/\bdocs\/(?:recipes\/)?[\w-]+\.md\b/g))
       if (!(await readFile(page, 'utf8').catch(() => ''))) faults.push(`${file}: there is no ${page}`);
+  // A reader of a message is seldom in the project's directory.
+  for (const file of files.flat().filter((name) => /^src.*\.ts$/.test(name)))
+    for (const line of (await readFile(file, 'utf8')).split('\n'))
+      if (/^(?!\s*(\*|\/[/*])).*(?<!projectFile\(')docs\/[\w-]+\.md/.test(line))
+        faults.push(`${file}: messages name pages by projectFile('docs/…')`);
   return faults;
 }
 

@@ -1,6 +1,5 @@
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { namesIn } from '../../base/files/durable-file.ts';
-import { logDirectories } from '../../config/log-directories.ts';
 import { readLedger } from '../../storage/ledger.ts';
 import { activeParts, checkPart, quarantinedParts } from '../../storage/parts.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -17,13 +16,8 @@ const keptFor: Readonly<Record<string, string>> = {
 };
 
 /** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (docs/operate.md, Damage). */
-export async function checkLogFolders(dataDir: string): Promise<Check> {
-  const names: string[] = [];
-  for (const directory of await logDirectories(dataDir)) {
-    const wal = join(directory, 'wal');
-    // Where a server has several processes, the name tells which one's file it is.
-    names.push(...(await namesIn(wal)).sort().map((name) => relative(join(dataDir, 'wal'), join(wal, name))));
-  }
+export async function checkLogFolder(dataDir: string): Promise<Check> {
+  const names = (await namesIn(join(dataDir, 'wal'))).sort();
   const findings = names.flatMap((id) => {
     const detail = keptFor[id.slice(id.lastIndexOf('.') + 1)];
     return detail === undefined ? [] : [{ id, detail }];
