@@ -39,7 +39,8 @@ const uuid: Match = {
   type: 'UUID',
   allowed: 'a UUID',
   none: '00000000-0000-0000-0000-000000000000',
-  read: (given) => (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(given) ? given.toLowerCase() : undefined),
+  read: (given) =>
+    /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(given) ? given.toLowerCase() : undefined,
 };
 const code: Match = {
   how: 'equal',

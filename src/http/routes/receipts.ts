@@ -1,3 +1,4 @@
+import { foldCase } from '../../base/events/fold-case.ts';
 import { limits } from '../../read/limits.ts';
 import { Problem } from '../../base/errors/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
