@@ -1305,6 +1305,6 @@ export interface EventParameters {
   readonly 'status.not'?: string | undefined;
   readonly 'orgId.in'?: string | undefined;
   readonly 'orgId.not'?: string | undefined;
-  /** Up to 10 words of at most 255 characters, each of which stands in the event as it is shown, in any case: in its JSON text without what is the same in all events. A page looks from the newest event on for a second or two: `meta.searched_back_to` says how far it came where that was not all, and `meta.total` counts the matches down to there. With that instant as `endTime` the search goes on. */
+  /** Up to 10 words of at most 255 characters, each of which stands in a value of the event as it is shown, in any case. Names of members do not count, nor what is the same in all events. A page looks from the newest event on for a second or two: `meta.searched_back_to` says how far it came where that was not all, and `meta.total` counts the matches down to there. With that instant as `endTime` the search goes on. */
   readonly q?: string | undefined;
 }

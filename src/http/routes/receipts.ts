@@ -1,3 +1,4 @@
+import { foldCase } from '../../base/events/fold-case.ts';
 import { limits } from '../../read/limits.ts';
 import { Problem } from '../../base/errors/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
@@ -20,7 +21,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     const parameters = new QueryParameters(context.query);
     const limit = readLimit(parameters, limits.pageLimitDefault, limits.pageLimitMax);
     const offset = readOffset(parameters);
-    const owner = { id: user.id, email: user.email.toLowerCase() };
+    const owner = { id: user.id, email: foldCase(user.email) };
     const { receipts, total } = await readReceipts(organization.id, owner, { limit, offset }, context.signal);
     const meta = stringify('PageMeta', { total, limit, offset });
     const links = pageLinks(context, { limit, offset }, { total, searchedBackTo: undefined });
