@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { systemClock } from './base/time/clock.ts';
 import { errorFacts, type Logger } from './base/observability/log.ts';
 import { DamageRegister } from './base/observability/damage.ts';
@@ -26,6 +27,7 @@ import { startFrontEnd } from './http/front-end.ts';
 import { limits as httpLimits } from './http/limits.ts';
 import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
+import { newestAnswerMs } from './ingest/answer-store.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { steadyClock } from './base/time/steady-clock.ts';
@@ -70,7 +72,7 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const opened = { ...config, config, ...outputs, envelope, damage, stops, failed };
   setImmediate(prepareAnswers);
   const stored = await startStorage(opened);
-  const steadyMs = steadyClock();
+  const steadyMs = steadyClock(await newestAnswerMs(join(config.dataDir, 'idempotency')));
   const expiryMicros = (): number => steadyMs() * 1000;
   const base = { ...opened, steadyMs };
   const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros });

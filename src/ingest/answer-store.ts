@@ -1,3 +1,4 @@
+import { namesIn } from '../base/files/durable-file.ts';
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import {
   AnswerFiles,
@@ -17,6 +18,15 @@ const hoursKept = limits.idempotencyWindowMs / hourMs + 1;
 export interface StoreBounds {
   readonly idempotencyFilesBytesMax: number;
   readonly idempotencyErrorsBytesMax: number;
+}
+
+/**
+ * A moment that has come: the end of the hour in which the newest file of answers was begun, Unix milliseconds. Undefined:
+ * there is none. Rejects where the folder cannot be read.
+ */
+export async function newestAnswerMs(directory: string): Promise<number | undefined> {
+  const hours = (await namesIn(directory)).flatMap((name) => /^(\d+)\.\d+\.answers$/.exec(name)?.[1] ?? []);
+  return hours.length === 0 ? undefined : (Math.max(...hours.map(Number)) + 1) * hourMs;
 }
 
 /** Remembered answers in a folder, in files of their hour: records in some, errors in others. */

@@ -5,6 +5,7 @@ import { steadyClock } from '../../src/base/time/steady-clock.ts';
 test('the steady clock passes with the time, follows a clock that is set back, and no jump ahead', () => {
   let [wall, passed] = [1_000_000, 50];
   const now = steadyClock(
+    undefined,
     () => wall,
     () => passed,
   );
@@ -17,4 +18,12 @@ test('the steady clock passes with the time, follows a clock that is set back, a
   assert.equal(now(), 1_001_000);
   wall = 900_000;
   assert.equal(now(), 900_000);
+  wall = 90_000_000;
+  const later = steadyClock(
+    1_000_000,
+    () => wall,
+    () => passed,
+  );
+  passed += 500;
+  assert.equal(later(), 1_000_500, 'a jump while no process ran');
 });
