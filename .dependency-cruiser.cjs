@@ -2,7 +2,7 @@
 const folders = {
   base: [],
   tlog: [],
-  config: ['base'],
+  config: ['adapters', 'base'],
   contract: ['base'],
   ocsf: ['base'],
   adapters: ['ocsf', 'base'],
@@ -14,7 +14,6 @@ const folders = {
   'sign-on': ['control', 'base'],
   redis: ['base'],
   http: ['ingest', 'read', 'evidence', 'sign-on', 'control', 'contract', 'adapters', 'base'],
-  processes: ['ingest', 'storage', 'config', 'base'],
   client: [],
   demo: ['ocsf'],
   tools: ['adapters', 'ocsf', 'tlog', 'client', 'base'],
@@ -55,6 +54,7 @@ const pageParts = Object.entries(pageFolders).map(([folder, others]) => ({
 const page = [
   ...pageParts,
   { from: { path: '^web/((?!api/|ui/|frame/)[a-z-]+)/' }, to: { path: '^web/($1|ui|api)/' } },
+  { from: { path: '^web/events/' }, to: { path: '^src/base/events/fold-case\\.ts$' } },
   { from: { path: '^web/frame/' }, to: { path: '^web/views\\.ts$' } },
   { from: { path: '^web/(main\\.tsx|views\\.ts)$' }, to: { path: '^web/' } },
   {
@@ -78,7 +78,7 @@ module.exports = {
     types,
     packages,
     {
-      from: { path: '^src/(service/|((main|cli|tools|command-line|front-end)\\.ts|check-platform\\.js)$)' },
+      from: { path: '^src/(service/|((main|cli|tools|command-line)\\.ts|check-platform\\.js)$)' },
       to: {},
     },
   ],
@@ -88,7 +88,7 @@ module.exports = {
     {
       name: 'environment-is-read-in-one-place',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(config|cli|tools\\.ts|command-line|front-end|main)' },
+      from: { path: '^src/', pathNot: '^src/(config|cli|tools\\.ts|command-line|main)' },
       to: { path: '^src/config/env\\.ts$' },
     },
     {

@@ -29,14 +29,7 @@ function keepPlaces(root: string): Plugin {
  * the compiled modules: as few files, beside packages as they are installed. To load 450 files one by one takes a third
  * of what a command costs.
  */
-const programs = [
-  'command-line',
-  'front-end',
-  'ingest/worker',
-  'read/ocsf110/worker',
-  'cli/program',
-  'cli/record-events',
-];
+const programs = ['command-line', 'ingest/worker', 'read/ocsf110/worker', 'cli/program', 'cli/record-events'];
 
 /** With `--mode tools`, the program of packages/tools, of the sources. */
 export default defineConfig(({ mode }) => {

@@ -14,7 +14,6 @@ import {
 import { benchIngestCost, costLab } from './cases/ingest-cost.ts';
 import { benchMixed } from './cases/mixed.ts';
 import { benchOcsfExport, benchOcsfPage } from './cases/ocsf.ts';
-import { benchIngestOf, benchPagesOf } from './cases/processes.ts';
 import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
@@ -114,22 +113,6 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
   if (sink.wanted('peers')) await runPeers(options, sink);
   // Minutes long, so only when it is asked for.
   if (options.only.some((one) => one.startsWith('upkeep'))) await runUpkeep(options, sink);
-  // For a machine with more cores than the rest needs: only when it is asked for.
-  if (options.only.some((one) => one.startsWith('processes'))) await runProcesses(options, sink);
-}
-
-/** The same with one and with two front ends; each has a service and an engine of its own. */
-async function runProcesses(options: Options, sink: Sink): Promise<void> {
-  const { clients, seconds } = options;
-  const events = Math.min(options.rows, sliceEvents);
-  const rows = Math.min(options.readRows, sliceEvents);
-  const cases = { ingest: benchIngestOf, pages: benchPagesOf };
-  for (const [what, bench] of Object.entries(cases))
-    for (const processes of [1, 2]) {
-      if (!sink.wanted(`processes.${what}-${processes}`)) continue;
-      const plan = { processes, events, rows, clients, seconds };
-      await inLab(options, async (lab) => sink.add([await bench(lab, plan)]), { processes });
-    }
 }
 
 async function runPeers(options: Options, sink: Sink): Promise<void> {
@@ -162,7 +145,7 @@ async function runUpkeep(options: Options, sink: Sink): Promise<void> {
     sink.add([result]);
     sink.addSeries(series);
   };
-  await inLab(options, run, { variables: { RETENTION_INTERVAL: '5s' } });
+  await inLab(options, run, { variables: { RETENTION_GRACE: '5s' } });
 }
 
 async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSecond: number): Promise<void> {

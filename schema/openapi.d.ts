@@ -663,7 +663,17 @@ export interface Schemas {
     /** A duration such as `90d`, `off` (for ever), or `default` (as the service is configured). */
     readonly retention: string;
     readonly retention_days?: Schemas['RetentionDays'];
+    /** Expired events, which readers are not shown any more and which will be removed; absent where there are none. A longer retention or a hold takes it back. */
+    readonly planned_removal?: Schemas['PlannedRemoval'];
     readonly receipts: Schemas['ReceiptsPolicy'];
+  };
+  readonly PlannedRemoval: {
+    /** Expired events when the removal was planned. */
+    readonly events: number;
+    /** They happened before this moment. */
+    readonly before: string;
+    /** How much longer servers have to run before it (`RETENTION_GRACE`); 0 while it is under way. */
+    readonly in_seconds: number;
   };
   readonly SettingsChange: {
     readonly name?: string;
@@ -772,22 +782,20 @@ export interface Schemas {
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
   };
-  /** What was looked at, and whether it holds; readiness depends on `engine_…`, `log_…` and `processes_up`. */
+  /** What was looked at, and whether it holds; readiness depends on `engine_…`, `log_…` and `control_data_…`. */
   readonly Checks: {
     /** The engine answers. */
     readonly engine_reachable: boolean;
     /** The last events that were sent to the engine were stored, and its disk has room. */
     readonly engine_takes_writes: boolean;
-    /** The write-ahead log takes writes. */
+    /** The write-ahead log takes events of producers. */
     readonly log_takes_writes: boolean;
-    /** All processes of the server have been up since its start. Absent where it is one. */
-    readonly processes_up?: boolean;
+    /** Users, API keys, organizations and settings can be changed. */
+    readonly control_data_takes_writes: boolean;
     /** No stored event is known to be damaged or missing. */
     readonly nothing_damaged: boolean;
-    /** Limits are counted together with other processes, as `REDIS_URL` says; false while Redis is away. Absent where each process counts for itself. */
+    /** Limits are counted together with other servers, as `REDIS_URL` says; false while Redis is away. Absent where each server counts for itself. */
     readonly limits_shared?: boolean;
-    /** False while the clock is more than a day ahead of the time that has passed for certain, and that holds something back; else absent. */
-    readonly clock_trusted?: boolean;
     /** The feed, and with it the evidence, waits for no other server and for no command; false while a server is away with events in its log, or falls behind, or a command stands still. */
     readonly feed_goes_on?: boolean;
   };
@@ -861,7 +869,7 @@ export interface Schemas {
     readonly slug: Schemas['Slug'];
     readonly name: string;
   };
-  /** `org set`, `org hold`, `org release`, and each of `org list` */
+  /** `org show`, `org set`, `org hold`, `org release`, and each of `org list` */
   readonly CliOrganization: {
     readonly id: string;
     readonly slug: Schemas['Slug'];
@@ -877,6 +885,8 @@ export interface Schemas {
     } | null;
     /** With `--dry-run`, which changes nothing. */
     readonly would_remove?: number;
+    /** Expired events, which readers are not shown any more and which will be removed; absent where there are none. A longer retention or a hold takes it back. */
+    readonly planned_removal?: Schemas['PlannedRemoval'];
     readonly receipts: Schemas['ReceiptsPolicy'];
     readonly created_at: Schemas['CliMoment'];
   };
@@ -1039,6 +1049,8 @@ export interface Schemas {
     /** Of this run. */
     readonly accepted_now: number;
     readonly rejected_now: number;
+    /** Records of this run that were left out, as one with the same id was imported before. */
+    readonly repeated_now: number;
     readonly seconds: number;
     /** The file with the lines that were rejected; null where there is none. */
     readonly rejected_file: string | null;
@@ -1206,11 +1218,11 @@ export interface Schemas {
       readonly healthy: boolean;
       /** What is damaged, or needs somebody. */
       readonly findings: readonly ({
-        /** A file, a part, a partition, a variable, or what else it is about. */
+        /** A file, a part (of another table than that of events with the table's name before it), a partition, a variable, or what else it is about. */
         readonly id: string;
         readonly detail: string;
-        /** What to do; with every finding about the surroundings. */
-        readonly remedy?: string;
+        /** What to do. */
+        readonly remedy: string;
       })[];
       /** What the operator should know, and is no new damage. */
       readonly notes: readonly (string)[];
@@ -1229,16 +1241,10 @@ export interface Schemas {
       readonly events: number;
     })[] | null;
   };
-  /** `doctor --accept-clock` */
-  readonly CliClock: {
-    readonly accepted: string;
-    /** How far the time was known to have come; null where nobody had noted it. */
-    readonly known_before: string | null;
-  };
   /** `doctor --repair` */
   readonly CliControlData: {
     readonly healthy: boolean;
-    /** Tables of control data that had lost something. */
+    /** Tables that had lost something, or of which something was taken out. */
     readonly tables: readonly ({
       readonly table: string;
       /** Rows that were put back from the copy. */
@@ -1299,6 +1305,6 @@ export interface EventParameters {
   readonly 'status.not'?: string | undefined;
   readonly 'orgId.in'?: string | undefined;
   readonly 'orgId.not'?: string | undefined;
-  /** Up to 10 words of at most 255 characters, each of which stands in the event as it is shown, in any case: in its JSON text without what is the same in all events. A page looks from the newest event on for a second or two: `meta.searched_back_to` says how far it came where that was not all, and `meta.total` counts the matches down to there. With that instant as `endTime` the search goes on. */
+  /** Up to 10 words of at most 255 characters, each of which stands in a value of the event as it is shown, in any case. Names of members do not count, nor what is the same in all events. A page looks from the newest event on for a second or two: `meta.searched_back_to` says how far it came where that was not all, and `meta.total` counts the matches down to there. With that instant as `endTime` the search goes on. */
   readonly q?: string | undefined;
 }

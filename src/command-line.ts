@@ -11,10 +11,5 @@ await runProcess(() =>
     recordEvents: async (on, events) => (await import('./cli/record-events.ts')).recordEvents(on, events),
     eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
     startService: async (config, parts) => (await import('./main.ts')).startService(config, parts),
-    startProcesses: async (config, environment, outputs) => {
-      const envelope = { head: eventHead, tail: eventTail(config) };
-      const { startProcesses } = await import('./processes/supervisor.ts');
-      return startProcesses({ config, environment, envelope, ...outputs });
-    },
   }),
 );

@@ -1,11 +1,11 @@
 import { systemClock } from './base/time/clock.ts';
 import { errorFacts, type Logger } from './base/observability/log.ts';
 import { DamageRegister } from './base/observability/damage.ts';
-import { collectProcessMetrics, renderMetrics, renderTogether } from './base/observability/metrics.ts';
+import { collectProcessMetrics } from './base/observability/metrics.ts';
+import { EngineError } from './base/errors/engine-error.ts';
 import { Problem } from './base/errors/problem.ts';
 import { localUrl, removeServerFile, writeServerFile } from './base/files/server-file.ts';
 import { StopStack } from './base/processes/stop-stack.ts';
-import { fullDiskWords } from './base/errors/system-error.ts';
 import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import type { Config } from './config/config.ts';
 import { requireUsable, takeDataDir } from './config/data-dir.ts';
@@ -28,9 +28,7 @@ import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
-import { openClock } from './processes/clock.ts';
-import { limits as processLimits } from './processes/limits.ts';
-import type { Place } from './processes/place.ts';
+import { steadyClock } from './base/time/steady-clock.ts';
 import { createReaders } from './read/readers.ts';
 import { Ocsf110Pool } from './read/ocsf110/pool.ts';
 import { limits as storageLimits } from './storage/limits.ts';
@@ -39,65 +37,43 @@ import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
-import { isOutOfRoom, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
+import { explainFullDisk, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
 
 const clock = systemClock;
 
-/** One of several front ends: where it stands, and what it knows to be damaged, of which it tells the others. */
-interface FrontEndOf {
-  readonly place: Place;
-  readonly damage: DamageRegister;
-}
-
-/**
- * Starts everything in the order of its dependencies; what was started is stopped again when a later part fails. With
- * `frontEnd` it is one of several processes, and what there is once for all of them is in their parent
- * (`processes/supervisor.ts`).
- */
-export async function startService(
-  config: Config,
-  outputs: ServiceOutputs,
-  frontEnd?: FrontEndOf,
-): Promise<RunningService> {
+/** Starts everything in the order of its dependencies; what was started is stopped again when a later part fails. */
+export async function startService(config: Config, outputs: ServiceOutputs): Promise<RunningService> {
   const stops = new StopStack(outputs.log);
   try {
-    return await start(config, outputs, stops, frontEnd);
+    return await start(config, outputs, stops);
   } catch (error) {
     await stops.run();
-    const isFull = isOutOfRoom(error, config.clickhouse);
-    throw isFull ? new Error(fullDiskWords(config.dataDir), { cause: error }) : error;
+    const explained = explainFullDisk(error, config);
+    if (explained instanceof EngineError)
+      outputs.log.error(errorFacts(explained), 'the engine refused what a start needs');
+    throw explained;
   }
 }
 
-async function start(
-  config: Config,
-  outputs: ServiceOutputs,
-  stops: StopStack,
-  frontEnd: FrontEndOf | undefined,
-): Promise<RunningService> {
+async function start(config: Config, outputs: ServiceOutputs, stops: StopStack): Promise<RunningService> {
   const { log } = outputs;
-  const place = frontEnd?.place;
   collectProcessMetrics();
-  const dataDir = place?.directory(config.dataDir) ?? config.dataDir;
-  // A front end that was killed with its parent a moment ago is about to end.
-  const lock = await takeDataDir(dataDir, log, place && processLimits.lockWaitMsMax);
+  const lock = await takeDataDir(config.dataDir, log);
   stops.add(() => lock.release());
-  if (place === undefined) {
-    await requireUsable(config.dataDir);
-    await checkListener(config);
-  }
+  await requireUsable(config.dataDir);
+  await checkListener(config);
   await startTracing(config, log, stops);
   const envelope = { head: eventHead, tail: eventTail(config) };
-  const damage = frontEnd?.damage ?? new DamageRegister();
+  const damage = new DamageRegister();
   const failing = new AbortController();
   const failed = (error: Error): void => failing.abort(error);
-  const opened = { ...config, config, ...outputs, dataDir, place, envelope, damage, stops, failed };
+  const opened = { ...config, config, ...outputs, envelope, damage, stops, failed };
   setImmediate(prepareAnswers);
-  const engine = place?.engine && { ...place.engine, dataDir: config.dataDir };
-  const stored = await startStorage(opened, engine);
-  const trust = await openClock({ ...opened, ...config }, stored.storage, (place?.number ?? 1) === 1);
-  const base = { ...opened, trust };
-  const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros: trust.expiryMicros });
+  const stored = await startStorage(opened);
+  const steadyMs = steadyClock();
+  const expiryMicros = (): number => steadyMs() * 1000;
+  const base = { ...opened, steadyMs };
+  const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros });
   await directory.refresh();
   directory.start();
   stops.add(() => directory.stop());
@@ -105,21 +81,19 @@ async function start(
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
   if (stored.held)
-    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, trust.expiryMicros);
+    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, expiryMicros);
   const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, retentionCutOff);
   startRetention(base, stored, writing, organizations);
   const stopping = new AbortController();
   let url = '';
-  const announce = async (certificate: string | undefined) =>
-    place === undefined
-      ? writeServerFile(config.dataDir, { url, certificate }, log)
-      : place.listening({ port: server.port, certificate });
+  const announce = (certificate: string | undefined) =>
+    writeServerFile(config.dataDir, { url, certificate }, log);
   const parts = { stored, directory, organizations, writing, evidence, retentionCutOff, announce };
   const { server, certificate } = await startAnswering(base, parts, stopping.signal);
   url = localUrl(config.host, server.port, config.tls !== undefined);
   await announce(certificate);
-  if (place === undefined) stops.add(() => removeServerFile(config.dataDir));
+  stops.add(() => removeServerFile(config.dataDir));
   const stop = async () => {
     server.stopAccepting();
     stopping.abort();
@@ -155,7 +129,7 @@ interface Answering {
 
 /** Listens; `stopping` ends the requests that only wait. */
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
-  const { config, envelope, damage, place } = base;
+  const { config, envelope, damage } = base;
   const { directory, organizations, evidence, retentionCutOff } = parts;
   const { storage, writeHealth } = parts.stored;
   const { ingest, order, feedGoesOn } = parts.writing;
@@ -168,13 +142,8 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   base.stops.add(() => keyUses.stop());
   const pool = new Ocsf110Pool(config, base.log);
   base.stops.add(() => pool.close());
-  // One of several processes is enough for browsers that are sent on.
-  const redirectPort = place === undefined || place.number === 1 ? config.redirectPort : undefined;
   return startFrontEnd({
     ...base,
-    config: { ...config, port: place?.port ?? config.port, redirectPort },
-    sharesPort: place !== undefined,
-    renderMetrics: async () => (place ? renderTogether(await place.metrics()) : renderMetrics()),
     clock,
     ingest,
     read: createReaders({ storage, pool, envelope, clock, secret, order, retentionCutOff, stopping }),
@@ -182,7 +151,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: new Administration(storage, clock, config.retentionDays, base.trust.latestMicros),
+    administration: new Administration(storage, clock, config.retentionDays),
     keyUses,
     rateCounter,
     passwords,
@@ -194,12 +163,10 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
-      processesUp: async () => place?.areAllUp(),
+      controlDataTakesWrites: () => storage.takesControlWrites(storageLimits.readinessMsMax),
       limitsShared,
       feedGoesOn,
-      clockDoubt: () => base.trust.doubt(),
-      // What others know is left out when they do not say.
-      damage: async () => (await place?.damage().catch(() => undefined)) ?? damage.list(),
+      damage: () => damage.list(),
     },
   });
 }

@@ -100,8 +100,6 @@ async function benchBuild(lab: Lab, copied: Copied, key: LogKey): Promise<CaseRe
     intervalMs: 600_000,
     shareOfMachine: Infinity,
     stopMsMax: 1_000,
-    mirror: undefined,
-    witnesses: undefined,
     damage: new DamageRegister(),
     log,
   });

@@ -36,8 +36,6 @@ export interface LabOptions {
   readonly url: string | undefined;
   /** The service's data is there, and stays. */
   readonly keptIn?: string | undefined;
-  /** Front ends of the service. */
-  readonly processes?: number | undefined;
   /** Variables of its environment. */
   readonly variables?: Readonly<Record<string, string>> | undefined;
   /** It says what its threads are (`thread-stats.ts`). */
@@ -45,16 +43,14 @@ export interface LabOptions {
 }
 
 export async function openLab(options: LabOptions): Promise<Lab> {
-  const { url, keptIn, processes = 1, namesThreads = false } = options;
+  const { url, keptIn, namesThreads = false } = options;
   const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
   const dataDir = join(keptIn ?? directory, 'data');
   const variables = { ...options.variables, ...(namesThreads && threadNamesEnv(directory)) };
-  const service = await startService({ directory, dataDir, url, processes, variables }).catch(
-    async (error: unknown) => {
-      await rm(directory, { recursive: true, force: true });
-      throw error;
-    },
-  );
+  const service = await startService({ directory, dataDir, url, variables }).catch(async (error: unknown) => {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  });
   const engine = reachEngine(service.engine);
   const generator = startGenerator();
   const { database } = service.engine;

@@ -59,15 +59,14 @@ function environment(dataDir: string, more: Readonly<Record<string, string>>): R
   };
 }
 
-function untilListening(child: ChildProcess, processes: number): Promise<number> {
-  const words = processes > 1 ? '"all front ends are up"' : '"listening"';
+function untilListening(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     let text = '';
     const timer = setTimeout(() => reject(new Error(`the service did not start:\n${text}`)), startMsMax);
     child.once('exit', () => reject(new Error(`the service ended:\n${text}`)));
     child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
       text = (text + piece).slice(-errorCharactersMax);
-      const line = text.split('\n').find((one) => one.includes(words));
+      const line = text.split('\n').find((one) => one.includes('"listening"'));
       if (line === undefined) return;
       clearTimeout(timer);
       resolve((JSON.parse(line) as { port: number }).port);
@@ -93,21 +92,19 @@ export async function startService(options: {
   readonly directory: string;
   readonly dataDir: string;
   readonly url: string | undefined;
-  readonly processes: number;
   /** Further variables. */
   readonly variables: Readonly<Record<string, string>>;
 }): Promise<Service> {
   const { dataDir } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const { env: remoteEnv, access } = remote(options.url);
-  const { processes, variables } = options;
-  const env = environment(dataDir, { ...remoteEnv, ...variables, PROCESSES: String(processes) });
+  const env = environment(dataDir, { ...remoteEnv, ...options.variables });
   const accessLog = openSync(join(options.directory, 'access.log'), 'a');
   const child = ownProcess(
     spawn(process.execPath, [cli, 'serve'], { env, stdio: ['ignore', accessLog, 'pipe'] }),
   );
   closeSync(accessLog);
-  const port = await untilListening(child, processes);
+  const port = await untilListening(child);
   const engineJson = (): EngineAccess =>
     JSON.parse(readFileSync(join(dataDir, 'engine.json'), 'utf8')) as EngineAccess;
   return {

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS {{sharded events}} {{on_cluster}} (
   status LowCardinality(String),
   level LowCardinality(String),
   result_code Int64,
-  -- Lower-cased, as are the next three: they are only matched, never shown.
+  -- Folded (src/base/events/fold-case.ts), as are the next three: they are only matched, never shown.
   actor_email String,
   actor_id String,
   -- Of the file and of the target; at most two, and never the same one twice. So are the hashes.

@@ -51,22 +51,6 @@ ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY writer
 TTL written + INTERVAL 30 DAY;
 
--- Write-ahead logs, as the engine knows them, so that the loss of a log with all that is beside it is told. A row says of
--- its log: segments have come to `newest`, and `waiting` of them were not in the table yet. `is_open` until nothing waits
--- and its process has stopped. Of a log's rows the newest counts.
-CREATE TABLE IF NOT EXISTS logs {{on_cluster}}
-(
-    log String COMMENT 'UUID of the server; with the embedded engine, the folder in DATA_DIR',
-    newest UInt64,
-    waiting UInt32,
-    is_open Bool,
-    version UInt64,
-    noted DateTime64(3, 'UTC') DEFAULT now64(3)
-)
-ENGINE = {{ReplacingMergeTree(version)}}
-ORDER BY log
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
-
 -- Idempotency keys that processes on one engine share. A row is a claim: of those on an `id` (of API key and key) one
 -- process stores events, and then says what it has answered. `state`: 1 claimed, 2 withdrawn, 3 answered; of a claim's
 -- rows the highest state counts, in whatever order they come. `instance` is the process, `sent` what the body was. The service

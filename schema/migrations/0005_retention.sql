@@ -15,6 +15,32 @@ ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
+-- What a policy has expired of an organization and the service will remove, once servers have run for RETENTION_GRACE since:
+-- the newest row counts. `before` 0: nothing is planned.
+CREATE TABLE IF NOT EXISTS planned_removals {{on_cluster}}
+(
+    id UUID COMMENT 'of the organization',
+    before Int64 COMMENT 'events whose time is before it, Unix microseconds',
+    events UInt64,
+    due UInt64 COMMENT 'the running time from which they are removed, milliseconds',
+    version UInt64,
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY id
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- How long servers have run with these data, milliseconds: the largest row counts. No clock that is set changes it.
+CREATE TABLE IF NOT EXISTS running_time {{on_cluster}}
+(
+    id UInt8 COMMENT 'always 0',
+    running UInt64,
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(running)}}
+ORDER BY id
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
 -- What the service has removed, or is about to: written before rows go, so that whoever takes up the work after a crash
 -- removes the same ones, and the ledger beside the table of events never takes them for lost.
 CREATE TABLE IF NOT EXISTS removals {{on_cluster}}

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { faultText } from '../base/errors/fault.ts';
 
 /** Expressions by the names of the members that they make. */
@@ -7,52 +7,42 @@ export interface Members {
   readonly [name: string]: string | Members;
 }
 
+/** How a mapping reads the outcome of a record. */
+export interface OutcomeDefinition {
+  readonly of: readonly string[];
+  readonly success: readonly string[];
+  readonly failure?: readonly string[];
+  readonly absent?: 'success';
+}
+
+/** The code of an activity, or one for each outcome that it is known with. */
+export type ActivityCode = number | { readonly success?: number; readonly failure?: number };
+
 /** How records of one kind become source events; `schema/mapping.schema.json` says what each member means. */
 export interface MappingDefinition {
   readonly name: string;
   readonly description?: string;
   readonly records?: string;
   readonly each?: string;
+  readonly id?: string;
   readonly time: string;
   readonly level?: string;
   readonly msg?: string;
   readonly action: string;
   readonly title?: string;
-  readonly codes?: Readonly<Record<string, number>>;
+  readonly codes?: Readonly<Record<string, ActivityCode>>;
+  readonly outcome: OutcomeDefinition;
   readonly event?: Members;
   readonly extra?: Members;
   readonly used?: readonly (readonly string[])[];
+  readonly redact?: { readonly when: string; readonly names: readonly string[] };
 }
 
-/** The mappings that come with the service, by the names that `from` takes. */
-export const adapterNames = [
-  'auditd',
-  'auth0',
-  'azure',
-  'cloudtrail',
-  'databricks',
-  'entra',
-  'gcp',
-  'github',
-  'gworkspace',
-  'json',
-  'kubernetes',
-  'okta',
-  'postgresql',
-  'salesforce',
-  'slack',
-  'snowflake',
-  'teleport',
-  'vault',
-] as const;
+/** The mappings that come with the service, by the names that `from` takes; OTLP has a path of its own. */
+export const adapterNames = ['cloudtrail', 'github', 'json', 'kubernetes', 'okta'] as const;
 
-export type AdapterName = (typeof adapterNames)[number];
-
-/** Also the one of records that come in a protocol of their own: `POST /v1/logs` takes them, and no `from`. */
-export type MappingName = AdapterName | 'otlp';
-
-export function isAdapterName(name: string): name is AdapterName {
-  return (adapterNames as readonly string[]).includes(name);
+export function isBuiltIn(name: string): boolean {
+  return name === 'otlp' || (adapterNames as readonly string[]).includes(name);
 }
 
 /** A file of `schema/`; the same path holds from `src` and from `dist`. */
@@ -60,17 +50,26 @@ function readSchema(path: string): unknown {
   return JSON.parse(readFileSync(new URL(`../../schema/${path}`, import.meta.url), 'utf8'));
 }
 
-export function builtInDefinition(name: MappingName): MappingDefinition {
+export function builtInDefinition(name: string): MappingDefinition {
+  if (!isBuiltIn(name)) throw new Error(`there is no mapping ${name}`);
   return checkedDefinition(readSchema(`mappings/${name}.json`));
+}
+
+let validator: ValidateFunction<MappingDefinition> | undefined;
+
+function compileSchema(): ValidateFunction<MappingDefinition> {
+  const ajv = new Ajv2020({ strictTypes: false, verbose: true });
+  ajv.addKeyword('x-rule');
+  return ajv.compile<MappingDefinition>(readSchema('mapping.schema.json') as object);
 }
 
 /** Throws an Error that names the member and the rule. */
 export function checkedDefinition(value: unknown): MappingDefinition {
-  const ajv = new Ajv2020({ strictTypes: false, verbose: true });
-  ajv.addKeyword('x-rule');
-  const validate = ajv.compile<MappingDefinition>(readSchema('mapping.schema.json') as object);
+  const validate = (validator ??= compileSchema());
   if (validate(value)) return value;
-  const [error] = validate.errors ?? [];
+  const { errors } = validate;
+  // Where one of several must hold, the rule is that of the whole.
+  const error = errors?.find(({ parentSchema }) => parentSchema?.['x-rule'] !== undefined) ?? errors?.[0];
   const rule: unknown = error?.parentSchema?.['x-rule'];
   const text = typeof rule === 'string' ? rule : error?.message;
   const unknown: unknown = error?.params['additionalProperty'];

@@ -1,7 +1,7 @@
 import { type JSONValue, registerFunction, TYPE_ANY } from '@jmespath-community/jmespath';
 import { plain } from './parse.ts';
 import { isAddress, personOf, thingOf } from './persons.ts';
-import { level, micros, outcome } from './words.ts';
+import { level, micros } from './words.ts';
 
 /** An argument, which is evaluated only when it is looked at. */
 type Argument = (record: JSONValue) => unknown;
@@ -14,7 +14,6 @@ export const functions: Readonly<Record<string, OwnFunction>> = {
   text: firstText,
   email: first(addressOf),
   uuid: first(uuidOf),
-  outcome: first(outcome),
   place: first(placeOf),
   port: first(portOf),
   person: firstOf(personOf),
@@ -69,19 +68,9 @@ function firstText(record: JSONValue, arguments_: readonly Argument[]): string |
 
 /** The e-mail address in a name or an id; which of them it is depends on how people sign in. */
 function addressOf(value: unknown): string | undefined {
-  const name = typeof value === 'string' ? homeName(value) : undefined;
+  // The last part of a path, such as a session (`arn:…:assumed-role/Admin/zoe@acme.example`) or `user:zoe@acme.example`.
+  const name = typeof value === 'string' ? value.split(/[/#:]/).at(-1) : undefined;
   return isAddress(name) ? name : undefined;
-}
-
-/**
- * The name at home of a guest in Entra (`zoe_acme.example#EXT#@tenant`, `live.com#zoe@acme.example`), and the last part
- * of a path, as of a session (`arn:…:assumed-role/Admin/zoe@acme.example`) and a subject (`user:zoe@acme.example`).
- */
-function homeName(name: string): string {
-  const outside = name.indexOf('#EXT#@');
-  if (outside < 0) return name.split(/[/#:]/).at(-1) ?? name;
-  const at = name.lastIndexOf('_', outside);
-  return at < 0 ? name : `${name.slice(0, at)}@${name.slice(at + 1, outside)}`;
 }
 
 const traceIdPattern = /(?:^|\/)([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/i;

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import type { JSONValue } from '@jmespath-community/jmespath';
 import { faultText } from '../base/errors/fault.ts';
 import { textCode } from '../ocsf/activity-classes.ts';
-import type { Window } from '../ocsf/byte-text.ts';
+import { fromByteText, toWindow, type Window } from '../ocsf/byte-text.ts';
+import { Redaction } from '../ocsf/redact.ts';
 import type { MappingDefinition } from './definition.ts';
 import { compileExpression, compileMembers, type Evaluate, ExpressionError } from './expressions.ts';
 import { type RawMembers, RecordReader } from './members.ts';
+import { failure, type Outcome, OutcomeReader } from './outcome.ts';
 import { parseJson, plain } from './parse.ts';
 import { partsOf } from './parts.ts';
 import { verbOf } from './verbs.ts';
@@ -26,6 +28,16 @@ function codeOfText(text: string): number {
   return code;
 }
 
+/** Activities that are failures themselves: an event of them that says nothing of its outcome is one, too. */
+const failures: ReadonlySet<unknown> = new Set([1002, 1102]);
+
+/** A record, and what it has become. */
+export interface MappedRecord {
+  /** What tells it from all other records of its source; undefined where the mapping names nothing, or the record has none. */
+  readonly id: string | undefined;
+  readonly events: readonly string[];
+}
+
 /**
  * Makes source events of other programs' records, by a definition. What comes out is checked as any source event is: a
  * mapping loosens no rule (contract: Source adapters).
@@ -34,16 +46,20 @@ export class Mapping {
   readonly name: string;
   /** The member with the records, where a document has them in a list of its own. */
   readonly records: string | undefined;
-  readonly #definition: MappingDefinition;
+  readonly definition: MappingDefinition;
   readonly #reader = new RecordReader();
   readonly #each: readonly string[] | undefined;
+  readonly #id: Evaluate;
   readonly #time: Evaluate;
   readonly #level: Evaluate;
   readonly #msg: Evaluate;
   readonly #action: Evaluate;
   readonly #title: Evaluate;
+  readonly #outcome: OutcomeReader;
   readonly #members: Evaluate;
   readonly #extra: Evaluate;
+  readonly #hasSecrets: Evaluate;
+  readonly #redaction: Redaction;
 
   /** Throws ExpressionError, which names the member whose expression is none. */
   constructor(definition: MappingDefinition) {
@@ -51,27 +67,30 @@ export class Mapping {
       text === undefined ? nothing : compileExpression(at, text);
     this.name = definition.name;
     this.records = definition.records;
-    this.#definition = definition;
+    this.definition = definition;
     this.#each = definition.each?.split('.');
+    this.#id = optional('/id', definition.id);
     this.#time = compileExpression('/time', definition.time);
     this.#level = optional('/level', definition.level);
     this.#msg = optional('/msg', definition.msg);
     this.#action = compileExpression('/action', definition.action);
     this.#title = optional('/title', definition.title);
+    this.#outcome = new OutcomeReader(definition.outcome);
     this.#members = compileMembers('/event', definition.event ?? {});
     this.#extra = compileMembers('/extra', definition.extra ?? {});
+    this.#hasSecrets = optional('/redact/when', definition.redact?.when);
+    this.#redaction = new Redaction(definition.redact?.names ?? [], false);
   }
 
-  /** Returns the source events of the record in [start, end) of the window, or why it is none (see `faultText`). */
-  map(window: Window, start: number, end: number): readonly string[] | string {
+  /** Returns what has become of the record in [start, end) of the window, or why it is none (see `faultText`). */
+  map(window: Window, start: number, end: number): MappedRecord | string {
     const members = this.#reader.read(window, start, end);
     if (typeof members === 'string') return members;
     const text = Buffer.from(window.bytes.buffer, window.bytes.byteOffset + start, end - start).toString(
       'utf8',
     );
     try {
-      const parts = this.#each === undefined ? [text] : partsOf(text, members, this.#each, this.#reader);
-      return parts.map((part) => this.#eventOf(parseJson(part), part, members));
+      return this.#mapped(text, members);
     } catch (error) {
       if (error instanceof ExpressionError)
         return faultText('record', '', `cannot be mapped: ${error.message} (in the mapping ${this.name})`);
@@ -79,32 +98,78 @@ export class Mapping {
     }
   }
 
+  #mapped(text: string, members: RawMembers): MappedRecord {
+    const record = parseJson(text);
+    const shown = this.#hasSecrets(record) === true ? this.#withoutSecrets(text) : undefined;
+    if (shown !== undefined) return this.#mappedParts(...shown);
+    if (this.#each !== undefined) return this.#mappedParts(text, members);
+    return { id: this.#idOf(record), events: [this.#eventOf(record, text, members)] };
+  }
+
+  #mappedParts(text: string, members: RawMembers): MappedRecord {
+    const parts = this.#each === undefined ? [text] : partsOf(text, members, this.#each, this.#reader);
+    const events = parts.map((part) => this.#eventOf(parseJson(part), part, members));
+    return { id: this.#idOf(parseJson(text)), events };
+  }
+
+  /** The record without the values of the names in `redact`; undefined where it has none of these. */
+  #withoutSecrets(text: string): readonly [text: string, members: RawMembers] | undefined {
+    const window = toWindow(text);
+    const redacted = this.#redaction.redacted(window, 0, window.bytes.length);
+    if (redacted === undefined) return undefined;
+    const shown = toWindow(fromByteText(redacted));
+    const members = this.#reader.read(shown, 0, shown.bytes.length);
+    if (typeof members === 'string') throw new Error(`a redacted record cannot be read: ${members}`);
+    return [fromByteText(redacted), members];
+  }
+
+  #idOf(record: JSONValue): string | undefined {
+    const id = plain(this.#id(record));
+    return typeof id === 'string' || typeof id === 'number' ? String(id) : undefined;
+  }
+
   #eventOf(record: JSONValue, text: string, members: RawMembers): string {
     const event = JSON.stringify({ level: this.#level(record), msg: this.#msg(record) });
+    const { action, outcome } = this.#happened(record);
+    const made = this.#members(record) as { readonly result?: object } | undefined;
+    const result = { ...made?.result, ...outcome.result };
     const message = JSON.stringify({
       timestamp: this.#time(record),
-      action: this.#actionOf(record),
-      ...(this.#members(record) as object | undefined),
+      action,
+      ...made,
+      ...(Object.keys(result).length > 0 && { result }),
     });
-    const facts = this.#extra(record);
+    const own = this.#extra(record);
     const whole = this.#extraOf(text, members);
-    const extra = facts === undefined ? whole : joined(JSON.stringify(facts), whole.slice(1, -1));
+    const extra = own === undefined ? whole : joined(JSON.stringify(own), whole.slice(1, -1));
     const withExtra = joined(message, `"extra":${extra}`);
     return joined(event, `"message":${withExtra}`);
   }
 
-  #actionOf(record: JSONValue): unknown {
+  /** What was done, and how it went: the code of a text depends on that. */
+  #happened(record: JSONValue): { readonly action: unknown; readonly outcome: Outcome } {
+    const read = this.#outcome.of(record);
     const action = plain(this.#action(record));
     const title = this.#title(record);
-    if (typeof action !== 'string') return title === undefined ? action : { code: action, title };
-    const { codes = {} } = this.#definition;
-    const code = Object.hasOwn(codes, action) ? codes[action] : codeOfText(action);
-    return { code, title: title ?? action };
+    if (typeof action !== 'string') {
+      const code = (action as { readonly code?: unknown } | null | undefined)?.code ?? action;
+      const outcome = failures.has(code) && read.kind !== 'failure' ? failure : read;
+      return { action: title === undefined ? action : { code: action, title }, outcome };
+    }
+    const code = this.#codeOf(action, read) ?? codeOfText(action);
+    return { action: { code, title: title ?? action }, outcome: read };
+  }
+
+  #codeOf(action: string, { kind }: Outcome): number | undefined {
+    const { codes = {} } = this.definition;
+    const code = Object.hasOwn(codes, action) ? codes[action] : undefined;
+    if (typeof code !== 'object') return code;
+    return kind === 'unknown' ? undefined : code[kind];
   }
 
   /** Spliced in as text, so that every digit, null and order of members stays. */
   #extraOf(text: string, members: RawMembers): string {
-    const { used } = this.#definition;
+    const { used } = this.definition;
     if (used === undefined) return `{${JSON.stringify(this.name)}:${text}}`;
     const taken = new Set(used.map((names) => firstTaken(names, members)));
     const rest = [...members].filter(([name]) => !taken.has(name));

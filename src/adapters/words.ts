@@ -1,4 +1,4 @@
-/** What log libraries and services write for times, severities and outcomes. */
+/** What log libraries and services write for times and severities. */
 
 const secondsBelow = 1e11;
 const millisBelow = 1e14;
@@ -72,11 +72,14 @@ const levelNames: Readonly<Record<string, string>> = {
   SILLY: 'TRACE',
 };
 
-/** The level by its name in any case, or by its number: of syslog up to 7, of pino, bunyan and Python from 10 on. */
+/**
+ * The level by its name in any case, or by its number: of syslog up to 7, of pino, bunyan and Python from 10 on, of Monolog
+ * from 100 on.
+ */
 export function level(value: unknown): string | undefined {
   if (typeof value === 'number') return levelOfNumber(value);
   if (typeof value !== 'string' || value === '') return undefined;
-  if (/^\d{1,2}$/.test(value)) return levelOfNumber(Number(value));
+  if (/^\d{1,3}$/.test(value)) return levelOfNumber(Number(value));
   const name = value.toUpperCase();
   return levelNames[name] ?? name;
 }
@@ -84,33 +87,9 @@ export function level(value: unknown): string | undefined {
 const syslogLevels = ['ERROR', 'ERROR', 'ERROR', 'ERROR', 'WARN', 'INFO', 'INFO', 'DEBUG'];
 
 function levelOfNumber(value: number): string {
+  if (value >= 100) return levelOfNumber(value / 10 + 10);
   if (value >= 50) return 'ERROR';
   if (value >= 40) return 'WARN';
   if (value >= 30) return 'INFO';
   return value >= 20 ? 'DEBUG' : (syslogLevels[value] ?? 'TRACE');
-}
-
-const failed = 400;
-const succeeded = 200;
-const failures =
-  'failure failed fail error errored deny denied forbidden unauthorized rejected refused blocked';
-const successes = 'success succeeded successful ok allow allowed granted accepted permitted';
-const outcomes: ReadonlyMap<string, number> = new Map([
-  ...failures.split(' ').map((word) => [word, failed] as const),
-  ...successes.split(' ').map((word) => [word, succeeded] as const),
-]);
-
-const statusMax = 599;
-
-/** The code of a result by a status of HTTP, by a word for the outcome in any case, or by whether it is a success. */
-export function outcome(value: unknown): number | undefined {
-  if (typeof value === 'boolean') return value ? succeeded : failed;
-  if (typeof value === 'number') return isStatus(value) ? value : undefined;
-  if (typeof value !== 'string') return undefined;
-  if (/^\d{1,3}$/.test(value)) return outcome(Number(value));
-  return outcomes.get(value.toLowerCase());
-}
-
-function isStatus(value: number): boolean {
-  return Number.isInteger(value) && value >= 0 && value <= statusMax;
 }

@@ -165,7 +165,11 @@ async function linkTo(place: BackupPlace, id: string): Promise<Link> {
 /** A backup with all that it stands on, the oldest first: `to`, else the newest in the place. Rejects with a Problem. */
 export async function chainOf(place: BackupPlace, to?: string): Promise<Manifest[]> {
   let link: Link | null | undefined = to === undefined ? await latestOf(place) : await linkTo(place, to);
-  if (link === undefined) throw new Problem('conflict', `${place.name} has no backup that was finished`);
+  if (link === undefined)
+    throw new Problem(
+      'conflict',
+      `${place.name} has no backup that was finished: name a place that "auditlog backup --to" has written to`,
+    );
   const chain: Manifest[] = [];
   while (link !== null) {
     if (chain.length >= limits.backupChainMax)

@@ -1,13 +1,12 @@
 import { firstSeqOf, segmentAtTime } from '../base/events/sequence.ts';
 import type { Config } from '../config/config.ts';
-import { logDirectories } from '../config/log-directories.ts';
-import { newestSegmentOf } from '../ingest/orphaned-log.ts';
+import { newestSegmentIn } from '../ingest/files.ts';
 import type { Storage } from '../storage/storage.ts';
 import { orderOfWriters } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
 
-/** The part of the configuration that tells where the logs are. */
-export type WhereLogsAre = Pick<Config, 'dataDir'> & {
+/** The part of the configuration that tells where the log is. */
+export type WhereLogIs = Pick<Config, 'dataDir'> & {
   readonly clickhouse: Pick<Config['clickhouse'], 'url'>;
 };
 
@@ -17,13 +16,13 @@ export type WhereLogsAre = Pick<Config, 'dataDir'> & {
  * the moment at which they are given out, so what lies within the slack is in a tree, or found out, before long. Rejects with
  * EngineError.
  */
-export async function endOfOrder(storage: Storage, { dataDir, clickhouse }: WhereLogsAre): Promise<bigint> {
+export async function endOfOrder(storage: Storage, { dataDir, clickhouse }: WhereLogIs): Promise<bigint> {
   const [row] = await storage.rows<{ now: string }>(
     'SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now',
   );
   const nowMs = Math.max(Date.now(), Number(row?.now ?? 0));
-  const inLogs = clickhouse.url === undefined ? await newestSegmentOf(await logDirectories(dataDir)) : 0;
+  const inLog = clickhouse.url === undefined ? await newestSegmentIn(dataDir) : 0;
   const { last } = await orderOfWriters(storage);
-  const newest = Math.max(segmentAtTime(nowMs), inLogs, last);
+  const newest = Math.max(segmentAtTime(nowMs), inLog, last);
   return firstSeqOf(newest + limits.orderSlackSegments);
 }

@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rowsPerSegmentMax, segmentAtTime, segmentTimeMs, writersMax } from '../base/events/sequence.ts';
 import type { Config } from '../config/config.ts';
-import { logDirectories } from '../config/log-directories.ts';
 import { HeldLog } from '../ingest/log-copy.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
 import { orderOfCommands, othersWatermark } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
-import { endOfOrder, type WhereLogsAre } from './order-end.ts';
+import { endOfOrder, type WhereLogIs } from './order-end.ts';
 import { reading, type Scope } from './slices.ts';
 
 /**
@@ -24,11 +23,11 @@ export interface Snapshot {
   readonly without: readonly number[];
 }
 
-/** A snapshot, the logs whose segments it leaves out, and the moment (Unix milliseconds) before which nothing is left out. */
+/** A snapshot, the log whose segments it leaves out (undefined: none is here), and the moment (Unix milliseconds) before which nothing is left out. */
 export interface Taken {
   readonly snapshot: Snapshot;
   readonly momentMs: number;
-  readonly logs: readonly { readonly directory: string; readonly log: HeldLog }[];
+  readonly log: HeldLog | undefined;
   readonly notes: readonly string[];
 }
 
@@ -79,7 +78,7 @@ export function newIn(snapshot: Snapshot, base: Snapshot | undefined): Scope {
 
 const firstOf = (segment: number): bigint => BigInt(segment) * BigInt(rowsPerSegmentMax);
 
-/** Takes a snapshot that has all that `base` has. Whoever calls it closes the logs. Rejects with EngineError. */
+/** Takes a snapshot that has all that `base` has. Whoever calls it closes the log. Rejects with EngineError. */
 export async function takeSnapshot(
   storage: Storage,
   config: Config,
@@ -107,37 +106,24 @@ function withAllOf(base: Snapshot, snapshot: Snapshot): Snapshot {
 }
 
 /**
- * With an own engine all logs are here. A segment that is in none of them when they are listed, and is not above the
- * newest one of its log, has reached the table; any other is copied from the log.
+ * With an own engine the log is here. A segment that is not in it when it is listed, and is not above its newest one, has
+ * reached the table; any other is copied from the log.
  */
 async function snapshotOfOwn(storage: Storage, dataDir: string): Promise<Taken> {
-  const directories = await logDirectories(dataDir);
   const { command, notes } = await lastOfCommands(storage);
   const momentMs = Date.now();
-  const logs: { directory: string; log: HeldLog }[] = [];
+  const log = await HeldLog.open(dataDir);
   try {
-    for (const directory of directories) logs.push({ directory, log: await HeldLog.open(directory) });
     const newest = await newestInTable(storage, { dataDir, clickhouse: { url: undefined } });
-    const writers = new Map([[writersMax - 1, command]]);
-    for (const { directory, log } of logs) {
-      const last = log.segments.at(-1);
-      const writer = writerOf(dataDir, directory);
-      if (last !== undefined) writers.set(writer, Math.max(last, writers.get(writer) ?? 0));
-    }
-    const ofLogs = logs.map(({ log }) => log.segments.at(-1) ?? 0);
-    const without = logs.flatMap(({ log }) => [...log.segments, ...log.unfinished]);
-    const snapshot = { writers: [...writers], others: Math.max(newest, ...ofLogs), without };
-    return { snapshot, momentMs, logs, notes };
+    const last = log.segments.at(-1);
+    const writers = [[writersMax - 1, command] as const, ...(last === undefined ? [] : [[0, last] as const])];
+    const without = [...log.segments, ...log.unfinished];
+    const snapshot = { writers, others: Math.max(newest, last ?? 0), without };
+    return { snapshot, momentMs, log, notes };
   } catch (error) {
-    for (const { log } of logs) await log.close();
+    await log.close();
     throw error;
   }
-}
-
-/** The number under which the process with this directory writes; that of the data directory itself is the first. */
-function writerOf(dataDir: string, directory: string): number {
-  const number = directory === dataDir ? undefined : /process-(\d+)$/.exec(directory)?.[1];
-  return number === undefined ? 0 : Number(number) - 1;
 }
 
 /** Commands write without a log. The last place that one has taken, once none is at it. */
@@ -157,7 +143,7 @@ async function lastOfCommands(storage: Storage) {
 }
 
 /** Rejects where that is a place that no writer has come to: all that is recorded until then would count as taken. */
-async function newestInTable(storage: Storage, place: WhereLogsAre): Promise<number> {
+async function newestInTable(storage: Storage, place: WhereLogIs): Promise<number> {
   const [row] = await storage.rows<{ newest: string }>(
     `SELECT toString(bitShiftRight(max(seq), 20)) AS newest FROM events`,
     {},
@@ -184,13 +170,13 @@ async function snapshotOfShared(storage: Storage): Promise<Taken> {
     // Who begins now begins there.
     const watermark = Math.min(elsewhere, segmentAtTime(now - storageLimits.clockSkewMsMax));
     const snapshot = { writers: [], others: watermark - 1, without: [] };
-    if (watermark >= segmentAtTime(begun)) return { snapshot, momentMs: begun, logs: [], notes: [] };
+    if (watermark >= segmentAtTime(begun)) return { snapshot, momentMs: begun, log: undefined, notes: [] };
     if (performance.now() > deadline) {
       const momentMs = segmentTimeMs(watermark);
       const notes = [
         `a server has events in its log that the engine does not have, and tells nothing more: what was recorded since ${new Date(momentMs).toISOString()} is not in it. Start that server, or see "writers list"`,
       ];
-      return { snapshot, momentMs, logs: [], notes };
+      return { snapshot, momentMs, log: undefined, notes };
     }
     await sleep(storageLimits.watermarkPublishMs);
   }

@@ -53,5 +53,6 @@ export const leftTables: Readonly<Record<string, string>> = {
   schema_migrations: 'each engine makes its tables itself',
   leases: 'of processes: they take a number where they work, and all numbers of the order are by the clock',
   watermarks: 'of processes',
-  logs: 'of processes: what a log still holds is told by its own files',
+  planned_removals: 'a restored server plans anew, so that somebody can see the plan',
+  running_time: 'of servers on that engine',
 };

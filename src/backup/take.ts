@@ -189,7 +189,7 @@ export class BackupRun {
         secrets: await this.#secrets(),
       };
     } finally {
-      for (const { log } of taken.logs) await log.close();
+      await taken.log?.close();
     }
   }
 
@@ -243,7 +243,7 @@ export class BackupRun {
     const scopes: Record<string, Scope> = {
       evidence_progress: all,
       evidence_stopped: all,
-      // An hour, as clocks of replicas differ; a checkpoint may be written again with the lines of witnesses.
+      // An hour, as clocks of replicas differ.
       evidence_checkpoints: base
         ? {
             where: "signed >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')",
@@ -287,22 +287,20 @@ export class BackupRun {
     return tables;
   }
 
-  async #log({ logs, momentMs }: Taken): Promise<Manifest['log']> {
+  async #log({ log, momentMs }: Taken): Promise<Manifest['log']> {
     const segments: Manifest['log']['segments'][number][] = [];
     const kept: { name: string; files: Files }[] = [];
-    for (const { log } of logs) {
-      for (const number of log.segments) {
-        const { file, ...facts } = await log.read(number);
-        if (facts.isDamaged) this.#notes.push(`segment ${number} of the log is damaged: "doctor" tells more`);
-        if (facts.rows > 0 || facts.isDamaged)
-          segments.push({ ...facts, files: await this.#writer.put(`log/${number}`, [file]) });
-      }
-      for (const name of log.kept)
-        kept.push({ name, files: await this.#writer.put(`log/${name}`, [await log.readKept(name)]) });
+    if (log === undefined) return { segments, kept, answers: await this.#writer.put('log/answers', []) };
+    for (const number of log.segments) {
+      const { file, ...facts } = await log.read(number);
+      if (facts.isDamaged) this.#notes.push(`segment ${number} of the log is damaged: "doctor" tells more`);
+      if (facts.rows > 0 || facts.isDamaged)
+        segments.push({ ...facts, files: await this.#writer.put(`log/${number}`, [file]) });
     }
-    const directories = logs.map(({ directory }) => directory);
-    const answers = await this.#writer.put('log/answers', answersOf(directories, momentMs));
-    return { segments, kept, answers };
+    for (const name of log.kept)
+      kept.push({ name, files: await this.#writer.put(`log/${name}`, [await log.readKept(name)]) });
+    const answered = readAnswers(this.#session.config.dataDir, momentMs);
+    return { segments, kept, answers: await this.#writer.put('log/answers', answered) };
   }
 
   async #events({ snapshot }: Taken): Promise<StoredMonth[]> {
@@ -401,7 +399,7 @@ export class BackupRun {
     if (needed > free)
       throw new Problem(
         'conflict',
-        `${place.name} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed for ${events} events`,
+        `${place.name} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed for ${events} events; free some space, or name another place`,
       );
   }
 
@@ -456,8 +454,4 @@ export function countsQuery({ where }: Scope, columns: readonly string[]): strin
   // Within, names that no column has: an alias takes the place of a column.
   return `SELECT toString(org_id) AS organization, toFloat64(row_count) AS events, toString(row_hash) AS hash
     FROM (SELECT org AS org_id, count() AS row_count, ${hash} AS row_hash FROM events WHERE ${where} GROUP BY org)`;
-}
-
-async function* answersOf(directories: readonly string[], beforeMs: number): AsyncGenerator<Uint8Array> {
-  for (const directory of directories) yield* readAnswers(directory, beforeMs);
 }

@@ -27,12 +27,4 @@ export const limits = {
   damageKnownPerKindMax: 10_000,
   /** Damage of one kind that an answer names. */
   damageShownMax: 20,
-  /** A clock that is further ahead of the time that has passed has jumped; several steps together count for no more: one day. */
-  clockStepMsMax: 86_400_000,
-  /** Time between looks at the clock. */
-  clockLookMs: 2_000,
-  /** Time between notes of how far the time has come. */
-  clockNoteMs: 60_000,
-  /** Front ends of one server on one machine. */
-  processesMax: 16,
 } as const;

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { Directory } from '../control/directory.ts';
 import type { EventEnvelope } from '../read/envelope.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { Environment, ToolDeps } from '../tools/context.ts';
+import type { ToolDeps } from '../tools/context.ts';
 
 /**
  * Stores source events (contract: Ingest) of what a command did, in the organizations that they name, as the service's own.
@@ -16,41 +16,18 @@ export type RecordEvents = (
 
 /** What the commands need of the process. */
 export interface CliDeps extends ToolDeps {
+  /** The command line that runs, without the program's name. */
+  readonly args?: readonly string[];
   readonly recordEvents: RecordEvents;
   /** What readers put around the stored text of every event. */
   readonly eventEnvelope: (config: Config) => EventEnvelope;
   readonly startService: (config: Config, deps: ServiceOutputs) => Promise<RunningService>;
-  /** The same by several processes, as PROCESSES says; they read the environment. */
-  readonly startProcesses: (
-    config: Config,
-    environment: Environment,
-    deps: ServiceOutputs,
-  ) => Promise<RunningProcesses>;
 }
 
 export interface ServiceOutputs {
   readonly log: Logger;
   /** Where access-log lines go: a file descriptor or a path. */
   readonly accessLogTo: number | string;
-}
-
-/** A service that runs in processes beside this one. */
-export interface RunningProcesses {
-  /** Resolves with an exit code when one of them cannot be started, and has told why. */
-  readonly failed: Promise<number>;
-  /** Drains and stops, as at SIGTERM. */
-  stop(): Promise<void>;
-}
-
-/** A process of the service has ended with this exit code, and has told why. */
-export class ProcessEnded extends Error {
-  readonly code: number;
-
-  constructor(code: number) {
-    super(`a process of the service has ended with code ${code}`);
-    this.name = 'ProcessEnded';
-    this.code = code;
-  }
 }
 
 /** A service that runs inside this process. */

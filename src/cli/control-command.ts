@@ -20,7 +20,7 @@ type Outcome = { [Name in SchemaName]: OutcomeOf<Name> }[SchemaName];
 /**
  * Makes a command work on the control data. `prepare` refuses wrong usage before an engine is started for the rest. The
  * changes are recorded as audit events of the organizations (contract: Sessions) once the result is printed: a key is
- * shown once, and a recording that fails must not lose it.
+ * shown once, and a recording that fails must not lose it. `makes`: also where there is no data yet.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the options of a command are what it declares
 export function controlCommand<Options>(
@@ -30,15 +30,20 @@ export function controlCommand<Options>(
     options: Options,
     argument: string | undefined,
   ) => (storage: Storage, session: Session) => Promise<Outcome>,
+  storageOptions: { readonly makes?: true } = {},
 ): void {
   command.option('--json', 'print JSON').action(async () => {
     const options = command.opts<Options & JsonOption>();
     const work = prepare(options, command.args[0]);
-    await withStorage(setUp(deps), async (session) => {
-      const { schema, value, text, changes = [] } = await work(session.storage, session);
-      print(deps, options, schema, value, text);
-      await recordAfter(session, eventsOf(changes), 'an audit event');
-    });
+    await withStorage(
+      setUp(deps),
+      async (session) => {
+        const { schema, value, text, changes = [] } = await work(session.storage, session);
+        print(deps, options, schema, value, text);
+        await recordAfter(session, eventsOf(changes), 'an audit event');
+      },
+      storageOptions,
+    );
   });
 }
 

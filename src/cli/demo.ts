@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../base/time/clock.ts';
 import { limits } from './limits.ts';
-import { createLogger } from '../base/observability/log.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
@@ -15,6 +14,7 @@ import { createApiKey } from '../control/api-keys.ts';
 import { createOrganization, findOrganization, type Organization } from '../control/organizations.ts';
 import { createUser, setPassword } from '../control/users.ts';
 import type { Storage } from '../storage/storage.ts';
+import { commandLog } from './command-log.ts';
 import type { CliDeps, RunningService } from './context.ts';
 import { acme } from '../demo/acme.ts';
 import { demoBodies, demoClues, demoEnd, type DemoRequest, storyEventsMin } from '../demo/events.ts';
@@ -239,7 +239,8 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
   const dataDir = resolve(options.dataDir ?? temporary ?? '.');
   try {
     const config = loadConfig(demoEnvironment(deps.environment, dataDir, options));
-    await prepareDataDir(dataDir, createLogger(config.logLevel));
+    const log = commandLog(deps.io, config.logLevel);
+    await prepareDataDir(dataDir, log);
     const stop = new AbortController();
     // Listens before the start, so that it misses no signal during it.
     const stopped = deps.untilStopped().then(() => {
@@ -249,7 +250,7 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
     });
     const accessLogTo = join(dataDir, 'access.log');
     tell(`starting the service and its engine, with its data in ${dataDir}`);
-    const service = await deps.startService(config, { log: createLogger(config.logLevel), accessLogTo });
+    const service = await deps.startService(config, { log, accessLogTo });
     try {
       const filled = await fill({ service, tell, stop: stop.signal }, count);
       if (filled === undefined) return;

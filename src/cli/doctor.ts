@@ -1,27 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { messageOf } from '../base/errors/system-error.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import { systemClock } from '../base/time/clock.ts';
-import { acceptClock, markedClock } from '../base/time/clock-trust.ts';
 import { isDirectoryLocked } from '../base/files/directory-lock.ts';
 import { readIfThere } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { ConfigError } from '../config/config.ts';
-import { prepareDataDir } from '../config/data-dir.ts';
+import { hasData, prepareDataDir } from '../config/data-dir.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { seqTimeMs } from '../base/events/sequence.ts';
 import { Ledger, type MissingRows, readLedger } from '../storage/ledger.ts';
-import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
+import { type ActivePart, activeParts, detachPart, isPartWhole, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
 import { OtherReleaseError } from '../storage/migrate.ts';
-import { shortMessage } from '../storage/exception.ts';
+import { operatorWords } from '../storage/exception.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { compareWithTable, acknowledgeLoss } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { type Check, check, checkOfPlace } from './doctor/check.ts';
 import { checkControlData, repairControlData } from './doctor/control.ts';
-import { checkLedger, checkLogFolders, checkParts } from './doctor/damage.ts';
+import { checkLedger, checkLogFolder, checkParts, checkTrees } from './doctor/damage.ts';
 import {
   checkBacklog,
   checkClock,
@@ -39,6 +38,7 @@ import {
   checkPermissions,
   checkSyncedWrites,
 } from './doctor/place.ts';
+import { damagedPart, restoreBackup } from './doctor/remedies.ts';
 import { checkSignOn } from './doctor/sign-on.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
@@ -49,19 +49,16 @@ interface DoctorOptions {
   readonly detach?: string;
   readonly recordMissing?: true;
   readonly repair?: true;
-  readonly acceptClock?: true;
   readonly quick?: true;
   readonly json?: true;
 }
 
 async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   const setup = setUp(deps);
-  const { detach, recordMissing: isToRecord, repair: isToRepair, acceptClock: isRight } = options;
-  const asked = [detach, isToRecord, isToRepair, isRight].filter((one) => one !== undefined).length;
+  const { detach, recordMissing: isToRecord, repair: isToRepair } = options;
+  const asked = [detach, isToRecord, isToRepair].filter((one) => one !== undefined).length;
   if (asked === 0) return examine(setup, options);
-  if (asked > 1)
-    throw new Problem('malformed', 'give one of --detach, --record-missing, --repair and --accept-clock');
-  if (isRight !== undefined) return confirmClock(setup, options);
+  if (asked > 1) throw new Problem('malformed', 'give one of --detach, --record-missing and --repair');
   if (setup.config.clickhouse.url !== undefined)
     throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
   if (isToRepair !== undefined)
@@ -71,30 +68,19 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   );
 }
 
-/** Says that the clock is right; a server that runs takes it up within seconds, and any other at its start. */
-async function confirmClock({ deps, config, log }: Setup, options: DoctorOptions): Promise<void> {
-  await prepareDataDir(config.dataDir, log);
-  const nowMs = Date.now();
-  const before = await markedClock(config.dataDir);
-  await acceptClock(config.dataDir, nowMs);
-  const [accepted, known] = [nowMs, before ?? nowMs].map((ms) => new Date(ms).toISOString());
-  const value = { accepted: accepted ?? '', known_before: before === undefined ? null : (known ?? '') };
-  print(deps, options, 'CliClock', value, `it is ${accepted}; known to have come before: ${known}`);
-}
-
 /** Puts back what control tables have lost. */
 async function repair({ deps, storage, config }: Session, options: DoctorOptions): Promise<void> {
   const { value, text } = await repairControlData(storage, config.dataDir);
   print(deps, options, 'CliControlData', value, text);
-  if (!value.healthy) throw new Error('not everything could be repaired: see above');
+  if (!value.healthy) throw new Error(`not everything could be repaired: see above; ${restoreBackup}`);
 }
 
 /** Looks at everything and prints it; fails where there is a finding. */
 async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const checks = await checksOfEngine(setup, options);
-  const isServed = await isDirectoryLocked(config.dataDir);
-  checks.push(await checkLogFolders(config.dataDir), await checkBacklog(config, isServed));
+  const isServed = (await ifThere(isDirectoryLocked(config.dataDir))) === true;
+  checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
@@ -102,7 +88,7 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
     throw new Error(
       `something is damaged: see above, and "Damage" in ${projectFile('docs/operate.md')} for the way on`,
     );
-  if (!healthy) throw new Error('something needs you: see above');
+  if (!healthy) throw new Error('something needs you: see the lines with -> above');
 }
 
 async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<Check[]> {
@@ -114,7 +100,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     checks.push(
       checkOfPlace('engine_reachable', []),
       await checkVersion(storage),
-      await checkTables(storage),
+      ...(await pastDamage('tables', async () => [await checkTables(storage)])),
     );
     checks.push(await checkClock(storage, config.dataDir));
     checks.push(...(await pastDamage('order', async () => [await checkOrder(storage, config)])));
@@ -131,21 +117,24 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     }
     if (!isOwn) checks.push(await checkUser(storage, config.clickhouse));
     else checks.push(...(await pastDamage('nothing_missing', () => checkLedger(storage, config.dataDir))));
-    if (isOwn && quick === undefined) checks.push(await checkParts(storage, deps.io));
+    if (isOwn && quick === undefined) {
+      checks.push(await checkParts(storage, deps.io));
+      checks.push(...(await pastDamage('trees_whole', async () => [await checkTrees(storage)])));
+    }
   };
   try {
     await withStorage(setup, look, { asItIs: true });
   } catch (error) {
     // A wrong setting is no damage: the operator must correct it.
-    if (isReached || error instanceof ConfigError) throw error;
+    if (isReached || error instanceof ConfigError || error instanceof Problem) throw error;
     if (error instanceof OtherReleaseError) {
       const remedy = `start the release that this database is of (${projectFile('docs/upgrade.md')})`;
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
-    const detail = shortMessage(messageOf(error));
+    const detail = operatorWords(error);
     const remedy =
       config.clickhouse.url === undefined
-        ? 'see what the operational log says of the engine'
+        ? 'run this again with LOG_LEVEL=debug, which shows what the engine says'
         : 'see whether the server runs, and CLICKHOUSE_URL, _USER and _PASSWORD are right';
     checks.push(checkOfPlace('engine_reachable', [{ id: 'engine', detail, remedy }]));
   }
@@ -158,12 +147,12 @@ async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<C
     return await work();
   } catch (error) {
     if (!(error instanceof EngineError) || error.damagedPart === undefined) throw error;
-    const detail = 'this part is damaged, and nothing can be told before it is mended or taken out';
-    return [check(name, [{ id: error.damagedPart, detail }])];
+    const detail = 'this part is damaged: the check cannot be made before it is mended or taken out';
+    return [check(name, [damagedPart(error.damagedTable, error.damagedPart, detail)])];
   }
 }
 
-/** The engine, when it was reached, has seen to it that DATA_DIR is there. */
+/** With a ClickHouse server commands may run where there is no DATA_DIR. */
 async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
   const { ca, cert } = config.clickhouse.tls ?? {};
   const certificates = checkCertificates(
@@ -174,21 +163,23 @@ async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
     ],
     Date.now(),
   );
+  const ofCertificates = certificates === undefined ? [] : [certificates];
+  if (!(await hasData(config.dataDir))) {
+    const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not looked at`;
+    return [checkOfPlace('data_directory', [], [note]), ...ofCertificates];
+  }
   await prepareDataDir(config.dataDir, log);
   return [
     await checkDiskSpace(config),
     await checkFileSystem(config),
     await checkSyncedWrites(config),
     await checkPermissions(config),
-    ...(certificates === undefined ? [] : [certificates]),
+    ...ofCertificates,
   ];
 }
 
 function textOf({ name, about, healthy, findings, notes }: Check): string {
-  const lines = findings.flatMap(({ id, detail, remedy }) => [
-    `${id}: ${detail}`,
-    ...(remedy === undefined ? [] : [`  -> ${remedy}`]),
-  ]);
+  const lines = findings.flatMap(({ id, detail, remedy }) => [`${id}: ${detail}`, `  -> ${remedy}`]);
   const word = healthy ? 'ok' : about === 'events' ? 'DAMAGED' : 'LOOK AT';
   return [`${word.padEnd(9)}${name}`, ...[...lines, ...notes].map((line) => `           ${line}`)].join('\n');
 }
@@ -196,12 +187,16 @@ function textOf({ name, about, healthy, findings, notes }: Check): string {
 /** Takes a damaged part out of the table, so that reads work again, and records what is lost with it. */
 async function takeOut(session: Session, options: DoctorOptions, name: string): Promise<void> {
   const { storage } = session;
-  const part = (await activeParts(storage)).find((one) => one.name === name);
-  if (part === undefined) throw new Problem('not_found', `the table of events has no part "${name}"`);
-  if ((await checkPart(storage, name)) === undefined)
+  const part = (await activeParts(storage, 'events')).find((one) => one.name === name);
+  if (part === undefined)
+    throw new Problem(
+      'not_found',
+      `the table of events has no part "${name}": "auditlog doctor" names those that are damaged`,
+    );
+  if (await isPartWhole(storage, part))
     throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
   const shares = (await sharesOfPart(storage, name))?.map(recordedShare);
-  await detachPart(storage, name);
+  await detachPart(storage, part);
   const missing = await missingAfter(session);
   const inPartition = missing.filter(({ partition }) => partition === part.partition);
   await record(session, options, { part, shares, missing: inPartition });
@@ -281,11 +276,7 @@ export function registerDoctor(program: Command, deps: CliDeps): void {
     .option('--record-missing', 'record missing events as lost, in every organization')
     .option(
       '--repair',
-      'put back what control data has lost, from its copy, and take out what cannot be read',
-    )
-    .option(
-      '--accept-clock',
-      'say that the clock of this machine is right, after it has jumped or the server was long stopped',
+      'put back what control data has lost, from its copy, and take out what cannot be read of it and of tables that the service makes anew',
     )
     .option('--quick', 'do not read all parts')
     .option('--json', 'print JSON')

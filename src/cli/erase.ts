@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { ifThere } from '../base/errors/system-error.ts';
 import { isDirectoryLocked } from '../base/files/directory-lock.ts';
+import { requireKnownSecret } from '../config/secrets.ts';
 import type { StoredErasure } from '../control/erasure.ts';
 import type { User } from '../control/users.ts';
 import { carryOut, countEvents, type ErasureOptions, type Erasing, prepare } from '../erasure/erasing.ts';
@@ -9,6 +11,7 @@ import { eventCount, oneOf, option } from '../tools/option.ts';
 import { counted, type JsonOption } from '../tools/output.ts';
 import type { CliDeps } from './context.ts';
 import { print, timeText } from './output.ts';
+import { commandWith } from './repeat.ts';
 import { operator, recordAfter, type Session, setUp, withStorage } from './session.ts';
 
 interface EraseOptions extends ErasureOptions, JsonOption {
@@ -37,13 +40,13 @@ function view({ organization, person, account }: Erasing, events: number, erasur
   };
 }
 
-function textOf(run: Erasing, events: number, erasure?: StoredErasure): string {
+function textOf(deps: CliDeps, run: Erasing, events: number, erasure?: StoredErasure): string {
   const { account, person, organization } = run;
   const lines =
     erasure === undefined
       ? [
           `${counted(events, 'stored event')} of ${organization.slug} would be changed; ${person.pseudonym} would stand for the person`,
-          `to do it: the same with --confirm ${events}`,
+          `to do it: ${commandWith(deps.args ?? [], '--confirm', String(events))}`,
         ]
       : [
           erasure.finishedMicros === undefined
@@ -72,18 +75,20 @@ async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
   const setup = setUp(deps);
   const { clickhouse, dataDir } = setup.config;
   // Without a server the command itself holds the directory.
-  const hasServer = clickhouse.url === undefined && (await isDirectoryLocked(dataDir));
+  const hasServer = clickhouse.url === undefined && (await ifThere(isDirectoryLocked(dataDir))) === true;
+  if (clickhouse.url !== undefined)
+    await requireKnownSecret(dataDir, 'PSEUDONYM_SECRET', setup.config.pseudonymSecret);
   await withStorage(setup, async (session) => {
     const record = (events: readonly object[]) => recordAfter(session, events, 'an audit event');
     const run = await prepare({ ...session, operator: operator(), record }, options);
     if (options.confirm === undefined) {
       const events = await countEvents(run);
-      print(deps, options, 'CliErasure', view(run, events), textOf(run, events));
+      print(deps, options, 'CliErasure', view(run, events), textOf(deps, run, events));
       return;
     }
     const isServed = hasServer || (await hasOtherWriters(session));
     const done = await carryOut(run, options.confirm, isServed);
-    print(deps, options, 'CliErasure', view(run, done.events, done), textOf(run, done.events, done));
+    print(deps, options, 'CliErasure', view(run, done.events, done), textOf(deps, run, done.events, done));
   });
 }
 

@@ -42,7 +42,10 @@ export async function exportEvidence(
 ): Promise<WrittenFile & { readonly rows: number }> {
   const { organization, isFiltered, file, record } = options;
   const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
-  if (checkpoint === undefined) throw new Error('there is no checkpoint of this organization yet');
+  if (checkpoint === undefined)
+    throw new Error(
+      'there is no checkpoint of this organization yet: a running server signs one within EVIDENCE_INTERVAL',
+    );
   const { head, erasures, history } = await headOf(session.storage, options, checkpoint);
   await record(checkpoint.size);
   let rows = 0;
@@ -116,7 +119,9 @@ async function* eventLines(
     const entries = found.subarray(0, (size - position) * entryBytes);
     const count = entries.length / entryBytes;
     if (count === 0)
-      throw new Error(`the tree has ${position} events, and its checkpoint ${size}: run verify`);
+      throw new Error(
+        `the tree has ${position} events, and its checkpoint ${size}: run "auditlog verify --org" and "auditlog doctor"`,
+      );
     const events = await contentsOf({ storage, where }, entries);
     const lines: Buffer[] = [];
     for (let place = 0; place < count; place++) {

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream';
-import { type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
+import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
 import { replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { errorCode } from '../base/errors/system-error.ts';
 import type { ExportPlan } from '../read/export-plan.ts';
@@ -81,9 +81,7 @@ export class PartialExport {
     await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
       if (errorCode(error) !== 'EEXIST') throw error;
     });
-    const lock = await lockDirectory(directory).catch((error: unknown) => {
-      throw new Error(`another export to ${file} is running`, { cause: error });
-    });
+    const lock = await lockPartial(directory, file);
     try {
       const known = restart ? undefined : await loadState(directory, subject);
       const state = known ?? stateOf(subject, await plan());
@@ -182,6 +180,17 @@ export class PartialExport {
     await this.#data.truncate(bytes);
     this.#whole = whole;
     await this.#save();
+  }
+}
+
+/** Locks the directory of an unfinished export to `target`. Rejects where another command has it. */
+export async function lockPartial(directory: string, target: string): Promise<DirectoryLock> {
+  try {
+    return await lockDirectory(directory);
+  } catch (error) {
+    if (!(error instanceof DirectoryInUseError)) throw error;
+    const by = error.holder === undefined ? '' : ` (process ${error.holder.pid})`;
+    throw new Error(`another export to ${target} is running${by}: wait for its end`, { cause: error });
   }
 }
 

@@ -1,11 +1,12 @@
 import { createHash, type Hash } from 'node:crypto';
 import { mkdir, open, type FileHandle, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
+import type { DirectoryLock } from '../base/files/directory-lock.ts';
 import { replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { errorCode, namingFile } from '../base/errors/system-error.ts';
 import { ocsfFacts } from '../ocsf/ocsf110/facts.ts';
 import { type EventColumns, eventColumns } from './parquet/columns.ts';
+import { lockPartial } from './export-file.ts';
 import { ParquetFile } from './parquet/file.ts';
 
 /** A file of the directory, by its path in it. */
@@ -48,9 +49,7 @@ export class PartitionedExport {
     await mkdir(partial, { mode: 0o700 }).catch((error: unknown) => {
       if (errorCode(error) !== 'EEXIST') throw error;
     });
-    const lock = await lockDirectory(partial).catch((error: unknown) => {
-      throw new Error(`another export to ${directory} is running`, { cause: error });
-    });
+    const lock = await lockPartial(partial, directory);
     const made = new PartitionedExport(directory, name, lock);
     try {
       await made.restart();

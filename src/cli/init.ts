@@ -36,34 +36,39 @@ export function registerInit(program: Command, deps: CliDeps): void {
     .requiredOption('--org <slug>', 'short name of the organization: a-z, 0-9 and -, at most 63')
     .requiredOption('--email <address>', "the administrator's e-mail address")
     .option('--name <name>', 'name of the organization to show (default: the short name)');
-  controlCommand(deps, init, ({ org, name = org, ...options }: InitOptions) => {
-    const { host, port, tls } = loadConfig(deps.environment);
-    const email = parseEmail(options.email);
-    const password = randomBytes(12).toString('base64url');
-    return async (storage) => {
-      const organization = await createOrganization(storage, { slug: org, name });
-      const { id, slug } = organization;
-      const person = { organization: id, email, name: 'Administrator', role: 'admin', password };
-      const admin = await createUser(storage, person);
-      const scopes = { scopes: 'read,write', name: 'first key' };
-      const { apiKey, text: key } = await createApiKey(storage, { organization: id, ...scopes });
-      const url = `${localUrl(host, port, tls !== undefined)}/api/v1/audit`;
-      const text = `Organization ${slug}, id ${id}
+  controlCommand(
+    deps,
+    init,
+    ({ org, name = org, ...options }: InitOptions) => {
+      const { host, port, tls } = loadConfig(deps.environment);
+      const email = parseEmail(options.email);
+      const password = randomBytes(12).toString('base64url');
+      return async (storage) => {
+        const organization = await createOrganization(storage, { slug: org, name });
+        const { id, slug } = organization;
+        const person = { organization: id, email, name: 'Administrator', role: 'admin', password };
+        const admin = await createUser(storage, person);
+        const scopes = { scopes: 'read,write', name: 'first key' };
+        const { apiKey, text: key } = await createApiKey(storage, { organization: id, ...scopes });
+        const url = `${localUrl(host, port, tls !== undefined)}/api/v1/audit`;
+        const text = `Organization ${slug}, id ${id}
 Administrator ${email}, password ${password}
 API key ${key}, to read and write
 The password and the key are shown this once only.
 
 ${example(url, key, email)}`;
-      return {
-        schema: 'CliInit',
-        value: { organization: { id, slug, name: organization.name }, email, password, key },
-        text,
-        changes: [
-          changeOfOrganization(organization, 'organizationCreated'),
-          changeOfUser(admin, 'userCreated'),
-          ...changesOfKey(apiKey, 'apiKeyCreated'),
-        ],
+        return {
+          schema: 'CliInit',
+          value: { organization: { id, slug, name: organization.name }, email, password, key },
+          text,
+          changes: [
+            changeOfOrganization(organization, 'organizationCreated'),
+            changeOfUser(admin, 'userCreated'),
+            ...changesOfKey(apiKey, 'apiKeyCreated'),
+          ],
+        };
       };
-    };
-  });
+    },
+    { makes: true },
+  );
 }

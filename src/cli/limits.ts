@@ -40,6 +40,8 @@ export const limits = {
   doctorLogAgeMsMax: 60_000,
   doctorPartsMax: 300,
   doctorExpiredDaysMax: 3,
+  /** How long a look at the tiles of all trees may take. */
+  doctorTreesMsMax: 600_000,
   /** Times that a command takes a place in the order for what it records; it loses one where it stands still for too long. */
   recordTriesMax: 3,
   /** Providers of sign-on that `doctor` asks. */

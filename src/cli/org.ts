@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
-import { type Clock, systemClock } from '../base/time/clock.ts';
-import { markedClock } from '../base/time/clock-trust.ts';
+import { systemClock } from '../base/time/clock.ts';
 import {
   type Change,
   changeOfOrganization,
@@ -38,6 +37,7 @@ import {
   outlivesDeletion,
   previewDeletion,
 } from '../control/deletion.ts';
+import { removalView, waitingRemovals } from '../control/planned-removals.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import { setPasswords } from '../control/sign-on-settings.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -45,6 +45,7 @@ import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { eventCount, option } from '../tools/option.ts';
 import { table, timeText } from './output.ts';
+import { commandWith } from './repeat.ts';
 import { counted } from '../tools/output.ts';
 import { eventsOf, operator, recordAfter, type Session } from './session.ts';
 
@@ -80,11 +81,12 @@ function view(organization: Organization, policy: RetentionPolicy | undefined) {
   };
 }
 
-/** `org create|list|set|hold|release|delete|deletions` (contract: Command line). */
+/** `org create|list|show|set|hold|release|delete|deletions` (contract: Command line). */
 export function registerOrg(program: Command, deps: CliDeps): void {
   const org = program.command('org').description('organizations');
   registerCreate(org, deps);
   registerList(org, deps);
+  registerShow(org, deps);
   registerSet(org, deps);
   registerHold(org, deps);
   registerRelease(org, deps);
@@ -100,16 +102,21 @@ function registerCreate(org: Command, deps: CliDeps): void {
     .requiredOption('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <own|off>', `${receiptsHelp} (default: own)`);
-  controlCommand(deps, create, (options: Options & { readonly name: string }) => async (storage) => {
-    const organization = await createOrganization(storage, { ...options, slug: options.org });
-    const { id, slug, name } = organization;
-    return {
-      schema: 'CliNewOrganization',
-      value: { id, slug, name },
-      text: `Organization ${slug} created, id ${id}`,
-      changes: [changeOfOrganization(organization, 'organizationCreated')],
-    };
-  });
+  controlCommand(
+    deps,
+    create,
+    (options: Options & { readonly name: string }) => async (storage) => {
+      const organization = await createOrganization(storage, { ...options, slug: options.org });
+      const { id, slug, name } = organization;
+      return {
+        schema: 'CliNewOrganization',
+        value: { id, slug, name },
+        text: `Organization ${slug} created, id ${id}`,
+        changes: [changeOfOrganization(organization, 'organizationCreated')],
+      };
+    },
+    { makes: true },
+  );
 }
 
 function registerList(org: Command, deps: CliDeps): void {
@@ -128,6 +135,47 @@ function registerList(org: Command, deps: CliDeps): void {
     ]);
     return { schema: 'CliOrganizations', value, text };
   });
+}
+
+function registerShow(org: Command, deps: CliDeps): void {
+  const show = org
+    .command('show')
+    .description('show an organization, and what its retention is about to remove')
+    .requiredOption('--org <slug>', orgHelp);
+  controlCommand(deps, show, ({ org: reference }: Options) => async (storage) => {
+    const organization = await findOrganization(storage, reference);
+    const policy = await readPolicy(storage, organization.id);
+    const removal = (await waitingRemovals(storage, organization.id)).get(organization.id);
+    const value = { ...view(organization, policy), ...removalView(removal) };
+    return { schema: 'CliOrganization', value, text: shownText(value) };
+  });
+}
+
+function shownText({ hold, kept_days, planned_removal: removal, ...shown }: ShownOrganization): string {
+  const rows: [string, string][] = [
+    ['slug', shown.slug],
+    ['name', shown.name],
+    ['id', shown.id],
+    ['retention', shown.retention],
+    ['events are kept', kept_days === null ? 'for ever' : counted(kept_days, 'day')],
+    ['legal hold', hold === null ? 'none' : `since ${hold.since}: ${hold.reason}`],
+    ['planned removal', removal === undefined ? 'none' : removalText(removal)],
+    ['receipts', shown.receipts],
+    ['created', shown.created_at],
+  ];
+  return rows.map(([name, text]) => `${name.padEnd(17)}${text}`).join('\n');
+}
+
+type ShownOrganization = ReturnType<typeof view> & ReturnType<typeof removalView>;
+
+function removalText({
+  events,
+  before,
+  in_seconds,
+}: NonNullable<ShownOrganization['planned_removal']>): string {
+  const hours = Math.ceil(in_seconds / 3600);
+  const when = in_seconds === 0 ? 'under way' : `after servers have run for ${counted(hours, 'more hour')}`;
+  return `${counted(events, 'event')} from before ${before}, hidden already: ${when}`;
 }
 
 function registerSet(org: Command, deps: CliDeps): void {
@@ -155,10 +203,7 @@ function registerSet(org: Command, deps: CliDeps): void {
       // First, as it may be refused; and recorded, as the second may be, too.
       if (passwords !== undefined)
         await recordNow(session, await changePasswords(storage, reference, options, passwords));
-      const changed = await updateOrganization(storage, reference, settings, {
-        defaultDays,
-        latestMicros: await latestClock(session),
-      });
+      const changed = await updateOrganization(storage, reference, settings, { defaultDays });
       return {
         schema: 'CliOrganization',
         value: view(changed.now, await readPolicy(storage, changed.now.id)),
@@ -167,12 +212,6 @@ function registerSet(org: Command, deps: CliDeps): void {
       };
     };
   });
-}
-
-/** The latest time that it may be: by a clock that was set back nothing would seem to be removed. */
-async function latestClock({ config }: Session): Promise<Clock> {
-  const marked = ((await markedClock(config.dataDir)) ?? 0) * 1000;
-  return () => Math.max(systemClock(), marked);
 }
 
 async function dryRun(
@@ -185,12 +224,16 @@ async function dryRun(
   const organization = await findOrganization(storage, reference);
   const policy = await readPolicy(storage, organization.id);
   const days = retention === undefined ? policy.days : daysOf(retention, defaultDays);
-  const { events } = await wouldEnd(storage, organization.id, days, (await latestClock(session))());
+  const { events } = await wouldEnd(storage, organization.id, days, systemClock());
   const held = policy.heldMicros === undefined ? '' : '; it is held, so nothing goes before the release';
+  const { args = [] } = session.deps;
+  const isComplete = retention !== undefined || args.includes('--reason');
+  const more = isComplete ? [] : ['--reason', '…'];
+  const repeated = commandWith(args, ...more, '--confirm', String(events));
   return {
     schema: 'CliOrganization' as const,
     value: { ...view(organization, policy), would_remove: events },
-    text: `${counted(events, 'stored event')} of ${organization.slug} would be removed${held}`,
+    text: `${counted(events, 'stored event')} of ${organization.slug} would be removed${held}\nto do it: ${repeated}`,
   };
 }
 
@@ -256,7 +299,7 @@ function registerRelease(org: Command, deps: CliDeps): void {
       if (options.dryRun) return dryRun(session, reference, {}, undefined);
       const organization = await findOrganization(storage, reference);
       const asked = { reason, confirmed: options.confirm };
-      const { now, removes } = await releaseHold(storage, organization.id, asked, await latestClock(session));
+      const { now, removes } = await releaseHold(storage, organization.id, asked);
       return {
         schema: 'CliOrganization',
         value: view(organization, now),
@@ -292,7 +335,10 @@ function registerDelete(org: Command, deps: CliDeps): void {
   controlCommand(deps, command, (options: Options) => {
     const { org: reference } = options;
     if (options.dryRun === undefined && options.confirm === undefined)
-      throw new Problem('malformed', 'give --dry-run, and then --confirm with the number that it tells');
+      throw new Problem(
+        'malformed',
+        `see first what would be removed: ${commandWith(deps.args ?? [], '--dry-run')}`,
+      );
     return async (storage) => {
       const preview = await previewDeletion(storage, reference, operator());
       const { deletion } = preview;
@@ -301,7 +347,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
         return {
           schema: 'CliDeletion',
           value: deletionView(deletion),
-          text: `${what} of ${deletion.slug} would be removed`,
+          text: `${what} of ${deletion.slug} would be removed\nto do it: ${commandWith(deps.args ?? [], '--confirm', String(deletion.events))}`,
         };
       await beginDeletion(storage, preview, options.confirm);
       const done = await carryOutDeletion(storage, new EventRemoval(storage), deletion, systemClock());

@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { ConfigError } from '../config/config.ts';
+import { operatorWords } from '../storage/exception.ts';
 import { registerCompletion } from '../tools/completion.ts';
 import * as tools from '../tools/program.ts';
 import { registerBackup } from './backup.ts';
-import { type CliDeps, ProcessEnded } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerErase } from './erase.ts';
@@ -13,6 +16,7 @@ import { registerInit } from './init.ts';
 import { registerKey } from './key.ts';
 import { registerOrg } from './org.ts';
 import { variablesText } from './output.ts';
+import { commandWith } from './repeat.ts';
 import { registerRestore } from './restore.ts';
 import { registerServe } from './serve.ts';
 import { registerSignOn } from './sign-on.ts';
@@ -58,16 +62,23 @@ function registerEnvironment(program: Command): void {
   command.action(() => command.outputHelp());
 }
 
-/** The words for an error, without a stack, and the exit code. */
-export function explain(error: unknown): ReturnType<typeof tools.explain> {
+/** The words for an error of a command line, without a stack, and the exit code. */
+function explain(error: unknown, args: readonly string[]): ReturnType<typeof tools.explain> {
   if (error instanceof ConfigError) return { lines: error.message, code: exitCodes.wrongUsage };
-  // It has told why itself.
-  if (error instanceof ProcessEnded)
-    return { lines: '', code: error.code === exitCodes.wrongUsage ? exitCodes.wrongUsage : exitCodes.failed };
-  return tools.explain(error);
+  if (error instanceof EngineError) return { lines: operatorWords(error), code: exitCodes.failed };
+  const explained = tools.explain(error);
+  // As `needsConfirmation` and an erasure have it.
+  const { would_remove: removed, would_erase: count = removed } =
+    (error instanceof Problem && error.options.members) || {};
+  if (typeof count !== 'number') return explained;
+  return {
+    ...explained,
+    lines: `${explained.lines}\nto do it: ${commandWith(args, '--confirm', String(count))}`,
+  };
 }
 
 /** Runs one command line (without the program's name) to its end; never rejects. */
 export async function runCli(args: readonly string[], deps: CliDeps): Promise<tools.ExitCode> {
-  return tools.runProgram(createProgram(deps), args, deps, explain);
+  const program = createProgram({ ...deps, args });
+  return tools.runProgram(program, args, deps, (error) => explain(error, args));
 }

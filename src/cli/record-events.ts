@@ -5,8 +5,7 @@ import type { Config } from '../config/config.ts';
 import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
 import { daysKept, readPolicies } from '../control/retention.ts';
 import { OwnEvents } from '../ingest/own-events.ts';
-import { logDirectories } from '../config/log-directories.ts';
-import { newestSegmentOf } from '../ingest/orphaned-log.ts';
+import { newestSegmentIn } from '../ingest/files.ts';
 import {
   encodeSeqColumn,
   firstSeqOf,
@@ -67,8 +66,7 @@ async function withSegmentNumber(
   write: (segment: number, claim: Lease) => Promise<boolean>,
 ): Promise<boolean> {
   const hasOwnEngine = clickhouse.url === undefined;
-  const newest = async (): Promise<number> =>
-    hasOwnEngine ? newestSegmentOf(await logDirectories(dataDir)) : 0;
+  const newest = async (): Promise<number> => (hasOwnEngine ? newestSegmentIn(dataDir) : 0);
   const low = Math.max(await newest(), segmentAtTime(Date.now()));
   const claim = commandClaim(storage, log);
   try {

@@ -1,14 +1,13 @@
-import { readdir, statfs } from 'node:fs/promises';
+import { readdir, rmdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../base/time/clock.ts';
-import { markClock } from '../base/time/clock-trust.ts';
 import { lockDirectory } from '../base/files/directory-lock.ts';
 import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { StopStack } from '../base/processes/stop-stack.ts';
+import { errorCode, ifThere } from '../base/errors/system-error.ts';
 import type { Config } from '../config/config.ts';
-import { markRestoring, prepareDataDir, restoringInto } from '../config/data-dir.ts';
+import { isOfRestore, markRestoring, prepareDataDir, restoringInto } from '../config/data-dir.ts';
 import { restoredEvents } from '../control/restored-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { isKeptName, LogMaker } from '../ingest/log-copy.ts';
@@ -44,12 +43,21 @@ interface Restore {
   readonly isFresh: boolean;
 }
 
-async function findBackup(deps: CliDeps, options: RestoreOptions): Promise<Omit<Restore, 'isFresh'>> {
-  const place = placeOf(options.from, '--from', options, deps.environment);
-  const chain = await chainOf(place, options.backup);
+/** The backup with all that it stands on. */
+async function findBackup(place: BackupPlace, id: string | undefined): Promise<Omit<Restore, 'isFresh'>> {
+  const chain = await chainOf(place, id);
   const newest = chain.at(-1);
-  if (newest === undefined) throw new Problem('conflict', `${place.name} has no backup`);
+  if (newest === undefined)
+    throw new Problem(
+      'conflict',
+      `${place.name} has no backup: name a place that "auditlog backup --to" has written to`,
+    );
   for (const manifest of chain) requireKnown(manifest);
+  return { place, chain, newest };
+}
+
+/** Rejects where a file of it is missing or altered. */
+async function checkFiles(deps: CliDeps, { place, chain }: Omit<Restore, 'isFresh'>): Promise<void> {
   const total = chain.reduce((sum, manifest) => sum + bytesOf(manifest), 0);
   const progress = createProgress(deps.io, { items: 'bytes checked', total });
   let done = 0;
@@ -59,15 +67,17 @@ async function findBackup(deps: CliDeps, options: RestoreOptions): Promise<Omit<
   if (first !== undefined)
     throw new Problem(
       'conflict',
-      `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored ("backup --verify" lists all)`,
+      `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored ("auditlog backup --verify" lists all); restore an earlier one with --backup`,
     );
-  return { place, chain, newest };
 }
 
 /** Nobody else may have been at work in a data directory, but an operator may have put secrets there. */
 async function requireEmptyDirectory({ dataDir }: Config): Promise<void> {
   const allowed = (name: string): boolean =>
-    secretNames.some((secret) => secret === name) || name.startsWith('lock.') || name === 'lost+found';
+    secretNames.some((secret) => secret === name) ||
+    name.startsWith('lock.') ||
+    name === 'lost+found' ||
+    isOfRestore(name);
   const found = (await readdir(dataDir)).find((name) => !allowed(name));
   if (found !== undefined)
     throw new Problem(
@@ -101,7 +111,7 @@ async function requireRoom({ config }: Setup, chain: readonly Manifest[], free: 
   if (needed > free)
     throw new Problem(
       'conflict',
-      `the disk of DATA_DIR ${config.dataDir} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed`,
+      `the disk of DATA_DIR ${config.dataDir} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed; free some space, or name another DATA_DIR`,
     );
 }
 
@@ -212,8 +222,6 @@ async function work(session: Session, restore: Restore) {
   if (healthy) {
     notes.push(...(await removeAgain(session, newest)));
     await restoreLog(session, restore);
-    // What has passed since nobody knows here: the server asks before it removes by that.
-    await markClock(config.dataDir, Date.parse(newest.moment));
     notes.push(...(await restoreSecrets(session, restore)), ...(await missingSecrets(session)));
     await recordRestore(session, restore);
     await markRestoring(config.dataDir, undefined);
@@ -245,34 +253,63 @@ function textOf({ healthy, findings, notes, ...facts }: Report): string {
 
 async function restore(deps: CliDeps, options: RestoreOptions): Promise<void> {
   const setup = setUp(deps);
-  const { config, log } = setup;
-  const found = await findBackup(deps, options);
-  await prepareDataDir(config.dataDir, log);
-  const stops = new StopStack(log);
+  const { dataDir } = setup.config;
+  const place = placeOf(options.from, '--from', options, deps.environment);
+  const wasThere = (await ifThere(stat(dataDir))) !== undefined;
+  await prepareDataDir(dataDir, setup.log);
+  const lock = await lockDirectory(dataDir);
+  let isUnused = false;
   try {
-    const lock = await lockDirectory(config.dataDir);
-    stops.add(() => lock.release());
-    const begun = await restoringInto(config.dataDir);
-    const task = taskOf(config, found.newest);
-    if (begun !== undefined && begun !== task)
-      throw new Problem(
-        'conflict',
-        `DATA_DIR ${config.dataDir} has begun to restore ${begun}: go on with that (--backup), or empty it`,
-      );
-    const isFresh = begun === undefined;
-    if (isFresh) {
-      await requireEmptyDirectory(config);
-      await requireRoom(setup, found.chain, await freeBytesOf(config.dataDir));
-      // A directory that has an engine is not empty any more, whatever became of the run.
-      if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, task);
-    }
-    const run = (session: Session) => work(session, { ...found, isFresh });
-    const report = await withStorage(setup, run, { evenIf: 'restoring' });
-    print(deps, options, 'CliRestore', report, textOf(report));
-    if (!report.healthy) throw new Error('what was restored is not what the backup has: see above');
+    await restoreMarked(setup, place, options);
+  } catch (error) {
+    // It has put in nothing: the directory is as it was.
+    isUnused = (await restoringInto(dataDir)) === '';
+    if (isUnused) await markRestoring(dataDir, undefined);
+    throw error;
   } finally {
-    await stops.run();
+    await lock.release();
+    if (isUnused && !wasThere) await removeEmpty(dataDir);
   }
+}
+
+/** Removes a directory in which nobody has put anything meanwhile. */
+async function removeEmpty(directory: string): Promise<void> {
+  try {
+    await rmdir(directory);
+  } catch (error) {
+    if (errorCode(error) !== 'ENOTEMPTY') throw error;
+  }
+}
+
+/** Marks the directory before anything else: the check of a large backup takes hours, and a kill may end it. */
+async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreOptions): Promise<void> {
+  const { deps, config } = setup;
+  const begun = await restoringInto(config.dataDir);
+  const isFresh = begun === undefined || begun === '';
+  if (isFresh) {
+    await requireEmptyDirectory(config);
+    await markRestoring(config.dataDir, '');
+  }
+  const found = await findBackup(place, options.backup);
+  const task = taskOf(config, found.newest);
+  if (!isFresh && begun !== task)
+    throw new Problem(
+      'conflict',
+      `DATA_DIR ${config.dataDir} has begun to restore ${begun}: go on with that (--backup), or empty it`,
+    );
+  await checkFiles(deps, found);
+  if (isFresh) {
+    await requireRoom(setup, found.chain, await freeBytesOf(config.dataDir));
+    // A directory that has an engine is not empty any more, whatever became of the run.
+    if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, task);
+  }
+  const run = (session: Session) => work(session, { ...found, isFresh });
+  const report = await withStorage(setup, run, { evenIf: 'restoring', makes: true });
+  print(deps, options, 'CliRestore', report, textOf(report));
+  if (!report.healthy)
+    throw new Error(
+      'what was restored is not what the backup has: see above; do not use this directory, restore an earlier backup into another',
+    );
 }
 
 async function freeBytesOf(directory: string): Promise<number> {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { createLogger } from '../base/observability/log.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
-import { type CliDeps, ProcessEnded } from './context.ts';
+import type { CliDeps } from './context.ts';
 
 interface ServeOptions {
   readonly host?: string;
@@ -23,15 +23,7 @@ async function serve(deps: CliDeps, { host, port, dataDir }: ServeOptions): Prom
   // Listens before the start, so that it misses no signal during it.
   const stopped = deps.untilStopped();
   const log = createLogger(config.logLevel);
-  const outputs = { log, accessLogTo: standardOutput };
-  if (config.processes > 1) {
-    const processes = await deps.startProcesses(config, environment, outputs);
-    const code = await Promise.race([stopped, processes.failed]);
-    await processes.stop();
-    if (code !== undefined) throw new ProcessEnded(code);
-    return;
-  }
-  const service = await deps.startService(config, outputs);
+  const service = await deps.startService(config, { log, accessLogTo: standardOutput });
   await untilEnd(stopped, service.failure);
   await service.stop();
   service.failure.throwIfAborted();

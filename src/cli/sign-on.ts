@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import type { Config } from '../config/config.ts';
-import { sessionSecret } from '../config/secrets.ts';
+import { requireKnownSecret, sessionSecret } from '../config/secrets.ts';
 import { changeOfSignOn, signOnView } from '../control/change-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { SealedSecrets } from '../control/sealed-secret.ts';
@@ -91,12 +92,17 @@ function addSet(signOn: Command, deps: CliDeps): void {
     if (Object.keys(input).every((name) => name === 'json') && clientSecretStdin === undefined)
       throw new Problem('malformed', 'nothing to set: see sign-on set --help');
     return async (storage, { config, log }) => {
-      const given =
-        clientSecretStdin === undefined
-          ? input
-          : { ...input, clientSecret: await readPassword(deps.io, true) };
-      const secrets = new SealedSecrets(await sessionSecret(config, log));
-      const { organization, before, now } = await updateSignOn(storage, org, given, secrets);
+      const isSealed = clientSecretStdin !== undefined;
+      const given = isSealed ? { ...input, clientSecret: await readPassword(deps.io, true) } : input;
+      if (isSealed) await requireKnownSecret(config.dataDir, 'SESSION_SECRET', config.sessionSecret);
+      // Where nothing is sealed, none need be there.
+      const secret = isSealed ? await sessionSecret(config, log) : randomUUID();
+      const { organization, before, now } = await updateSignOn(
+        storage,
+        org,
+        given,
+        new SealedSecrets(secret),
+      );
       const value = view(now, organization.slug, config);
       return {
         schema: 'CliSignOn',

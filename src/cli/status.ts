@@ -4,6 +4,7 @@ import { portHolder } from '../base/network/address.ts';
 import { parseDurationMs } from '../base/time/units.ts';
 import type { Answer } from '../contract/document.ts';
 import { type Config, loadConfig } from '../config/config.ts';
+import { requireData } from '../config/data-dir.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { wrong } from '../tools/option.ts';
@@ -40,6 +41,7 @@ async function status(deps: CliDeps, options: StatusOptions): Promise<void> {
     found = await statusOf(dataDir);
   }
   if (options.json === true) printJson(deps, 'CliStatus', found);
+  if (options.wait === undefined) await requireData(dataDir);
   if (!found.ready) throw new Error(troubleOf(found, dataDir));
   if (options.json === undefined)
     deps.io.out(`${found.url} is ready: process ${found.pid}, since ${found.started_at}\n`);
@@ -56,7 +58,7 @@ function fail(): never {
 }
 
 function troubleOf({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: string): string {
-  if (!running) return `no server runs on DATA_DIR ${dataDir}`;
+  if (!running) return `no server runs on DATA_DIR ${dataDir}: start it with "auditlog serve"`;
   if (url === null) return `a server is starting on DATA_DIR ${dataDir}: process ${pid}`;
   const failing = Object.keys(checks).filter((name) => checks[name] === false);
   const why = failing.length === 0 ? 'it does not answer' : failing.join(', ');

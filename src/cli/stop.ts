@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { errorCode } from '../base/errors/system-error.ts';
+import { requireData } from '../config/data-dir.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { print } from './output.ts';
@@ -14,8 +15,10 @@ interface StopOptions extends JsonOption {
 
 async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
   const { dataDir } = configOf(deps, options);
+  await requireData(dataDir);
   const server = await serverOn(dataDir);
-  if (server === undefined) throw new Error(`no server runs on DATA_DIR ${dataDir}`);
+  if (server === undefined)
+    throw new Error(`no server runs on DATA_DIR ${dataDir}: there is nothing to stop`);
   const { pid, isHere } = server;
   if (!isHere) throw new Error(`the server on DATA_DIR ${dataDir} runs in another container: stop that`);
   askToEnd(pid);
@@ -23,7 +26,10 @@ async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
   // The lock goes with the process, however that ends.
   while ((await serverOn(dataDir))?.pid === pid) {
     if (performance.now() > deadline)
-      throw new Error(`process ${pid} was asked to end and has not after ${limits.stopServerMsMax / 1000} s`);
+      throw new Error(
+        `process ${pid} was asked to end and has not after ${limits.stopServerMsMax / 1000} s: see its log, or end it with ` +
+          `kill -KILL ${pid}; the next start stores what waits in its log`,
+      );
     await sleep(limits.statusPollMs);
   }
   print(deps, options, 'CliStop', { pid }, `the server has ended: process ${pid}`);

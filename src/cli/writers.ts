@@ -10,6 +10,7 @@ import {
 } from '../storage/fenced-writers.ts';
 import type { CliDeps } from './context.ts';
 import { print, table, timeText } from './output.ts';
+import { commandWith } from './repeat.ts';
 import type { JsonOption } from '../tools/output.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
@@ -70,10 +71,17 @@ async function list(deps: CliDeps, options: JsonOption): Promise<void> {
 }
 
 /** Asks for the number once more: at a terminal, or as `--confirm`. Throws Problem `malformed`. */
-async function confirm({ io }: CliDeps, { number }: Writer, { confirm: given }: FenceOptions): Promise<void> {
+async function confirm(
+  { io, args = [] }: CliDeps,
+  { number }: Writer,
+  { confirm: given }: FenceOptions,
+): Promise<void> {
   const { input } = io;
   if (given === undefined && !('isTTY' in input && input.isTTY))
-    throw new Problem('malformed', `say with --confirm ${number} that its log may be left out of the feed`);
+    throw new Problem(
+      'malformed',
+      `confirm that the feed goes on without the log of writer ${number}: ${commandWith(args, '--confirm', String(number))}`,
+    );
   if (given === undefined) io.error(warning(number));
   const answer = given ?? (await ask(io, `Type ${number} to fence it: `));
   if (answer.trim() !== String(number))

@@ -142,9 +142,6 @@ function evidenceOf(values: Values) {
   return {
     /** Undefined: no trees of evidence are built. */
     evidenceIntervalMs: values.EVIDENCE_INTERVAL,
-    /** An absolute path; undefined: trees are not copied. */
-    evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
-    evidenceWitnesses: Object.freeze(values.EVIDENCE_WITNESSES ?? []),
     /** Undefined: the one in the data directory, see `evidenceKeys`. */
     evidenceKey: values.EVIDENCE_KEY,
     evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,
@@ -184,7 +181,6 @@ export function loadConfig(environment: Environment) {
   return Object.freeze({
     host: values.HOST,
     port: values.PORT,
-    processes: values.PROCESSES,
     /** Undefined: plain HTTP. */
     tls: serverTls(values),
     /** Port of plain HTTP that leads to TLS; undefined: none. */
@@ -212,16 +208,16 @@ export function loadConfig(environment: Environment) {
     /** Undefined: none for the whole service. */
     oidc: oidcOf(values),
     rateLimits: rateLimits(values),
-    /** Undefined: each process counts for itself. */
+    /** Undefined: each server counts for itself. */
     redisUrl: values.REDIS_URL,
     /** Undefined: kept for ever where the organization has no retention of its own. */
     retentionDays: values.RETENTION,
-    retentionIntervalMs: values.RETENTION_INTERVAL,
+    retentionGraceMs: values.RETENTION_GRACE,
     maxBodyBytes: values.MAX_BODY_BYTES,
     flushIntervalMs: values.FLUSH_INTERVAL,
     segmentBytes: segmentBytes(values),
     walMaxBytes: values.WAL_MAX_BYTES,
-    workers: values.WORKERS ?? Math.max(1, Math.floor(availableParallelism() / values.PROCESSES) - 1),
+    workers: values.WORKERS ?? Math.max(1, availableParallelism() - 1),
     logLevel: values.LOG_LEVEL,
     metricsPublic: values.METRICS_PUBLIC,
     traces: Object.freeze({
@@ -230,6 +226,8 @@ export function loadConfig(environment: Environment) {
       sampled: values.OTEL_TRACES_SAMPLER_ARG,
     }),
     ...evidenceOf(values),
+    /** Own mappings, checked; `from` takes their names beside those of the built-in ones. */
+    mappings: values.MAPPINGS_DIR ?? [],
     /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
     redactValues: values.REDACT_VALUES,

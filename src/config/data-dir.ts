@@ -1,10 +1,15 @@
 import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/files/directory-lock.ts';
-import { makeDirectories, readIfThere, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { join, resolve } from 'node:path';
+import { type DirectoryLock, isServed, lockDirectory, lockHolder } from '../base/files/directory-lock.ts';
+import {
+  makeDirectories,
+  namesIn,
+  readIfThere,
+  replaceFile,
+  syncDirectory,
+} from '../base/files/durable-file.ts';
 import { removeServerFile } from '../base/files/server-file.ts';
-import { errorCode, isDiskFull } from '../base/errors/system-error.ts';
+import { errorCode, ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { ConfigError } from './config.ts';
 import { checkOpenFiles } from './open-files.ts';
@@ -13,17 +18,15 @@ type Warn = Pick<Logger, 'warn'>;
 
 /** Mode bits of the group and of everybody else. */
 const othersBits = 0o077;
-const lockPollMs = 50;
 /** By any of these a directory is known to be the service's own. */
 const ownNames = [
-  'clock.json',
   'control-data.log',
   'engine',
   'evidence-key',
   'idempotency',
   'instance-id',
-  'process-1',
   'pseudonym-secret',
+  'restoring',
   'session-secret',
   'wal',
   'wal-head',
@@ -88,6 +91,41 @@ async function isOwnDirectory(dataDir: string): Promise<boolean> {
   return !isShared && (names.length === 0 || names.some((name) => ownNames.includes(name)));
 }
 
+/** What is in a directory, if it is there. Rejects with a ConfigError where it cannot be. */
+async function namesOf(dataDir: string): Promise<string[]> {
+  try {
+    return await namesIn(dataDir);
+  } catch (error) {
+    throw unusable(dataDir, error);
+  }
+}
+
+/** Whether a service is at work in a directory, or has been. */
+export async function hasData(dataDir: string): Promise<boolean> {
+  const names = await namesOf(dataDir);
+  return names.some((name) => ownNames.includes(name) || name.startsWith('lock.'));
+}
+
+/** Rejects with a ConfigError where a directory has no data. Makes nothing, not even the directory. */
+export async function requireData(dataDir: string): Promise<void> {
+  if (!(await hasData(dataDir))) throw noData(dataDir, 'name the directory of the service');
+}
+
+/** The same for the data of an embedded engine; a server may be about to make it. */
+export async function requireEngineData(dataDir: string): Promise<void> {
+  const names = await namesOf(dataDir);
+  if (names.includes('engine') || names.includes('restoring') || (await ifThere(isServed(dataDir))) === true)
+    return;
+  throw noData(
+    dataDir,
+    'name the directory of the service, set CLICKHOUSE_URL if its server uses one, or begin with "auditlog init"',
+  );
+}
+
+function noData(dataDir: string, remedy: string): ConfigError {
+  return new ConfigError([`there is no data in DATA_DIR ${resolve(dataDir)}: ${remedy}`]);
+}
+
 /** Only a file that is really made tells: access rights say nothing to root, nor in /proc. */
 async function tryToWrite(dataDir: string): Promise<void> {
   const probe = join(dataDir, `probe.${process.pid}.tmp`);
@@ -109,61 +147,67 @@ export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> 
     await makeDataDir(dataDir, log);
     await tryToWrite(dataDir);
   } catch (error) {
-    const code = errorCode(error);
-    if (code === undefined) throw error;
-    const why = reasons[code] ?? code;
-    throw new ConfigError([
-      `DATA_DIR is ${JSON.stringify(dataDir)}: ${why}; allowed is a directory that this user can make files in`,
-    ]);
+    throw unusable(dataDir, error);
   }
 }
 
-/** Locks a directory for a server; one that another process has is waited for, as that may be about to end. */
-export async function lockWithin(directory: string, waitMs: number): Promise<DirectoryLock> {
-  const deadline = performance.now() + waitMs;
-  for (;;) {
-    try {
-      return await lockDirectory(directory, 'server');
-    } catch (error) {
-      if (!(error instanceof DirectoryInUseError) || performance.now() >= deadline) throw error;
-    }
-    await sleep(lockPollMs);
-  }
+/** The error of the file system in words about DATA_DIR; any other as it is. */
+function unusable(dataDir: string, error: unknown): unknown {
+  const code = errorCode(error);
+  if (code === undefined) return error;
+  const why = reasons[code] ?? code;
+  return new ConfigError([
+    `DATA_DIR is ${JSON.stringify(dataDir)}: ${why}; allowed is a directory that this user can make files in`,
+  ]);
 }
 
 /**
  * Makes sure that no other server uses the directory, and that an engine could run in it. Rejects with a ConfigError, or
- * where another process has it for longer than `waitMs`.
+ * with a DirectoryInUseError if another server uses it.
  */
-export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Promise<DirectoryLock> {
+export async function takeDataDir(dataDir: string, log: Logger): Promise<DirectoryLock> {
   checkOpenFiles();
   await prepareDataDir(dataDir, log);
-  const lock = await lockWithin(dataDir, waitMs);
+  const lock = await lockDirectory(dataDir, 'server');
   // The file was left by a server that was killed, or came with a copy of its directory.
   await removeServerFile(dataDir);
   return lock;
 }
 
 const restoringFile = (dataDir: string): string => join(dataDir, 'restoring');
+const restoringTemporary = 'restoring.tmp';
 
-/** Notes that a backup is being restored into a data directory; undefined: it is not any more. */
+/**
+ * Notes that a backup is being restored into a data directory, and which one: '' before anything of it is there.
+ * Undefined removes the note.
+ */
 export async function markRestoring(dataDir: string, backup: string | undefined): Promise<void> {
-  if (backup !== undefined) return replaceFile(restoringFile(dataDir), `${backup}\n`);
+  if (backup !== undefined)
+    return replaceFile(restoringFile(dataDir), `${backup}\n`, join(dataDir, restoringTemporary));
   await rm(restoringFile(dataDir), { force: true });
   await syncDirectory(dataDir);
 }
 
-/** The backup that is being restored into a data directory, or was when the command ended. */
+/** What `markRestoring` has noted; undefined where there is no note. */
 export async function restoringInto(dataDir: string): Promise<string | undefined> {
   return (await readIfThere(restoringFile(dataDir)))?.trim();
 }
 
-/** Rejects with a ConfigError where a backup was not restored to its end. `evenIf`: the command that does just that. */
+/** Whether a killed `restore` may have left a file of this name before it put in anything. */
+export function isOfRestore(name: string): boolean {
+  return name === 'restoring' || name === restoringTemporary || /^probe\.\d+\.tmp$/.test(name);
+}
+
+/** Rejects with a ConfigError where a restore runs, or was not finished. `evenIf`: the command that finishes it. */
 export async function requireUsable(dataDir: string, evenIf?: 'restoring'): Promise<void> {
-  const restoring = evenIf === 'restoring' ? undefined : await restoringInto(dataDir);
-  if (restoring !== undefined)
-    throw new ConfigError([
-      `DATA_DIR is ${dataDir}: the backup ${restoring} was not restored into it to the end; run "restore" again, or ` +
-        'take another directory',
-    ]);
+  const backup = evenIf === 'restoring' ? undefined : await restoringInto(dataDir);
+  if (backup === undefined) return;
+  const what = backup === '' ? 'a backup' : `the backup ${backup}`;
+  const holder = await lockHolder(dataDir);
+  throw new ConfigError([
+    holder?.kind === 'command'
+      ? `DATA_DIR is ${dataDir}: process ${holder.pid} restores ${what} into it; wait for its end`
+      : `DATA_DIR is ${dataDir}: the restore of ${what} into it was not finished; run the same "auditlog restore" ` +
+        'again, or remove the directory to begin anew',
+  ]);
 }

@@ -201,32 +201,3 @@ export function watched(file: Kind<string>): Kind<WatchedFile> {
     },
   };
 }
-
-/** A witness: its public key, and the address that takes checkpoints. */
-export interface WitnessAddress {
-  readonly key: string;
-  readonly url: string;
-}
-
-/** `name+id+key`, the type of the key (its first byte) being that of cosignatures. */
-const witnessPattern = /^([^\s+]{1,200}\+[0-9a-f]{8}\+B[A-P][A-Za-z0-9+/]{42}) (\S{1,1000})$/;
-
-/** Witnesses, each with another key, as `name+id+key https://…`, separated by commas. */
-export function witnesses(max: number): Kind<readonly WitnessAddress[]> {
-  const allowed = `at most ${max} of a public key for cosignatures (name+id+key) and an http(s) address without credentials, a space between the two, separated by commas`;
-  return kind(allowed, (text) => {
-    const found = text.split(',').map((one) => witnessOf(one.trim()));
-    const known = found.filter((one) => one !== undefined);
-    const names = new Set(known.map(({ key }) => key.split('+')[0]));
-    return known.length === found.length && names.size === found.length && found.length <= max
-      ? known
-      : undefined;
-  });
-}
-
-function witnessOf(text: string): WitnessAddress | undefined {
-  const [, key = '', url = ''] = witnessPattern.exec(text) ?? [];
-  const address = URL.canParse(url) ? new URL(url) : undefined;
-  const isHttp = address !== undefined && /^https?:$/.test(address.protocol);
-  return isHttp && address.username === '' && address.password === '' ? { key, url } : undefined;
-}

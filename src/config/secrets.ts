@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { ConfigError } from './config.ts';
-import { makeDataDir, makePrivate } from './data-dir.ts';
+import { hasData, makeDataDir, makePrivate } from './data-dir.ts';
 import { projectFile } from '../base/files/project-file.ts';
 
 const secretBytes = 32;
@@ -49,6 +49,22 @@ export async function pseudonymSecret(
   const words =
     'the key that pseudonyms are made with; its mode is 0600 now. Whoever has it can tell whose a pseudonym is';
   return generated(config.dataDir, 'pseudonym-secret', 'PSEUDONYM_SECRET', words, log);
+}
+
+/**
+ * Rejects with a ConfigError where a command would make a secret that the servers have already, each in its DATA_DIR:
+ * what is made with another one does not fit.
+ */
+export async function requireKnownSecret(
+  dataDir: string,
+  variable: string,
+  given: string | undefined,
+): Promise<void> {
+  if (given !== undefined || (await hasData(dataDir))) return;
+  throw new ConfigError([
+    `${variable} is not set, and there is no data in DATA_DIR ${resolve(dataDir)}: set it to what the servers have, or ` +
+      'name the DATA_DIR of one of them',
+  ]);
 }
 
 async function generated(

@@ -22,8 +22,8 @@ import {
   redisUrl,
   secretNames,
   watched,
-  witnesses,
 } from './kinds.ts';
+import { mappingsDirectory } from './mappings.ts';
 
 /** One setting: how it is read, and what `help environment` says of it. */
 export interface Variable<T> {
@@ -81,11 +81,6 @@ const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / day
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
   PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
-  PROCESSES: setting(
-    '1',
-    'front ends on one address, each a process with a write-ahead log of its own',
-    integer(1, limits.processesMax),
-  ),
   TLS_CERT: optional(
     'unset: HTTP without TLS',
     'file with the certificate that is served, and those that vouch for it',
@@ -154,7 +149,7 @@ export const variables = {
   TRUST_PROXY: setting('0', 'proxy hops whose X-Forwarded-For is believed', integer(0, 16)),
   MAX_CONNECTIONS_PER_ADDRESS: optional(
     'half of what there may be; with TRUST_PROXY all',
-    'connections of one address to each process',
+    'connections of one address',
     integer(1, 1_000_000),
   ),
   SERVICE_NAME: setting(
@@ -188,8 +183,8 @@ export const variables = {
   RATE_LIMIT_LOGIN: setting('10/60s', 'login attempts per client', orOff(rate)),
   REDIS_URL: {
     ...optional(
-      'unset: each process counts for itself',
-      'Redis or Valkey server through which processes share rate limits and counts of failed passwords',
+      'unset: each server counts for itself',
+      'Redis or Valkey server through which servers share rate limits and counts of failed passwords',
       redisUrl,
     ),
     shownValue: hasNoCredentials,
@@ -199,10 +194,10 @@ export const variables = {
     'how long events are kept where the organization says nothing; whole days, rounded up',
     orOff(retention),
   ),
-  RETENTION_INTERVAL: setting(
-    '10m',
-    'how often what has expired is removed from the disk; nobody is shown it any more from then on',
-    duration(100, dayMs),
+  RETENTION_GRACE: setting(
+    '1d',
+    'how long servers run before what has expired is removed from the disk; readers are not shown it at once',
+    duration(1_000, 30 * dayMs),
   ),
   MAX_BODY_BYTES: setting(
     '33554432',
@@ -220,7 +215,7 @@ export const variables = {
     'size of the write-ahead log at which writes are refused',
     bytes(4096, 1024 ** 2 * GiB),
   ),
-  WORKERS: optional('cores / PROCESSES - 1, at least 1', 'ingest threads of each process', integer(1, 256)),
+  WORKERS: optional('cores - 1, at least 1', 'ingest threads', integer(1, 256)),
   LOG_LEVEL: setting('info', 'operational log on standard error', oneOf(logLevels)),
   METRICS_PUBLIC: setting(
     '0',
@@ -241,19 +236,6 @@ export const variables = {
     'how often new events are added to the trees of evidence and signed for; off builds none',
     orOff(duration(100, 60_000)),
   ),
-  EVIDENCE_DIR: optional(
-    'unset: none',
-    'directory for a copy of all checkpoints and trees: another disk, a mounted bucket, a repository',
-    directory,
-  ),
-  EVIDENCE_WITNESSES: {
-    ...optional(
-      'none',
-      'who cosigns checkpoints (C2SP tlog-witness): public key and address, separated by a space; several by commas',
-      witnesses(8),
-    ),
-    shownValue: hasNoCredentials,
-  },
   EVIDENCE_KEY: secret(
     optional(
       'generated into DATA_DIR',
@@ -263,6 +245,11 @@ export const variables = {
   ),
   EVIDENCE_KEY_PREVIOUS: secret(
     optional('unset', 'the key that EVIDENCE_KEY replaces: it signs its successor', noteKey),
+  ),
+  MAPPINGS_DIR: optional(
+    'unset: the built-in mappings alone',
+    'directory of mappings of your own, NAME.json each, for records of other programs with from=NAME',
+    mappingsDirectory,
   ),
   REDACT_KEYS: optional(
     'none',

@@ -15,6 +15,7 @@ import {
 } from './api-keys.ts';
 import { identitiesOf, identityOfUser, identityTable, usersOfExternalId } from './identities.ts';
 import { limits } from './limits.ts';
+import { type WaitingRemoval, waitingRemovals } from './planned-removals.ts';
 import {
   changeOfProvisioning,
   type ProvisionedUser,
@@ -57,21 +58,14 @@ const keyIdPattern = /^[0-9a-z]{16}$/;
 export class Administration {
   readonly #storage: Storage;
   readonly #clock: Clock;
-  readonly #latestMicros: Clock;
   readonly #retentionDays: number | undefined;
   readonly #changes = new KeyedMutex(
     limits.controlChangesWaitingMax,
     () => new Problem('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }),
   );
 
-  /** `retentionDays` is the service's default; undefined: events are kept for ever. `latestMicros`: see `updateOrganization`. */
-  constructor(
-    storage: Storage,
-    clock: Clock = systemClock,
-    retentionDays?: number,
-    latestMicros: Clock = clock,
-  ) {
-    this.#latestMicros = latestMicros;
+  /** `retentionDays` is the service's default; undefined: events are kept for ever. */
+  constructor(storage: Storage, clock: Clock = systemClock, retentionDays?: number) {
     this.#storage = storage;
     this.#clock = clock;
     this.#retentionDays = retentionDays;
@@ -265,9 +259,14 @@ export class Administration {
     });
   }
 
+  /** What retention is about to remove; undefined: nothing. */
+  async plannedRemoval(organization: string): Promise<WaitingRemoval | undefined> {
+    return (await waitingRemovals(this.#storage, organization)).get(organization);
+  }
+
   /** See `updateOrganization`. */
   changeSettings(organization: string, settings: OrganizationSettings): Promise<ChangedOrganization> {
-    const how = { clock: this.#clock, defaultDays: this.#retentionDays, latestMicros: this.#latestMicros };
+    const how = { clock: this.#clock, defaultDays: this.#retentionDays };
     return this.#changes.run(organization, () =>
       updateOrganization(this.#storage, organization, settings, how),
     );

@@ -72,6 +72,8 @@ export const changeCodes = {
   legalHoldPlaced: 5014,
   legalHoldReleased: 5015,
   personErased: 5016,
+  removalPlanned: 5017,
+  removalCancelled: 5018,
   exported: 2030,
 } as const;
 
@@ -191,6 +193,26 @@ export function changeOfPolicy(
       policy: { version: String(version), days: days ?? null, held: heldMicros !== undefined },
       ...facts,
     },
+  };
+}
+
+const removalWords = {
+  removalPlanned: (slug: string, n: string) => `Removal of ${n} expired events of ${slug} planned`,
+  removalCancelled: (slug: string, n: string) => `Removal of ${n} expired events of ${slug} cancelled`,
+};
+
+/** Expired events that will be removed, or not any more. */
+export function changeOfRemoval(
+  { id, slug }: Pick<Organization, 'id' | 'slug'>,
+  what: keyof typeof removalWords,
+  { beforeMicros, events }: { readonly beforeMicros: number; readonly events: number },
+): Change {
+  return {
+    organizationId: id,
+    code: changeCodes[what],
+    target: { id, name: slug, type: 'organization' },
+    msg: removalWords[what](slug, String(events)),
+    extra: { before: formatMicros(beforeMicros), events },
   };
 }
 

@@ -68,7 +68,7 @@ export async function previewDeletion(
 }
 
 const isHeld = (): Problem =>
-  new Problem('conflict', 'the organization is held: release it before it is deleted');
+  new Problem('conflict', 'the organization is held: it is not deleted before "auditlog org release"');
 
 /**
  * Ends an organization: from now on nobody can write to it, read it or sign in. Its events are still there; see

@@ -16,7 +16,7 @@ export interface DirectoryDeps {
   readonly storage: Storage;
   readonly log: Logger;
   readonly clock: Clock;
-  /** A time that has passed for certain: what has expired before it is forgotten. */
+  /** Ended sessions that have expired by it are forgotten: no clock that jumps ahead must forget one (`steadyClock`). */
   readonly expiryMicros: Clock;
 }
 

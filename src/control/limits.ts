@@ -51,6 +51,13 @@ export const limits = {
    * that was killed. One that lives takes milliseconds for that, and seconds by way of a disk that is busy.
    */
   holdWaitQuietMs: 30_000,
+  /** Time between turns of retention: a 144th of the grace period, within these. */
+  retentionMsMin: 200,
+  retentionMsMax: 600_000,
+  /** The longest time between two turns of retention that counts as running time: another server may have run between. */
+  runningStepMsMax: 3_600_000,
+  /** How often the running time is stored, and so how much of it a restart may lose. */
+  runningStoreMs: 600_000,
   /** Events that a step of an erasure replaces at once. */
   erasureEventsAtOnce: 2_000,
   /** Bytes of such a step; one event may be larger. */

@@ -150,8 +150,6 @@ interface UpdateOptions {
   /** The service's own; undefined: for ever. */
   readonly defaultDays: number | undefined;
   readonly clock?: Clock;
-  /** The latest time that it may be, by which is counted what a retention would remove. */
-  readonly latestMicros?: Clock;
 }
 
 /**
@@ -163,7 +161,7 @@ export async function updateOrganization(
   storage: Storage,
   reference: string,
   settings: OrganizationSettings,
-  { defaultDays, clock = systemClock, latestMicros = clock }: UpdateOptions,
+  { defaultDays, clock = systemClock }: UpdateOptions,
 ): Promise<ChangedOrganization> {
   const before = await findOrganization(storage, reference);
   const { retention, confirmed } = settings;
@@ -172,7 +170,7 @@ export async function updateOrganization(
   const preview =
     retention === undefined
       ? undefined
-      : await previewPolicy(storage, before.id, { days, confirmed }, latestMicros());
+      : await previewPolicy(storage, before.id, { days, confirmed }, clock());
   const isChanged = Object.entries(change).some(
     ([member, value]) => before[member as keyof Organization] !== value,
   );

@@ -1,4 +1,3 @@
-import type { ClockTrust } from '../base/time/clock-trust.ts';
 import { counter } from '../base/observability/metrics.ts';
 import {
   allTimeMicros,
@@ -8,9 +7,10 @@ import {
   policyActivities,
   type RemovalPlan,
 } from '../storage/removal.ts';
-import { changeOfPolicy, sourceEventOfChange } from './change-events.ts';
+import { type Change, changeOfPolicy, changeOfRemoval, sourceEventOfChange } from './change-events.ts';
 import { carryOutDeletion, listDeletions, withRowsLeft } from './deletion.ts';
 import { forgetLeftPlans } from './erasure.ts';
+import { PlannedRemovals } from './planned-removals.ts';
 import { type ReconcilerOptions, ReconcilerLoop } from './reconciler.ts';
 import { effectiveRetentionDays, listOrganizations, type Organization } from './organizations.ts';
 import {
@@ -23,10 +23,13 @@ import {
 } from './retention.ts';
 
 interface Options extends ReconcilerOptions {
-  readonly trust: Pick<ClockTrust, 'expiryMicros' | 'latestMicros' | 'aheadMs' | 'holdBack'>;
   readonly removal: EventRemoval;
   /** The service's default; undefined: for ever. */
   readonly retentionDays: number | undefined;
+  /** How long servers run before what has expired is removed, milliseconds. */
+  readonly graceMs: number;
+  /** A clock that only passes, milliseconds; default: that of the process. */
+  readonly passedMs?: () => number;
 }
 
 /** Behind every place of the order of ingest. */
@@ -39,7 +42,10 @@ const ourselves = 'auditlog';
  * Makes policies of settings, where nothing goes by that, and removes what has expired by them. Readers are not
  * shown what has expired (read/readers.ts), so nobody sees how far a removal has come.
  *
- *     plan written ─▶ policy read again: held, or kept for longer? ─yes─▶ plan ended, no more removed
+ *     expired ─▶ planned: an event, a metric, `org show` ─▶ the grace period, while servers run ─▶ removal
+ *                  └─▶ cancelled where the policy or the clock goes back
+ *
+ *     removal: plan written ─▶ policy read again: held, or kept for longer? ─yes─▶ plan ended, no more removed
  *                     ▲ └no─▶ mutation of the engine, of one month ─▶ all months done: plan ended
  *                     └───────────────────────┘
  *
@@ -49,6 +55,7 @@ const ourselves = 'auditlog';
 export class RetentionReconciler {
   readonly #options: Options;
   readonly #loop: ReconcilerLoop;
+  readonly #planned: PlannedRemovals;
   /** Organizations whose retention is not what their setting says, and of which that was told. */
   readonly #told = new Map<string, number>();
   /** What was found the last time that there was nothing to remove: events of policies, which stay. */
@@ -61,6 +68,7 @@ export class RetentionReconciler {
 
   constructor(options: Options) {
     this.#options = options;
+    this.#planned = new PlannedRemovals(options.storage, options.graceMs, options.passedMs);
     const failed = 'what has expired could not be removed yet';
     this.#loop = new ReconcilerLoop(options, 'retention', (signal) => this.reconcile(signal), failed);
   }
@@ -73,7 +81,7 @@ export class RetentionReconciler {
   reconcile(signal?: AbortSignal): Promise<void> {
     return this.#loop.alone(async () => {
       const { storage, removal } = this.#options;
-      await forgetLeftPlans(storage, this.#options.trust.expiryMicros());
+      await forgetLeftPlans(storage, this.#options.clock());
       // Policies first: a change writes the setting and then the policy, and a new policy beside an old setting would be undone.
       const before = await readPolicies(storage);
       const organizations = await listOrganizations(storage);
@@ -81,6 +89,8 @@ export class RetentionReconciler {
       await this.#delete(signal);
       await this.#carryOut(await removal.unfinished(), signal);
       signal?.throwIfAborted();
+      await this.#planned.turn();
+      await this.#cancel(organizations, policies, signal);
       await this.#remove(organizations, policies, signal);
     });
   }
@@ -144,8 +154,14 @@ export class RetentionReconciler {
       if (this.#told.get(id) === days) return undefined;
       this.#told.set(id, days ?? 0);
       log.warn(
-        { organization: slug, days, kept_days: policy.days ?? null, would_remove: ended },
-        'a retention is not applied, as it would remove stored events: confirm it with `auditlog org set --retention`',
+        {
+          organization: slug,
+          days,
+          kept_days: policy.days ?? null,
+          would_remove: ended,
+          command: `auditlog org set --org ${slug} --retention default --confirm ${ended}`,
+        },
+        'RETENTION is not applied to an organization, as it would remove stored events: `command` applies it',
       );
       return undefined;
     }
@@ -154,17 +170,16 @@ export class RetentionReconciler {
       { organization: slug, days: days ?? null },
       'the retention of an organization follows its setting',
     );
-    await this.#record(organization, now);
+    await this.#recordPolicy(organization, now);
     return now;
   }
 
   /** Where there was no policy, events that were to go by the day that they were recorded with do not count. */
   async #wouldEnd(policy: RetentionPolicy, days: number | undefined): Promise<number> {
-    const { storage, trust } = this.#options;
+    const { storage, clock } = this.#options;
     const isShorter = days !== undefined && (policy.days === undefined || days < policy.days);
     if (!isShorter) return 0;
-    // By a clock that was set back nothing would seem to go.
-    const { events, expired } = await wouldEnd(storage, policy.id, days, trust.latestMicros());
+    const { events, expired } = await wouldEnd(storage, policy.id, days, clock());
     if (events === 0 || expired === undefined || policy.version > 0) return events;
     const [row] = await storage.rows<{ events: string }>(
       `SELECT count() AS events FROM events WHERE org = {org:UUID} AND expires > today()
@@ -174,12 +189,36 @@ export class RetentionReconciler {
     return Number(row?.events ?? 0);
   }
 
-  #record(organization: Organization, policy: RetentionPolicy): Promise<void> {
-    const change = changeOfPolicy(organization, 'retentionChanged', policy);
+  #record(organization: Organization, change: Change): Promise<void> {
     return this.#options.record(
       organization.id,
       sourceEventOfChange(change, ourselves, this.#options.clock()),
     );
+  }
+
+  #recordPolicy(organization: Organization, policy: RetentionPolicy): Promise<void> {
+    return this.#record(organization, changeOfPolicy(organization, 'retentionChanged', policy));
+  }
+
+  /** Ends the plans of what has not expired any more: the policy keeps for longer, or the clock was set back. */
+  async #cancel(
+    organizations: readonly Organization[],
+    policies: ReadonlyMap<string, RetentionPolicy>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { clock, log } = this.#options;
+    for (const id of this.#planned.organizations()) {
+      const plan = this.#planned.of(id);
+      const cutOff = cutOffOf(policies.get(id), clock());
+      if (plan === undefined || (cutOff !== undefined && plan.beforeMicros <= cutOff)) continue;
+      await this.#loop.job({ organization: id }, signal, async () => {
+        const organization = organizations.find((one) => one.id === id);
+        if (organization !== undefined)
+          await this.#record(organization, changeOfRemoval(organization, 'removalCancelled', plan));
+        await this.#planned.end(plan);
+        log.info({ organization: id, events: plan.events }, 'a planned removal is cancelled');
+      });
+    }
   }
 
   async #remove(
@@ -187,9 +226,8 @@ export class RetentionReconciler {
     policies: ReadonlyMap<string, RetentionPolicy>,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const { removal, trust, watermarks } = this.#options;
-    await this.#lookAhead(organizations, policies);
-    const allExpired = expiredAt(organizations, policies, trust.expiryMicros());
+    const { removal, clock, watermarks } = this.#options;
+    const allExpired = expiredAt(organizations, policies, clock());
     const found = await removal.find(allExpired);
     const watermarkOf = await watermarks();
     const plans: RemovalPlan[] = [];
@@ -197,40 +235,48 @@ export class RetentionReconciler {
       const { organization: id, beforeMicros } = expired;
       const events = found.get(id);
       const state = `${beforeMicros} ${events}`;
-      if (events === undefined || this.#clean.get(id) === state) continue;
+      const planned = this.#planned.of(id);
+      if (events === undefined || this.#clean.get(id) === state) {
+        if (planned !== undefined && this.#planned.isDue(planned)) await this.#planned.end(planned);
+        continue;
+      }
       const organization = organizations.find((one) => one.id === id);
       const policy = policies.get(id);
       if (organization === undefined || policy === undefined) continue;
       await this.#loop.job({ organization: id }, signal, async () => {
-        if (!(await this.#isTold(organization, policy, watermarkOf(id)))) return;
-        const plan = await removal.plan(expired, watermarkOf(id));
+        if (planned === undefined) {
+          if (!(await this.#plan(organization, expired))) this.#clean.set(id, state);
+          return;
+        }
+        if (!this.#planned.isDue(planned) || !(await this.#isTold(organization, policy, watermarkOf(id))))
+          return;
+        const plan = await removal.plan(planned, watermarkOf(id));
         if (plan !== undefined) plans.push(plan);
         // What is not below the watermark yet is for a later turn.
-        else if ((await removal.left({ ...expired, below: allOrder })) === 0) this.#clean.set(id, state);
+        else if ((await removal.left({ ...planned, below: allOrder })) === 0)
+          await this.#planned.end(planned);
       });
     }
     await this.#carryOut(plans, signal);
   }
 
-  /** Says whether anything would go by a clock that is ahead of what has passed for certain. */
-  async #lookAhead(
-    organizations: readonly Organization[],
-    policies: ReadonlyMap<string, RetentionPolicy>,
-  ): Promise<void> {
-    const { storage, removal, trust } = this.#options;
-    if (trust.aheadMs() === 0) return;
-    const allExpired = expiredAt(organizations, policies, trust.latestMicros());
-    const found = await removal.find(allExpired);
-    let waiting = 0;
-    for (const expired of allExpired)
-      if (found.has(expired.organization)) waiting += await countExpired(storage, expired);
-    trust.holdBack(waiting > 0);
+  /** Says what will be removed; false where only events of policies have expired, which stay. */
+  async #plan(organization: Organization, expired: Expired): Promise<boolean> {
+    const { storage, log } = this.#options;
+    const events = await countExpired(storage, expired);
+    if (events === 0) return false;
+    // First, as a plan without its event would be silent.
+    await this.#record(organization, changeOfRemoval(organization, 'removalPlanned', { ...expired, events }));
+    await this.#planned.plan(expired, events);
+    const before = new Date(expired.beforeMicros / 1000).toISOString();
+    log.info({ organization: organization.id, before, events }, 'expired events will be removed');
+    return true;
   }
 
   /** Nothing goes by a policy before its event is where that of what goes is. */
   async #isTold(organization: Organization, policy: RetentionPolicy, below: bigint): Promise<boolean> {
     const recorded = await this.#recordedAt(policy);
-    if (recorded === undefined) await this.#record(organization, policy);
+    if (recorded === undefined) await this.#recordPolicy(organization, policy);
     return recorded !== undefined && recorded < below;
   }
 
@@ -246,11 +292,11 @@ export class RetentionReconciler {
 
   /** Removes what plans name, as far as the policies of the moment before each step still end it. */
   async #carryOut(plans: readonly RemovalPlan[], signal: AbortSignal | undefined): Promise<void> {
-    const { storage, removal, trust, log } = this.#options;
+    const { storage, removal, clock, log } = this.#options;
     const still = async (some: readonly RemovalPlan[]): Promise<RemovalPlan[]> => {
       const policies = await readPolicies(storage);
       return some.filter(({ organization, beforeMicros }) => {
-        const before = cutOffOf(policies.get(organization), trust.expiryMicros());
+        const before = cutOffOf(policies.get(organization), clock());
         return before !== undefined && beforeMicros <= before;
       });
     };

@@ -72,7 +72,7 @@ export async function wouldEnd(
 
 /** Told where a change would remove events and nobody has said that it may: `would_remove` has the number. */
 export function needsConfirmation(events: number, confirmed: number | undefined): Problem {
-  const first = `This ends the time of ${events} stored event${events === 1 ? '' : 's'}, to be removed for good`;
+  const first = `This would permanently delete ${events} stored event${events === 1 ? '' : 's'}`;
   const detail =
     confirmed === undefined
       ? `${first}: confirm that number.`

@@ -64,7 +64,10 @@ export async function prepare(deps: ErasureDeps, options: ErasureOptions): Promi
   const organization = await findOrganization(storage, options.org);
   const { heldMicros } = await readPolicy(storage, organization.id);
   if (heldMicros !== undefined)
-    throw new Problem('conflict', 'the organization is held: release it before anybody is erased');
+    throw new Problem(
+      'conflict',
+      'the organization is held: nobody is erased from it before "auditlog org release"',
+    );
   const person = personOf(options, await pseudonymSecret(config, log), organization.id);
   const emails = new Set(person.emails.map(foldEmail));
   const users = await listUsers(storage, organization.id);
@@ -135,7 +138,7 @@ function requireCount(events: number, confirmed: number | undefined): void {
   if (events > limits.eraseEventsMax)
     throw new Problem(
       'conflict',
-      `the person is in ${events} stored events, and ${limits.eraseEventsMax} can be changed at once`,
+      `the person is in ${events} stored events, and ${limits.eraseEventsMax} can be changed at once: name fewer addresses, names and ids`,
     );
   if (confirmed !== undefined && confirmed !== events)
     throw new Problem(

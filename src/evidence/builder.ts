@@ -16,12 +16,10 @@ import { countEvents, endOfSlice, type Run, runsOf, type Stretch } from './event
 import { limits } from './limits.ts';
 import { ForeignKeyError, type LogKey } from './log-key.ts';
 import { type Contradiction, contradictionOf, type OpenTree, OpenTrees } from './open-trees.ts';
-import { type Mirror, MirrorContradiction } from './mirror.ts';
 import { type Progress, readProgress, writeProgress } from './progress-table.ts';
 import { type Slice, slicesOf } from './slices.ts';
 import { StoppedTrees } from './stopped-trees.ts';
 import type { TileTable } from './tile-table.ts';
-import type { Witnesses } from './witnesses.ts';
 
 export interface BuilderOptions {
   readonly storage: Storage;
@@ -38,10 +36,6 @@ export interface BuilderOptions {
   readonly shareOfMachine: number;
   /** How long the end waits for the last checkpoints; what is left then is for the next start. */
   readonly stopMsMax: number;
-  /** Undefined: nowhere is a copy. */
-  readonly mirror: Mirror | undefined;
-  /** Undefined: nobody is asked to cosign. */
-  readonly witnesses: Witnesses | undefined;
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
@@ -64,8 +58,6 @@ export class Builder {
   #savedMs = 0;
   /** When trees that stand still are tried again, by `performance.now()`. */
   #retryMs = 0;
-  /** Whose newest checkpoint is not in the copy; undefined: that has to be found out. */
-  #uncopied: Set<string> | undefined;
 
   constructor(options: BuilderOptions) {
     this.#options = options;
@@ -128,7 +120,7 @@ export class Builder {
     const before = await this.#options.watermark();
     const progress = this.#progress ?? (await this.#resume(before));
     if (performance.now() >= this.#retryMs) await this.#retry(progress, signal);
-    if (before <= progress.watermark) return this.#copy(signal);
+    if (before <= progress.watermark) return;
     const counts = await countEvents(storage, { from: progress.watermark, before });
     for (const slice of slicesOf(counts)) {
       await lease?.check();
@@ -136,7 +128,6 @@ export class Builder {
       signal.throwIfAborted();
     }
     await this.#advance({ ...progress, watermark: before }, counts.size > 0);
-    await this.#copy(signal);
   }
 
   /** False where another process builds. What this one knew counts no more once another may have built. */
@@ -146,7 +137,6 @@ export class Builder {
     const isHeld = await lease.take();
     if (isHeld && lease.number === this.#leaseNumber) return true;
     this.#leaseNumber = lease.number;
-    this.#uncopied = undefined;
     this.#trees.forget();
     this.#progress = undefined;
     return isHeld;
@@ -191,30 +181,6 @@ export class Builder {
       }
       for (const one of organizations) await this.#addEach({ organizations: [one], events }, stretch, signal);
     }
-  }
-
-  /** Copies the trees that have grown; at the start those of all organizations are looked at. */
-  async #copy(signal: AbortSignal): Promise<void> {
-    const { mirror, checkpoints } = this.#options;
-    if (mirror === undefined) return;
-    this.#uncopied ??= new Set(await checkpoints.organizations());
-    let failure: unknown;
-    for (const organization of this.#uncopied) {
-      signal.throwIfAborted();
-      try {
-        const [newest] = await checkpoints.newest([organization]);
-        if (newest !== undefined) await mirror.copy(newest);
-        this.#uncopied.delete(organization);
-      } catch (error) {
-        if (error instanceof MirrorContradiction) {
-          this.#contradict({ organization, words: error.message });
-          this.#uncopied.delete(organization);
-        } else failure ??= error;
-      }
-    }
-    await this.#stopped.save(this.#progress?.watermark ?? 0n);
-    // The others are copied; this one is tried again.
-    if (failure !== undefined) throw failure;
   }
 
   async #begin(before: bigint): Promise<Progress> {
@@ -301,11 +267,7 @@ export class Builder {
         return { organization, size: head.size, note: key.signerOf(organization).sign(text) };
       });
       await checkpoints.insert(signed);
-      this.#options.witnesses?.add(signed);
-      for (const { open, head } of heads) {
-        open.signed = head;
-        this.#uncopied?.add(open.organization);
-      }
+      for (const { open, head } of heads) open.signed = head;
     } catch (error) {
       // Their trees may have what was not stored.
       this.#trees.forget([...trees.keys()]);

@@ -39,14 +39,6 @@ export class CheckpointTable {
     await this.#storage.insertRows('evidence_checkpoints', rows);
   }
 
-  /** All that have any. */
-  async organizations(): Promise<string[]> {
-    const rows = await this.#storage.readRows<{ org: string }>(
-      'SELECT DISTINCT org FROM evidence_checkpoints',
-    );
-    return rows.map(({ org }) => org);
-  }
-
   /** The newest of each of these organizations that has any. */
   async newest(organizations: readonly string[]): Promise<StoredCheckpoint[]> {
     const rows = await this.#storage.readRows<Row>(

@@ -9,11 +9,7 @@ import { CheckpointTable } from './checkpoint-table.ts';
 import { EvidenceReader } from './evidence-reader.ts';
 import { limits } from './limits.ts';
 import { LogKey } from './log-key.ts';
-import { Mirror } from './mirror.ts';
 import { TileTable } from './tile-table.ts';
-import { TreeReader } from './tree-reader.ts';
-import { Witness, type WitnessAddress } from './witness.ts';
-import { Witnesses } from './witnesses.ts';
 
 export interface EvidenceOptions {
   readonly storage: Storage;
@@ -27,10 +23,6 @@ export interface EvidenceOptions {
   readonly retentionCutOff: (organization: string) => number | undefined;
   /** Undefined: trees are read, and none is built. */
   readonly intervalMs: number | undefined;
-  /** Where trees are copied to; undefined: nowhere. */
-  readonly mirrorDirectory: string | undefined;
-  /** Who is asked to cosign checkpoints. */
-  readonly witnesses: readonly WitnessAddress[];
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
@@ -49,32 +41,23 @@ function seedIn(text: string): Buffer {
 
 /** Begins to build the trees of evidence; `stop` signs for the last events. Throws where a key is none. */
 export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader; stop(): Promise<void> } {
-  const { storage, keys, serviceName, instance, intervalMs, mirrorDirectory, log } = options;
+  const { storage, keys, serviceName, instance, intervalMs, log } = options;
   const previousSeed = keys.previous === undefined ? undefined : seedIn(keys.previous);
   const key = new LogKey({ name: serviceName, seed: seedIn(keys.current), previousSeed });
   const tiles = new TileTable(storage);
   const shared = { ...options, tiles, checkpoints: new CheckpointTable(storage), key };
-  const mirror = mirrorDirectory === undefined ? undefined : new Mirror(mirrorDirectory, tiles);
   if (intervalMs === undefined) {
     const reader = new EvidenceReader({ ...shared, signsWithinMs: () => undefined });
     return { reader, stop: async () => undefined };
   }
-  const { checkpoints } = shared;
-  const tree = new TreeReader(tiles);
-  const asked = options.witnesses.map((one) => new Witness(one));
-  const witnesses =
-    asked.length === 0 ? undefined : new Witnesses({ witnesses: asked, tree, checkpoints, log });
   // What two builders would add is the same; but one that stood still must not write what another has gone beyond.
   const lease =
     instance === undefined ? undefined : new Lease({ storage, name: 'trees', owner: instance, log });
-  const builder = new Builder({ ...shared, ...limits, intervalMs, mirror, witnesses, lease });
+  const builder = new Builder({ ...shared, ...limits, intervalMs, lease });
   const signsWithinMs = (organization: string): number | undefined =>
     builder.signs(organization) ? intervalMs : undefined;
   return {
     reader: new EvidenceReader({ ...shared, signsWithinMs }),
-    async stop() {
-      await builder.stop();
-      await witnesses?.stop();
-    },
+    stop: () => builder.stop(),
   };
 }

@@ -24,16 +24,4 @@ export const limits = {
   idleProgressMs: 600_000,
   /** A tree that stands still is tried again this often: what stopped it may be mended. */
   stoppedRetryMs: 600_000,
-  /** Tiles that are read at once to be copied. */
-  mirrorTilesAtOnce: 64,
-  /** Time between looks whether there is something to cosign. */
-  witnessEveryMs: 500,
-  /** A witness that has not cosigned a checkpoint is asked again after this. */
-  witnessAgainMs: 60_000,
-  witnessOrganizationsAtOnce: 8,
-  /** How long the two answers of a witness may take together; the bytes of each. */
-  witnessMsMax: 10_000,
-  witnessAnswerBytesMax: 16 * 1024,
-  /** Organizations whose checkpoints wait for a witness, or of which is remembered what it has cosigned. */
-  witnessOrganizationsMax: 10_000,
 } as const;

@@ -145,6 +145,9 @@ export class BodyReceiver {
   #isWhole: boolean;
   #isDiscarding: boolean;
   #isPaused = false;
+  /** Runs while more of a body that is kept must come. */
+  #slow: NodeJS.Timeout | undefined;
+  #sinceSlowBytes = 0;
   #failure: Error | undefined;
   #isRead = false;
   /** Waits for the rest of the body. */
@@ -161,6 +164,7 @@ export class BodyReceiver {
     this.#isWhole = this.#isComplete;
     this.#isDiscarding = maxBytes === 0;
     if (maxBytes > 0 && (this.#announcedBytes ?? 0) > maxBytes) this.#fail(tooLarge(maxBytes));
+    if (!this.#isDiscarding && !this.#isComplete) this.#expect();
   }
 
   /** To be called with every chunk; the chunk is copied. */
@@ -168,6 +172,7 @@ export class BodyReceiver {
     this.#received += chunk.byteLength;
     this.#isComplete = isLast;
     if (isLast) this.#end();
+    else this.#came(chunk.byteLength);
     if (!this.#isDiscarding) this.#charge(chunk.byteLength);
     if (this.#isDiscarding) return this.#discarded.add(chunk.byteLength, isLast);
     this.#block.append(new Uint8Array(chunk));
@@ -216,6 +221,7 @@ export class BodyReceiver {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
+    if (!this.#isDiscarding && !this.#isComplete) this.#expect();
     this.#options.resume();
   }
 
@@ -223,6 +229,11 @@ export class BodyReceiver {
   release(): void {
     this.#options.budget.release(this.#chargedBytes);
     this.#chargedBytes = 0;
+  }
+
+  /** The last byte came in this turn: the library is still looking at what it read behind it. */
+  isEnding(): boolean {
+    return this.#isComplete && !this.#isWhole;
   }
 
   /** Bytes received so far. */
@@ -236,7 +247,20 @@ export class BodyReceiver {
     return (this.#announcedBytes ?? Number.POSITIVE_INFINITY) - this.#received;
   }
 
+  #expect(): void {
+    this.#sinceSlowBytes = 0;
+    clearTimeout(this.#slow);
+    this.#slow = setTimeout(() => this.#fail(tooSlow()), limits.bodySlowMsMax);
+  }
+
+  #came(bytes: number): void {
+    this.#sinceSlowBytes += bytes;
+    const isSlow = this.#sinceSlowBytes * 1000 < limits.bodyBytesPerSecondMin * limits.bodySlowMsMax;
+    if (!isSlow && !this.#isDiscarding && !this.#isPaused) this.#expect();
+  }
+
   #end(): void {
+    clearTimeout(this.#slow);
     this.#options.onLast();
     setImmediate(() => this.#becomeWhole());
   }
@@ -259,6 +283,7 @@ export class BodyReceiver {
   #pauseUnread(): void {
     if (this.#isRead || this.#isPaused || this.#chargedBytes <= limits.unreadBodyBytesMax) return;
     this.#isPaused = true;
+    clearTimeout(this.#slow);
     this.#options.pause();
   }
 
@@ -272,6 +297,7 @@ export class BodyReceiver {
   }
 
   #drop(): void {
+    clearTimeout(this.#slow);
     this.#isDiscarding = true;
     this.#block.take();
     this.release();
@@ -285,6 +311,14 @@ export class BodyReceiver {
 
 function tooLarge(maxBytes: number): Problem {
   return new Problem('too_large', `The request body is larger than the ${maxBytes} bytes allowed here.`);
+}
+
+/** The library reads the extension of a chunk as a part of its size, so that such a body has no end. */
+function tooSlow(): Problem {
+  const detail =
+    `The rest of the request body did not come within ${limits.bodySlowMsMax / 1000} seconds. ` +
+    'The service does not understand chunks with extensions.';
+  return new Problem('too_slow', detail);
 }
 
 function crowded(): Problem {

@@ -18,8 +18,6 @@ export interface ConnectionsOptions {
   readonly trustProxy: number;
   /** Connections of one address; by default half of all, and behind a proxy all. */
   readonly connectionsPerAddress?: number | undefined;
-  /** Processes that share the port; default 1. */
-  readonly processes?: number;
 }
 
 /**
@@ -30,13 +28,12 @@ export class Connections {
   readonly #log: Logger;
   readonly #max: number;
   readonly #perAddress: number;
-  readonly #ofAllProcesses: number;
   readonly #counts = new AddressCounts();
   #port = 0;
   #open = 0;
   #toldAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ log, trustProxy, connectionsPerAddress, processes = 1 }: ConnectionsOptions) {
+  constructor({ log, trustProxy, connectionsPerAddress }: ConnectionsOptions) {
     this.#log = log;
     const descriptors = descriptorsMax();
     const reserved = Math.min(limits.reservedDescriptors, Math.floor(descriptors / 2));
@@ -44,7 +41,6 @@ export class Connections {
     // The connections of a proxy are those of all clients.
     const perAddress = trustProxy > 0 ? this.#max : Math.floor(this.#max / 2);
     this.#perAddress = Math.min(this.#max, connectionsPerAddress ?? perAddress);
-    this.#ofAllProcesses = this.#perAddress * processes;
     gauge('auditlog_http_connections', 'Open connections of clients', [], (it) => it.set(this.#open));
     gauge('auditlog_http_connections_max', 'How many there may be, by the limit of open files', [], (it) =>
       it.set(this.#max),
@@ -75,10 +71,10 @@ export class Connections {
     });
   }
 
-  /** The connections of an address are counted only where they could be too many; those of all processes together. */
+  /** The connections of an address are counted only if they could be too many. */
   #isTooManyOfOne(res: UwsResponse): boolean {
     if (this.#perAddress >= this.#max || this.#open <= this.#perAddress) return false;
-    return this.#counts.withNew(res.getRemoteAddress(), this.#port) > this.#ofAllProcesses;
+    return this.#counts.withNew(res.getRemoteAddress(), this.#port) > this.#perAddress;
   }
 
   #refuse(res: UwsResponse, reason: 'all' | 'address'): void {

@@ -1,3 +1,4 @@
+import type { MappingDefinition } from '../adapters/definition.ts';
 import type { Clock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
 import type { Rate, RateCounter } from '../base/time/rates.ts';
@@ -42,8 +43,6 @@ interface FrontEndConfig {
   readonly trustProxy: number;
   /** Undefined: half of what there may be, or behind a proxy all. */
   readonly connectionsPerAddress: number | undefined;
-  /** Processes that answer on the port. */
-  readonly processes: number;
   readonly serviceName: string;
   readonly sessionTtlMs: number;
   /** Undefined: no limit of that class. */
@@ -51,6 +50,8 @@ interface FrontEndConfig {
   /** The service's default; undefined: events are kept for ever. */
   readonly retentionDays: number | undefined;
   readonly maxBodyBytes: number;
+  /** Own mappings, beside the built-in ones. */
+  readonly mappings: readonly MappingDefinition[];
   readonly metricsPublic: boolean;
 }
 
@@ -60,16 +61,14 @@ interface Readiness {
   engineTakesWrites(): Promise<boolean>;
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
-  /** Whether all processes of the server have been up; undefined where it is one. */
-  processesUp(): Promise<boolean | undefined>;
+  /** Whether users, keys and settings can be changed. */
+  controlDataTakesWrites(): Promise<boolean>;
   /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
   limitsShared(): boolean | undefined;
   /** False while the feed, and with it the trees of evidence, wait for another server or for a command. */
   feedGoesOn(): boolean;
-  /** Why the clock is not trusted; undefined: it is. */
-  clockDoubt(): string | undefined;
   /** What is known to be damaged. */
-  damage(): Promise<readonly Schemas['Damage'][]>;
+  damage(): readonly Schemas['Damage'][];
 }
 
 /** What requests are answered with. */
@@ -94,10 +93,6 @@ export interface FrontEndDeps {
   readonly providers: Providers;
   readonly attempts: Attempts;
   readonly readiness: Readiness;
-  /** Other processes of this server listen on the same port. */
-  readonly sharesPort: boolean;
-  /** In the Prometheus text format. */
-  renderMetrics(): Promise<string>;
   /** Told of the SHA-256 of each certificate that is served from now on. */
   readonly onCertificate: (fingerprint: string) => Promise<void>;
   readonly stops: StopStack;

@@ -1,4 +1,5 @@
 import type { BodyReceiver } from './body.ts';
+import { limits } from './limits.ts';
 import type { ProblemForm, RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 
@@ -26,6 +27,8 @@ export class Exchange {
    * chunks that do not end where they say. So nothing is read behind one, and the connection ends with the answer.
    */
   readonly isLast: boolean;
+  /** It has announced a trailer, so its body must not be read to the end. */
+  readonly hasTrailer: boolean;
   /** How its errors are worded; undefined: as usual. */
   readonly problemForm: ProblemForm | undefined;
   readonly #report: (outcome: Outcome) => void;
@@ -36,6 +39,7 @@ export class Exchange {
   #goneStatus = clientGoneStatus;
   #isHeld = false;
   #isAnswered = false;
+  #looks: NodeJS.Timeout | undefined;
   #controller: AbortController | undefined;
 
   /** `report` is called once, when the exchange ends. */
@@ -49,6 +53,7 @@ export class Exchange {
     this.res = res;
     this.head = head;
     this.isLast = head.announcedBody.kind === 'chunked';
+    this.hasTrailer = this.isLast && head.headers.has('trailer');
     this.body = body;
     this.#report = report;
     this.problemForm = problemForm;
@@ -63,6 +68,7 @@ export class Exchange {
   finish(outcome: Outcome): void {
     if (this.#state !== 'open') return;
     this.#state = 'finished';
+    clearInterval(this.#looks);
     for (const callback of this.#onFinished) callback();
     this.#report(outcome);
   }
@@ -85,8 +91,21 @@ export class Exchange {
     this.res.pause();
   }
 
+  /**
+   * As `hold`, for a read. The library closes a connection whose client has shut down its sending side (`nc -N`), though
+   * that client waits for its answer. A client that has left looks the same, so the connection is read once a second.
+   */
+  holdRead(): void {
+    if (this.#state !== 'open' || this.isLast || this.body !== undefined) return;
+    this.#isHeld = true;
+    this.res.pause();
+    this.#looks ??= setInterval(() => this.#look(), limits.clientLookMs);
+  }
+
   letGo(): void {
     this.#isAnswered = true;
+    clearInterval(this.#looks);
+    this.#looks = undefined;
     if (!this.#isHeld || this.isLast || this.#state !== 'open') return;
     this.#isHeld = false;
     this.res.resume();
@@ -126,9 +145,21 @@ export class Exchange {
     return this.#controller.signal;
   }
 
+  /** One turn of the event loop, in which the library sees that the client has left. */
+  #look(): void {
+    this.res.resume();
+    setImmediate(() => {
+      // To pause also ends the library's idle time, which begins when it reads on.
+      if (this.#state === 'open' && this.#looks !== undefined) this.res.pause();
+    });
+  }
+
   #gone(): void {
     if (this.#state !== 'open') return;
     this.#state = 'gone';
+    // The library took what stands behind a body in chunks, such as a trailer, for a request, and refused it.
+    if (this.isLast && this.body?.isEnding() === true) this.#goneStatus = 400;
+    clearInterval(this.#looks);
     this.body?.aborted();
     this.#controller?.abort();
     for (const callback of this.#onGone) callback();

@@ -15,7 +15,7 @@ import type { Reply } from './response.ts';
 import type { Handler, Route } from './router.ts';
 import { requireOwnSite, requireSameOriginJson } from './same-origin.ts';
 import { isHostOf } from './tenant-host.ts';
-import { toProblem } from './problem-reply.ts';
+import { changesSomething, toProblem } from './problem-reply.ts';
 
 type GuardDeps = Pick<
   EndpointDeps,
@@ -285,7 +285,7 @@ async function withHeaders(
     const reply = await handle();
     return { ...reply, headers: { ...reply.headers, ...headers } };
   } catch (error) {
-    const problem = toProblem(error, context.head.method !== 'GET');
+    const problem = toProblem(error, changesSomething(context.head));
     throw new Problem(problem.code, problem.message, {
       ...problem.options,
       headers: { ...headers, ...problem.options.headers },

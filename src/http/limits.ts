@@ -41,6 +41,9 @@ export const limits = {
   addressCountsMs: 1_000,
   /** A body that is one small JSON object, such as a login or a setting. */
   jsonBodyBytesMax: 64 * 1024,
+  /** In this time a body must bring `bodyBytesPerSecondMin`, or its end. The library closes the connection after 8 to 12 s. */
+  bodySlowMsMax: 7_000,
+  bodyBytesPerSecondMin: 16 * 1024,
   /** A body that nobody wants is thrown away up to this size; a larger one ends the connection. */
   ignoredBodyBytesMax: 64 * 1024,
   /** Memory for a body at first. What its sender announces beyond that is allocated once this much has come. */
@@ -51,6 +54,8 @@ export const limits = {
   refusedBodyDrainMsMax: 10_000,
   /** A refused sender that pauses this long has read the answer; one that is cut off while it sends would not see it. */
   refusedBodyQuietMs: 300,
+  /** Time between looks whether the client of a read has left; one that has only stopped sending is answered within it. */
+  clientLookMs: 1_000,
   /** A reader of a stream may stand still this long before it is dropped. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,

@@ -5,7 +5,7 @@ import type { Schemas } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import { limits } from './limits.ts';
 import type { ProblemForm, RequestHead } from './request.ts';
-import type { FixedReply } from './response.ts';
+import { type FixedReply, jsonLine } from './response.ts';
 
 /** The form of every error but those of protocols that have one of their own (contract: Errors). */
 export const problemDocument: ProblemForm = (problem, { requestId }) => {
@@ -18,7 +18,7 @@ export const problemDocument: ProblemForm = (problem, { requestId }) => {
     detail: problem.message,
     request_id: requestId,
   };
-  return { status, type: 'application/problem+json', body: stringify('Problem', document) };
+  return { status, type: 'application/problem+json', body: jsonLine(stringify('Problem', document)) };
 };
 
 /**
@@ -31,7 +31,7 @@ export function problemReply(
   log: Logger,
   form: ProblemForm = problemDocument,
 ): FixedReply {
-  const problem = toProblem(error, false);
+  const problem = toProblem(error, changesSomething(head));
   const { status } = problemTable[problem.code];
   const { retryAfterSeconds, headers, cause } = problem.options;
   if (status === 500 || (status > 500 && cause !== undefined)) {
@@ -50,6 +50,11 @@ export function problemReply(
       'Content-Type': type,
     },
   };
+}
+
+/** By the method: a read fails with 500, a change with 503 (contract: Errors). */
+export function changesSomething({ method }: Pick<RequestHead, 'method'>): boolean {
+  return method !== 'GET' && method !== 'HEAD';
 }
 
 /**

@@ -58,7 +58,7 @@ export class RequestServer {
     };
     const span = beginSpan(head, match);
     const exchange = this.#open(res, head, match, partDone, span);
-    const refused = this.#refusal(head, match);
+    const refused = this.#refusal(exchange, match);
     if (refused !== undefined) {
       dropBody(exchange);
       this.#fail(exchange, refused);
@@ -118,7 +118,7 @@ export class RequestServer {
     return body;
   }
 
-  #refusal(head: RequestHead, match: Match): Problem | undefined {
+  #refusal({ head, hasTrailer }: Exchange, match: Match): Problem | undefined {
     const { announcedBody: announced } = head;
     if (this.#draining) {
       return new Problem('unavailable', 'The server is shutting down.', {
@@ -135,6 +135,9 @@ export class RequestServer {
     if (announced.kind === 'chunked' && !announced.isPlain) {
       return new Problem('malformed', 'The only Transfer-Encoding that is understood is "chunked".');
     }
+    if (hasTrailer) {
+      return new Problem('malformed', 'The service takes no trailer behind a body in chunks.');
+    }
     if (head.hasSeveralHosts) return new Problem('malformed', 'The request has more than one Host.');
     const takesBody = match.kind === 'route' && match.route.body !== undefined;
     if (!takesBody && announced.kind === 'sized' && announced.bytes > limits.ignoredBodyBytesMax) {
@@ -145,8 +148,8 @@ export class RequestServer {
 
   /**
    * Runs the handler; one that may change something only when its request is whole and nothing stands behind it on
-   * the connection (`Exchange.hold`). A read that is not asynchronous is answered before the library reads on; behind
-   * another one the library closes the connection when the next request comes, which costs nobody anything.
+   * the connection (`Exchange.hold`). A read that is not asynchronous is answered before the library reads on; during
+   * another one it reads now and then (`Exchange.holdRead`).
    */
   #run(exchange: Exchange, match: Match): Promise<void> | undefined {
     const onReply = (answer: Reply): void => {
@@ -162,7 +165,10 @@ export class RequestServer {
       const handle = (): Promise<Reply> | Reply => handlerOf(match)(new RequestContext(exchange, parameters));
       const whole = wholeBefore(exchange, changingRoute(match));
       const outcome = whole === undefined ? handle() : whole.then(handle);
-      if (outcome instanceof Promise) return outcome.then(onReply, onError);
+      if (outcome instanceof Promise) {
+        if (whole === undefined && changingRoute(match) === undefined) exchange.holdRead();
+        return outcome.then(onReply, onError);
+      }
       onReply(outcome);
     } catch (error) {
       onError(error);

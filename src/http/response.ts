@@ -40,6 +40,9 @@ export function replyOf(
   return { status: 200, headers, body: body.bytes, release: body.release };
 }
 
+/** A JSON body. Every JSON answer ends with a line break, so that a terminal's prompt stands on a line of its own. */
+export const jsonLine = (text: string): string => `${text}\n`;
+
 /** An answer in JSON, of a schema in the OpenAPI document; members that are undefined are left out. */
 export function jsonReply<Name extends SchemaName>(
   status: number,
@@ -47,7 +50,7 @@ export function jsonReply<Name extends SchemaName>(
   value: Answer<Name>,
   headers: ReplyHeaders = {},
 ): FixedReply {
-  return { status, headers, body: stringify(schema, value) };
+  return { status, headers, body: jsonLine(stringify(schema, value)) };
 }
 
 /** Sends a browser on to another address. */

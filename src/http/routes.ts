@@ -89,7 +89,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)),
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
     ...evidenceEndpoints(deps),
-    keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept), config.maxBodyBytes),
+    keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept, config.mappings), config.maxBodyBytes),
     {
       ...keyWrite('/v1/logs', 'otlp logs', otlpLogsHandler(ingest.accept), config.maxBodyBytes),
       problemForm: otlpStatus,
@@ -179,9 +179,9 @@ function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
 
 /** Those for administrators, and everybody’s own password. */
 function adminEndpoints(deps: EndpointDeps): Endpoint[] {
-  const { administration, config } = deps;
+  const { administration } = deps;
   return [
-    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(config.retentionDays)),
+    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(deps)),
     change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
     session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(deps)),
     change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),

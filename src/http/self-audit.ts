@@ -58,7 +58,7 @@ export class SelfAudit {
   /** To be awaited before a change. Rejects with Problem `unavailable` while an earlier one is not recorded. */
   async requireRecordable(): Promise<void> {
     if (this.#retries.count() > 0) await this.#retries.retryNow();
-    if (this.#retries.count() > 0 || this.#deps.logFailure() !== undefined) {
+    if (this.#retries.count() > 0 || this.#deps.logFailure('service') !== undefined) {
       throw unavailable('Changes cannot be recorded now, so nothing was changed; try again later.');
     }
   }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { compressBody, type Encoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
 import { limits } from './limits.ts';
@@ -19,9 +20,14 @@ const wholeAtOnceBytesMax = 8 * 1024;
 function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number, watch: StallWatch): void {
   const { res } = exchange;
   const push = (offset: number): boolean => {
+    // Once complete, the connection must be read again; it cannot be told so then.
+    exchange.letGo();
     const [taken, complete] = res.tryEnd(bytes.subarray(offset), bytes.length);
     if (complete) exchange.finish({ status, bytesSent: bytes.length });
-    else exchange.sent(offset);
+    else {
+      exchange.holdRead();
+      exchange.sent(offset);
+    }
     return taken;
   };
   if (push(0) || !exchange.open()) return;
@@ -74,6 +80,10 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
  * sent its body or pauses. One that goes on beyond the bounds loses the connection.
  */
 function untilSent(exchange: Exchange, status: number): Promise<void> {
+  if (exchange.hasTrailer) {
+    exchange.hold();
+    return nextTurn();
+  }
   return new Promise((resolve) => {
     const { body } = exchange;
     const end = (): void => {
@@ -107,8 +117,9 @@ function sendNow(
   const { status } = reply;
   const bodiless = status === 204 || status === 304;
   const isLarge = typeof body !== 'string' && body.length > wholeAtOnceBytesMax && head.method !== 'HEAD';
-  // The library closes behind what it is given at once; behind more, the client is told to, and else the idle time does.
-  const libraryCloses = isLast && (bodiless || !isLarge);
+  // The library closes behind what it is given at once; behind more, the client is told to, and else the idle time does. So
+  // it is where a body is not read: to close would take the answer away from its sender.
+  const libraryCloses = isLast && !exchange.hasTrailer && (bodiless || !isLarge);
   const headers = isLast && !libraryCloses ? { ...reply.headers, Connection: 'close' } : reply.headers;
   res.cork(() => {
     writeHead(exchange, status, headers, { encoding, bodiless, libraryCloses });
@@ -153,6 +164,7 @@ export function sendFixed(
     sendNow(exchange, reply, watch, whole);
     return undefined;
   }
+  exchange.holdRead();
   return compressBody(encoding, bytesOf(body))
     .finally(() => reply.release?.())
     .then((small) => {

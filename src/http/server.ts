@@ -23,8 +23,6 @@ export interface HttpServerOptions
   readonly host: string;
   /** 0 = a free one. */
   readonly port: number;
-  /** With other processes of this user; false where it is left out. */
-  readonly sharesPort?: boolean;
   /** Undefined: plain HTTP. */
   readonly tls?: CertificateFiles | undefined;
   /** Bytes of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
@@ -42,11 +40,7 @@ export class HttpServer {
   #socket: UwsListenSocket = false;
   #port = 0;
 
-  constructor({
-    bodiesInFlightBytesMax,
-    tls,
-    ...deps
-  }: Omit<HttpServerOptions, 'host' | 'port' | 'sharesPort'>) {
+  constructor({ bodiesInFlightBytesMax, tls, ...deps }: Omit<HttpServerOptions, 'host' | 'port'>) {
     this.#requests = new RequestServer({
       ...deps,
       tls: tls !== undefined,
@@ -72,18 +66,9 @@ export class HttpServer {
     return this.#port;
   }
 
-  /**
-   * Rejects with words for the operator when the address cannot be had, another server's port for instance. A port that
-   * is shared belongs to all processes of this user that say so; the system gives each a part of the connections.
-   */
-  async listen(host: string, port: number, isShared = false): Promise<void> {
-    let socket = await listenAt(this.#app, host, port, isShared);
-    if (socket !== false && isShared && port === 0) {
-      // The library shares no port that the system has chosen; one that is asked for by its number it does.
-      const chosen = uws.us_socket_local_port(socket);
-      uws.us_listen_socket_close(socket);
-      socket = await listenAt(this.#app, host, chosen, true);
-    }
+  /** Rejects with words for the operator when the address cannot be had, another server's port for instance. */
+  async listen(host: string, port: number): Promise<void> {
+    const socket = await listenAt(this.#app, host, port);
     if (socket === false) {
       this.close();
       await checkAddress(host, port);
@@ -125,13 +110,8 @@ export class HttpServer {
   }
 }
 
-export async function startHttpServer({
-  host,
-  port,
-  sharesPort,
-  ...options
-}: HttpServerOptions): Promise<HttpServer> {
+export async function startHttpServer({ host, port, ...options }: HttpServerOptions): Promise<HttpServer> {
   const server = new HttpServer(options);
-  await server.listen(host, port, sharesPort);
+  await server.listen(host, port);
   return server;
 }

@@ -24,10 +24,12 @@ export interface StreamSendOptions {
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
   if (!exchange.open()) return reply.stream.destroy();
-  exchange.letGo();
   exchange.body?.resume();
   checkHeaders(reply.headers);
-  if (!exchange.isLast) return new StreamSender(exchange, reply, options).start();
+  if (!exchange.isLast) {
+    exchange.holdRead();
+    return new StreamSender(exchange, reply, options).start();
+  }
   // By then the library has looked at all that it has read.
   const last = { ...reply, headers: { ...reply.headers, Connection: 'close' } };
   setImmediate(() => {
@@ -143,6 +145,7 @@ class StreamSender {
     const { res } = this.#exchange;
     this.#moving();
     if (this.#exchange.isLast) this.#exchange.hold();
+    else this.#exchange.letGo();
     res.cork(() => {
       this.#writeHeadOnce();
       res.end();

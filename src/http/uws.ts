@@ -9,8 +9,8 @@ import { limits } from './limits.ts';
  * What the build answers by itself, before any code here runs, and therefore without an access-log line: 400 on
  * impossible framing, 431 above the header limit or 98 headers, 505 on HTTP/1.0 and on a target that is no
  * path, such as `http://host/path` and `*`, a silent close or 400 without Host. It also closes a connection on which it
- * reads the next request while an asynchronous answer is pending (pipelining; `Exchange.hold` keeps changes from that),
- * that is idle for 8 to 12 s, or that sends a body slower than 16 KB/s.
+ * reads the next request, or the client's end, while an asynchronous answer is pending (`Exchange.hold` keeps it from
+ * reading), that is idle for 8 to 12 s, or that sends a body slower than 16 KB/s.
  */
 export const uws = await load();
 
@@ -65,16 +65,10 @@ async function load(): Promise<Uws> {
   return found;
 }
 
-/** False where the address cannot be had. A port belongs to this process alone, unless `isShared`. */
-export function listenAt(
-  app: UwsApp,
-  host: string,
-  port: number,
-  isShared = false,
-): Promise<UwsListenSocket> {
-  // By default the library would share a port with another server, and each get half of the requests.
-  const options = isShared ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
+/** False if the address cannot be had. */
+export function listenAt(app: UwsApp, host: string, port: number): Promise<UwsListenSocket> {
   return new Promise((resolve) => {
-    app.listen(host, port, options, resolve);
+    // By default the library would share a port with another server, and each get half of the requests.
+    app.listen(host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
   });
 }

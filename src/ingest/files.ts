@@ -6,15 +6,15 @@ import {
   readdir,
   readFile,
   rename,
+  rm,
   stat,
   statfs,
   unlink,
 } from 'node:fs/promises';
-import { join } from 'node:path';
-import { namingFile } from '../base/errors/system-error.ts';
-import { namesIn, syncDirectory } from '../base/files/durable-file.ts';
-import { TwoSlotFile } from '../base/files/two-slot-file.ts';
-import { type HeadFile, headBytesMax } from './log-head.ts';
+import { dirname, join } from 'node:path';
+import { errorCode, ifThere, namingFile } from '../base/errors/system-error.ts';
+import { namesIn, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import type { HeadFile } from './log-head.ts';
 import { segmentOfName } from './segment.ts';
 
 /** An open file of the log. Offsets and lengths in bytes. */
@@ -104,13 +104,42 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
 
 /** The file beside the folder of a log that tells what must be in it. */
 export function headFile(directory: string): HeadFile {
-  return new TwoSlotFile(`${directory}-head`, headBytesMax);
+  const path = `${directory}-head`;
+  return {
+    read: () => ifThere(namingFile(path, () => readFile(path))),
+    write: (content) => namingFile(path, () => overwrite(path, content)),
+    async remove() {
+      await rm(path, { force: true });
+      await ifThere(syncDirectory(dirname(path)));
+    },
+  };
+}
+
+/** Within one sector of the disk, so a power cut leaves the content before or this one; a full disk has the room. */
+async function overwrite(path: string, content: Uint8Array): Promise<void> {
+  try {
+    const handle = await open(path, constants.O_WRONLY | syncedWrites);
+    try {
+      await handle.write(content, 0, content.length, 0);
+      if (syncedWrites === 0) await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+    await replaceFile(path, content);
+  }
 }
 
 /** The numbers of the segments in a log folder, whoever has it open, rising. */
 export async function segmentsIn(directory: string): Promise<number[]> {
   const numbers = (await namesIn(directory)).flatMap((name) => segmentOfName(name) ?? []);
   return numbers.toSorted((one, other) => one - other);
+}
+
+/** The newest segment in the log of a data directory, whoever has it open; 0 if it has none. */
+export async function newestSegmentIn(dataDir: string): Promise<number> {
+  return (await segmentsIn(join(dataDir, 'wal'))).at(-1) ?? 0;
 }
 
 function logFile(handle: FileHandle, end: number): LogFile {

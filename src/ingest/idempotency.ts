@@ -3,7 +3,7 @@ import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
-import { answerBlocks, type Block, type Rest } from './answer-files.ts';
+import type { Block, Rest } from './answer-files.ts';
 import {
   type BatchAnswer,
   decodeErrors,
@@ -144,22 +144,6 @@ export class Idempotency {
       }
       release();
     }
-  }
-
-  /** Remembers, durably, what another process has in its files. Repeating it does no harm. */
-  async adopt(files: LogFiles): Promise<void> {
-    for (const kind of ['errors', 'answers'] as const)
-      for await (const blocks of answerBlocks(files, kind, (...what) => this.#tellRest(...what))) {
-        this.#load(blocks);
-        await this.#store.keepBlocks(blocks);
-      }
-  }
-
-  /** Remembers, durably, the notes of segments of another process. */
-  async adoptNotes(notes: readonly Uint8Array[]): Promise<void> {
-    const entries = notes.map(entryOf);
-    for (const entry of entries) this.#add(entry);
-    await this.#store.keep(entries);
   }
 
   /** Writes notes of stored segments to the files of their hour, durably: the segments are deleted after this. */

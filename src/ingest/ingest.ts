@@ -1,9 +1,12 @@
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from './limits.ts';
+import type { MappingDefinition } from '../adapters/definition.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { SegmentSink } from '../base/events/segment-insert.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
 import { Arrivals } from './arrivals.ts';
@@ -11,8 +14,7 @@ import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
-import type { LogNotes } from './log-notes.ts';
-import { OrphanedLog } from './orphaned-log.ts';
+import type { EventsOf, KeptFree } from './log-room.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
@@ -29,31 +31,23 @@ export interface IngestOptions extends RedactionSettings {
   /** URL of another worker module than the one beside this: of tests, which have one that starts faster. */
   readonly workerFile?: string | undefined;
   readonly appName: string;
+  /** Mappings of the installation, beside the built-in ones. */
+  readonly mappings?: readonly MappingDefinition[];
   readonly bodyBytesMax: number;
   readonly flushIntervalMs: number;
   readonly segmentBytes: number;
   readonly walBytesMax: number;
   /** Bytes of the log's disk that are not for it. */
-  readonly keepFreeBytes?: number;
+  readonly keepFreeBytes?: KeptFree;
   /** Number of this process among those that share the engine. */
   readonly writer: number;
-  /** Segments are numbered above this one; 0 where it is left out. */
-  readonly above?: number;
   /** Unix milliseconds by which answers are forgotten; left out: of the clock. */
   readonly answersNowMs?: () => number;
   readonly sink: SegmentSink;
   readonly damage: DamageReports;
   /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
   readonly keys?: KeyClaimsOptions & { readonly isShared: boolean };
-  /** What the engine knows of the log in a data directory, of a process with this instance; left out where it is not told. */
-  readonly notesOf?: (dataDir: string, instance?: string) => LogNotes;
   directory(): SharedDirectory;
-}
-
-/** The log of a process that is gone (see `OrphanedLog`). */
-export interface TakenLog {
-  send(signal: AbortSignal): Promise<boolean>;
-  remove(signal: AbortSignal): Promise<boolean>;
 }
 
 export interface Ingest {
@@ -68,15 +62,10 @@ export interface Ingest {
   lastSegmentOf(organization: string): number;
   /** Begins segments above this number from now on (see `Wal.raise`). */
   raise(segment: number): void;
-  /**
-   * Takes over the log of a process that is gone, `instance`, in another data directory. From here on its answers are known,
-   * also to other processes; its events are still to be sent.
-   */
-  takeOver(dataDir: string, instance: string): Promise<TakenLog>;
   /** Segments that wait for the engine. */
   unsent(): number;
-  /** Undefined while appends to the log work. */
-  logFailure(): string | undefined;
+  /** Undefined while appends of such events (of producers if left out) to the log work. */
+  logFailure(of?: EventsOf): string | undefined;
   /** Waits until everything acknowledged is in the engine; false when `timeoutMs` passed first. */
   flush(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
@@ -125,15 +114,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     watermarks: () => wal.watermarks(),
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
     raise: (segment) => wal.raise(segment),
-    async takeOver(left, instance) {
-      const of = { dataDir: left, notes: options.notesOf?.(left, instance) };
-      const orphaned = await OrphanedLog.open({ ...options, ...of, idempotency });
-      await claims?.resolve(instance, (id) => idempotency.entry(id));
-      const told = shared && (await shareOrphaned(shared, instance, idempotency));
-      return takenLog(orphaned, told?.all);
-    },
     unsent: () => wal.sealed().length,
-    logFailure: () => wal.failure(),
+    logFailure: (of) => wal.failure(of),
     flush: (timeoutMs) => batcher.flush(timeoutMs),
     async close() {
       batcher.stop();
@@ -167,34 +149,13 @@ async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logg
   }
 }
 
-/**
- * Tells other processes what one that is gone has answered. A full disk takes none of it, and a server is to start there all
- * the same: it goes on meanwhile.
- */
-async function shareOrphaned(claims: KeyClaims, instance: string, idempotency: Idempotency) {
-  const all = claims.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
-  await Promise.race([all, claims.pause(limits.keyShareWaitMsMax)]);
-  return { all };
-}
-
-function takenLog(orphaned: OrphanedLog, told: Promise<void> | undefined): TakenLog {
-  return { send: (signal) => orphaned.send(signal), remove: (signal) => orphaned.remove(signal, told) };
-}
-
 async function openLog(options: IngestOptions): Promise<Wal> {
-  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, above = 0, damage } = options;
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, writer, damage } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
-  const bounds = { segmentBytes, bytesMax: walBytesMax, keepFreeBytes };
-  return Wal.open({
-    files,
-    log,
-    ...bounds,
-    writer,
-    above,
-    nowMs: Date.now,
-    damage,
-    notes: options.notesOf?.(dataDir),
-  });
+  const bounds = { segmentBytes, bytesMax: walBytesMax, ...(keepFreeBytes && { keepFreeBytes }) };
+  // It is made after the first segment, so where it is there was a log.
+  const isExpected = (await ifThere(stat(join(dataDir, 'idempotency')))) !== undefined;
+  return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage, isExpected });
 }
 
 async function openAnswers(
@@ -208,8 +169,8 @@ async function openAnswers(
 }
 
 function startPools(options: IngestOptions, throttle: Throttle): Pools {
-  const { appName, redactKeys, redactValues, workers, log, workerFile: filename } = options;
-  const worker = { appName, redactKeys, redactValues };
+  const { appName, redactKeys, redactValues, mappings, workers, log, workerFile: filename } = options;
+  const worker = { appName, redactKeys, redactValues, mappings };
   return {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
     small: new WorkerPool({ name: 'small', threads: 1, worker, log, filename, throttle: throttle.small }),

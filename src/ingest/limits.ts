@@ -97,8 +97,6 @@ export const limits = {
   keyRetryMs: 1_000,
   /** Longer than a claim can still arrive at the engine after its process has died. */
   keyResolveMs: 10_000,
-  /** How long a start waits until the other processes know what one that is gone has answered. */
-  keyShareWaitMsMax: 20_000,
   /** Answers that wait to be told while the engine is away; beyond it the oldest are not told. */
   keyOutboxMax: 100_000,
   retryDelayMsMax: 5_000,
@@ -113,27 +111,23 @@ export const limits = {
   /** Such an append is written in slices of this size, with the writes of others between them (figures: bench/notes.md). */
   walSliceBytesMax: 1024 * 1024,
   /**
-   * Of the disk that the log shares with the embedded engine: with less it takes no more events, since the engine
-   * needs `engineFreeBytesMin` to take them over, and the log some for what it is still being asked.
+   * With less room on its disk the log takes no events of producers: the embedded engine needs `engineFreeBytesMin` to
+   * take over what is there, and the service's own events need the reserve below.
    */
   walKeepFreeBytes: 512 * 1024 * 1024,
+  /** With less the log takes nothing. Between the two it has room for half a million events of the service itself. */
+  walKeepFreeOfServiceBytes: 64 * 1024 * 1024,
   /** The disk's free room is asked for this often. */
   walRoomMsMax: 250,
   /** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
   walOverfullBytesMax: 1024 ** 3,
   /** Segments that a manifest of the log names. Where more wait, a start does not check the ends of the oldest. */
   walManifestSegmentsMax: 4_096,
-  /** The note beside the log (`wal-head`) is this far behind at most. */
-  walHeadMsMax: 100,
-  /** The note in the engine of how far the log has come is this far behind, and is written no more often. */
-  logNoteMs: 5_000,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */
   walNumberAgeMsMax: 200,
   shutdownFlushMsMax: 10_000,
-  /** Time between looks at the log of a process that is gone: whether it has something to seal. */
-  orphanedLogPollMs: 200,
   /** Times that the files of a log in use are listed again because one went before it could be opened. */
   heldLogAttemptsMax: 100,
 } as const;

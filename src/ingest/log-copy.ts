@@ -15,6 +15,7 @@ import {
   encodeFileHeader,
   encodeManifestFrame,
   evidenceKinds,
+  factsWith,
   fileHeaderBytes,
   frameSeed,
   scanSegment,
@@ -186,17 +187,17 @@ export class LogMaker {
     const number = nextSegmentNumber(Date.now(), 0, after);
     const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
     const manifest = { version: this.#version + 1, entries: this.#entries };
-    const { parts } = encodeManifestFrame(manifest, position);
+    const frame = encodeManifestFrame(manifest, position);
     const file = await this.#files.create(segmentName(number));
     try {
-      await file.append([encodeFileHeader(number), ...parts]);
+      await file.append([encodeFileHeader(number), ...frame.parts]);
     } finally {
       await file.close();
     }
     await this.#files.syncDirectory();
-    const entries = this.#entries.slice(-limits.walManifestSegmentsMax);
+    const open = { number, ...factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, [frame]) };
     await this.#files.head.write(
-      encodeHead({ newest: number, isClosed: true, manifest: { ...manifest, entries } }),
+      encodeHead({ newest: number, closed: { waiting: this.#entries.length, open } }),
     );
   }
 }

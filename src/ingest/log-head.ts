@@ -1,101 +1,109 @@
-import { Mutex } from '../base/waiting/keyed-mutex.ts';
+import { crc32c } from '@node-rs/crc32';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
-import type { TwoSlotFile } from '../base/files/two-slot-file.ts';
-import { limits } from './limits.ts';
-import { decodeManifest, encodeManifest, type Manifest, manifestBytes } from './manifest.ts';
+import { Mutex } from '../base/waiting/keyed-mutex.ts';
+import type { SegmentFacts } from './segment.ts';
 
-/**
- * What is known of the log outside of its folder. The manifest is in the newest segment: were that taken away, nothing
- * in the folder could tell what else there was.
- *
- *     u64 newest | u32 closed | u32 0 | manifest
- *
- * The newest segment is one whose file is durable. It is written here before it takes its first append, and its file
- * goes only when a newer one is here: so a folder with no file of that number or above has lost some. The manifest
- * names what was in the log then; of the open segment it may tell too few rows, unless the log was closed.
- */
-export interface Head {
-  readonly newest: number;
-  readonly isClosed: boolean;
-  readonly manifest: Manifest;
+/** A segment that was open when its log was closed. */
+export interface LastOpen extends SegmentFacts {
+  readonly number: number;
 }
 
-const headerBytes = 16;
-/** The open segment is named beside those that wait. */
-export const headBytesMax = headerBytes + manifestBytes(limits.walManifestSegmentsMax + 1);
+/** What is known of a log outside of its folder. */
+export interface Head {
+  /** The newest segment whose file is durable. */
+  readonly newest: number;
+  /** Undefined for a log that was not closed. */
+  readonly closed: Closed | undefined;
+}
 
-export function encodeHead({ newest, isClosed, manifest }: Head): Buffer {
-  const header = Buffer.alloc(headerBytes);
-  header.writeBigUInt64LE(BigInt(newest), 0);
-  header.writeUInt32LE(isClosed ? 1 : 0, 8);
-  return Buffer.concat([header, encodeManifest(manifest)]);
+interface Closed {
+  /** Sealed segments that had not reached the engine. */
+  readonly waiting: number;
+  /** Undefined where none was open. */
+  readonly open: LastOpen | undefined;
+}
+
+const magic = Buffer.from('AUDTHEAD', 'latin1');
+const headBytes = 56;
+
+/**
+ * Names the newest segment of the log, in a small file outside of the log's folder (`wal-head`): were that segment taken
+ * away, nothing in the folder could tell. Little-endian, within one sector of the disk:
+ *
+ *     "AUDTHEAD" | u64 newest | u32 closed | u32 waiting | u64 open | u64 bytes | u32 rows | u32 checksum | u32 0
+ *                | u32 CRC-32C of the 52 bytes before
+ *
+ * The file is written before a segment takes its first append, and the file of a segment goes only once a newer one is
+ * named. So a folder with no file of that number or above has lost some.
+ */
+export function encodeHead({ newest, closed }: Head): Buffer {
+  const bytes = Buffer.alloc(headBytes);
+  magic.copy(bytes);
+  bytes.writeBigUInt64LE(BigInt(newest), 8);
+  bytes.writeUInt32LE(closed === undefined ? 0 : 1, 16);
+  bytes.writeUInt32LE(closed?.waiting ?? 0, 20);
+  bytes.writeBigUInt64LE(BigInt(closed?.open?.number ?? 0), 24);
+  bytes.writeBigUInt64LE(BigInt(closed?.open?.bytes ?? 0), 32);
+  bytes.writeUInt32LE(closed?.open?.rows ?? 0, 40);
+  bytes.writeUInt32LE(closed?.open?.checksum ?? 0, 44);
+  bytes.writeUInt32LE(crc32c(bytes.subarray(0, headBytes - 4)), headBytes - 4);
+  return bytes;
 }
 
 /** Undefined when these bytes are none. */
 export function decodeHead(bytes: Buffer): Head | undefined {
-  if (bytes.length < headerBytes) return undefined;
-  const manifest = decodeManifest(bytes.subarray(headerBytes));
-  if (manifest === undefined) return undefined;
-  return {
-    newest: Number(bytes.readBigUInt64LE(0)),
-    isClosed: bytes.readUInt32LE(8) === 1,
-    manifest,
+  if (bytes.length !== headBytes || !bytes.subarray(0, 8).equals(magic)) return undefined;
+  if (crc32c(bytes.subarray(0, headBytes - 4)) !== bytes.readUInt32LE(headBytes - 4)) return undefined;
+  const newest = Number(bytes.readBigUInt64LE(8));
+  if (bytes.readUInt32LE(16) === 0) return { newest, closed: undefined };
+  const open = {
+    number: Number(bytes.readBigUInt64LE(24)),
+    bytes: Number(bytes.readBigUInt64LE(32)),
+    rows: bytes.readUInt32LE(40),
+    checksum: bytes.readUInt32LE(44),
   };
+  const waiting = bytes.readUInt32LE(20);
+  return { newest, closed: { waiting, open: open.number === 0 ? undefined : open } };
 }
 
 /** Outside of the log's folder. */
-export type HeadFile = Pick<TwoSlotFile, 'read' | 'write' | 'remove'>;
-
-interface LogHeadDeps {
-  readonly file: HeadFile;
-  readonly log: Logger;
-  /** What is in the log now, the open segment included. */
-  readonly manifest: () => Manifest;
+export interface HeadFile {
+  /** Undefined where there is no such file. */
+  read(): Promise<Buffer | undefined>;
+  /** Replaces the content; resolves when that survives a power cut. Not to be called again before that. */
+  write(content: Uint8Array): Promise<void>;
+  remove(): Promise<void>;
 }
 
 /** Keeps the head of a log that is open. */
 export class LogHead {
-  readonly #deps: LogHeadDeps;
+  readonly #file: HeadFile;
+  readonly #log: Logger;
   readonly #turns = new Mutex();
   #newest = 0;
-  #isClosed = false;
-  #timer: NodeJS.Timeout | undefined;
 
-  constructor(deps: LogHeadDeps) {
-    this.#deps = deps;
+  constructor(file: HeadFile, log: Logger) {
+    this.#file = file;
+    this.#log = log;
   }
 
   /** Resolves when the head names a segment whose file is durable: only then may it take appends. */
   begun(number: number): Promise<void> {
     this.#newest = Math.max(this.#newest, number);
-    return this.#write();
+    return this.#write(undefined);
   }
 
-  /** Tells the head soon that there is more, or less, in the log. Nobody waits for that. */
-  note(): void {
-    if (this.#isClosed || this.#newest === 0) return;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.#write().catch((error: unknown) => this.#warn(error));
-    }, limits.walHeadMsMax).unref();
+  /** The log takes no more appends. */
+  async close(closed: Closed): Promise<void> {
+    if (this.#newest === 0) return;
+    try {
+      await this.#write(closed);
+    } catch (error) {
+      this.#log.warn(errorFacts(error), 'wal-head could not be written at the end');
+    }
   }
 
-  /** The last word of a log that takes no more appends. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    if (this.#newest > 0) await this.#write().catch((error: unknown) => this.#warn(error));
-  }
-
-  #write(): Promise<void> {
-    return this.#turns.run(() => {
-      const { file, manifest } = this.#deps;
-      return file.write(encodeHead({ newest: this.#newest, isClosed: this.#isClosed, manifest: manifest() }));
-    });
-  }
-
-  #warn(error: unknown): void {
-    const words = 'what is in the log could not be noted beside it; the next segment is, or takes no events';
-    this.#deps.log.warn(errorFacts(error), words);
+  #write(closed: Closed | undefined): Promise<void> {
+    return this.#turns.run(() => this.#file.write(encodeHead({ newest: this.#newest, closed })));
   }
 }

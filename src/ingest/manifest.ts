@@ -30,7 +30,7 @@ export interface Manifest {
 const headerBytes = 16;
 const entryBytes = 32;
 
-export function manifestBytes(entries: number): number {
+function manifestBytes(entries: number): number {
   return headerBytes + entries * entryBytes;
 }
 

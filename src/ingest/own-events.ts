@@ -82,7 +82,7 @@ export class OwnEventRecorder {
       named === id ? organization : undefined,
     );
     const frame = { rows, payload, payloadCrc: crc32c(payload), notes: '' };
-    await arrivals.during(new Set([id]), () => traced('log', () => wal.append([frame], id)));
+    await arrivals.during(new Set([id]), () => traced('log', () => wal.append([frame], id, 'service')));
     accepted(rows);
   }
 }

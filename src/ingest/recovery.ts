@@ -3,8 +3,7 @@ import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { LogFiles } from './files.ts';
 import { decodeHead, type Head } from './log-head.ts';
-import type { LogNote } from './log-notes.ts';
-import type { Manifest, ManifestEntry } from './manifest.ts';
+import type { ManifestEntry } from './manifest.ts';
 import type { SealedSegment } from './sealed-segments.ts';
 import {
   assess,
@@ -38,8 +37,8 @@ export interface RecoveryDeps {
   readonly files: LogFiles;
   readonly log: Logger;
   readonly damage: DamageReports;
-  /** What the engine knows of this log. */
-  readonly noted?: (LogNote & { readonly notedAt: string }) | undefined;
+  /** There was a log here before, whatever is left of it. */
+  readonly isExpected?: boolean;
 }
 
 interface Found {
@@ -56,6 +55,8 @@ export class Recovery {
   readonly #deps: RecoveryDeps;
   readonly #segments: SealedSegment[] = [];
   readonly #empty: string[] = [];
+  /** The segment that holds the last manifest. */
+  #manifestAt = 0;
 
   constructor(deps: RecoveryDeps) {
     this.#deps = deps;
@@ -63,49 +64,44 @@ export class Recovery {
 
   async run(): Promise<Recovered> {
     const found = await this.#scanAll();
-    const head = await this.#readHead(found.length > 0);
-    const manifest = lastManifest(found, head);
+    const head = await this.#readHead(found.some(hasRows));
+    const { manifest, number: manifestAt = 0 } = lastManifest(found) ?? {};
+    this.#manifestAt = manifestAt;
     const needed = new Map(manifest?.entries.map((entry) => [entry.number, entry]));
     const numbers = found.filter(isProven).map(({ number }) => number);
+    const open = head?.closed?.open;
+    // What came later does not know the head.
+    if (open !== undefined && numbers.every((one) => one <= (head?.newest ?? 0)))
+      needed.set(open.number, { ...open, isOpen: false });
     for (const { number, scan } of found) await this.#take(number, scan, needed.get(number));
-    const isExact = head?.isClosed === true && manifest === head.manifest;
-    const missed: Missed[] = [...needed.values()].map((entry) => ({
-      ...entry,
-      isOpen: entry.isOpen && !isExact,
-    }));
-    // Nobody knows what it had taken, unless the log was closed.
-    if (head?.isClosed === false && !needed.has(head.newest) && numbers.every((one) => one < head.newest))
-      missed.push({ number: head.newest, rows: 0, isOpen: true });
-    await this.#reportMissing(missed, new Set(found.map(({ number }) => number)));
-    const { noted } = this.#deps;
-    if (head === undefined && noted?.isOpen === true && numbers.every((one) => one < noted.newest))
-      await this.#reportGone(noted);
+    const there = new Set(found.map(({ number }) => number));
+    const missed = [...needed.values()].filter(({ rows, isOpen }) => rows > 0 || isOpen);
+    await this.#reportMissing(missed, there);
+    const isEmpty = head?.closed?.waiting === 0 && open?.rows === 0;
+    if (head !== undefined && !isEmpty && numbers.every((one) => one < head.newest))
+      await this.#reportGone(head.newest);
     await this.#reportKept();
     return {
       segments: this.#segments,
       empty: this.#empty,
       highest: [...numbers, ...needed.keys()].reduce(
         (most, number) => Math.max(most, number),
-        Math.max(head?.newest ?? 0, noted?.newest ?? 0),
+        head?.newest ?? 0,
       ),
       manifestVersion: manifest?.version ?? 0,
     };
   }
 
   /** What is known of the log outside of its folder. */
-  async #readHead(isExpected: boolean): Promise<Head | undefined> {
-    const { files, log, damage } = this.#deps;
+  async #readHead(hasEvents: boolean): Promise<Head | undefined> {
+    const { files, log, damage, isExpected = false } = this.#deps;
     const bytes = await files.head.read();
-    const head = bytes instanceof Buffer ? decodeHead(bytes) : undefined;
-    const unknown = 'whether the newest segments of the log are there is not known';
-    if (bytes !== undefined && head === undefined) {
-      const detail = `wal-head is damaged: ${unknown}`;
-      log.error({}, detail);
-      damage.report({ kind: 'log_segment', id: 'wal-head', detail });
-    } else if (head === undefined && isExpected) {
-      log.warn({}, `wal-head is not there: ${unknown}`);
-    }
-    return head;
+    const head = bytes && decodeHead(bytes);
+    if (head !== undefined || (bytes === undefined && !hasEvents && !isExpected)) return head;
+    const detail = `wal-head is ${bytes === undefined ? 'missing' : 'damaged'}: whether the newest segments of the log are there is not known`;
+    log.error({}, detail);
+    damage.report({ kind: 'log_segment', id: 'wal-head', detail });
+    return undefined;
   }
 
   /** Every segment's file, in order; it quarantines what has the name of a segment and is none. */
@@ -171,6 +167,7 @@ export class Recovery {
     }
   }
 
+  /** A damaged segment above those with an intact manifest may have held the last one. */
   #reportDamage(number: number, found: Assessment, entry: ManifestEntry | undefined): void {
     const rowsKept = found.rows;
     const rowsWritten = entry?.isOpen === false ? entry.rows : undefined;
@@ -179,7 +176,9 @@ export class Recovery {
       this.#deps.log.error({ segment: number, from, to, rowsKept, rowsWritten }, words);
     }
     const lost = rowsWritten === undefined ? '' : ` of ${rowsWritten}`;
-    const detail = `${rangesText(found.damage)} damaged, ${rowsKept}${lost} events are intact`;
+    const blind =
+      number >= this.#manifestAt ? '; what else it named is not known, and may be missing, too' : '';
+    const detail = `${rangesText(found.damage)} damaged, ${rowsKept}${lost} events are intact${blind}`;
     this.#deps.damage.report({ kind: 'log_segment', id: String(number), detail });
   }
 
@@ -193,16 +192,15 @@ export class Recovery {
     }
   }
 
-  /** Neither the folder nor the head has what the engine knows to have been there; told once, as a missing segment is. */
-  async #reportGone({ newest, waiting, notedAt }: NonNullable<RecoveryDeps['noted']>): Promise<void> {
+  /** The newest segment, and perhaps some before it that only its manifest named; told once, as a missing segment is. */
+  async #reportGone(newest: number): Promise<void> {
     const { log } = this.#deps;
     const names = new Set(await this.#deps.files.list());
     if (evidenceKinds.some((kind) => names.has(evidenceName(newest, kind)))) return;
     const words =
-      'the log is gone up to a segment that the engine knows of: those of its events are lost that the engine has not got';
-    log.error({ segment: newest, waitingSegments: waiting, notedAt }, words);
-    const detail = `the log is gone up to this segment: ${waiting} segments waited for the engine at ${notedAt}; what came later is not known`;
-    await keepInMind(newest, detail, this.#deps);
+      'the newest segments of the log are missing, up to this one: events that are not in the engine yet are lost';
+    log.error({ segment: newest }, words);
+    await keepInMind(newest, 'the newest segments of the log are missing, up to this one', this.#deps);
   }
 
   /** What earlier runs quarantined stays known until somebody takes the files away. */
@@ -252,12 +250,16 @@ async function keepInMind(
   await files.syncDirectory();
 }
 
-/** The one of the highest version; the head has the open segment as well, which the same one in the folder has not. */
-function lastManifest(found: readonly Found[], head: Head | undefined): Manifest | undefined {
-  const manifests = found.flatMap(({ scan }) => scan.manifest ?? []);
-  if (head !== undefined) manifests.push(head.manifest);
-  return manifests.toSorted((one, other) => one.version - other.version).at(-1);
+/** The one of the highest version, and its segment. */
+function lastManifest(found: readonly Found[]) {
+  const manifests = found.flatMap(({ number, scan: { manifest } }) =>
+    manifest === undefined ? [] : { number, manifest },
+  );
+  return manifests.toSorted((one, other) => one.manifest.version - other.manifest.version).at(-1);
 }
+
+/** The first start of all may end before it has written the head; then nothing was acknowledged. */
+const hasRows = ({ scan }: Found): boolean => scan.frames.some(({ rows }) => rows > 0);
 
 /** Whether all frames are those of one large request. */
 function isOneLarge({ frames, bytes }: Assessment): boolean {

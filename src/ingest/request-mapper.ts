@@ -1,5 +1,5 @@
-import { mappingOf } from '../adapters/built-in.ts';
 import type { Mapping } from '../adapters/mapping.ts';
+import { Mappings } from '../adapters/mappings.ts';
 import { refusalIn } from '../adapters/otlp/record.ts';
 import { type MappedEvent, Mapper, type ResolveOrg } from '../ocsf/audit-event.ts';
 import { fromByteText, toWindow, type Window } from '../ocsf/byte-text.ts';
@@ -16,11 +16,13 @@ import type { MapResult, MapTask, Outcome, RequestKind, WorkerSettings } from '.
 /** Turns the bodies of requests into blocks of rows. */
 export class RequestMapper {
   readonly #mapper: Mapper;
+  readonly #mappings: Mappings;
   readonly #organizations = new OrganizationLookup();
   readonly #sharedRows = new BlockBuilder();
   readonly #ownRows = new BlockBuilder();
 
-  constructor({ appName, ...redaction }: WorkerSettings) {
+  constructor({ appName, ...redaction }: WorkerSettings, mappings = new Mappings()) {
+    this.#mappings = mappings;
     this.#mapper = new Mapper({ appName, redaction: redactionOf(redaction) });
   }
 
@@ -62,7 +64,7 @@ export class RequestMapper {
     const rows = kind.ownBlocks ? this.#ownRows : this.#sharedRows;
     const owner = kind.ownBlocks ? index : undefined;
     const begin = output.end();
-    const adapter = kind.adapter && mappingOf(kind.adapter);
+    const adapter = kind.adapter === undefined ? undefined : this.#mappings.of(kind.adapter);
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
     const rejections = new RejectionCounts();
     const resolveOrg = this.#organizations.resolver(kind.organization, task.directory, kind.org);
@@ -112,5 +114,7 @@ export class RequestMapper {
 
 function eventsOf(adapter: Mapping, window: Window, start: number, end: number): readonly string[] | string {
   const isRefusal = adapter.name === 'otlp' && window.bytes[start] === quote;
-  return isRefusal ? refusalIn(fromByteText(window.text.slice(start, end))) : adapter.map(window, start, end);
+  if (isRefusal) return refusalIn(fromByteText(window.text.slice(start, end)));
+  const mapped = adapter.map(window, start, end);
+  return typeof mapped === 'string' ? mapped : mapped.events;
 }

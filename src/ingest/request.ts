@@ -1,5 +1,4 @@
 import type { OrganizationFacts } from '../base/events/organization-facts.ts';
-import type { MappingName } from '../adapters/definition.ts';
 import type { OtlpForm } from '../adapters/otlp/export.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { FrameMemory } from './frame-memory.ts';
@@ -13,8 +12,8 @@ export interface IngestRequest {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly form: BodyForm;
   readonly encoding: ContentEncoding;
-  /** Whose records the body holds, if these are no source events. */
-  readonly adapter?: MappingName;
+  /** The mapping of the records that the body holds, if these are no source events. */
+  readonly adapter?: string;
   /** The body is an export request of OTLP, whose records are made the lines of an NDJSON body first. */
   readonly otlp?: OtlpForm;
   /** Undefined for a key of all organizations. */

@@ -1,4 +1,4 @@
-import { mappingOf } from '../adapters/built-in.ts';
+import type { Mappings } from '../adapters/mappings.ts';
 import { splitArray } from '../ocsf/json-array.ts';
 import { decompressBody } from './decompress.ts';
 import { limits } from './limits.ts';
@@ -10,7 +10,7 @@ import type { Refused, SplitResult, SplitTask } from './task.ts';
 type Piece = [start: number, end: number];
 
 /** Divides a large body into pieces of whole events that workers can map side by side. */
-export async function splitLarge(task: SplitTask): Promise<SplitResult> {
+export async function splitLarge(task: SplitTask, mappings: Mappings): Promise<SplitResult> {
   const input = task.input.buffer as ArrayBuffer;
   const nothing = { input, form: task.form, pieces: [], bodyHash: undefined };
   try {
@@ -22,7 +22,7 @@ export async function splitLarge(task: SplitTask): Promise<SplitResult> {
       const lines = otlpLines(bytes, task.otlp, room);
       return { input, body: lines, form: 'ndjson', pieces: piecesOfLines(lines, task.pieceBytes), bodyHash };
     }
-    const found = piecesOf(bytes, task);
+    const found = piecesOf(bytes, task, mappings);
     if ('code' in found) return { ...nothing, body: found };
     // Shared, so that several threads can read it.
     const body = new Uint8Array(task.room, 0, bytes.length);
@@ -37,9 +37,10 @@ export async function splitLarge(task: SplitTask): Promise<SplitResult> {
 function piecesOf(
   bytes: Buffer,
   { form, adapter, pieceBytes }: SplitTask,
+  mappings: Mappings,
 ): Pick<SplitResult, 'form' | 'pieces'> | Refused {
   if (form === 'ndjson') return { form, pieces: piecesOfLines(bytes, pieceBytes) };
-  const list = listOf(bytes, adapter && mappingOf(adapter).records);
+  const list = listOf(bytes, adapter && mappings.of(adapter).records);
   if (list === undefined) return { form, pieces: [[0, bytes.length]] };
   const pieces: Piece[] = [];
   let elements = 0;

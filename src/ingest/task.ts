@@ -1,7 +1,7 @@
 import { buffers } from '../base/bytes/buffer-pool.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { ProblemCode } from '../base/errors/problem.ts';
-import type { MappingName } from '../adapters/definition.ts';
+import type { MappingDefinition } from '../adapters/definition.ts';
 import type { OtlpForm } from '../adapters/otlp/export.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
 import type { ContentEncoding } from './decompress.ts';
@@ -22,7 +22,7 @@ export interface RequestKind {
   /** `elements`: a piece of a JSON array, without the brackets. */
   readonly form: BodyForm | 'elements';
   /** What the elements are, where they are records of other programs and no source events (contract: Source adapters). */
-  readonly adapter?: MappingName;
+  readonly adapter?: string;
   /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** Id or slug of the organization of events that name none. */
@@ -58,7 +58,7 @@ export interface SplitTask {
   readonly kind: 'split';
   readonly input: Uint8Array;
   readonly form: BodyForm;
-  readonly adapter?: MappingName;
+  readonly adapter?: string;
   readonly otlp?: OtlpForm;
   readonly encoding: ContentEncoding;
   readonly hashed: boolean;
@@ -120,6 +120,8 @@ export interface SplitResult {
 /** What a worker is started with. */
 export interface WorkerSettings extends RedactionSettings {
   readonly appName: string;
+  /** Mappings of the installation, beside the built-in ones. */
+  readonly mappings?: readonly MappingDefinition[] | undefined;
 }
 
 /** All organizations, for keys that belong to none; the same object until something changes. */

@@ -6,8 +6,7 @@ import { type Append, framesBytesMax, GroupCommit, rowsOf } from './group-commit
 import { type LargeAppend, LargeSegments } from './large-segments.ts';
 import { limits } from './limits.ts';
 import { LogHead } from './log-head.ts';
-import { LogNoting, type LogNotes, type LogProgress } from './log-notes.ts';
-import { LogRoom } from './log-room.ts';
+import { type EventsOf, type KeptFree, LogRoom, noneKeptFree } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
 import { lowestOf, type SealedSegment, SealedSegments, type Watermarks } from './sealed-segments.ts';
@@ -25,17 +24,15 @@ export interface WalOptions {
   readonly bytesMax: number;
   /** An append of so many bytes gets a segment of its own; `walLargeAppendBytesMin` where it is left out. */
   readonly largeBytes?: number;
-  /** Bytes of the disk that appends leave free; 0 where it is left out. */
-  readonly keepFreeBytes?: number;
+  /** Bytes of the disk that appends leave free; none where it is left out. */
+  readonly keepFreeBytes?: KeptFree;
   readonly writer: number;
-  /** Numbers begin above this one; 0 where it is left out. */
-  readonly above?: number;
   readonly nowMs: () => number;
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
   readonly passedMs?: () => number;
   readonly damage: DamageReports;
-  /** What the engine knows of this log. */
-  readonly notes?: LogNotes | undefined;
+  /** There was a log here before, whatever is left of it. */
+  readonly isExpected?: boolean;
 }
 
 /**
@@ -72,25 +69,27 @@ export class Wal {
   #sealing: Promise<void> | undefined;
   /** No number that is taken from now on is this or below. */
   #highest: number;
-  /** The newest that has taken events, or was the first to be open. */
-  #newestTaken = 0;
-  #noting: LogNoting | undefined;
   #isClosed = false;
   #started = (): void => {};
 
   private constructor(options: WalOptions, recovered: Recovered) {
-    const { files, log, bytesMax, keepFreeBytes = 0, passedMs = () => performance.now() } = options;
+    const {
+      files,
+      log,
+      bytesMax,
+      keepFreeBytes = noneKeptFree,
+      passedMs = () => performance.now(),
+    } = options;
     const { segmentBytes } = options;
     this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
     this.#options = options;
     this.#log = log;
     this.lastRecovered = recovered.highest;
-    const manifest = () => this.#sealed.manifest(this.#rotation.open);
-    this.#head = new LogHead({ file: files.head, log, manifest });
+    this.#head = new LogHead(files.head, log);
     this.#files = new SegmentFiles(files, log, recovered.highest, this.#head);
     for (const name of recovered.empty) this.#files.discard(name, 0, 0);
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
-    this.#highest = Math.max(recovered.highest, options.above ?? 0);
+    this.#highest = recovered.highest;
     const nextNumber = (): number => {
       this.#highest = nextSegmentNumber(options.nowMs(), options.writer, this.#highest);
       return this.#highest;
@@ -105,19 +104,11 @@ export class Wal {
 
   /** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
   static async open(options: WalOptions): Promise<Wal> {
-    const noted = await options.notes?.read().catch((error: unknown) => {
-      // A damaged table is no reason not to start.
-      options.log.warn(errorFacts(error), 'what the engine knows of the log cannot be read');
-      return undefined;
-    });
-    const recovered = await new Recovery({ ...options, noted }).run();
+    const recovered = await new Recovery(options).run();
     const wal = new Wal(options, recovered);
     await wal.#room.look();
     await wal.#beginFirst();
-    wal.#newestTaken = Math.max(recovered.highest, wal.#rotation.open?.number ?? 0);
     await wal.#files.removed();
-    const { notes, log } = options;
-    wal.#noting = notes && (await LogNoting.begin(notes, () => wal.#progress(), log));
     return wal;
   }
 
@@ -125,9 +116,9 @@ export class Wal {
    * Appends frames to the open segment and resolves with its number when they survive a power cut. Concurrent calls
    * share one sync; a large one has a segment of its own, and nobody waits for it. `organization` is the only one
    * whose events are in them, where there is one. Rejects with a 503 Problem, having stored nothing, when the log is
-   * full or the disk fails.
+   * full for events of this kind or the disk fails.
    */
-  append(frames: readonly FrameInput[], organization?: string): Promise<number> {
+  append(frames: readonly FrameInput[], organization?: string, of: EventsOf = 'producers'): Promise<number> {
     if (this.#isClosed) return Promise.reject(unavailable('The server is shutting down.'));
     const bytes = framesBytesMax(frames);
     const rows = rowsOf(frames);
@@ -135,7 +126,7 @@ export class Wal {
       const why = `${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`;
       return Promise.reject(new Error(why));
     }
-    if (!this.#room.admits(bytes, this.bytes(), this.#waitingBytes())) {
+    if (!this.#room.admits(bytes, this.bytes(), this.#waitingBytes(), of)) {
       return Promise.reject(unavailable('The write-ahead log is full; try again later.'));
     }
     const isLarge = bytes >= (this.#options.largeBytes ?? limits.walLargeAppendBytesMin);
@@ -213,8 +204,9 @@ export class Wal {
   }
 
   /**
-   * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. An idle log
-   * takes a new number first, so that it does not hold back what others write.
+   * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. It is taken as it
+   * is known, so it needs no room on the disk. An idle log then begins a segment with a new number, so that it does not
+   * hold back what others write; the next read sees that.
    */
   async watermark(): Promise<number> {
     const { lowest, ofOrganization } = await this.watermarks();
@@ -223,7 +215,7 @@ export class Wal {
 
   /** The same by organization: a large request of one holds back no other's. */
   async watermarks(): Promise<Watermarks> {
-    if (this.#rotation.isStale) await this.seal();
+    this.#renewSoon();
     const { writing } = this.#large;
     const waiting = writing === undefined ? this.#sealed.list : [...this.#sealed.list, writing];
     return lowestOf(waiting, this.#rotation.open?.number ?? this.#rotation.nextNumber);
@@ -243,8 +235,8 @@ export class Wal {
   }
 
   /** Undefined while appends work; otherwise why they do not. */
-  failure(): string | undefined {
-    return this.#room.isFull(this.bytes(), this.#waitingBytes()) ? 'full' : this.#health.failure;
+  failure(of: EventsOf = 'producers'): string | undefined {
+    return this.#room.isFull(this.bytes(), this.#waitingBytes(), of) ? 'full' : this.#health.failure;
   }
 
   async close(): Promise<void> {
@@ -254,19 +246,11 @@ export class Wal {
     await this.#large.idle();
     await this.#sealing?.catch(() => undefined);
     await this.#commits.idle();
-    await this.#noting?.stop();
     await this.#files.removed();
-    await this.#head.close();
-    await this.#rotation.close();
-  }
-
-  /** How far it has come: to a segment whose file, or a newer one, is there until nothing more is to be sent. */
-  #progress(): LogProgress {
     const { open } = this.#rotation;
-    const numbers = this.#sealed.list.map(({ number }) => number);
-    if (open?.isEmpty === false) numbers.push(open.number);
-    this.#newestTaken = Math.max(this.#newestTaken, ...numbers);
-    return { newest: this.#newestTaken, waiting: numbers.length };
+    const waiting = this.#sealed.list.length;
+    await this.#head.close({ waiting, open: open && { number: open.number, ...open.facts } });
+    await this.#rotation.close();
   }
 
   #waitingBytes(): number {
@@ -281,7 +265,7 @@ export class Wal {
       if (!isDiskFull(error)) throw error;
       const facts = errorFacts(error);
       this.#health.fail(facts.code ?? 'full');
-      const words = 'the disk is full: the write-ahead log takes no writes until there is room; reads go on';
+      const words = 'the disk is full: the write-ahead log takes nothing until there is room; reads go on';
       this.#log.error(facts, words);
     }
   }
@@ -304,13 +288,21 @@ export class Wal {
       await this.#rotation.abandon(segment, error);
       throw error;
     }
-    this.#head.note();
     if (isEmpty && rows > 0) this.#started();
     if (isDue) this.#files.removeObsolete(segment);
     const isFull = rows > 0 && segment.facts.bytes >= this.#options.segmentBytes;
     // A failure shows in `failure()`, and with the next append.
     if (isFull && !this.#isClosed) this.seal().catch(() => undefined);
     return segment.number;
+  }
+
+  /** Begins a segment in place of an empty one whose number is old. A failing disk is tried by its probe alone. */
+  #renewSoon(): void {
+    if (this.#isClosed || !this.#rotation.isStale || this.#sealing !== undefined) return;
+    if (this.#health.failure !== undefined) return;
+    this.seal().catch((error: unknown) =>
+      this.#log.debug(errorFacts(error), 'an idle segment could not be replaced yet'),
+    );
   }
 
   /** Writes the manifest of a change; the appends that wait go along with it. */

@@ -1,5 +1,6 @@
 import { workerData } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { Mappings } from '../adapters/mappings.ts';
 import { RequestMapper } from './request-mapper.ts';
 import { splitLarge } from './split-large.ts';
 import type { MapTask, SplitTask, WorkerSettings } from './task.ts';
@@ -8,12 +9,14 @@ import type { MapTask, SplitTask, WorkerSettings } from './task.ts';
  * The body of a worker thread: decompress, split, map, encode. It opens no socket and no file; buffers come with the
  * task and go back with the result.
  */
-const mapper = new RequestMapper(workerData as WorkerSettings);
+const settings = workerData as WorkerSettings;
+const mappings = new Mappings(settings.mappings);
+const mapper = new RequestMapper(settings, mappings);
 
 /** Piscina calls this with each task; buffers of the result are moved, not copied. */
 export default async function runTask(task: MapTask | SplitTask): Promise<unknown> {
   if (task.kind === 'split') {
-    const result = await splitLarge(task);
+    const result = await splitLarge(task, mappings);
     return move({ [transferableSymbol]: result.input, [valueSymbol]: result });
   }
   const result = mapper.map(task);

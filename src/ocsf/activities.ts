@@ -117,6 +117,8 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
   [5014, 'Legal hold placed'],
   [5015, 'Legal hold released'],
   [5016, 'Person erased from events'],
+  [5017, 'Removal of expired events planned'],
+  [5018, 'Removal of expired events cancelled'],
   [5020, 'Organization locked'],
   [5021, 'Organization unlocked'],
   [6000, 'Policy allowed'],

@@ -1,7 +1,7 @@
 import { faultText } from '../base/errors/fault.ts';
 import { limits } from './limits.ts';
 import { activityName } from './activities.ts';
-import { Arena, OutOfRoom, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
+import { Arena, OutOfRoom, type Piece, putFolded, putText, samePiece } from './byte-sink.ts';
 import { type Window, windowOf } from './byte-text.ts';
 import { firstToken, lastToken } from './json-array.ts';
 import { noBytes } from './json-cursor.ts';
@@ -24,7 +24,7 @@ export interface OrgReference {
 export type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
 /**
- * One row: typed columns for matching, then the two payloads. Pieces for matching are lower-cased; empty ones stand
+ * One row: typed columns for matching, then the two payloads. The case of pieces for matching is folded; empty ones stand
  * for what is absent. A mapper uses one row again and again: it is good until the next event is mapped.
  */
 export interface MappedEvent {
@@ -244,12 +244,12 @@ export class Mapper {
     const hasResultCode = this.#reading.kinds[slot.resultCode] !== kind.absent;
     row.resultCode = (hasResultCode ? numberOf(this.#reading, slot.resultCode) : resultCodeDefault) + 0;
     row.status = row.resultCode < failureCodeMin ? 'Success' : 'Failure';
-    this.#toLower(row.actorEmail, this.#isText(slot.actor) ? slot.actor : slot.actorEmail);
-    this.#toLower(row.actorId, slot.actorId);
+    this.#toFolded(row.actorEmail, this.#isText(slot.actor) ? slot.actor : slot.actorEmail);
+    this.#toFolded(row.actorId, slot.actorId);
     const target = this.#isText(slot.target) ? slot.target : slot.targetName;
     row.names = this.#toPair(this.#names, slot.senderFile, target);
     row.fileHashes = this.#toPair(this.#fileHashes, slot.senderHash, slot.fileHash);
-    this.#toLower(row.flowId, slot.flowId);
+    this.#toFolded(row.flowId, slot.flowId);
     if (samePiece(row.flowId, nilPiece)) row.flowId.end = row.flowId.start;
   }
 
@@ -266,21 +266,21 @@ export class Mapper {
     piece.start = what === kind.text ? (starts[at] as number) : 0;
     piece.end = what === kind.text ? (ends[at] as number) : 0;
     if (what !== kind.escaped) return;
-    const { lowered } = this.#arena;
-    piece.start = lowered.length;
-    putText(lowered, textOf(this.#reading, at));
-    piece.bytes = lowered.bytes;
-    piece.end = lowered.length;
+    const { folded } = this.#arena;
+    piece.start = folded.length;
+    putText(folded, textOf(this.#reading, at));
+    piece.bytes = folded.bytes;
+    piece.end = folded.length;
   }
 
-  #toLower(piece: Piece, at: number): void {
+  #toFolded(piece: Piece, at: number): void {
     this.#toPiece(piece, at);
-    if (piece.end > piece.start) putLower(this.#arena.lowered, piece);
+    if (piece.end > piece.start) putFolded(this.#arena.folded, piece);
   }
 
   #toPair(pair: Pair, first: number, second: number): readonly Piece[] {
-    this.#toLower(pair.one, first);
-    this.#toLower(pair.two, second);
+    this.#toFolded(pair.one, first);
+    this.#toFolded(pair.two, second);
     return pair.list();
   }
 }

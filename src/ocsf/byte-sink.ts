@@ -1,3 +1,4 @@
+import { foldCase } from '../base/events/fold-case.ts';
 import { highBits, viewOf } from './json-cursor.ts';
 
 /** A run of bytes in a buffer that is not its own. */
@@ -108,7 +109,7 @@ export function putQuoted(sink: ByteSink, start: number, end: number): void {
   sink.length = to;
 }
 
-/** True where a text may look different in lower case: it has capital letters, or characters beyond ASCII. */
+/** True where a text may look different once folded: it has capital letters, or characters beyond ASCII. */
 function mayChange(view: DataView, start: number, end: number): boolean {
   let at = start;
   for (; at + 4 <= end; at += 4) {
@@ -123,8 +124,8 @@ function mayChange(view: DataView, start: number, end: number): boolean {
   return false;
 }
 
-/** Makes of a piece of the sink's own buffer its lower case, as JavaScript's `toLowerCase` gives it. */
-export function putLower(sink: ByteSink, piece: Piece): void {
+/** Folds the case of a piece of the sink's own buffer, as `foldCase` does. */
+export function putFolded(sink: ByteSink, piece: Piece): void {
   const { start, end } = piece;
   const { bytes, length } = sink;
   if (!mayChange(sink.view, start, end)) return;
@@ -133,9 +134,9 @@ export function putLower(sink: ByteSink, piece: Piece): void {
   for (let at = start, to = length; at < end; at++, to++) {
     const code = bytes[at] as number;
     if (code > 0x7f) {
-      const text = utf8.decode(bytes.subarray(start, end)).toLowerCase();
-      const { read, written } = toUtf8.encodeInto(text, bytes.subarray(length, sink.end));
-      if (read < text.length) refuse(sink, Buffer.byteLength(text));
+      const folded = foldCase(utf8.decode(bytes.subarray(start, end)));
+      const { read, written } = toUtf8.encodeInto(folded, bytes.subarray(length, sink.end));
+      if (read < folded.length) refuse(sink, Buffer.byteLength(folded));
       sink.length = length + written;
       piece.end = sink.length;
       return;
@@ -158,14 +159,14 @@ export function samePiece(one: Piece, two: Piece): boolean {
 const keptBytesMax = 1024 * 1024;
 const smallestBytes = 64 * 1024;
 
-/** What a byte of the event can become in lower case: one without its escapes, then with small letters of three bytes for two. */
-const loweredGrowthMax = 3;
+/** What a byte of the event can become when it is folded: one without its escapes, then with small letters of three bytes for two. */
+const foldedGrowthMax = 3;
 
 /**
  * The working memory of a mapper, one buffer with a region for everything an event needs, so that bytes are moved
  * within it and not between buffers:
  *
- *     constants | event | its minified copy | texts in lower case | rendering
+ *     constants | event | its minified copy | texts folded | rendering
  *
  * A region's sink ends where the next one begins.
  */
@@ -175,7 +176,7 @@ export class Arena {
   /** Length of the constants, where the event begins. */
   readonly eventStart: number;
   readonly minified = this.#sink();
-  readonly lowered = this.#sink();
+  readonly folded = this.#sink();
   readonly rendered = this.#sink();
 
   constructor(constants: Uint8Array) {
@@ -187,14 +188,14 @@ export class Arena {
   open(event: Uint8Array, start: number, end: number, renderedBytesMax: number): void {
     const length = end - start;
     const minified = this.eventStart + length;
-    const lowered = minified + length;
-    const rendered = lowered + length * loweredGrowthMax;
+    const folded = minified + length;
+    const rendered = folded + length * foldedGrowthMax;
     const room = rendered + renderedBytesMax;
     const size = this.bytes.length;
     if (size < room || (size > keptBytesMax && room <= keptBytesMax)) this.#resize(room);
     this.bytes.set(event.subarray(start, end), this.eventStart);
-    openSink(this.minified, minified, lowered);
-    openSink(this.lowered, lowered, rendered);
+    openSink(this.minified, minified, folded);
+    openSink(this.folded, folded, rendered);
     openSink(this.rendered, rendered, room);
   }
 
@@ -207,7 +208,7 @@ export class Arena {
     bytes.set(this.bytes.subarray(0, this.eventStart));
     this.bytes = bytes;
     this.view = viewOf(bytes);
-    for (const sink of [this.minified, this.lowered, this.rendered]) {
+    for (const sink of [this.minified, this.folded, this.rendered]) {
       sink.bytes = bytes;
       sink.view = this.view;
     }

@@ -1,3 +1,4 @@
+import { foldCase } from '../base/events/fold-case.ts';
 import { addressOfPseudonym } from '../base/events/pseudonym.ts';
 
 /** One person, by what is known of them; the pseudonym takes the place of all of it. */
@@ -120,8 +121,8 @@ export class Pseudonymizer {
     this.#emails = anyOf(person.emails, '[\\p{L}\\p{N}._%+-]', '[\\p{L}\\p{N}_-]|\\.[\\p{L}\\p{N}]');
     this.#names = anyOf(person.names, '[\\p{L}\\p{N}]', '[\\p{L}\\p{N}]');
     this.#ips = anyOf(person.ips, '[\\p{L}\\p{N}.:]', '[\\p{L}\\p{N}:]|\\.\\p{N}');
-    this.#exact = new Set([...person.emails, ...person.ids].map((text) => text.toLowerCase()));
-    this.#exactNames = new Set(person.names.map((text) => text.toLowerCase()));
+    this.#exact = new Set([...person.emails, ...person.ids].map(foldCase));
+    this.#exactNames = new Set(person.names.map(foldCase));
   }
 
   /** The source event without the person, otherwise byte by byte the same; undefined where they are not in it. */
@@ -174,11 +175,11 @@ export class Pseudonymizer {
   }
 
   #isExact(value: string): boolean {
-    return this.#exact.has(value.toLowerCase());
+    return this.#exact.has(foldCase(value));
   }
 
   #hasName(value: string): boolean {
-    return this.#exactNames.has(value.toLowerCase());
+    return this.#exactNames.has(foldCase(value));
   }
 
   #isIp(value: string): boolean {

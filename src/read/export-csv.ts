@@ -1,3 +1,5 @@
+import { lastMember, lastText, parsable, sourceMember, textIn } from './last-member.ts';
+
 /**
  * The columns of a CSV export (contract: Read, export) as SQL over a row of `events`, computed by the engine.
  *
@@ -14,18 +16,6 @@
  */
 const sourceFields =
   "'message', 'Tuple(action String, target Tuple(name String), sender Tuple(file String))'";
-
-/** RE2: a whole string is kept, of a run of eleven or more digits outside of strings the last one. */
-const parsable =
-  "replaceRegexpAll(source, '(\"(?:[^\"\\\\\\\\]|\\\\\\\\.)*\")|[0-9]{10,}([0-9])', '\\\\1\\\\2')";
-
-const aliases = `
-  position(ocsf, ',"enrichments":[') AS extra_at,
-  if(extra_at > 0, substring(ocsf, 1, extra_at), ocsf) AS head,
-  if(extra_at > 0, substring(ocsf, extra_at), '') AS extra_text,
-  position(extra_text, ',"extra_map":') AS map_at,
-  JSONExtract(source, ${sourceFields}) AS parsed,
-  tupleElement(parsed, 1) != '' AS is_parsed`;
 
 /**
  * From `,"extra_map":` to the last `,"metadata":{`: what follows that are two strings at most. It is looked for from
@@ -45,14 +35,43 @@ function plainTarget(text: string): string {
 }
 
 /** A target is a name, or an object with one. Conditions keep the second parsing to the events that need it. */
-const targetName = `multiIf(${objectTarget} != '', ${objectTarget},
+const firstTarget = `multiIf(${objectTarget} != '', ${objectTarget},
   is_parsed, ${plainTarget('source')},
   JSONExtractString(${parsable}, 'message', 'target', 'name') != '',
   JSONExtractString(${parsable}, 'message', 'target', 'name'),
   ${plainTarget(parsable)})`;
 
-const fileName = `if(is_parsed, tupleElement(tupleElement(parsed, 3), 'file'),
+const firstFile = `if(is_parsed, tupleElement(tupleElement(parsed, 3), 'file'),
   JSONExtractString(${parsable}, 'message', 'sender', 'file'))`;
+
+/**
+ * The engine's parser takes the first of members that stand twice, and ingest the last, as JavaScript does. This is whether
+ * none can stand twice on the way to file and target, from quick looks at the text: each name once, also as an escape.
+ * `names` has the file and the target that ingest found, which tells whether one stands twice within a target; only where
+ * both are the same, or one is absent, the name is counted: once for the target and once for the actor.
+ */
+const isAsIngested = `
+  arrayDistinct(arrayFilter(one -> one != '', [lowerUTF8(first_file), lowerUTF8(first_target)])) = names
+  ${['\'"message":\'', '\'"target":\'', '\'"sender":\'', '\'"file":\''].map((name) => `AND countSubstrings(source, ${name}) <= 1`).join(' ')}
+  AND (position(source, '\\\\u00') = 0 OR NOT match(source, '\\\\\\\\u00[2-7]'))
+  AND (length(names) != 1 OR countSubstrings(source, '"name":') <= 1 + (position(head, '"name":"') > 0))`;
+
+/** In one `if` with the quick values: of what stands in two, the engine computes both branches for every row. */
+const lastNames = `tuple(
+  ${lastText(lastMember(sourceMember('message'), 'target'), 'name')},
+  ${textIn(lastMember(lastMember(sourceMember('message'), 'sender'), 'file'))})`;
+
+const aliases = `
+  position(ocsf, ',"enrichments":[') AS extra_at,
+  if(extra_at > 0, substring(ocsf, 1, extra_at), ocsf) AS head,
+  if(extra_at > 0, substring(ocsf, extra_at), '') AS extra_text,
+  position(extra_text, ',"extra_map":') AS map_at,
+  JSONExtract(source, ${sourceFields}) AS parsed,
+  tupleElement(parsed, 1) != '' AS is_parsed,
+  ${firstFile} AS first_file,
+  ${firstTarget} AS first_target,
+  ${isAsIngested} AS is_as_ingested,
+  if(is_as_ingested, tuple(first_target, first_file), ${lastNames}) AS names_as_sent`;
 
 /**
  * What a table does not show: separators, controls, format characters, the empty Braille pattern, and what Unicode
@@ -124,8 +143,8 @@ const columns: readonly Column[] = [
     `if(${isFlow}, toString(flow_id), '')`,
     `if(${isFlow}, toNullable(toString(flow_id)), NULL)`,
   ),
-  text('target_name', targetName),
-  text('file_name', fileName),
+  text('target_name', 'names_as_sent.1'),
+  text('file_name', 'names_as_sent.2'),
   typed('extra_map', extraMap, `nullIf(${extraMap}, '')`),
 ];
 

@@ -248,7 +248,7 @@ class Feed {
       settled_through: microsOfSeq(found.watermark),
       read_through: microsOfSeq(found.last),
     };
-    return `,"meta":${stringify('FeedMeta', meta)}}`;
+    return `,"meta":${stringify('FeedMeta', meta)}}\n`;
   }
 }
 

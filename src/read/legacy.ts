@@ -13,7 +13,7 @@ export interface LegacyRequest {
 }
 
 /**
- * `{"data":[…]}` as a stream of bytes. Rejects with EngineError while nothing has been sent; a failure after that is
+ * `{"data":[…]}` and a line break as a stream of bytes. Rejects with EngineError while nothing has been sent; a failure after that is
  * an `error` of the stream, never a clean end. `organization` is a lower-case UUID.
  */
 export type LegacyReader = (
@@ -35,7 +35,7 @@ export function readLegacyRequest(parameters: QueryParameters): LegacyRequest {
   };
 }
 
-const delimiters = envelopeSettings({ before: '{"data":[', rowBefore: '', rowAfter: '', after: ']}' });
+const delimiters = envelopeSettings({ before: '{"data":[', rowBefore: '', rowAfter: '', after: ']}\n' });
 
 /**
  * Streams events as their producers sent them, newest first: the stored text of each goes out as it is. One query,

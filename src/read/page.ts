@@ -96,7 +96,7 @@ class PageMeta {
     const { limit, offset } = this.#request;
     this.total = total;
     const searched = this.searchedBackTo === undefined ? '' : `,"searched_back_to":"${this.searchedBackTo}"`;
-    return `,"meta":{"total":${total},"limit":${limit},"offset":${offset}${searched}}}`;
+    return `,"meta":{"total":${total},"limit":${limit},"offset":${offset}${searched}}}\n`;
   }
 
   told(): Pick<PageMeta, 'total' | 'searchedBackTo'> {

@@ -1,3 +1,4 @@
+import { lastMember, lastText, textIn } from './last-member.ts';
 import { formatMicros } from '../base/time/timestamp.ts';
 import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
@@ -119,10 +120,12 @@ LIMIT {limit:UInt64} OFFSET {offset:UInt64}`;
 
 const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery})`;
 
-/** A member of `extra` where it is a string: of anything else the engine would give its JSON. */
+const message = lastMember('source', 'message');
+const extra = lastMember(message, 'extra');
+
+/** A member of `extra` where it is a string. */
 function textOfExtra(name: string): string {
-  const place = `source, 'message', 'extra', '${name}'`;
-  return `if(JSONType(${place}) = 'String', JSONExtractString(${place}), '')`;
+  return textIn(lastMember(extra, name));
 }
 
 /**
@@ -130,13 +133,11 @@ function textOfExtra(name: string): string {
  * the columns hold them in lower case. `fileSize` only where it is a number.
  */
 const factColumns = `
-  JSONExtractString(source, 'message', 'sender', 'file') AS file,
-  if(JSONType(source, 'message', 'target') = 'String', JSONExtractString(source, 'message', 'target'),
-    JSONExtractString(source, 'message', 'target', 'name')) AS target,
+  ${textIn(lastMember(lastMember(message, 'sender'), 'file'))} AS file,
+  ${lastText(lastMember(message, 'target'), 'name')} AS target,
   ${textOfExtra('fileName')} AS extra_file,
   ${textOfExtra('destination')} AS destination,
-  if(JSONType(source, 'message', 'extra', 'fileSize') IN ('Int64', 'UInt64', 'Double'),
-    JSONExtractRaw(source, 'message', 'extra', 'fileSize'), '') AS size`;
+  if(match(${lastMember(extra, 'fileSize')}, '^[-0-9]'), ${lastMember(extra, 'fileSize')}, '') AS size`;
 
 interface Facts {
   readonly file: string;

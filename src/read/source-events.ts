@@ -42,7 +42,7 @@ export function createSourceEventsReader(
     const before = '{"data":[';
     const { searchedBackTo } = place;
     const searched = searchedBackTo === undefined ? '' : `,"searched_back_to":"${searchedBackTo}"`;
-    const after = `],"meta":{"limit":${limit},"offset":${offset}${searched}}}`;
+    const after = `],"meta":{"limit":${limit},"offset":${offset}${searched}}}\n`;
     const options = { settings: { ...texts, ...place.settings }, signal };
     const around = () => ({ skip: 0, before, after });
     const whole = await readEnveloped(storage, query, place.parameters, options, around);

@@ -1,6 +1,11 @@
+import { foldCase, spellingsOf } from '../base/events/fold-case.ts';
+
 /**
- * The condition that words stand in the shown text of an event, in any case. The text is JSON as its producer wrote it:
- * any character may stand there as an escape, which only texts with a backslash are looked through for.
+ * The condition that words stand in values of the shown event, in any case (contract: Read). Names of members do not
+ * count, nor `actor.app_name`, which is the same in every event.
+ *
+ * The first part of it is quick and lets some events too many through: it looks at the whole rendering. Only where that has
+ * the word, or text by which the quick look could miss it, the values are taken out and compared.
  */
 export function wordsCondition(words: readonly string[]): {
   readonly sql: readonly string[];
@@ -8,41 +13,60 @@ export function wordsCondition(words: readonly string[]): {
 } {
   const parameters: Record<string, string> = {};
   const sql = words.map((word, index) => {
-    const plain = spellingsOf(word).map((spelling, at) => {
-      const name = `word${index}${at === 0 ? '' : `_${at}`}`;
-      parameters[name] = JSON.stringify(spelling).slice(1, -1);
-      return `positionCaseInsensitiveUTF8(ocsf, {${name}:String}) > 0 OR `;
-    });
-    parameters[`escaped${index}`] = `(?i)${Array.from(word, patternOf).join('')}`;
-    return `(${plain.join('')}(position(ocsf, '\\\\') > 0 AND match(ocsf, {escaped${index}:String})))`;
+    const [plain, pattern] = [`word${index}`, `pattern${index}`];
+    parameters[plain] = JSON.stringify(word).slice(1, -1);
+    parameters[pattern] = patternOf(word);
+    const found = `positionCaseInsensitiveUTF8(ocsf, {${plain}:String}) > 0`;
+    return `((${found} OR (${mayHide} AND match(ocsf, {${pattern}:String}))) AND match(${values}, {${pattern}:String}))`;
   });
   return { sql, parameters };
 }
 
+/** Any character may be written as an escape, and beyond ASCII a letter has more than two spellings. */
+const mayHide = "(position(ocsf, '\\\\') > 0 OR lengthUTF8(ocsf) != length(ocsf))";
+
 /**
- * A word as it is written, and in lower case where that is another than its letters have one by one: the engine compares
- * letter by letter, and a Greek word has another sigma at its end, of which it does not know the capital letter. As it
- * is written a word is found in any case.
+ * The rendering without `actor.app_name` and without `enrichments`, which have the values of `extra_map` once more, beside
+ * their names. These members are ours, and stand before any that a producer can name (src/ocsf/render.ts).
  */
-function spellingsOf(word: string): readonly string[] {
-  const lower = word.toLowerCase();
-  const byLetter = Array.from(word, (one) => one.toLowerCase()).join('');
-  const spellings = lower === byLetter ? [word] : [word, lower];
-  return word.includes('ς') ? [...spellings, word.replaceAll('ς', 'σ')] : spellings;
+const producersPart = `concat(
+  replaceRegexpOne(if(position(ocsf, ',"enrichments":[') > 0, substring(ocsf, 1, position(ocsf, ',"enrichments":[')), ocsf),
+    '"actor":\\\\{"app_name":"(?:[^"\\\\\\\\]|\\\\\\\\.)*"', '"actor":{'),
+  if(position(ocsf, ',"enrichments":[') > 0, substring(ocsf, greatest(1, position(ocsf, ',"extra_map":', position(ocsf, ',"enrichments":[')))), ''))`;
+
+/** Each value and a space: strings as they are written, without their quotation marks; names and brackets are left out. */
+const values = `replaceRegexpAll(${producersPart},
+  '"(?:[^"\\\\\\\\]|\\\\\\\\.)*":|"((?:[^"\\\\\\\\]|\\\\\\\\.)*)"|[][{},]', '\\\\1 ')`;
+
+/** RE2 for a word in JSON: each of its characters in all its spellings and escapes. */
+function patternOf(word: string): string {
+  // A dotted capital I folds to two characters, which are compared together.
+  const characters = foldCase(word).match(/i\u0307|./gsu) ?? [];
+  const patterns = characters.map((one, at) => {
+    // A word may begin or end within it.
+    const isHalf = (one === 'i' && at === characters.length - 1) || (one === '\u0307' && at === 0);
+    const spellings = [...spellingsOf(one), ...(isHalf ? ['\u0130'] : [])];
+    return `(?:${spellings.map(spellingPattern).join('|')})`;
+  });
+  return patterns.join('');
 }
 
-/** RE2 for a character in JSON: itself, or its escapes. */
-function patternOf(character: string): string {
-  const cases = new Set([character, character.toLowerCase(), character.toUpperCase()]);
-  const escapes = Array.from(cases, (one) =>
-    Array.from({ length: one.length }, (_, at) => unicodeEscape(one.charCodeAt(at))).join(''),
-  );
+const spellingPattern = (spelling: string): string => Array.from(spelling, characterPattern).join('');
+
+/** RE2 for one character in JSON: itself, or its escapes. */
+function characterPattern(character: string): string {
+  const units = Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at)));
   const itself = /^[\p{L}\p{N}]$/u.test(character) ? character : `\\x{${codePoint(character).toString(16)}}`;
   // A quotation mark and a backslash stand there with a backslash before them, a slash may.
   const plain = character === '"' || character === '\\' ? `\\\\${itself}` : itself;
-  return `(?:${[plain, ...(character === '/' ? ['\\\\/'] : []), ...escapes].join('|')})`;
+  return `(?:${[plain, ...(character === '/' ? ['\\\\/'] : []), units.join('')].join('|')})`;
 }
 
 const codePoint = (character: string): number => character.codePointAt(0) ?? 0;
 
-const unicodeEscape = (unit: number): string => `\\\\u${unit.toString(16).padStart(4, '0')}`;
+/** Its digits in either case; the `u` is always small. */
+const unicodeEscape = (unit: number): string =>
+  `\\\\u${unit
+    .toString(16)
+    .padStart(4, '0')
+    .replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)}`;

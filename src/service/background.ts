@@ -52,12 +52,11 @@ export async function startEvidence(
   order: IngestOrder,
   retentionCutOff: (organization: string) => number | undefined,
 ): Promise<EvidenceReader> {
-  const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
-  const { evidenceWitnesses: witnesses } = config;
+  const { serviceName, evidenceIntervalMs: intervalMs } = config;
   const { storage, instance } = stored;
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
   const watermark = async () => (await order.watermarks()).ofAll;
-  const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
+  const own = { storage, instance, serviceName, keys, intervalMs };
   const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
   stops.add(() => evidence.stop());
   return evidence.reader;
@@ -68,12 +67,14 @@ export async function startEvidence(
  * tell of it otherwise.
  */
 export function startRetention(
-  { config, log, stops, trust }: Base,
+  { config, log, stops }: Base,
   { storage, instance }: ServiceStorage,
   { ingest, order }: Writing,
   organizations: IngestDirectory,
 ): void {
-  const { retentionDays, retentionIntervalMs: intervalMs, evidenceIntervalMs } = config;
+  const { retentionDays, retentionGraceMs: graceMs, evidenceIntervalMs } = config;
+  // A wait of a day is looked at every ten minutes, a shorter one more often.
+  const intervalMs = Math.min(limits.retentionMsMax, Math.max(limits.retentionMsMin, graceMs / 144));
   const watermarks = async (): Promise<(organization: string) => bigint> => {
     const { ofAll } = await order.watermarks();
     if (evidenceIntervalMs === undefined) return () => ofAll;
@@ -88,8 +89,8 @@ export function startRetention(
     if (organization !== undefined) await ingest.recordOwn(organization, JSON.stringify(event));
   };
   const removal = new EventRemoval(storage);
-  const own = { storage, removal, instance, retentionDays, intervalMs };
-  const reconciler = new RetentionReconciler({ ...own, watermarks, record, clock: systemClock, trust, log });
+  const own = { storage, removal, instance, retentionDays, graceMs, intervalMs };
+  const reconciler = new RetentionReconciler({ ...own, watermarks, record, clock: systemClock, log });
   stops.add(() => reconciler.stop());
   const { erasurePollMs } = limits;
   const eraser = new ErasureReconciler({

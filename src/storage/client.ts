@@ -8,6 +8,7 @@ import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
 import { quoteIdentifier } from './quote.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
+import { rewritesOff } from './rewrites.ts';
 import type { Statement } from './statement-client.ts';
 import type { EngineConnection, Parameters } from './storage.ts';
 import type { QueryOptions, Settings, Storage } from './storage.ts';
@@ -104,6 +105,8 @@ class EngineStorage implements Storage {
   readonly #nodes: EngineNodes;
   readonly #copy: ControlCopy | undefined;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
+  /** The last write of control data has failed; perhaps by a fault that a look does not find. */
+  #isControlFailing = false;
 
   constructor(
     connection: EngineConnection,
@@ -187,21 +190,25 @@ class EngineStorage implements Storage {
     if (objects.length === 0) return;
     const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
     const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
-    // Rows of a replacing table: the same one twice is one.
-    await this.#nodes.anywhere(options.signal, (node, signal) =>
-      this.#write(node, signal, query, { target: table }, options, [lines]),
-    );
-    if (isControlTable(table)) await copied(this.#copy?.put(table, objects));
+    await this.#ofControl(isControlTable(table), async () => {
+      // Rows of a replacing table: the same one twice is one.
+      await this.#nodes.anywhere(options.signal, (node, signal) =>
+        this.#write(node, signal, query, { target: table }, options, [lines]),
+      );
+      if (isControlTable(table)) await copied(this.#copy?.put(table, objects));
+    });
   };
 
   readonly removeRows: Storage['removeRows'] = async (table, rows) => {
     const { column, id, below } = rows;
-    // First, or what the engine has removed would count as lost.
-    if (isControlTable(table)) await copied(this.#copy?.forget(table, rows));
     const condition = `${quoteIdentifier(column)} = {id:UUID}${below === undefined ? '' : ' AND version < {below:UInt64}'}`;
     const statement = `ALTER TABLE ${quoteIdentifier(table)} DELETE WHERE ${condition}`;
     const parameters = { id, ...(below !== undefined && { below }) };
-    await this.command(statement, parameters, { settings: { mutations_sync: 2 } });
+    await this.#ofControl(isControlTable(table), async () => {
+      // First, or what the engine has removed would count as lost.
+      if (isControlTable(table)) await copied(this.#copy?.forget(table, rows));
+      await this.command(statement, parameters, { settings: { mutations_sync: 2 } });
+    });
   };
 
   readonly copiedVersion: Storage['copiedVersion'] = async (table, id) =>
@@ -219,7 +226,34 @@ class EngineStorage implements Storage {
       () => false,
     );
 
+  readonly takesControlWrites: Storage['takesControlWrites'] = async (timeoutMs) => {
+    // No rows, so no part of a table is made.
+    const query = 'INSERT INTO users SELECT * FROM users WHERE 0';
+    try {
+      await this.#nodes.anywhere(undefined, (node, signal) =>
+        this.#write(node, signal, query, {}, { timeoutMs }),
+      );
+      await this.#copy?.check(this.#isControlFailing);
+      this.#isControlFailing = false;
+      return true;
+    } catch {
+      // Whatever the reason: it cannot be written.
+      return false;
+    }
+  };
+
   readonly close: Storage['close'] = () => this.#nodes.close();
+
+  async #ofControl(isControl: boolean, write: () => Promise<void>): Promise<void> {
+    if (!isControl) return write();
+    try {
+      await write();
+      this.#isControlFailing = false;
+    } catch (error) {
+      this.#isControlFailing = true;
+      throw error;
+    }
+  }
 
   #rowSettings({ timeoutMs = limits.readQueryMsMax }: QueryOptions): Settings {
     return { ...rowSettings(timeoutMs), ...(this.cluster === undefined ? {} : clusterReadSettings) };
@@ -258,7 +292,7 @@ class EngineStorage implements Storage {
     defaults: Settings,
     body?: Statement['body'],
   ): Promise<string> {
-    const settings = { database: this.database, ...defaults, ...options.settings };
+    const settings = this.#settings(defaults, options);
     const onFailure = this.#onFailure;
     return node.statements.run({
       ...options,
@@ -269,6 +303,11 @@ class EngineStorage implements Storage {
       body,
       onFailure,
     });
+  }
+
+  /** The settings of every statement, a read or a write. */
+  #settings(defaults: Settings, options: QueryOptions): Settings {
+    return { database: this.database, ...rewritesOff, ...defaults, ...options.settings };
   }
 
   /** The SQL is the body of a read, all else is in the address. */
@@ -282,7 +321,7 @@ class EngineStorage implements Storage {
     const queryId = options.queryId ?? randomUUID();
     let target = `${node.path}/?query_id=${encodeURIComponent(queryId)}`;
     const ofCluster = this.cluster === undefined ? {} : clusterReadSettings;
-    const settings = { database: this.database, ...readSettings, ...ofCluster, ...options.settings };
+    const settings = this.#settings({ ...readSettings, ...ofCluster }, options);
     for (const [name, value] of Object.entries(settings)) target += `&${name}=${encodeURIComponent(value)}`;
     for (const [name, value] of Object.entries(parameters)) {
       target += `&param_${name}=${encodeURIComponent(parameterText(value))}`;

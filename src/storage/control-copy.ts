@@ -1,4 +1,4 @@
-import { constants, type FileHandle, open, stat } from 'node:fs/promises';
+import { access, constants, type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32c } from '@node-rs/crc32';
 import { replaceFile, syncDirectory } from '../base/files/durable-file.ts';
@@ -117,6 +117,14 @@ export class ControlCopy {
   /** From now on these rows count as none that were lost. */
   forget(table: ControlTableName, forget: RemovedRows): Promise<void> {
     return this.#append(lineOf({ table, forget }));
+  }
+
+  /** Rejects where lines cannot be appended. `byWriting`: a line that says nothing is, to find what opening does not. */
+  async check(byWriting: boolean): Promise<void> {
+    if (byWriting) return this.#append(lineOf({ format: formatVersion }));
+    const file = await ifThere(open(this.path, constants.O_WRONLY | constants.O_APPEND));
+    await file?.close();
+    if (file === undefined) await access(dirname(this.path), constants.W_OK);
   }
 
   async content(): Promise<CopyContent> {

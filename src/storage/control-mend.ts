@@ -1,6 +1,4 @@
-import { markedClock } from '../base/time/clock-trust.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
-import { errorFacts } from '../base/observability/log.ts';
 import type { ControlCopy, CopyContent } from './control-copy.ts';
 import {
   type ControlRow,
@@ -10,16 +8,9 @@ import {
   replaces,
 } from './control-rows.ts';
 import { limits } from './limits.ts';
-import { activeParts, checkPart, detachPart } from './parts.ts';
+import { type ActivePart, damagedParts, detachPart } from './parts.ts';
+import { operatorWords } from './exception.ts';
 import type { Storage } from './storage.ts';
-
-/** A part that cannot be read. */
-interface BadPart {
-  readonly name: string;
-  readonly rows: number;
-  /** The engine's words. */
-  readonly fault: string;
-}
 
 /** What differs between a control table and its copy. */
 export interface ControlDifference {
@@ -31,7 +22,7 @@ export interface ControlDifference {
   /** Rows that somebody is removing for good: the copy has none of them any more. */
   readonly leaving: number;
   /** While there are any the table cannot be compared. */
-  readonly badParts: readonly BadPart[];
+  readonly badParts: readonly ActivePart[];
 }
 
 /** What became of a control table. */
@@ -73,7 +64,7 @@ async function differenceOf(
   try {
     stored = await rowsOf(storage, table);
   } catch (error) {
-    const badParts = error instanceof EngineError ? await badPartsOf(storage, table) : [];
+    const badParts = error instanceof EngineError ? await damagedParts(storage, table) : [];
     if (badParts.length === 0) throw error;
     return { table, lost: [], newer: [], leaving: 0, badParts };
   }
@@ -107,15 +98,6 @@ async function rowsOf(storage: Storage, table: ControlTableName): Promise<Map<st
   }
 }
 
-async function badPartsOf(storage: Storage, table: ControlTableName): Promise<BadPart[]> {
-  const bad: BadPart[] = [];
-  for (const { name, rows } of await activeParts(storage, table)) {
-    const fault = await checkPart(storage, name, table);
-    if (fault !== undefined) bad.push({ name, rows, fault });
-  }
-  return bad;
-}
-
 /** All control tables beside their copy, without changing anything. Rejects with EngineError. */
 export async function compareControlData({ storage, copy }: Sides) {
   const content = await copy.content();
@@ -133,11 +115,13 @@ export async function mendControlData(sides: Sides, evenLost = false): Promise<M
   const { storage, copy } = sides;
   const { differences, content } = await compareControlData(sides);
   const tables: MendedTable[] = [];
-  for (const difference of differences) {
-    const { table, lost, newer, badParts } = difference;
+  for (const { badParts: unreadable, ...difference } of differences) {
+    const { table, lost, newer } = difference;
     if (newer.length > 0) await copy.put(table, newer);
+    // Reads pass over some files of a part: those are looked at when an operator has asked for it.
+    const badParts = evenLost && unreadable.length === 0 ? await damagedParts(storage, table) : unreadable;
     if (lost.length > 0 || badParts.length > 0)
-      tables.push(await mendTable(sides, difference, content.isWhole || evenLost));
+      tables.push(await mendTable(sides, { ...difference, badParts }, content.isWhole || evenLost));
   }
   const isReadable = tables.every(({ unmended }) => unmended === undefined);
   // The rows of a damaged table are in its copy alone, however damaged that is.
@@ -164,7 +148,7 @@ async function mendTable(
       const unmended = `cannot be read (part ${takenOut.join(', ')}), and there is no whole copy of it`;
       return { ...none, unmended };
     }
-    for (const name of takenOut) await detachPart(storage, name, table);
+    for (const part of badParts) await detachPart(storage, part);
     const lost =
       badParts.length === 0 ? found : (await differenceOf(storage, table, await copy.content())).lost;
     // What was removed for good meanwhile is not lost.
@@ -174,7 +158,7 @@ async function mendTable(
     return { table, putBack: still.length, takenOut, unmended: undefined };
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    return { ...none, unmended: `could not be mended: ${errorFacts(error).error}` };
+    return { ...none, unmended: `could not be mended: ${operatorWords(error)}` };
   }
 }
 
@@ -187,8 +171,7 @@ async function renewCopy(storage: Storage, copy: ControlCopy): Promise<void> {
   if (differences.some(({ leaving }) => leaving > 0)) return;
   const rows = new Map(controlTableNames.map((table) => [table, new Map(content.rows.get(table))]));
   for (const { table, newer } of differences) for (const row of newer) rows.get(table)?.set(row.id, row);
-  // By a clock that has jumped a session that was ended would be forgotten before its time.
-  const now = timeText(Math.min(Date.now(), (await markedClock(copy.dataDir)) ?? Infinity));
+  const now = timeText(Date.now());
   for (const [table, ofTable] of rows)
     for (const row of ofTable.values()) if (!isAlive(table, row, now)) ofTable.delete(row.id);
   await copy.rewrite(rows, content.through);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { limits } from './limits.ts';
+import { rewritesOff } from './rewrites.ts';
 import type { EngineConnection } from './storage.ts';
 
 const gibibyte = 1024 ** 3;
@@ -50,6 +51,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
   const markCache = Math.min(Math.floor(memoryBytesMax / 8), 256 * mebibyte);
   const indexCache = Math.min(Math.floor(memoryBytesMax / 16), 128 * mebibyte);
   const hash = createHash('sha256').update(password).digest('hex');
+  const off = Object.entries(rewritesOff).map(([name, value]) => `<${name}>${value}</${name}>`);
   const mergeThreads = Math.max(mergeThreadsMin, Math.min(8, Math.floor(availableParallelism() / 2)));
   return `<clickhouse>
 <users_config>${xmlText(file)}</users_config>
@@ -77,7 +79,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
 <number_of_free_entries_in_pool_to_execute_mutation>${mergeThreads + 2}</number_of_free_entries_in_pool_to_execute_mutation>
 </merge_tree>
 <http_handlers><rule><url>/</url><headers><${tokenHeader}>${headers[tokenHeader]}</${tokenHeader}></headers><handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler></rule></http_handlers>
-<profiles><default><http_send_timeout>600</http_send_timeout></default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
+<profiles><default><http_send_timeout>600</http_send_timeout>${off.join('')}</default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
 <quotas><default/></quotas>
 <users>
 <default><no_password/><networks><ip>127.0.0.1</ip></networks><profile>local</profile><quota>default</quota><grants><query>GRANT SYSTEM LISTEN ON *.*</query></grants></default>

@@ -27,6 +27,17 @@ export interface EngineEnd {
   readonly stderr: string;
 }
 
+/** The process ended before it answered. The message has the engine's words, for the operational log. */
+export class EngineStartError extends Error {
+  readonly how: string;
+
+  constructor({ how, stderr }: EngineEnd) {
+    super(`the embedded engine ended at its start (${how}): ${stderr.trim()}`);
+    this.name = 'EngineStartError';
+    this.how = how;
+  }
+}
+
 /** Another process has the data directory; the message is fit for the operator. */
 export class DataDirLockedError extends Error {
   /** The process that runs the engine, where the system tells. */
@@ -41,7 +52,7 @@ export class DataDirLockedError extends Error {
 }
 
 function wordsOf({ pid, startedBy, stopped }: Holder): string {
-  if (!stopped) return `: process ${startedBy} runs its engine`;
+  if (!stopped) return `: process ${startedBy} runs its engine; wait for its end`;
   return `: an engine whose process ${pid} is stopped (SIGSTOP); end it with kill -KILL ${pid}`;
 }
 
@@ -163,8 +174,7 @@ export class EngineProcess {
     try {
       while (performance.now() < deadline) {
         signal.throwIfAborted();
-        if (last)
-          throw new Error(`the embedded engine ended at its start (${last.how}): ${last.stderr.trim()}`);
+        if (last) throw new EngineStartError(last);
         try {
           await client.run(question);
           return;
@@ -176,6 +186,8 @@ export class EngineProcess {
     } finally {
       await client.close();
     }
-    throw new Error(`the embedded engine did not answer within ${limits.engineStartMsMax} ms`);
+    throw new Error(
+      `the embedded engine did not answer within ${limits.engineStartMsMax} ms: start again when the machine is less busy`,
+    );
   }
 }

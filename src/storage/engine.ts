@@ -3,6 +3,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { projectFile } from '../base/files/project-file.ts';
 import { fullDiskWords, isDiskFull } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
@@ -13,6 +14,7 @@ import {
   DataDirLockedError,
   type EngineEnd,
   EngineProcess,
+  EngineStartError,
   findEngineLibrary,
   releaseStatement,
 } from './engine-process.ts';
@@ -90,7 +92,7 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
     } catch (error) {
       // Taken since it was looked at: another may be free.
       const isTaken = errorFacts(error).error.includes('Address already in use');
-      if (!isTaken || attempt === limits.engineBindAttemptsMax) throw await explained(error, dataDir);
+      if (!isTaken || attempt === limits.engineBindAttemptsMax) throw await explained(error, options);
     }
   }
 }
@@ -99,13 +101,24 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
 const isDirectoryTaken = (error: unknown): boolean => errorFacts(error).error.includes('Code: 76.');
 
 /** Why an engine cannot be started, in words for the operator where they are known. */
-async function explained(error: unknown, dataDir: string): Promise<unknown> {
+async function explained(error: unknown, { dataDir, log }: EngineOptions): Promise<unknown> {
   const text = errorFacts(error).error;
   if (isDirectoryTaken(error)) {
     return new DataDirLockedError(dataDir, await engineHolder(join(dataDir, 'engine')));
   }
-  const isFull = text.includes('No space left on device');
-  return isFull ? new Error(fullDiskWords(dataDir), { cause: error }) : error;
+  if (text.includes('No space left on device')) return new Error(fullDiskWords(dataDir), { cause: error });
+  if (!(error instanceof EngineStartError)) return error;
+  log.error({ error: shortMessage(text) }, 'the embedded engine ended at its start');
+  return new Error(`the embedded engine of DATA_DIR ${dataDir} does not start: ${startWords(error)}`, {
+    cause: error,
+  });
+}
+
+function startWords({ message, how }: EngineStartError): string {
+  const page = projectFile('docs/back-up.md');
+  if (message.includes('Cannot parse definition from metadata file'))
+    return `the definition of a table is cut short, as a full disk leaves it; restore a backup (${page})`;
+  return `it ended (${how}); LOG_LEVEL=debug shows its words; if its files are damaged, restore a backup (${page})`;
 }
 
 /**

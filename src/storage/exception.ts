@@ -1,6 +1,7 @@
 import { errorFacts } from '../base/observability/log.ts';
 import { limits } from './limits.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
+import { fileErrorWords, messageOf } from '../base/errors/system-error.ts';
 
 /** Bytes that no text has, and what stands for those that are none in UTF-8. */
 const binary = /[\p{Cc}\ufffd]/u;
@@ -53,11 +54,13 @@ export function exceptionInTail(tail: Uint8Array, tag: string | undefined): Engi
   if (at === -1) return undefined;
   const text = bytes.subarray(at + marker.length).toString('utf8');
   const code = /Code: (\d+)/.exec(text)?.[1];
-  return exception(code === undefined ? undefined : Number(code), shortMessage(text), text);
+  return exception(Number(code ?? 0), shortMessage(text), text);
 }
 
-function exception(code: number | undefined, message: string, text: string): EngineError {
-  return new EngineError('refused', message, code, undefined, damagedPartIn(code, text));
+function exception(code: number, message: string, text: string): EngineError {
+  const part = damagedPartIn(code, text);
+  const damaged = part === undefined ? undefined : { part, table: tableNamed.exec(text)?.[1] };
+  return new EngineError('refused', message, code, undefined, damaged);
 }
 
 /**
@@ -68,14 +71,22 @@ function exception(code: number | undefined, message: string, text: string): Eng
  */
 const damageCodes: ReadonlySet<number> = new Set([33, 40, 74, 107, 117, 226, 246, 271, 432, 740, 1001]);
 
+/** Whether the engine says by this that a file of its own is damaged. */
+export function isDamage({ engineCode }: EngineError): boolean {
+  return engineCode !== undefined && damageCodes.has(engineCode);
+}
+
 function wordsOfCode(code: number): string {
   return damageCodes.has(code)
-    ? `what is stored cannot be read, as a file of the engine is damaged (code ${code}); "auditlog doctor" names it`
-    : `the engine has refused it (code ${code}), without words`;
+    ? `a file of the engine is damaged (error ${code}): "auditlog doctor" names it and says what to do`
+    : `the engine refused a statement (error ${code}), without a message`;
 }
 
 /** A part by its folder, or as the engine says it behind the path: `202611_1_9_2`, with the version of a mutation. */
 const namedPart = /(?:\/|reading part )([0-9A-Za-z]+_\d+_\d+_\d+(?:_\d+)?)(?=[\s/:."),]|$)/;
+
+/** As the engine names the table of a part: `in table audit.evidence_tiles (90e1b607-…)`. */
+const tableNamed = /\bin table \w+\.(\w+) \(/;
 
 /**
  * The name of the part that could not be read, or undefined where an exception tells of anything else. Some of these
@@ -86,4 +97,35 @@ const namedPart = /(?:\/|reading part )([0-9A-Za-z]+_\d+_\d+_\d+(?:_\d+)?)(?=[\s
 export function damagedPartIn(code: number | undefined, text: string): string | undefined {
   if (code === undefined || !damageCodes.has(code)) return undefined;
   return namedPart.exec(text)?.[1];
+}
+
+/** What an operator can do about an exception, by its number. */
+const adviceOfCode: ReadonlyMap<number | undefined, string> = new Map([
+  [241, 'the engine has too little memory for this; ask for less at once, or give it more memory'],
+  [243, 'the disk of the engine is full; free some space on it'],
+  [497, 'the user of the engine lacks a right; "auditlog doctor" names the statement that grants it'],
+  [516, 'the engine refuses the user; check CLICKHOUSE_USER and CLICKHOUSE_PASSWORD'],
+]);
+
+/**
+ * A failure in words for whoever ran a command: what is wrong, and what to do. Text of the engine is not among them, as
+ * it names files, queries and values; LOG_LEVEL=debug shows it.
+ */
+export function operatorWords(error: unknown): string {
+  if (!(error instanceof EngineError)) return fileErrorWords(error) ?? messageOf(error);
+  const { failure, engineCode, damagedPart, damagedTable, message } = error;
+  if (failure === 'timeout')
+    return `${message}: the engine is too slow or too busy; "auditlog doctor" looks at what it stands on`;
+  // What stands before the engine may answer with a page of its own.
+  if (failure === 'unreachable')
+    return `the engine does not answer: ${/^status \d+/.exec(message)?.[0] ?? message}`;
+  if (damagedPart !== undefined) {
+    const table = damagedTable === undefined ? '' : ` of the table ${damagedTable}`;
+    return `part ${damagedPart}${table} is damaged: "auditlog doctor" says what to do`;
+  }
+  if (engineCode === undefined) return message;
+  if (isDamage(error)) return wordsOfCode(engineCode);
+  const advice = adviceOfCode.get(engineCode);
+  if (advice !== undefined) return `${advice} (error ${engineCode})`;
+  return `the engine refused a statement (error ${engineCode}): see "auditlog doctor"; LOG_LEVEL=debug shows its words`;
 }

@@ -3,8 +3,6 @@ export const limits = {
   /** Memory of grouping or sorting a read, above which the engine goes on on the disk. */
   readSpillBytes: 128 * 1024 * 1024,
   readMemoryBytesMax: 768 * 1024 * 1024,
-  /** How long the engine has to take a note of how far a log has come; after that the next note tells it. */
-  logNoteMsMax: 2_000,
   /** Processes that share an engine publish their watermarks this often. */
   watermarkPublishMs: 1_000,
   /** The clocks of processes that share an engine differ by no more than this. */

@@ -115,17 +115,22 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
   return new Set(rows.map(({ name }) => name));
 }
 
-/**
- * Whether every migration is recorded here. Nothing is sent then: servers must be able to start on a full disk, and while a
- * node of a cluster is down, as a statement for all nodes fails meanwhile.
- */
-async function isCurrent(storage: Storage, migrations: readonly Migration[]): Promise<boolean> {
+/** Whether migrations have made anything in the database. Rejects with EngineError. */
+export async function hasTables(storage: Storage): Promise<boolean> {
   const tables = await storage.rows(
     "SELECT name FROM system.tables WHERE database = {name:String} AND name = 'schema_migrations'",
     { name: storage.database },
     { settings: { database: 'default' } },
   );
-  if (tables.length === 0) return false;
+  return tables.length > 0;
+}
+
+/**
+ * Whether every migration is recorded here. Nothing is sent then: servers must be able to start on a full disk, and while a
+ * node of a cluster is down, as a statement for all nodes fails meanwhile.
+ */
+async function isCurrent(storage: Storage, migrations: readonly Migration[]): Promise<boolean> {
+  if (!(await hasTables(storage))) return false;
   const names = await readApplied(storage, migrations);
   return migrations.every(({ name }) => names.has(name));
 }

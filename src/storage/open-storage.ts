@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/observability/damage.ts';
 import { isServed } from '../base/files/directory-lock.ts';
-import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
+import { readOrCreateFile } from '../base/files/durable-file.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
-import { ifThere, isDiskFull } from '../base/errors/system-error.ts';
+import { fullDiskWords, ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import { openStorage } from './client.ts';
 import { ControlCopy } from './control-copy.ts';
 import { mendControlData } from './control-mend.ts';
@@ -17,10 +18,11 @@ import { engineHolder, readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
+import { isDamage, operatorWords } from './exception.ts';
 import { limits } from './limits.ts';
 import { instanceFile } from './writer-registry.ts';
-import { migrate } from './migrate.ts';
-import { type OwnEngine, requireRoom, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
+import { hasTables, migrate } from './migrate.ts';
+import { requireRoom, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
 import type { EngineConnection, EngineTls, Storage } from './storage.ts';
@@ -49,51 +51,36 @@ export interface StorageOptions extends EngineOptions {
   readonly damage: DamageRegister;
 }
 
-/** The embedded engine, in the process that runs it. */
-export interface HeldEngine {
+/** The embedded engine. */
+interface HeldEngine {
   readonly storage: Storage;
   readonly engine: EmbeddedEngine;
   readonly own: RunningEngine;
-}
-
-/** The embedded engine, in a process beside the one that runs it. */
-export interface EngineBeside {
-  readonly connection: EngineConnection;
-  readonly own: OwnEngine;
-  /** Where that process has the engine, and the copy of the control data. */
-  readonly dataDir: string;
-  /** Takes the name of a part that a read has found damaged. */
-  reportUnreadable(part: string): void;
 }
 
 /** The storage of a service, migrated. */
 export interface ServiceStorage {
   readonly storage: Storage;
   readonly writeHealth: WriteHealth;
-  /** Undefined where another process runs the engine, or a ClickHouse server is used. */
+  /** The embedded engine, which shares its disk with the log, and its clock with us; undefined: a ClickHouse server is used. */
   readonly held: HeldEngine | undefined;
-  /** The embedded engine, whichever process runs it: it shares its disk with the log, and its clock with all of us. */
-  readonly isOwnEngine: boolean;
-  /** This process among those that share an engine; undefined where it is the only one. */
+  /** This server among those that share a ClickHouse server; undefined with the embedded engine. */
   readonly instance: string | undefined;
 }
 
 /**
  * Starts the embedded engine, or waits for the ClickHouse server; makes the tables and the view for operators. The
- * caller makes sure that no other server uses the data directory. `beside`: the engine that another process runs for
- * this one, with its tables.
+ * caller makes sure that no other server uses the data directory.
  */
-export async function startStorage(options: StorageOptions, beside?: EngineBeside): Promise<ServiceStorage> {
+export async function startStorage(options: StorageOptions): Promise<ServiceStorage> {
   const { url } = options.clickhouse;
   if (url !== undefined) return reachServer(options, url);
-  if (beside !== undefined) return joinEngine(options, beside);
   const held = await holdEngine(options);
-  const { storage } = held;
-  return { storage, writeHealth: new WriteHealth(held.own), held, isOwnEngine: true, instance: undefined };
+  return { storage: held.storage, writeHealth: new WriteHealth(held.own), held, instance: undefined };
 }
 
 /** Starts the embedded engine, and makes the tables in it. */
-export async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
+async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const { damage, log } = options;
   const engine = await startEngine(options);
   options.stops.add(() => engine.stop());
@@ -112,14 +99,6 @@ export async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   return { storage, engine, own };
 }
 
-async function joinEngine(options: StorageOptions, beside: EngineBeside): Promise<ServiceStorage> {
-  const copy = new ControlCopy(beside.dataDir);
-  const storage = connect(options, beside.connection, beside.reportUnreadable, copy);
-  const instance = await instanceOf(options.dataDir);
-  const writeHealth = new WriteHealth(beside.own);
-  return { storage, writeHealth, held: undefined, isOwnEngine: true, instance };
-}
-
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
   const { damage, log } = options;
   const { user, cluster } = options.clickhouse;
@@ -131,18 +110,12 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
   const instance = await instanceOf(options.dataDir);
   await makeTables(options, storage);
   showEngine({ storage, engine: undefined });
-  const writeHealth = new WriteHealth(undefined);
-  return { storage, writeHealth, held: undefined, isOwnEngine: false, instance };
+  return { storage, writeHealth: new WriteHealth(undefined), held: undefined, instance };
 }
 
 /** By what a data directory is known among those that share an engine: a UUID that outlives restarts. */
-export async function instanceOf(dataDir: string): Promise<string> {
+async function instanceOf(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, instanceFile), randomUUID())).trim();
-}
-
-/** Whether it has such a name already. */
-export async function isNamed(dataDir: string): Promise<boolean> {
-  return (await readIfThere(join(dataDir, instanceFile))) !== undefined;
 }
 
 function serverConnection({ clickhouse }: EngineOptions, url: string): EngineConnection {
@@ -209,10 +182,11 @@ export interface ReachedStorage {
 /**
  * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
  * directory, else an engine of its own until `stops` runs. Commands without a server take turns: an engine that ends
- * with one command is no other's. `asItIs`: control data that is damaged stays so.
+ * with one command is no other's. `asItIs`: what is damaged stays so, for the
+ * command that looks at it. Rejects with Problem `malformed` where there are no tables and the command is none that `makes` them.
  */
 export async function reachStorage(
-  options: EngineOptions & { readonly asItIs?: boolean | undefined },
+  options: EngineOptions & { readonly asItIs?: boolean | undefined; readonly makes?: boolean | undefined },
 ): Promise<ReachedStorage> {
   const { clickhouse, dataDir, log, stops } = options;
   const { url, cluster } = clickhouse;
@@ -223,11 +197,31 @@ export async function reachStorage(
       : { connection: serverConnection(options, url), isShared: true };
   const storage = openStorage(connection, log, undefined, copy);
   stops.add(() => storage.close());
-  await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
+  // A server that has just started its engine is about to make the tables.
+  const isOfServer = isShared && url === undefined;
+  if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
+  try {
+    await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
+  } catch (error) {
+    // The tables are there, and what is noted of their migrations cannot be read: it can be repaired.
+    const isRepairable = options.asItIs === true && error instanceof EngineError && isDamage(error);
+    if (!isRepairable) throw error;
+  }
   // A server that runs has done so. What is changed must not be made of what a table has lost.
   if (copy !== undefined && !isShared && options.asItIs !== true)
     logMended(log, await mendControlData({ storage, copy }));
   return { storage, isShared };
+}
+
+function noTables({ dataDir, clickhouse: { url, database } }: EngineOptions): Problem {
+  const where =
+    url === undefined
+      ? `DATA_DIR ${resolve(dataDir)}`
+      : `the database "${database}" of the ClickHouse server at ${url} (CLICKHOUSE_URL, CLICKHOUSE_DATABASE)`;
+  return new Problem(
+    'malformed',
+    `there is no data in ${where}: name that of the service, or begin with "auditlog init"`,
+  );
 }
 
 async function reachEngine(
@@ -278,9 +272,10 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       if (error.failure === 'refused')
-        throw new Error(`the ClickHouse server at ${url} refuses the user "${user}": ${error.message}`, {
-          cause: error,
-        });
+        throw new Error(
+          `the ClickHouse server at ${url} refuses the user "${user}": ${operatorWords(error)}`,
+          { cause: error },
+        );
       if (performance.now() > deadline)
         throw new Error(`no ClickHouse server answers at ${url} (CLICKHOUSE_URL): ${error.message}`, {
           cause: error,
@@ -316,9 +311,19 @@ export async function watchParts(
   stops.add(() => watch.stop());
 }
 
-/** Whether a start failed as this machine's disk has no room for what it cannot do without, such as tables. */
-export function isOutOfRoom(error: unknown, { url }: StorageOptions['clickhouse']): boolean {
-  if (isDiskFull(error)) return true;
-  const isOfOwnEngine = error instanceof EngineError && url === undefined;
-  return isOfOwnEngine && /No space left on device|NOT_ENOUGH_SPACE/.test(error.message);
+/**
+ * An error in words for the operator where the reason is that the disk of DATA_DIR is full; any other one as it is. A file
+ * elsewhere, such as that of an export, names itself.
+ */
+export function explainFullDisk(
+  error: unknown,
+  { dataDir, clickhouse }: Pick<EngineOptions, 'dataDir' | 'clickhouse'>,
+): unknown {
+  const path: unknown = error instanceof Error && 'path' in error ? error.path : undefined;
+  const isOfFile = isDiskFull(error) && (typeof path !== 'string' || path.startsWith(`${dataDir}/`));
+  const isOfOwnEngine =
+    error instanceof EngineError &&
+    clickhouse.url === undefined &&
+    /No space left on device|NOT_ENOUGH_SPACE/i.test(error.message);
+  return isOfFile || isOfOwnEngine ? new Error(fullDiskWords(dataDir), { cause: error }) : error;
 }

@@ -9,18 +9,7 @@ import type { EmbeddedEngine } from './engine.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
-/** What a process that sends segments asks of the one that runs the embedded engine. Rejects where it cannot be told. */
-export interface OwnEngine {
-  /** Before an INSERT: whether the engine's disk has room, and its process, which `checkWritten` is to find again. */
-  look(): Promise<EngineLook>;
-  /**
-   * After an INSERT: looks at the parts that are new, merged ones too. Rejects when one is cut short, and then starts
-   * the engine again; also when the engine is not that of the look any more, as it may have set the new part aside.
-   */
-  checkWritten(engineProcess: number): Promise<void>;
-}
-
-export interface EngineLook {
+interface EngineLook {
   /** False also until all that was written when there was none has been found whole. */
   readonly hasRoom: boolean;
   /** Id of the engine's process; 0 while it is down. */
@@ -51,11 +40,11 @@ export interface RunningEngineOptions {
 }
 
 /**
- * The engine that this process runs. Merges that were under way when the disk filled up are cut short, of whichever table, and
+ * The embedded engine. Merges that were under way when the disk filled up are cut short, of whichever table, and
  * reads fail by them. So from then on all new parts are looked at, and nothing else is written before they were found whole
  * with room on the disk.
  */
-export class RunningEngine implements OwnEngine {
+export class RunningEngine {
   readonly #engine: EmbeddedEngine;
   readonly #written: WrittenParts;
   readonly #log: Logger;
@@ -83,6 +72,7 @@ export class RunningEngine implements OwnEngine {
     return this.#looking.stop();
   }
 
+  /** Before an INSERT: whether the engine's disk has room, and its process, which `checkWritten` is to find again. */
   async look(): Promise<EngineLook> {
     const hasRoom = await this.#hasRoom();
     return { hasRoom: hasRoom && !this.#isInDoubt, process: this.#engine.pid() ?? 0 };
@@ -101,6 +91,10 @@ export class RunningEngine implements OwnEngine {
     this.#isInDoubt = !hasRoom;
   }
 
+  /**
+   * After an INSERT: looks at the parts that are new, merged ones too. Rejects when one is cut short, and then starts
+   * the engine again; also when the engine is not that of the look any more, as it may have set the new part aside.
+   */
   async checkWritten(engineProcess: number): Promise<void> {
     await this.checkParts();
     if (engineProcess !== this.#engine.pid())
@@ -134,11 +128,11 @@ export class RunningEngine implements OwnEngine {
  * once more.
  */
 export class WriteHealth {
-  readonly #own: OwnEngine | undefined;
+  readonly #own: RunningEngine | undefined;
   #isFailing = false;
 
   /** `own` is undefined for a ClickHouse server, of which only its answers are known. */
-  constructor(own: OwnEngine | undefined) {
+  constructor(own: RunningEngine | undefined) {
     this.#own = own;
   }
 

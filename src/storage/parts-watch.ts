@@ -138,7 +138,7 @@ export class PartsWatch {
     const began = performance.now();
     let pauseMs: number = limits.ledgerRetryMs;
     try {
-      const quarantined = await quarantinedParts(storage, this.#stopping.signal);
+      const quarantined = await quarantinedParts(storage, 'events', this.#stopping.signal);
       const ledger = await this.#begun(this.#stopping.signal);
       const { missing, raised } = await compareWithTable(
         storage,
@@ -167,7 +167,7 @@ export class PartsWatch {
   async #look(): Promise<void> {
     const { storage } = this.#options;
     this.#lookedMs = performance.now();
-    const found = await quarantinedParts(storage, this.#stopping.signal);
+    const found = await quarantinedParts(storage, 'events', this.#stopping.signal);
     const isKnown = ({ name }: QuarantinedPart): boolean =>
       this.#quarantined.some((known) => known.name === name);
     if (!found.every(isKnown)) await this.#compare();

@@ -1,45 +1,51 @@
-import type { ControlTableName } from './control-rows.ts';
+import { isDamage } from './exception.ts';
 import { limits } from './limits.ts';
-import { quoteString } from './quote.ts';
+import { quoteIdentifier, quoteString } from './quote.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Storage } from './storage.ts';
 
 /** A part that the engine has set aside by itself, as it could not be loaded or merged. */
 export interface QuarantinedPart {
+  readonly table: string;
   /** The name of its folder below `detached`: the reason, then the part, such as `broken-on-start_202611_4_4_0`. */
   readonly name: string;
   readonly reason: string;
   readonly partition: string;
 }
 
-/** Parts that an operator has taken out have no reason, and are not among them. */
-export function quarantinedParts(storage: Storage, signal?: AbortSignal): Promise<QuarantinedPart[]> {
+/** Of all tables, or of one. Parts that an operator has taken out have no reason, and are not among them. */
+export function quarantinedParts(
+  storage: Storage,
+  table?: string,
+  signal?: AbortSignal,
+): Promise<QuarantinedPart[]> {
   return storage.rows<QuarantinedPart>(
-    `SELECT name, reason, ifNull(partition_id, '') AS partition FROM system.detached_parts
-     WHERE database = currentDatabase() AND table = 'events' AND reason != '' ORDER BY name`,
-    {},
+    `SELECT table, name, reason, ifNull(partition_id, '') AS partition FROM system.detached_parts
+     WHERE database = currentDatabase() AND ({table:String} = '' OR table = {table:String}) AND reason != ''
+     ORDER BY table, name`,
+    { table: table ?? '' },
     signal === undefined ? {} : { signal },
   );
 }
 
 export interface ActivePart {
+  readonly table: string;
   readonly name: string;
   readonly partition: string;
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** What a table is made of now. */
-export async function activeParts(
-  storage: Storage,
-  table: 'events' | ControlTableName = 'events',
-): Promise<ActivePart[]> {
-  const rows = await storage.rows<Record<'name' | 'partition_id' | 'rows' | 'bytes', string>>(
-    `SELECT name, partition_id, rows, bytes_on_disk AS bytes FROM system.parts
-     WHERE database = currentDatabase() AND table = {table:String} AND active ORDER BY name`,
-    { table },
+/** The parts of one table, or of all tables of the service; views have none. */
+export async function activeParts(storage: Storage, table?: string): Promise<ActivePart[]> {
+  const rows = await storage.rows<Record<'table' | 'name' | 'partition_id' | 'rows' | 'bytes', string>>(
+    `SELECT table, name, partition_id, rows, bytes_on_disk AS bytes FROM system.parts
+     WHERE database = currentDatabase() AND ({table:String} = '' OR table = {table:String}) AND active
+     ORDER BY table, name`,
+    { table: table ?? '' },
   );
   return rows.map((row) => ({
+    table: row.table,
     name: row.name,
     partition: row.partition_id,
     rows: Number(row.rows),
@@ -64,36 +70,36 @@ export async function stillActive(
 /** NO_SUCH_DATA_PART: it was merged with others in the meantime. */
 const noSuchPart = 232;
 
-/**
- * Reads a whole part and compares it with its sums.
- *
- * @returns the engine's words about what is wrong; undefined when the part is whole, or not there any more
- */
-export async function checkPart(
-  storage: Storage,
-  name: string,
-  table: 'events' | ControlTableName = 'events',
-): Promise<string | undefined> {
+type PartOf = Pick<ActivePart, 'table' | 'name'>;
+
+/** Reads a whole part and compares it with its sums. True also when it is not there any more. */
+export async function isPartWhole(storage: Storage, { table, name }: PartOf): Promise<boolean> {
   try {
-    const [result] = await storage.rows<{ is_passed: number; message: string }>(
-      `CHECK TABLE ${table} PART ${quoteString(name)} SETTINGS check_query_single_value_result = 0`,
+    const [result] = await storage.rows<{ is_passed: number }>(
+      `CHECK TABLE ${quoteIdentifier(table)} PART ${quoteString(name)} SETTINGS check_query_single_value_result = 0`,
       {},
       { timeoutMs: limits.partCheckMsMax },
     );
-    return result === undefined || result.is_passed === 1 ? undefined : result.message;
+    return result === undefined || result.is_passed === 1;
   } catch (error) {
-    if (error instanceof EngineError && error.engineCode === noSuchPart) return undefined;
+    if (!(error instanceof EngineError)) throw error;
+    if (error.engineCode === noSuchPart) return true;
+    if (isDamage(error)) return false;
     throw error;
   }
 }
 
+/** Those parts of a table that are not whole. */
+export async function damagedParts(storage: Storage, table: string): Promise<ActivePart[]> {
+  const damaged: ActivePart[] = [];
+  for (const part of await activeParts(storage, table))
+    if (!(await isPartWhole(storage, part))) damaged.push(part);
+  return damaged;
+}
+
 /** Takes a part out of the table; its files stay below `detached`. */
-export function detachPart(
-  storage: Storage,
-  name: string,
-  table: 'events' | ControlTableName = 'events',
-): Promise<void> {
-  return storage.command(`ALTER TABLE ${table} DETACH PART ${quoteString(name)}`);
+export function detachPart(storage: Storage, { table, name }: PartOf): Promise<void> {
+  return storage.command(`ALTER TABLE ${quoteIdentifier(table)} DETACH PART ${quoteString(name)}`);
 }
 
 /** Events of one organization in a part. */

@@ -110,5 +110,7 @@ export interface Storage {
   ): Promise<{ readonly rows: readonly Record<string, unknown>[]; readonly silent: number }>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
+  /** True when rows of control tables, and of their copy, can be written now. */
+  takesControlWrites(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -1,4 +1,3 @@
-import { segmentOf } from '../base/events/sequence.ts';
 import { commandLeases } from './command-claims.ts';
 import { notFenced } from './fenced-writers.ts';
 import type { Storage } from './storage.ts';
@@ -38,9 +37,9 @@ export async function publishFirstWatermark(storage: Storage, writer: string, lo
   return low;
 }
 
-/** This writer will write no more, and has written nothing above `last`. */
-export async function withdrawWatermark(storage: Storage, writer: string, last = 0): Promise<void> {
-  await put(storage, writer, last, false);
+/** This writer will write no more. */
+export async function withdrawWatermark(storage: Storage, writer: string): Promise<void> {
+  await put(storage, writer, 0, false);
 }
 
 /** How far writers have come. */
@@ -68,17 +67,6 @@ export const orderOfCommands = (storage: Storage): Promise<Order> => orderOf(sto
 /** The lowest segment that a writer other than `own` may still write; Infinity when there is no other. */
 export async function othersWatermark(storage: Storage, own: string): Promise<number> {
   return (await orderOf(storage, `writer != {own:UUID} AND ${notFenced}`, { own })).lowest;
-}
-
-/**
- * The lowest segment that any writer may still write; where none is at work, the one after the last that is stored, as
- * whoever begins takes a number above it.
- */
-export async function lowestWatermark(storage: Storage): Promise<number> {
-  const { lowest } = await orderOfWriters(storage);
-  if (Number.isFinite(lowest)) return lowest;
-  const [row] = await storage.rows<{ seq: string }>('SELECT toString(max(seq)) AS seq FROM events');
-  return segmentOf(BigInt(row?.seq ?? 0)) + 1;
 }
 
 /** True when a server has published within the last `withinMs`: those that run do each second. */

@@ -14,13 +14,7 @@ import { limits } from './limits.ts';
 import { type OtherWriters, otherServers } from './other-writers.ts';
 import type { Storage } from './storage.ts';
 import { isFenced, notFenced } from './fenced-writers.ts';
-import {
-  orderOfWriters,
-  publishFirstWatermark,
-  publishWatermark,
-  withdrawWatermark,
-  writers,
-} from './watermarks.ts';
+import { publishFirstWatermark, publishWatermark, withdrawWatermark, writers } from './watermarks.ts';
 import { CopiedDataDirError, WriterRun } from './writer-runs.ts';
 import { takeWriter } from './writers.ts';
 
@@ -45,22 +39,14 @@ interface WriterRegistryOptions {
 interface LogProgress {
   /** Everything in segments below it is stored, and nothing that comes later is below it. */
   watermark(): Promise<number>;
-  /** Begins segments above this number from now on. */
-  raise(segment: number): void;
   /** Segments that wait for the engine. */
   unsent(): number;
 }
 
-/** A place among the processes that share the embedded engine of one machine, which nobody has to claim. */
-interface OwnPlace {
-  readonly writer: number;
-  /** The lowest segment that its log may hold or begin. */
-  readonly low: number;
-}
-
-/** What a process has among those that share a ClickHouse server. */
-interface Place {
+/** What a server has among those that share a ClickHouse server. */
+interface Membership {
   readonly run: WriterRun;
+  readonly writer: number;
   /** On its number. */
   readonly lease: Lease;
   readonly renumberAfter: number | undefined;
@@ -73,8 +59,8 @@ const lostNumberWords =
   'this server was away for so long that its writer number is free for another: start it again, and it takes a new one';
 
 /**
- * This process among those that share an engine: they agree on their numbers through it. On a ClickHouse server it may be
- * fenced while it is away, and may find a copy of itself; beside the engine of this machine their parent knows them.
+ * This server among those that share a ClickHouse server: they agree on their numbers through it. It may be fenced while it
+ * is away, and may find a copy of itself.
  */
 export class WriterRegistry {
   readonly others: OtherWriters;
@@ -86,21 +72,20 @@ export class WriterRegistry {
    */
   readonly renumberAfter: number | undefined;
   readonly #options: WriterRegistryOptions;
-  /** Undefined beside the engine of this machine. */
-  readonly #run: WriterRun | undefined;
-  readonly #lease: Lease | undefined;
+  readonly #run: WriterRun;
+  readonly #lease: Lease;
   #feedWatch: FeedWatch | undefined;
   #failure: Error | undefined;
   /** When this process last began to say that it is alive, and was not fenced then. */
   #confirmedMs = performance.now();
 
-  private constructor(options: WriterRegistryOptions, writer: number, place?: Place) {
+  private constructor(options: WriterRegistryOptions, membership: Membership) {
     this.#options = options;
-    this.#run = place?.run;
-    this.#lease = place?.lease;
+    this.#run = membership.run;
+    this.#lease = membership.lease;
     this.others = otherServers(options.storage, options.instance);
-    this.writer = writer;
-    this.renumberAfter = place?.renumberAfter;
+    this.writer = membership.writer;
+    this.renumberAfter = membership.renumberAfter;
   }
 
   /**
@@ -123,18 +108,9 @@ export class WriterRegistry {
       (error) => log.warn(errorFacts(error), 'the lease of this writer number could not be renewed yet'),
     );
     stops.add(() => renewal.stop());
-    const member = new WriterRegistry({ ...options, instance }, writer, { run, lease, renumberAfter });
-    if (!wasFenced) await member.#live(run);
+    const member = new WriterRegistry({ ...options, instance }, { run, writer, lease, renumberAfter });
+    if (!wasFenced) await member.#live();
     return member;
-  }
-
-  /**
-   * Says in the engine that this process may write from `low` on. Who takes its first number above all there is after
-   * that comes behind whatever readers have been given, whatever the clock says: commands do the same.
-   */
-  static async joinOwn(options: WriterRegistryOptions, { writer, low }: OwnPlace): Promise<WriterRegistry> {
-    await publishWatermark(options.storage, options.instance, low);
-    return new WriterRegistry(options, writer);
   }
 
   /** The log has new places: from here on this process is its successor, to itself and to others. */
@@ -142,23 +118,19 @@ export class WriterRegistry {
     const { dataDir } = this.#options;
     await rename(join(dataDir, successorFile), join(dataDir, instanceFile));
     await syncDirectory(dataDir);
-    if (this.#run !== undefined) await this.#live(this.#run);
+    await this.#live();
   }
 
   /**
-   * Tells the other processes the watermark of this one, about once a second. A process that stops with events in
-   * its log is still waited for: the next start sends them. On a ClickHouse server it also watches the clock, and whom
-   * the feed waits for; beside the engine of this machine it goes on from the numbers of the others and of commands that
-   * have ended, so that none holds back the order after the clock was set.
+   * Tells the other servers the watermark of this one, about once a second. A server that stops with events in its log is
+   * still waited for: the next start sends them. It also watches the clock, and whom the feed waits for.
    */
   async publish(progress: LogProgress): Promise<void> {
     const { storage, instance, log, stops } = this.#options;
-    const isOwn = this.#run === undefined;
-    if (!isOwn) await this.#watch();
+    await this.#watch();
     let published = await progress.watermark();
     await publishWatermark(storage, instance, published);
     const publish = async (): Promise<void> => {
-      if (isOwn) progress.raise((await orderOfWriters(storage)).last);
       const low = await progress.watermark();
       if (low === published) return;
       await publishWatermark(storage, instance, low);
@@ -190,40 +162,38 @@ export class WriterRegistry {
    * cannot have been (`writerFenceAfterMs`); any other asks before it sends.
    */
   fence(sink: SegmentSink): SegmentSink {
-    const run = this.#run;
-    if (run === undefined) return sink;
     const { leaseMs = limits.writerLeaseMs } = this.#options;
     return async (segment) => {
-      if (performance.now() - this.#confirmedMs >= leaseMs) await this.#confirm(run);
+      if (performance.now() - this.#confirmedMs >= leaseMs) await this.#confirm();
       if (this.#failure !== undefined) throw this.#failure;
       return sink(segment);
     };
   }
 
   /** Says every few seconds that this process is alive, until it stops. */
-  async #live(run: WriterRun): Promise<void> {
+  async #live(): Promise<void> {
     const { log, stops } = this.#options;
-    await this.#confirm(run);
+    await this.#confirm();
     const living = new Repeated(
       limits.writerSeenMs,
-      () => this.#confirm(run),
+      () => this.#confirm(),
       (error) => log.debug(errorFacts(error), 'other servers could not be told yet that this one is alive'),
     );
     stops.add(async () => {
       await living.stop();
-      await run.end();
+      await this.#run.end();
     });
   }
 
   /** First says that it is alive, then looks: who fences it does the opposite, so one of the two sees the other. */
-  async #confirm(run: WriterRun): Promise<void> {
+  async #confirm(): Promise<void> {
     const { storage, instance, dataDir } = this.#options;
     const begunMs = performance.now();
-    await run.renew(instance);
+    await this.#run.renew(instance);
     if (await isFenced(storage, instance)) return this.#fail(new Error(fencedWords));
-    const rival = await run.rival();
+    const rival = await this.#run.rival();
     if (rival !== undefined) return this.#fail(new CopiedDataDirError(dataDir, rival));
-    if ((await this.#lease?.holds()) === false) return this.#fail(new Error(lostNumberWords));
+    if (!(await this.#lease.holds())) return this.#fail(new Error(lostNumberWords));
     this.#confirmedMs = begunMs;
   }
 
@@ -261,7 +231,7 @@ async function clockBehindMs(
 }
 
 /**
- * Tells an operator, at the start and by a metric, of a clock that is behind those of the other processes on the
+ * Tells an operator, at the start and by a metric, of a clock that is behind those of the other servers on the
  * engine: events that come here then reach followers of the feed there too late to be handed out in order, and the
  * feed here waits for the time to pass. The function returned ends the watch.
  */
@@ -271,7 +241,7 @@ async function watchClock(options: WriterRegistryOptions): Promise<() => Promise
     const facts = { behindSeconds: behindMs / 1000, allowedSeconds: limits.clockSkewMsMax / 1000 };
     options.log.warn(facts, 'the clock is behind those of others on the engine: set it right for the feed');
   }
-  const help = 'How far the clock is behind the engine and the other processes on it';
+  const help = 'How far the clock is behind the engine and the other servers on it';
   gauge('auditlog_clock_behind_seconds', help, [], (metric) => metric.set(behindMs / 1000));
   const check = async (signal: AbortSignal): Promise<void> => {
     behindMs = await clockBehindMs(options, signal);

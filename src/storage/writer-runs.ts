@@ -26,7 +26,7 @@ export class CopiedDataDirError extends Error {
   constructor(dataDir: string, { host, pid }: Rival) {
     super(
       `DATA_DIR ${dataDir} is a copy of one that a running server uses (host ${host}, process ${pid}): ` +
-        'give this server a DATA_DIR of its own, or remove instance-id and wal from the copy; what is in its log, the other server stores',
+        'give this server a DATA_DIR of its own, or remove instance-id, wal, wal-head and idempotency from the copy; what is in its log, the other server stores',
     );
     this.name = 'CopiedDataDirError';
   }

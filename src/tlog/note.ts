@@ -2,17 +2,13 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { sha256 } from './hash.ts';
 
 /**
- * Signed notes (C2SP signed-note): a text, an empty line, and a line for each signature. Keys are Ed25519; a log signs
- * the text itself, a witness a header with its time and the text (C2SP tlog-cosignature).
+ * Signed notes (C2SP signed-note): a text, an empty line, and a line for each signature. Keys are Ed25519.
  */
 
 const ed25519 = 0x01;
-const cosignature = 0x04;
-type SignatureType = typeof ed25519 | typeof cosignature;
 
 const keyBytes = 32;
 const signatureBytes = 64;
-const timeBytes = 8;
 const idBytes = 4;
 /** More signatures than a checkpoint can have by right; a note is refused before any of them is looked at. */
 const signaturesMax = 64;
@@ -35,8 +31,8 @@ export interface Verifier {
   readonly name: string;
   readonly id: string;
   readonly verifierKey: string;
-  /** The time of a witness's cosignature, Unix seconds; undefined where the signature is a log's. Throws NoteError. */
-  check(text: string, signature: Buffer): number | undefined;
+  /** Throws NoteError where the signature is not one of this key. */
+  check(text: string, signature: Buffer): void;
 }
 
 /** A note that is not one, or whose signature is not what it says it is. */
@@ -47,14 +43,14 @@ export class NoteError extends Error {
   }
 }
 
-function keyId(name: string, type: SignatureType, publicKey: Buffer): Buffer {
-  const text = Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([type]), publicKey]);
+function keyId(name: string, publicKey: Buffer): Buffer {
+  const text = Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([ed25519]), publicKey]);
   return sha256(text).subarray(0, idBytes);
 }
 
-function verifierKeyOf(name: string, type: SignatureType, publicKey: Buffer): string {
-  const material = Buffer.concat([Buffer.from([type]), publicKey]).toString('base64');
-  return `${name}+${keyId(name, type, publicKey).toString('hex')}+${material}`;
+function verifierKeyOf(name: string, publicKey: Buffer): string {
+  const material = Buffer.concat([Buffer.from([ed25519]), publicKey]).toString('base64');
+  return `${name}+${keyId(name, publicKey).toString('hex')}+${material}`;
 }
 
 const privateKeyOf = (seed: Buffer): KeyObject =>
@@ -83,10 +79,10 @@ export function createSigner(name: string, seed: Buffer): Signer {
   checkName(name);
   const key = privateKeyOf(seed);
   const publicKey = publicKeyOfSeed(seed);
-  const id = keyId(name, ed25519, publicKey);
+  const id = keyId(name, publicKey);
   return {
     name,
-    verifierKey: verifierKeyOf(name, ed25519, publicKey),
+    verifierKey: verifierKeyOf(name, publicKey),
     sign: (text) => signedNote(text, [lineOf(name, Buffer.concat([id, sign(null, Buffer.from(text), key)]))]),
   };
 }
@@ -94,7 +90,7 @@ export function createSigner(name: string, seed: Buffer): Signer {
 /** The private key as a file has it: the form of Go's `note` package, `PRIVATE+KEY+name+id+key`. */
 export function signerKey(name: string, seed: Buffer): string {
   checkName(name);
-  const id = keyId(name, ed25519, publicKeyOfSeed(seed)).toString('hex');
+  const id = keyId(name, publicKeyOfSeed(seed)).toString('hex');
   const material = Buffer.concat([Buffer.from([ed25519]), seed]).toString('base64');
   return `PRIVATE+KEY+${name}+${id}+${material}`;
 }
@@ -107,24 +103,6 @@ export function seedOf(text: string): Buffer | undefined {
   return seed?.length === keyBytes && signerKey(name, seed) === text.trim() ? seed : undefined;
 }
 
-/** A witness, for tests and tools: its line for a text at a time (Unix seconds). */
-export function cosign(name: string, seed: Buffer, text: string, seconds: number): string {
-  checkName(name);
-  const id = keyId(name, cosignature, publicKeyOfSeed(seed));
-  const signature = sign(null, cosignedMessage(text, seconds), privateKeyOf(seed));
-  return lineOf(name, Buffer.concat([id, timeOf(seconds), signature]));
-}
-
-function timeOf(seconds: number): Buffer {
-  const bytes = Buffer.alloc(timeBytes);
-  bytes.writeBigUInt64BE(BigInt(seconds));
-  return bytes;
-}
-
-function cosignedMessage(text: string, seconds: number | bigint): Buffer {
-  return Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`);
-}
-
 function lineOf(name: string, signature: Buffer): string {
   return `\u2014 ${name} ${signature.toString('base64')}\n`;
 }
@@ -135,15 +113,10 @@ export function signedNote(text: string, lines: readonly string[]): string {
   return `${text}\n${lines.join('')}`;
 }
 
-/** The key of a witness, as verifiers are given it. */
-export function witnessKey(name: string, seed: Buffer): string {
-  return verifierKeyOf(name, cosignature, publicKeyOfSeed(seed));
-}
-
 /** The key under which verifiers know a public key of 32 bytes: each log that it signs for has a name of its own. */
 export function verifierKeyFor(name: string, publicKey: Buffer): string {
   checkName(name);
-  return verifierKeyOf(name, ed25519, publicKey);
+  return verifierKeyOf(name, publicKey);
 }
 
 /** The 32 bytes of the public key in a verifier's key. */
@@ -158,34 +131,24 @@ function parsed(verifierKey: string) {
   const type = bytes?.[0];
   const publicKey = bytes?.subarray(1);
   checkName(name);
-  if ((type !== ed25519 && type !== cosignature) || publicKey?.length !== keyBytes)
+  if (type !== ed25519 || publicKey?.length !== keyBytes)
     throw new NoteError(`"${verifierKey}" is no key of Ed25519`);
-  if (keyId(name, type, publicKey).toString('hex') !== id)
+  if (keyId(name, publicKey).toString('hex') !== id)
     throw new NoteError(`the key "${verifierKey}" does not have its own id`);
-  return { name, id, type, publicKey };
+  return { name, id, publicKey };
 }
 
-/** Reads a verifier's key, of a log or a witness; throws NoteError. */
+/** Reads a verifier's key; throws NoteError. */
 export function parseVerifierKey(text: string): Verifier {
-  const { name, id, type, publicKey } = parsed(text);
+  const { name, id, publicKey } = parsed(text);
   const key = publicKeyOf(publicKey);
-  const check = (message: Buffer, signature: Buffer): void => {
-    if (signature.length !== signatureBytes || !verify(null, message, key, signature))
-      throw new NoteError(`the signature of ${name} is not one of its key ${id}`);
-  };
   return {
     name,
     id,
     verifierKey: text.trim(),
     check(noteText, signature) {
-      if (type === ed25519) {
-        check(Buffer.from(noteText), signature);
-        return undefined;
-      }
-      if (signature.length < timeBytes) throw new NoteError(`the cosignature of ${name} has no time`);
-      const seconds = signature.readBigUInt64BE(0);
-      check(cosignedMessage(noteText, seconds), signature.subarray(timeBytes));
-      return Number(seconds);
+      if (signature.length !== signatureBytes || !verify(null, Buffer.from(noteText), key, signature))
+        throw new NoteError(`the signature of ${name} is not one of its key ${id}`);
     },
   };
 }
@@ -239,23 +202,18 @@ function parseSignature(line: string): NoteSignature {
   };
 }
 
-/** Who signed a note, of those that are known. */
-export interface Signed {
-  readonly verifier: Verifier;
-  /** Unix seconds; undefined: the log itself. */
-  readonly seconds: number | undefined;
-}
-
 /**
  * Checks all signatures of known keys; those of others are passed over (C2SP signed-note). Throws NoteError where one
  * is wrong, or where none is known.
  */
-export function verifyNote(note: Note, known: readonly Verifier[]): Signed[] {
-  const signed = note.signatures.flatMap(({ name, id, signature }) => {
+export function verifyNote(note: Note, known: readonly Verifier[]): void {
+  let isSigned = false;
+  for (const { name, id, signature } of note.signatures) {
     const verifier = known.find((one) => one.name === name && one.id === id);
-    return verifier === undefined ? [] : [{ verifier, seconds: verifier.check(note.text, signature) }];
-  });
-  if (signed.length > 0) return signed;
+    verifier?.check(note.text, signature);
+    isSigned ||= verifier !== undefined;
+  }
+  if (isSigned) return;
   const names = note.signatures.map(({ name, id }) => `${name}+${id}`).join(', ');
   throw new NoteError(`none of the known keys has signed this; it is signed by ${names}`);
 }

@@ -4,7 +4,6 @@ import {
   parseNote,
   parseVerifierKey,
   publicKeyIn,
-  type Signed,
   type Verifier,
   verifierKeyFor,
   verifyNote,
@@ -49,17 +48,15 @@ interface NamedKey {
 const isOf = (origin: string, name: string): boolean => origin === name || origin.startsWith(`${name}/`);
 
 /**
- * Whom an auditor believes: the keys that were given, those that these have named as their successors, and witnesses.
+ * Whom an auditor believes: the keys that were given, and those that these have named as their successors.
  * Origins are `<service>/<organization id>`; each log of a service has the same keys under its own name. So a key is
  * believed for the log that it names: else one organization's evidence would pass for that of another.
  */
 export class Trust {
   readonly #keys: NamedKey[];
-  readonly #witnesses: readonly Verifier[];
 
-  constructor(keys: readonly string[], witnesses: readonly string[] = []) {
+  constructor(keys: readonly string[]) {
     this.#keys = keys.map((key) => ({ name: parseVerifierKey(key).name, publicKey: publicKeyIn(key) }));
-    this.#witnesses = witnesses.map(parseVerifierKey);
   }
 
   /** Trusts the keys that trusted ones have named; they come in the order in which they followed each other. */
@@ -84,11 +81,10 @@ export class Trust {
     );
   }
 
-  /** A checkpoint that a trusted key has signed, with all whom this knows of those that signed. Throws NoteError. */
-  read(text: string): Checkpoint & { readonly signed: readonly Signed[] } {
+  /** A checkpoint that a trusted key has signed. Throws NoteError. */
+  read(text: string): Checkpoint {
     const checkpoint = parseCheckpoint(text);
-    const signed = verifyNote(checkpoint.note, [...this.keysOf(checkpoint.origin), ...this.#witnesses]);
-    if (signed.some(({ seconds }) => seconds === undefined)) return { ...checkpoint, signed };
-    throw new NoteError('the log itself has not signed this checkpoint');
+    verifyNote(checkpoint.note, this.keysOf(checkpoint.origin));
+    return checkpoint;
   }
 }

@@ -1,20 +1,19 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { messageOf } from '../base/errors/system-error.ts';
-import { mappingOf } from '../adapters/built-in.ts';
-import { checkedDefinition, type AdapterName } from '../adapters/definition.ts';
+import { errorCode, messageOf } from '../base/errors/system-error.ts';
+import type { MappingDefinition } from '../adapters/definition.ts';
+import { readMapping, readMappings } from '../adapters/mapping-files.ts';
 import { Mapping } from '../adapters/mapping.ts';
-import { Preview, type PreviewOptions } from '../adapters/preview.ts';
-import type { ToolDeps } from './context.ts';
+import { Mappings } from '../adapters/mappings.ts';
+import { Preview, type Previewed, type PreviewOptions } from '../adapters/preview.ts';
+import type { Environment, ToolDeps } from './context.ts';
 import { chunksOf } from './import-chunks.ts';
 import { openRecords } from './import-records.ts';
 import { asMapped, mapLine } from './import-send.ts';
 import type { ImportSource } from './import-source.ts';
-import { limits } from './limits.ts';
 import { unreadable, wrong } from './option.ts';
 
 export interface MappingOptions {
-  readonly from?: AdapterName;
+  readonly from?: string;
   readonly map?: string;
 }
 
@@ -25,35 +24,38 @@ export interface ImportMapping {
   readonly name: string;
 }
 
-/** How the records of an import become source events. */
-export async function importMapping({ from, map }: MappingOptions): Promise<ImportMapping> {
+/** How the records of an import become source events: by a built-in mapping, one of MAPPINGS_DIR or one of a file. */
+export function importMapping({ from, map }: MappingOptions, environment: Environment): ImportMapping {
   if (from !== undefined && map !== undefined) throw wrong('--map', 'not with --from: one mapping at a time');
-  if (from !== undefined) return { mapping: mappingOf(from), name: `--from ${from}` };
-  if (map === undefined) return { mapping: undefined, name: 'none' };
-  const text = await readFile(map, 'utf8').catch((error: unknown) => {
-    throw unreadable('--map', map, error);
-  });
-  const definition = understood(map, () => checkedDefinition(parsed(text)));
-  const digest = createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
-  return { mapping: understood(map, () => new Mapping(definition)), name: `--map with the hash ${digest}` };
+  if (map !== undefined)
+    return ownMapping(
+      '--map',
+      understood('--map', map, () => readMapping(map)),
+    );
+  if (from === undefined) return { mapping: undefined, name: 'none' };
+  const directory = environment['MAPPINGS_DIR'] ?? '';
+  const own = directory === '' ? [] : understood('MAPPINGS_DIR', directory, () => readMappings(directory));
+  const mappings = new Mappings(own);
+  if (!mappings.names().includes(from)) throw wrong('--from', mappings.names().join(', '));
+  const definition = own.find(({ name }) => name === from);
+  return definition === undefined
+    ? { mapping: mappings.of(from), name: `--from ${from}` }
+    : ownMapping(`--from ${from}`, definition);
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`is no JSON (${messageOf(error)})`, {
-      cause: error,
-    });
-  }
+/** Such a mapping may change between two runs, which a hash tells. */
+function ownMapping(option: string, definition: MappingDefinition): ImportMapping {
+  const digest = createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
+  return { mapping: new Mapping(definition), name: `${option} with the hash ${digest}` };
 }
 
 /** Throws Problem `malformed`, with file and reason, for a mapping that is none. */
-function understood<T>(map: string, work: () => T): T {
+function understood<T>(option: string, path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw wrong('--map', `${map}: ${messageOf(error)}`);
+    if (errorCode(error) !== undefined) throw unreadable(option, path, error);
+    throw wrong(option, `${path}: ${messageOf(error)}`);
   }
 }
 
@@ -62,8 +64,8 @@ const name = 'Audit Log Service';
 const usual: PreviewOptions = { appName: name, productName: name, vendorName: name, redactKeys: [] };
 
 /**
- * Prints the first records as they would be read back, a line each, and why others would be refused. Where all
- * of these are, it reads on to the first that is not, and rejects, as the import would, when there is none.
+ * Prints for each event of the text what would be stored, a line of JSON each, and why others would be refused. Rejects,
+ * as the import would, if all of them would be.
  */
 export async function dryRun(
   deps: ToolDeps,
@@ -73,24 +75,30 @@ export async function dryRun(
 ): Promise<void> {
   const preview = new Preview(options);
   const { text, splitter } = await openRecords(source, 0, mapping);
-  let seenLines = 0;
+  let seen = 0;
   let refused = 0;
   for await (const { lines, numbers, tooLong } of chunksOf(text, { offset: 0, firstLine: 1 }, splitter)) {
+    // A reader such as `head` has gone away.
+    if (!deps.io.output.writable) return;
     for (const [index, line] of lines.entries()) {
-      const isEnough = seenLines >= limits.importShownMax;
-      if (isEnough && refused < seenLines) return;
-      seenLines++;
-      const seen = seenAs(preview, mapping, line);
-      const faults = seen.flatMap((one) => ('refused' in one ? [one.refused] : []));
-      for (const one of seen) if ('auditEvent' in one) deps.io.out(`${one.auditEvent}\n`);
-      if (faults.length > 0) refused++;
-      if (!isEnough)
-        for (const fault of faults) deps.io.error(`line ${numbers[index]} would be rejected: ${fault}\n`);
+      const all = seenAs(preview, mapping, line);
+      const number = numbers[index] ?? 0;
+      for (const one of all) {
+        if ('refused' in one) deps.io.error(`line ${number} would be rejected: ${one.refused}\n`);
+        else deps.io.out(`${shown(number, one)}\n`);
+      }
+      if (all.some((one) => 'refused' in one)) refused++;
     }
     refused += tooLong.length;
-    seenLines += tooLong.length;
+    seen += lines.length + tooLong.length;
   }
-  if (refused > 0 && refused === seenLines) throw new Error('every line would be rejected');
+  if (refused > 0 && refused === seen) throw new Error('every line would be rejected');
+}
+
+/** The audit event is text already, and keeps its digits. */
+function shown(line: number, { auditEvent, target, activityClass }: Previewed): string {
+  const facts = JSON.stringify({ line, class: activityClass, target });
+  return `${facts.slice(0, -1)},"event":${auditEvent}}`;
 }
 
 function seenAs(
@@ -99,10 +107,10 @@ function seenAs(
   line: Buffer,
 ): readonly ReturnType<Preview['of']>[] {
   if (mapping === undefined) return [preview.of(line)];
-  const events = mapLine(mapping, line);
-  if (typeof events === 'string') return [{ refused: events }];
-  return events.map((event) => {
-    const seen = preview.of(event);
+  const mapped = mapLine(mapping, line);
+  if (typeof mapped === 'string') return [{ refused: mapped }];
+  return mapped.events.map((event) => {
+    const seen = preview.of(Buffer.from(event));
     return 'refused' in seen ? { refused: asMapped(seen.refused, mapping) } : seen;
   });
 }

@@ -6,9 +6,10 @@ import { AuditlogError } from '../client/client.ts';
 import { type RetryHooks, retryPolicy } from '../client/retry.ts';
 import { type BatchRoute, sendBatch } from '../client/send-batch.ts';
 import { baseUrl } from '../client/transport.ts';
-import type { Mapping } from '../adapters/mapping.ts';
+import type { MappedRecord, Mapping } from '../adapters/mapping.ts';
 import { windowOf } from '../ocsf/byte-text.ts';
 import type { ImportChunk } from './import-chunks.ts';
+import type { ImportedIds } from './import-ids.ts';
 import { limits } from './limits.ts';
 import { isUntrusted } from './trusted-fetch.ts';
 
@@ -23,7 +24,13 @@ export interface RejectedLine {
 export interface SentChunk {
   readonly accepted: number;
   readonly rejected: readonly RejectedLine[];
+  /** Records that were left out: ones with their ids were recorded before. */
+  readonly repeated: number;
+  /** Digests of the ids of those that are recorded now. */
+  readonly digests: readonly string[];
 }
+
+type Sent = Pick<SentChunk, 'accepted' | 'rejected'>;
 
 export interface ImportTarget {
   /** Without a slash at the end. */
@@ -55,17 +62,19 @@ export class ImportSender {
   readonly #source: string;
   readonly #route: BatchRoute;
   readonly #mapping: Mapping | undefined;
+  readonly #ids: ImportedIds | undefined;
 
-  /** With a mapping the lines are other programs' records. */
+  /** With a mapping the lines are other programs' records, and `ids` tells those apart that are new. */
   constructor(
     target: ImportTarget,
     source: string,
     { signal, onRetry }: Pick<RetryHooks, 'signal' | 'onRetry'>,
-    mapping?: Mapping,
+    { mapping, ids }: { readonly mapping: Mapping | undefined; readonly ids: ImportedIds | undefined },
   ) {
     this.#target = target;
     this.#source = source;
     this.#mapping = mapping;
+    this.#ids = ids;
     const keyIsKnownMs = performance.now() + (target.keyIsNew ? limits.cliKeyKnownMsMax : 0);
     const mayPass = ({ status }: AuditlogError): boolean =>
       status === 401 && performance.now() < keyIsKnownMs;
@@ -81,29 +90,45 @@ export class ImportSender {
   }
 
   async send(chunk: ImportChunk): Promise<SentChunk> {
-    const { entries, unmapped } = this.#entriesOf(chunk);
+    const { entries, unmapped, repeated, digests } = this.#entriesOf(chunk);
     const { accepted, rejected } = await this.#sendEntries(entries, chunk.offset);
+    for (const { line } of rejected) digests.delete(line);
     const error = `is longer than ${limits.importLineBytesMax} bytes`;
     const tooLong = chunk.tooLong.map((line) => ({ line, error, bytes: undefined }));
-    return { accepted, rejected: [...rejected, ...unmapped, ...tooLong].sort((a, b) => a.line - b.line) };
+    const all = [...rejected, ...unmapped, ...tooLong].sort((a, b) => a.line - b.line);
+    return { accepted, rejected: all, repeated, digests: [...digests.values()] };
   }
 
   #entriesOf({ lines, numbers }: ImportChunk): {
     readonly entries: readonly Entry[];
     readonly unmapped: readonly RejectedLine[];
+    readonly repeated: number;
+    readonly digests: Map<number, string>;
   } {
     const entries: Entry[] = [];
     const unmapped: RejectedLine[] = [];
+    const digests = new Map<number, string>();
+    let repeated = 0;
     for (const [index, original] of lines.entries()) {
       const line = numbers[index] ?? 0;
-      const events = this.#mapping === undefined ? [original] : mapLine(this.#mapping, original);
-      if (typeof events === 'string') unmapped.push({ line, error: events, bytes: original });
-      else for (const event of events) entries.push({ line, original, event });
+      const mapped = this.#mapping && mapLine(this.#mapping, original);
+      if (mapped === undefined) entries.push({ line, original, event: original });
+      else if (typeof mapped === 'string') unmapped.push({ line, error: mapped, bytes: original });
+      else if (this.#isRepeat(mapped, line, digests)) repeated++;
+      else for (const event of mapped.events) entries.push({ line, original, event: Buffer.from(event) });
     }
-    return { entries, unmapped };
+    return { entries, unmapped, repeated, digests };
   }
 
-  async #sendEntries(entries: readonly Entry[], offset: number): Promise<SentChunk> {
+  /** Whether a record with this one's id was recorded before; else the id is noted among `digests`. */
+  #isRepeat({ id }: MappedRecord, line: number, digests: Map<number, string>): boolean {
+    if (id === undefined || this.#ids === undefined) return false;
+    const digest = this.#ids.take(id);
+    if (digest !== undefined) digests.set(line, digest);
+    return digest === undefined;
+  }
+
+  async #sendEntries(entries: readonly Entry[], offset: number): Promise<Sent> {
     if (entries.length === 0) return { accepted: 0, rejected: [] };
     const body = Buffer.concat(entries.flatMap(({ event }) => [event, lineEnd]));
     const digest = createHash('sha256').update(`${this.#source} ${offset} `).update(body).digest('base64url');
@@ -127,7 +152,7 @@ export class ImportSender {
   }
 
   /** Sends the halves of a chunk that is too large, each under a key of its own. */
-  async #sendHalves(entries: readonly Entry[], offset: number): Promise<SentChunk> {
+  async #sendHalves(entries: readonly Entry[], offset: number): Promise<Sent> {
     const [first] = entries;
     if (first !== undefined && entries.length === 1) {
       const error = 'is larger than the server takes';
@@ -153,11 +178,10 @@ export class ImportSender {
   }
 }
 
-/** The source events of a line's record, or why it is none. */
-export function mapLine(mapping: Mapping, line: Buffer): readonly Buffer[] | string {
+/** What a line's record becomes, or why it is none. */
+export function mapLine(mapping: Mapping, line: Buffer): MappedRecord | string {
   if (!isUtf8(line)) return faultText('record', '', 'is not valid UTF-8');
-  const mapped = mapping.map(windowOf(line), 0, line.length);
-  return typeof mapped === 'string' ? mapped : mapped.map((text) => Buffer.from(text));
+  return mapping.map(windowOf(line), 0, line.length);
 }
 
 /** A fault of the source event that a mapping made, in the words of the write endpoint. */

@@ -152,10 +152,23 @@ async function* counting(
 
 function decompressed(chunks: AsyncIterable<Buffer>, compression: SourceCompression): AsyncIterable<Buffer> {
   if (compression === 'none') return chunks;
-  if (compression === 'zstd') return decompressZstdStream(chunks);
+  return compression === 'zstd' ? decompressZstdStream(chunks) : decompressedByZlib(chunks, compression);
+}
+
+/** Throws a Problem if bytes follow that zlib would ignore: after the stream of br, or after a zero byte in gzip. */
+async function* decompressedByZlib(
+  chunks: AsyncIterable<Buffer>,
+  compression: 'gzip' | 'br',
+): AsyncGenerator<Buffer, void, undefined> {
   const create = compression === 'gzip' ? createGunzip : createBrotliDecompress;
   const decompressor = create({ chunkSize: 256 * 1024 });
+  let given = 0;
+  const counted = counting(chunks, (bytes) => {
+    given += bytes;
+  });
   // A failure destroys the decompressor, so its reader gets it.
-  pipeline(chunks, decompressor, () => undefined);
-  return decompressor;
+  pipeline(counted, decompressor, () => undefined);
+  yield* decompressor as AsyncIterable<Buffer>;
+  if (decompressor.bytesWritten < given)
+    throw new Problem('malformed', `the file has more bytes after the end of its ${compression} data`);
 }

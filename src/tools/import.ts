@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { adapterNames } from '../adapters/definition.ts';
+import type { Mapping } from '../adapters/mapping.ts';
 import type { PreviewOptions } from '../adapters/preview.ts';
 import type { RetryFacts } from '../client/client.ts';
 import type { ToolDeps } from './context.ts';
 import { chunksOf, type ImportChunk } from './import-chunks.ts';
-import { dryRun, type ImportMapping, importMapping, type MappingOptions } from './import-mapping.ts';
+import { dryRun, importMapping, type MappingOptions } from './import-mapping.ts';
+import { ImportedIds } from './import-ids.ts';
 import { openRecords } from './import-records.ts';
 import { ImportSender, type ImportTarget, type SentChunk } from './import-send.ts';
 import { type ImportSource, openFileSource, openInputSource } from './import-source.ts';
@@ -14,7 +16,7 @@ import { type GivenPaths, ImportState } from './import-state.ts';
 import { givenTarget, type ImportWork, type TargetOptions } from './import-target.ts';
 import { Interrupted, nothingKept, stopSignal } from './interrupted.ts';
 import { limits } from './limits.ts';
-import { addRows, oneOf, option, serviceAddress } from './option.ts';
+import { addRows, option, serviceAddress } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
@@ -22,6 +24,7 @@ import { RetryLog } from './retry-log.ts';
 import { trustRows } from './trusted-fetch.ts';
 
 interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
+  readonly ids?: string;
   readonly restart?: true;
   readonly strict?: true;
   readonly dryRun?: true;
@@ -67,8 +70,9 @@ async function sendAll(
   source: ImportSource,
   target: ImportTarget,
   state: ImportState,
-  { mapping }: ImportMapping,
-): Promise<void> {
+  mapping: Mapping | undefined,
+  ids: ImportedIds | undefined,
+): Promise<number> {
   const { offset, nextLine: firstLine, accepted: acceptedBefore } = state.first;
   if (offset > 0)
     deps.io.error(`Going on after line ${firstLine - 1} of an earlier run; --restart begins anew.\n`);
@@ -82,7 +86,8 @@ async function sendAll(
   const identity = source.path === undefined ? randomUUID() : state.identity;
   const retryLog = new RetryLog((words) => deps.io.error(`${words}\n`), limits.importRetryMsMax);
   const onRetry = (facts: RetryFacts): void => retryLog.failed(target.url, facts);
-  const sender = new ImportSender(target, identity, { signal: ending.signal, onRetry }, mapping);
+  const sender = new ImportSender(target, identity, { signal: ending.signal, onRetry }, { mapping, ids });
+  let repeated = 0;
   const { text, splitter } = await openRecords(source, offset, mapping);
   const chunks = chunksOf(text, { offset, firstLine }, splitter);
   // Of standard input nothing is kept, and the process may end at once.
@@ -90,7 +95,10 @@ async function sendAll(
   stop?.addEventListener('abort', () => ending.abort(), { once: true });
   try {
     for await (const { chunk, sent } of sendInOrder(chunks, sender)) {
-      await state.advance(chunk, await sent);
+      const answered = await sent;
+      repeated += answered.repeated;
+      await ids?.add(answered.digests);
+      await state.advance(chunk, answered);
       retryLog.succeeded(target.url);
       progress.at(source.fileBytesRead(), state.position.accepted - acceptedBefore);
     }
@@ -101,7 +109,9 @@ async function sendAll(
     ending.abort();
     progress.end();
     await state.close();
+    await ids?.close();
   }
+  return repeated;
 }
 
 function keptText({ position: { accepted, nextLine } }: ImportState): string {
@@ -114,7 +124,7 @@ function report(
   deps: ToolDeps,
   json: boolean,
   { first, position, rejectedPath: file }: ImportState,
-  seconds: number,
+  { repeated, seconds }: { readonly repeated: number; readonly seconds: number },
 ) {
   const { accepted, rejected, nextLine } = position;
   const acceptedNow = accepted - first.accepted;
@@ -125,6 +135,7 @@ function report(
       rejected,
       accepted_now: acceptedNow,
       rejected_now: rejected - first.rejected,
+      repeated_now: repeated,
       seconds: Number(seconds.toFixed(3)),
       rejected_file: rejected > 0 ? file : null,
     });
@@ -133,8 +144,23 @@ function report(
   const rate = Math.round(acceptedNow / Math.max(seconds, 0.001));
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';
   deps.io.error(`${counted(acceptedNow, 'event')} imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
+  if (repeated > 0)
+    deps.io.error(`${counted(repeated, 'record')} left out: imported before with the same id\n`);
   const were = rejected === 1 ? 'was' : 'were';
   if (rejected > 0) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${file}\n`);
+}
+
+/** The ids of earlier imports, if the mapping names one: of the file `--ids`, else of the folder of the checkpoint. */
+async function openIds(
+  { path }: ImportSource,
+  { ids, checkpoint, restart }: ImportOptions,
+  mapping: Mapping | undefined,
+  target: ImportTarget,
+): Promise<ImportedIds | undefined> {
+  const beside = checkpoint ?? path;
+  const file = ids ?? (beside === undefined ? undefined : join(dirname(beside), 'auditlog.ids'));
+  if (mapping?.definition.id === undefined || file === undefined) return undefined;
+  return ImportedIds.open(resolve(file), `${target.name}\0${mapping.name}`, restart === true);
 }
 
 async function run(
@@ -144,18 +170,20 @@ async function run(
   engine: ImportEngine | undefined,
 ): Promise<void> {
   const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(resolve(file));
-  const mapping = await importMapping(options);
-  if (options.dryRun === true) return dryRun(deps, source, mapping.mapping, engine?.previewOptions());
+  const { mapping, name } = importMapping(options, deps.environment);
+  if (options.dryRun === true) return dryRun(deps, source, mapping, engine?.previewOptions());
   const { path } = source;
   const given: GivenPaths = options;
   if (path !== undefined) await checkOutputFile(resolve(given.checkpoint ?? `${path}.import.json`));
   if (given.rejected !== undefined) await checkOutputFile(resolve(given.rejected));
   const work: ImportWork = async (target) => {
     const begun = performance.now();
-    const subject = { target: target.name, mapping: mapping.name };
+    const subject = { target: target.name, mapping: name };
     const state = await ImportState.open({ source, given, subject, restart: options.restart === true });
-    await sendAll(deps, source, target, state, mapping);
-    report(deps, options.json === true, state, (performance.now() - begun) / 1000);
+    const ids = await openIds(source, options, mapping, target);
+    const repeated = await sendAll(deps, source, target, state, mapping, ids);
+    const seconds = (performance.now() - begun) / 1000;
+    report(deps, options.json === true, state, { repeated, seconds });
     const { accepted, rejected } = state.position;
     if (options.strict === true && rejected > 0)
       throw new Error(`${counted(rejected, 'line')} rejected, and --strict allows none`);
@@ -173,10 +201,13 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
     .argument('<file>', 'file, or - for standard input')
     .addOption(
-      option('--from <kind>', `records of another program: ${adapterNames.join(', ')}`, oneOf(adapterNames)),
+      option(
+        '--from <name>',
+        `records of another program: ${adapterNames.join(', ')}, or a mapping in MAPPINGS_DIR`,
+      ),
     )
     .option('--map <file>', 'a mapping of your own for records of another program')
-    .option('--dry-run', 'store nothing: print the first five as they would be read back')
+    .option('--dry-run', 'store nothing: print event, target and class of each record, a line of JSON each')
     .addOption(
       engine === undefined
         ? option('--url <url>', 'server', serviceAddress).makeOptionMandatory()
@@ -187,6 +218,10 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
       `file with the API key (default: AUDITLOG_API_KEY${engine === undefined ? '' : ', else a key of its own'})`,
     )
     .option('--checkpoint <file>', 'where to note how far it has come (default: <file>.import.json)')
+    .option(
+      '--ids <file>',
+      'ids of imported records, each of which is stored once (default: auditlog.ids beside the file)',
+    )
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
     .option('--restart', 'begin anew, whatever an earlier run has noted')
     .option('--strict', 'exit code 1 if a line was rejected')

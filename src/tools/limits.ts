@@ -21,8 +21,8 @@ export const limits = {
   /** How long an import retries one request. */
   importRetryMsMax: 600_000,
   importCheckpointMs: 1_000,
-  /** Records that a dry run shows. */
-  importShownMax: 5,
+  /** Ids of records that an import remembers: 16 bytes of a file and about 70 of memory each. */
+  importIdsMax: 1_000_000,
   importHeadBytes: 64 * 1024,
   forwardBatchEventsMax: 1000,
   forwardFileBytesMin: 4096,
@@ -57,6 +57,12 @@ export const limits = {
    * stretch is spread over all that the organization has in a part, and each reads that once more: so no fewer.
    */
   verifyTilesAtOnce: 512,
+  /** `verify --keep`: requests for tiles at once, how long one may take, and how long one is retried. */
+  keepTilesAtOnce: 8,
+  keepRequestMsMax: 30_000,
+  keepRetryMsMax: 120_000,
+  /** Events between the checkpoints that a first run keeps on its way, and so what a broken run repeats at most. */
+  keepStepEvents: 1_000_000,
   /** A proof: an event of 1 MiB, escaped as JSON, and hashes. */
   verifyProofBytesMax: 8 * 1024 * 1024,
   secretFileBytesMax: 64 * 1024,

@@ -3,9 +3,11 @@ import { Problem } from '../base/errors/problem.ts';
 import type { ToolDeps } from './context.ts';
 import { openFileSource, peek } from './import-source.ts';
 import { limits } from './limits.ts';
+import { addRows, option, serviceAddress } from './option.ts';
 import { counted, printJson } from './output.ts';
 import { verifyFile } from './verify/file.ts';
-import type { TrustOptions } from './verify/checkpoints.ts';
+import { keepTree, type KeepOptions } from './verify/keep.ts';
+import { trustRows } from './trusted-fetch.ts';
 import { asProof, verifyProof } from './verify/proof.ts';
 import { Unconfirmed } from './unconfirmed.ts';
 import { type Confirmable, confirmedDigests, withConfirmed } from './verify/confirmed.ts';
@@ -18,7 +20,7 @@ export interface VerifyEngine {
   readonly verify: (organization: string, options: VerifyOptions) => Promise<Report>;
 }
 
-export interface VerifyOptions extends TrustOptions {
+export interface VerifyOptions extends KeepOptions {
   readonly fullSpeed?: boolean;
   readonly org?: string;
   readonly confirmed?: readonly string[];
@@ -31,10 +33,24 @@ async function examine(
   options: VerifyOptions,
   engine: VerifyEngine | undefined,
 ): Promise<Report> {
-  const { org } = options;
+  const { org, keep, url } = options;
+  if (keep !== undefined) {
+    if (
+      path !== undefined ||
+      org !== undefined ||
+      options.checkpoint !== undefined ||
+      options.copy !== undefined
+    )
+      throw new Problem('malformed', '--keep: without a file, --org, --checkpoint and --copy');
+    return keepTree(deps, keep, options);
+  }
+  if (url !== undefined) throw new Problem('malformed', '--url: with --keep alone');
   if (engine !== undefined && org !== undefined && path === undefined) return engine.verify(org, options);
   if (path === undefined || org !== undefined)
-    throw new Problem('malformed', 'name either an organization of the engine (--org) or a file');
+    throw new Problem(
+      'malformed',
+      'name an organization of the engine (--org), a file, or a directory to keep (--keep)',
+    );
   if (options.fullSpeed)
     throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
   const source = await openFileSource(path);
@@ -92,12 +108,12 @@ Exit codes:
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
-/** `verify` (contract: Command line): events, a file of them, or one event, against signed checkpoints. */
+/** `verify` (contract: Command line): events, a file, one event, or the tree of a service, against signed checkpoints. */
 export function registerVerify(program: Command, deps: ToolDeps, engine?: VerifyEngine): void {
   const command = program
-    .command(engine === undefined ? 'verify <file>' : 'verify [file]')
+    .command('verify [file]')
     .description(
-      `hold events against signed checkpoints: ${engine ? 'of an organization, ' : ''}of an export with --evidence, or one by its proof`,
+      `compare events with signed checkpoints: ${engine ? 'of an organization, ' : ''}of an export with --evidence, or one by its proof; or keep a copy of the tree`,
     );
   for (const row of engine?.options ?? []) command.option(...row);
   command
@@ -108,19 +124,20 @@ export function registerVerify(program: Command, deps: ToolDeps, engine?: Verify
     )
     .option(
       '--checkpoint <file>',
-      'checkpoint that was kept, a directory of them, or EVIDENCE_DIR; may be repeated',
+      'checkpoint that was kept, a directory of them, or of --keep; may be repeated',
       collect,
     )
-    .option(
-      '--copy <directory>',
-      'copy of the tree (EVIDENCE_DIR, or what is in it of the organization), to hold each event against',
-    )
+    .option('--copy <directory>', 'directory of --keep, to compare each event with its kept entry')
     .option(
       '--confirmed <digest>',
       'a decision that was to be, by the digest that is printed with it, or a file of digests, one a line; may be repeated',
       collect,
     )
-    .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)
+    .option('--keep <directory>', 'fetch the tree of --url, check that it continues the kept one, keep both')
+    .addOption(option('--url <url>', 'with --keep: the service', serviceAddress))
+    .option('--key-file <file>', 'with --keep: file with an API key (default: AUDITLOG_API_KEY)');
+  addRows(command, trustRows);
+  command
     .option('--json', 'print JSON')
     .addHelpText('after', exitCodesText)
     .action((file: string | undefined, options: VerifyOptions) => verify(deps, file, options, engine));

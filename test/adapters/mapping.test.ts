@@ -5,17 +5,26 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
 import * as fc from 'fast-check';
-import { mappingOf } from '../../src/adapters/built-in.ts';
-import { checkedDefinition, type AdapterName, adapterNames } from '../../src/adapters/definition.ts';
+import { checkedDefinition, adapterNames } from '../../src/adapters/definition.ts';
 import { stepOf } from '../../src/adapters/evaluate.ts';
 import { Mapping } from '../../src/adapters/mapping.ts';
+import { Mappings } from '../../src/adapters/mappings.ts';
 import { LongInteger, parseJson } from '../../src/adapters/parse.ts';
 import { splitBody } from '../../src/ingest/split-body.ts';
 import { splitLarge } from '../../src/ingest/split-large.ts';
-import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { map, type Row, spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
+import { blockOf } from '../recipes/page.ts';
+import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { rounds } from '../support/rounds.ts';
+
+/** A mapping that is as small as one may be. */
+const own = {
+  name: 'own',
+  time: 'at',
+  action: 'what',
+  outcome: { of: ['result'], success: ['ok'], absent: 'success' },
+} as const;
 
 const tail = eventTail({ vendorName: 'V', productName: 'P' });
 
@@ -32,7 +41,7 @@ function minified(json: string): string {
 }
 
 /** Maps every record of a sample as the service does; each must be accepted. */
-function mapSample(name: AdapterName, file: string): MappedRecord[] {
+function mapSample(name: string, file: string): MappedRecord[] {
   const body = readFileSync(new URL(`../fixtures/adapters/${file}`, import.meta.url));
   const mapping = mappingOf(name);
   const records: MappedRecord[] = [];
@@ -44,7 +53,7 @@ function mapSample(name: AdapterName, file: string): MappedRecord[] {
       const event = mapping.map(window, start, end);
       if (typeof event === 'string') assert.fail(event);
       const record = Buffer.from(window.bytes.subarray(start, end)).toString('utf8');
-      for (const text of event) {
+      for (const text of event.events) {
         const row = map(text);
         if (typeof row === 'string') assert.fail(row);
         records.push({ record: minified(record), source: row.source, row });
@@ -75,30 +84,14 @@ function summary({ row }: MappedRecord): string {
   ].join(' | ');
 }
 
-const samples: readonly [AdapterName, string, readonly string[]][] = [
-  [
-    'azure',
-    'azure.json',
-    [
-      '2024-01-21T22:14:26.979Z | 17615113505 | MICROSOFT.COMPUTE/VIRTUALMACHINES/WRITE | Failure | Medium | john@contoso.com | 203.0.113.9 | /subscriptions/x/vm1',
-      '2024-01-22T08:00:00.000Z | 1002 | Sign-in activity | Failure | Informational | jane@contoso.com | 198.51.100.77 | -',
-    ],
-  ],
+const samples: readonly [string, string, readonly string[]][] = [
   [
     'cloudtrail',
     'cloudtrail.json',
     [
-      '2023-07-19T21:35:03.000Z | 18995856640 | DeleteTrail | Failure | Informational | Mary_Major | 192.0.2.0 | mytrail2',
-      '2023-07-19T21:44:40.000Z | 1002 | ConsoleLogin | Failure | Informational | mary@example.com | 2001:db8::1 | -',
-      '2024-02-01T00:00:01.000Z | 2001 | PutObject | Success | Informational | logging.s3.amazonaws.com | logging.s3.amazonaws.com | 2024/02/01/zürich é.log',
-    ],
-  ],
-  [
-    'gcp',
-    'gcp.ndjson',
-    [
-      '2024-04-04T04:04:04.123Z | 2003 | storage.objects.get | Failure | High | user@example.com | 192.0.2.44 | projects/_/buckets/b/objects/report.pdf',
-      '2024-04-04T05:00:00.000Z | 1300 | google.iam.admin.v1.CreateServiceAccountKey | Success | Informational | ci@p.iam.gserviceaccount.com | - | projects/-/serviceaccounts/1',
+      '2023-07-19T21:35:03.000Z | 21958254630 | cloudtrail:DeleteTrail | Failure | Informational | Mary_Major | 192.0.2.0 | mytrail2',
+      '2023-07-19T21:44:40.000Z | 1002 | signin:ConsoleLogin | Failure | Informational | mary@example.com | 2001:db8::1 | -',
+      '2024-02-01T00:00:01.000Z | 2001 | s3:PutObject | Success | Informational | logging.s3.amazonaws.com | logging.s3.amazonaws.com | 2024/02/01/zürich é.log',
     ],
   ],
   [
@@ -107,14 +100,6 @@ const samples: readonly [AdapterName, string, readonly string[]][] = [
     [
       '2020-12-02T17:24:34.512Z | 1210 | team.add_member | Success | Informational | octocat | 203.0.113.7 | octo-corp/example-team',
       '2023-11-14T22:13:20.001Z | 1002 | user.failed_login | Failure | Informational | hubot@example.com | - | hubot',
-    ],
-  ],
-  [
-    'gworkspace',
-    'gworkspace.json',
-    [
-      '2024-05-02T09:10:11.123Z | 2003 | download | Success | Informational | liz@example.com | 198.51.100.4 | budget 2024.xlsx',
-      '2024-05-02T09:11:00.000Z | 1002 | login_failure | Failure | Informational | liz@example.com | - | -',
     ],
   ],
   [
@@ -164,27 +149,23 @@ test('a text of an action has the same code everywhere, beyond all families', ()
   assert.equal(first?.row.activityId, 12_252_261_389);
 });
 
-const window = (value: unknown): [ReturnType<typeof toWindow>, number, number] => {
-  const made = toWindow(typeof value === 'string' ? value : JSON.stringify(value));
-  return [made, 0, made.bytes.length];
-};
-
 test('what cannot be mapped is told without its content', () => {
   const refusal = (mapping: Mapping, record: unknown): string => {
-    const made = mapping.map(...window(record));
+    const made = mappedBy(mapping, record);
     return typeof made === 'string' ? made : assert.fail(made[0]);
   };
   const cloudtrail = mappingOf('cloudtrail');
   assert.equal(refusal(cloudtrail, '7'), 'the record must be a JSON object');
   assert.match(refusal(cloudtrail, '{"a":secret}'), /^the record is not acceptable JSON at byte 5: /);
+  const strict = new Mapping(checkedDefinition({ ...own, msg: "starts_with(what, 'x')" }));
   assert.match(
-    refusal(mappingOf('github'), { action: 5 }),
-    /^the record cannot be mapped: \/event\/target\/id: .*starts_with\(\).* \(in the mapping github\)$/,
+    refusal(strict, { what: 5 }),
+    /^the record cannot be mapped: \/msg: .*starts_with\(\).* \(in the mapping own\)$/,
   );
 });
 
 test('a mapping that cannot work is refused by the name of its member', () => {
-  const definition = { name: 'own', time: 'at', action: 'what' };
+  const definition = own;
   assert.throws(
     () => checkedDefinition({ ...definition, name: 'No' }),
     /^Error: \/name: must be lower-case letters/,
@@ -196,8 +177,14 @@ test('a mapping that cannot work is refused by the name of its member', () => {
   assert.throws(() => checkedDefinition({ ...definition, other: 'x' }), /additional properties \(other\)/);
   assert.throws(
     () => checkedDefinition({ ...definition, event: { timestamp: 'at' } }),
-    /^Error: \/event: must not have timestamp, action or extra/,
+    /^Error: \/event: must not have timestamp, action, extra, result\.code or/,
   );
+  for (const result of ['result', { code: '`200`' }])
+    assert.throws(
+      () => checkedDefinition({ ...definition, event: { result } }),
+      /^Error: \/event: must not /,
+    );
+  assert.doesNotThrow(() => checkedDefinition({ ...definition, event: { result: { title: 'a' } } }));
   assert.throws(() => new Mapping(checkedDefinition({ ...definition, time: 'at[' })), /^Error: \/time: /);
   assert.throws(
     () => checkedDefinition({ ...definition, each: 'all', used: [['a']] }),
@@ -210,8 +197,8 @@ test('a mapping that cannot work is refused by the name of its member', () => {
   assert.doesNotThrow(
     () => new Mapping(checkedDefinition({ ...definition, msg: '`{"type":"Function","name":"x"}`' })),
   );
-  const own = new Mapping(checkedDefinition({ ...definition, event: { target: { name: 'to.name' } } }));
-  assert.deepEqual(own.map(...window('{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}')), [
+  const small = new Mapping(checkedDefinition({ ...definition, event: { target: { name: 'to.name' } } }));
+  assert.deepEqual(mappedBy(small, '{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}'), [
     '{"message":{"timestamp":"2024-01-01T00:00:00Z","action":7,"target":{"name":"x"},"extra":{"own":{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}}}}',
   ]);
 });
@@ -234,17 +221,20 @@ test('the list of records is found behind texts that look like it, in small bodi
   assert.equal(collect(document, 'json'), undefined);
   assert.deepEqual(found.splice(0), records);
 
-  const split = await splitLarge({
-    kind: 'split',
-    input: new Uint8Array(document),
-    form: 'json',
-    adapter: 'cloudtrail',
-    encoding: 'identity',
-    hashed: false,
-    room: new SharedArrayBuffer(document.length),
-    bodyBytesMax: document.length,
-    pieceBytes: 200,
-  });
+  const split = await splitLarge(
+    {
+      kind: 'split',
+      input: new Uint8Array(document),
+      form: 'json',
+      adapter: 'cloudtrail',
+      encoding: 'identity',
+      hashed: false,
+      room: new SharedArrayBuffer(document.length),
+      bodyBytesMax: document.length,
+      pieceBytes: 200,
+    },
+    new Mappings(),
+  );
   if ('code' in split.body) assert.fail(split.body.code);
   assert.ok(split.pieces.length > 5);
   for (const [start, end] of split.pieces)
@@ -254,8 +244,8 @@ test('the list of records is found behind texts that look like it, in small bodi
 
 test('functions of expressions take what programs write, and leave alone what they do not know', () => {
   const value = (expression: string, given: unknown): unknown => {
-    const mapping = new Mapping(checkedDefinition({ name: 'own', time: expression, action: 'n' }));
-    const made = mapping.map(...window({ given, n: 1 }));
+    const mapping = new Mapping(checkedDefinition({ ...own, time: expression, action: 'n' }));
+    const made = mappedBy(mapping, { given, n: 1 });
     if (typeof made === 'string') assert.fail(made);
     return (JSON.parse(made[0] ?? '') as { message: { timestamp?: unknown } }).message.timestamp;
   };
@@ -275,6 +265,12 @@ test('functions of expressions take what programs write, and leave alone what th
       [40, 'WARN'],
       [50, 'ERROR'],
       [60, 'ERROR'],
+      [100, 'DEBUG'],
+      ['200', 'INFO'],
+      [250, 'INFO'],
+      [300, 'WARN'],
+      [400, 'ERROR'],
+      [600, 'ERROR'],
       ['Notice', 'INFO'],
       ['warning', 'WARN'],
       ['crit', 'ERROR'],
@@ -295,18 +291,12 @@ test('functions of expressions take what programs write, and leave alone what th
       '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10',
     ],
     ['email(given)', 'arn:aws:sts::1:assumed-role/Admin/ann@example.com', 'ann@example.com'],
-    ['email(given)', 'ann_other_example.com#EXT#@x.onmicrosoft.com', 'ann_other@example.com'],
     ['email(given)', 'live.com#ann@example.com', 'ann@example.com'],
     ['micros(given)', '2024-01-01 10:00:00,123', '2024-01-01T10:00:00.123Z'],
     ['micros(given)', '2024-01-01 10:00:00', '2024-01-01 10:00:00'],
     ['micros(given[0], given[1])', ['', 1_700_000_000], 1_700_000_000_000_000],
     ['level(given)', '6', 'INFO'],
     ['level(given)', 3, 'ERROR'],
-    ['outcome(given)', 'Denied', 400],
-    ['outcome(given)', '503', 503],
-    ['outcome(given)', false, 400],
-    ['outcome(given)', 'pending', undefined],
-    ['outcome(given)', 4004, undefined],
     ['place(given)', 'x'.repeat(256), undefined],
     ['port(given)', 65_536, undefined],
     ['port(given)', '443', 443],
@@ -329,18 +319,18 @@ test('functions of expressions take what programs write, and leave alone what th
 });
 
 test('a text of an action is looked up among the codes of the mapping, and is the title where there is none', () => {
-  const definition = { name: 'own', time: 'at', action: 'what', codes: { login: 1002 } };
+  const definition = { ...own, codes: { login: 1003 } };
   const actionOf = (mapping: Mapping, record: object): unknown => {
-    const made = mapping.map(...window({ at: 0, ...record }));
+    const made = mappedBy(mapping, { at: 0, ...record });
     if (typeof made === 'string') assert.fail(made);
     return (JSON.parse(made[0] ?? '') as { message: { action: unknown } }).message.action;
   };
   const titled = new Mapping(checkedDefinition({ ...definition, title: 'words' }));
   assert.deepEqual(actionOf(titled, { what: 'login', words: 'Signed in' }), {
-    code: 1002,
+    code: 1003,
     title: 'Signed in',
   });
-  assert.deepEqual(actionOf(titled, { what: 'login' }), { code: 1002, title: 'login' });
+  assert.deepEqual(actionOf(titled, { what: 'login' }), { code: 1003, title: 'login' });
   assert.deepEqual(actionOf(titled, { what: 7, words: 'Seven' }), { code: 7, title: 'Seven' });
   for (const what of ['logout', 'constructor', '__proto__']) {
     const other = actionOf(titled, { what }) as { code: number };
@@ -348,14 +338,75 @@ test('a text of an action is looked up among the codes of the mapping, and is th
   }
 });
 
+test('an outcome is what the mapping lists, or a status; any other is unknown, and the activity then claims nothing', () => {
+  const definition = {
+    ...own,
+    codes: { login: { success: 1001, failure: 1002 } },
+    outcome: { of: ['a', 'b'], success: ['ok', 'true'], failure: ['No'] },
+  };
+  const told = (record: object, more: object = {}): unknown[] => {
+    const made = mappedBy(new Mapping(checkedDefinition({ ...definition, ...more })), {
+      at: 0,
+      what: 'login',
+      ...record,
+    });
+    if (typeof made === 'string') assert.fail(made);
+    const { message } = JSON.parse(made[0] ?? '') as {
+      message: { action: { code: number } | number; result?: { code?: number; detail?: string } };
+    };
+    const { action, result } = message;
+    const code = typeof action === 'number' ? action : action.code;
+    return [code < 1e9 ? code : 'of the text', result?.code, result?.detail];
+  };
+  const unknown = (detail: string) => ['of the text', undefined, `outcome unknown: ${detail}`];
+  const rows: readonly (readonly [record: object, expected: unknown[], more?: object])[] = [
+    [{ a: 'OK' }, [1001, 200, undefined]],
+    [{ a: true }, [1001, 200, undefined]],
+    [{ a: 'no' }, [1002, 400, undefined]],
+    [{ a: 204 }, [1001, 204, undefined]],
+    [{ a: '503' }, [1002, 503, undefined]],
+    [{ a: 'odd', b: 'ok' }, [1001, 200, undefined]],
+    [{ a: 'odd', b: 'even' }, unknown('odd')],
+    [{ a: false }, unknown('false')],
+    [{ a: 600 }, unknown('600')],
+    [{ a: 'x'.repeat(5000) }, unknown('x'.repeat(100))],
+    [{ a: null, b: {} }, unknown('the record does not say')],
+    [{}, [1001, undefined, undefined], { outcome: { ...definition.outcome, absent: 'success' } }],
+    [{ what: 1002, a: 'ok' }, [1002, 400, undefined]],
+    [{ what: 1102 }, [1102, 400, undefined]],
+    [{ what: 1002, a: 503 }, [1002, 503, undefined]],
+  ];
+  for (const [record, expected, more] of rows)
+    assert.deepEqual(told(record, more), expected, JSON.stringify(record));
+});
+
+test('a record with a list of what happened becomes an event of each, within bounds', () => {
+  const mapping = new Mapping(checkedDefinition({ ...own, each: 'all.of', action: 'all.of[0].n' }));
+  const listsOf = (record: object): unknown[] => {
+    const made = mappedBy(mapping, { at: 0, note: [1, 2], ...record });
+    if (typeof made === 'string') assert.fail(made);
+    return made.map((text) => {
+      const { message } = JSON.parse(text) as {
+        message: { action: number; extra: { own: { note: number[]; all: { of: { n: number }[] } } } };
+      };
+      const { note, all } = message.extra.own;
+      assert.deepEqual([note, message.action], [[1, 2], all.of[0]?.n]);
+      return all.of;
+    });
+  };
+  const of = Array.from({ length: 150 }, (_, n) => ({ n }));
+  assert.deepEqual(listsOf({ all: { of: of.slice(0, 2), more: 1 } }), [[of[0]], [of[1]]]);
+  const many = listsOf({ all: { of } });
+  assert.deepEqual([many.length, many.at(-1)], [100, of.slice(99)]);
+  assert.equal(listsOf({ pad: 'x'.repeat(40_000), all: { of: of.slice(0, 4) } }).length, 2);
+});
+
 test('a long text costs what its length does, wherever it ends', () => {
   const text = 'a'.repeat(50_000);
-  const mapping = new Mapping(
-    checkedDefinition({ name: 'own', time: 'at', action: 'what', msg: 'email(who)' }),
-  );
+  const mapping = new Mapping(checkedDefinition({ ...own, msg: 'email(who)' }));
   const before = process.cpuUsage();
   // In steps of its square this takes 4 s for each text.
-  mapping.map(...window({ at: 0, what: `${text}.`, who: `${text}/` }));
+  mappedBy(mapping, { at: 0, what: `${text}.`, who: `${text}/` });
   const { user } = process.cpuUsage(before);
   assert.ok(user < 2_000_000, `${user} µs`);
 });
@@ -363,10 +414,10 @@ test('a long text costs what its length does, wherever it ends', () => {
 test('what texts of actions come to is remembered, but not what is long', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const mapping = new Mapping(checkedDefinition({ name: 'own', time: 'at', action: 'what' }));
+  const mapping = new Mapping(checkedDefinition(own));
   const long = 'x'.repeat(100_000);
   const heapOf = (from: number, to: number): number => {
-    for (let n = from; n < to; n++) mapping.map(...window({ at: 0, what: `${n} ${long}` }));
+    for (let n = from; n < to; n++) mappedBy(mapping, { at: 0, what: `${n} ${long}` });
     collect();
     return process.memoryUsage().heapUsed;
   };
@@ -423,7 +474,7 @@ test('any record is kept to the byte, whatever its members are', () => {
   const cloudtrail = mappingOf('cloudtrail');
   fc.assert(
     fc.property(spelledJson(fc.dictionary(storableName, storableJson, { maxKeys: 6 })), ({ text }) => {
-      const event = cloudtrail.map(...window(text));
+      const event = mappedBy(cloudtrail, text);
       if (typeof event === 'string') assert.fail(event);
       assert.ok(event[0]?.endsWith(`"extra":{"cloudtrail":${text}}}}`), event[0]);
       JSON.parse(event[0] ?? '');
@@ -438,8 +489,8 @@ test('names with escapes are those that were sent, whatever names came before (n
     ['ts', String.raw`"\\u0061"`, String.raw`"\u0061ction"`],
     ['timestamp', String.raw`"act\\u0"`, String.raw`"act\u0069on"`],
   ] as const) {
-    json.map(...window(`{"${first}":[],${before}:"a.b"}`));
-    const event = json.map(...window(`{"${first}":1717236000,${name}:"a.b"}`));
+    mappedBy(json, `{"${first}":[],${before}:"a.b"}`);
+    const event = mappedBy(json, `{"${first}":1717236000,${name}:"a.b"}`);
     if (typeof event === 'string') assert.fail(event);
     assert.match(event[0] ?? '', /"title":"a\.b"/);
   }
@@ -454,8 +505,8 @@ test('names with escapes are those that were sent, whatever names came before (n
 });
 
 test('an id keeps its digits where it is an integer that no double holds', () => {
-  const messageOf = (name: AdapterName | 'otlp', json: string) => {
-    const made = mappingOf(name).map(...window(json));
+  const messageOf = (name: string, json: string) => {
+    const made = mappedBy(mappingOf(name), json);
     if (typeof made === 'string') assert.fail(made);
     return (JSON.parse(made[0] ?? '') as { message: { timestamp: number; actor: unknown; target: unknown } })
       .message;
@@ -480,9 +531,18 @@ test('an id keeps its digits where it is an integer that no double holds', () =>
 test('the names that `from` takes are those of the OpenAPI document, each with a mapping', () => {
   const file = new URL('../../schema/openapi.json', import.meta.url);
   const document = JSON.parse(readFileSync(file, 'utf8')) as {
-    paths: Record<string, { post: { parameters: { name?: string; schema?: { enum?: string[] } }[] } }>;
+    paths: Record<
+      string,
+      { post: { parameters: { name?: string; schema?: { anyOf?: { enum?: string[] }[] } }[] } }
+    >;
   };
   const from = document.paths['/api/v1/audit']?.post.parameters.find(({ name }) => name === 'from');
-  assert.deepEqual(from?.schema?.enum, [...adapterNames]);
+  assert.deepEqual(from?.schema?.anyOf?.[0]?.enum, [...adapterNames]);
   for (const name of adapterNames) assert.equal(mappingOf(name).name, name);
+});
+
+test('the mapping that the documents show is the one that tests send records by', () => {
+  const shown: unknown = JSON.parse(blockOf('adapters.md', 'badges.json'));
+  const file = new URL('../fixtures/mappings/badges.json', import.meta.url);
+  assert.deepEqual(shown, JSON.parse(readFileSync(file, 'utf8')));
 });

@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import * as fc from 'fast-check';
 import { Problem } from '../../src/base/errors/problem.ts';
-import { mappingOf } from '../../src/adapters/built-in.ts';
+import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { type OtlpForm, readExport } from '../../src/adapters/otlp/export.ts';
-import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { map } from '../ocsf/arbitrary.ts';
 
 /** What is read of an export, or what is wrong with it. */
@@ -373,7 +372,7 @@ test('a record larger than an event costs itself, whatever is in it; a resource 
   ] as const;
   for (const [form, ofRecord, ofResource] of large) {
     const [text = ''] = read(ofRecord, form);
-    const event = mappingOf('otlp').map(toWindow(text), 0, text.length);
+    const event = mappedBy(mappingOf('otlp'), text);
     if (typeof event === 'string') assert.fail(event);
     assert.equal(map(event[0] ?? ''), 'the event must be at most 1048576 bytes');
     assert.throws(() => read(ofResource, form), { code: 'too_large' });
@@ -384,8 +383,7 @@ const mapped = (fields: object, resource: object = {}) => {
   const logRecords = [{ timeUnixNano: '1717236000123456789', ...fields }];
   const body = { resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] };
   const [record = ''] = read(Buffer.from(JSON.stringify(body)), 'json');
-  const window = toWindow(record);
-  const event = mappingOf('otlp').map(window, 0, window.bytes.length);
+  const event = mappedBy(mappingOf('otlp'), record);
   if (typeof event === 'string') assert.fail(event);
   const row = map(event[0] ?? '');
   if (typeof row === 'string') assert.fail(row);

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mappingOf } from '../../src/adapters/built-in.ts';
-import type { MappingName } from '../../src/adapters/definition.ts';
-import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
 import { map } from '../ocsf/arbitrary.ts';
+import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { type OcsfEvent, ocsf110Text } from '../ocsf/ocsf110-support.ts';
 
 /**
@@ -15,15 +13,14 @@ import { type OcsfEvent, ocsf110Text } from '../ocsf/ocsf110-support.ts';
 export type Row = readonly [record: object, told: string];
 
 /** The valid event of a record. */
-export function eventOf(name: MappingName, record: object): OcsfEvent {
+export function eventOf(name: string, record: object): OcsfEvent {
   const [event, ...more] = eventsOf(name, record);
   assert.equal(more.length, 0);
   return event ?? assert.fail();
 }
 
-export function eventsOf(name: MappingName, record: object): OcsfEvent[] {
-  const window = toWindow(JSON.stringify(record));
-  const events = mappingOf(name).map(window, 0, window.bytes.length);
+export function eventsOf(name: string, record: object): OcsfEvent[] {
+  const events = mappedBy(mappingOf(name), record);
   if (typeof events === 'string') assert.fail(events);
   return events.map((event) => {
     const row = map(event);
@@ -37,7 +34,7 @@ export function eventsOf(name: MappingName, record: object): OcsfEvent[] {
 type Named = { readonly name?: string; readonly uid?: string; readonly email_addr?: string } | undefined;
 const nameOf = (one: Named): string | undefined => one && (one.email_addr ?? one.name ?? one.uid);
 
-/** Class, activity, actor, and what else there is; `from` and success are told only where they are others. */
+/** Class, activity, actor, and what else there is; `from` and the outcome are told only where they are others than usual. */
 export function told(event: OcsfEvent): string {
   const { class_name: what, activity_id: id, activity_name: activity, actor, user, group, file } = event;
   const place = event['src_endpoint'] ?? event['device'] ?? {};
@@ -56,10 +53,12 @@ export function told(event: OcsfEvent): string {
     text === undefined ? [] : [`${name} ${text}`],
   );
   const failure = event['status_id'] === 2 ? [`failed ${event['status_code']}`] : [];
-  return [`${what}: ${id === 99 ? 'Other' : activity}`, ...texts, ...failure].join(' | ');
+  const detail = String(event['status_detail'] ?? '');
+  const unknown = detail.startsWith('outcome unknown: ') ? [detail.replace('outcome ', '')] : [];
+  return [`${what}: ${id === 99 ? 'Other' : activity}`, ...texts, ...failure, ...unknown].join(' | ');
 }
 
-export function table(name: MappingName, title: string, rows: readonly Row[]): void {
+export function table(name: string, title: string, rows: readonly Row[]): void {
   test(`${name}: ${title}`, () => {
     const read = rows.map(([record]) => told(eventOf(name, record)));
     assert.deepEqual(

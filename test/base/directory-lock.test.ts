@@ -5,7 +5,12 @@ import { link, mkdir, open, readdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { isServed, lockDirectory, lockHolder } from '../../src/base/files/directory-lock.ts';
+import {
+  DirectoryInUseError,
+  isServed,
+  lockDirectory,
+  lockHolder,
+} from '../../src/base/files/directory-lock.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /** Of eight that ask at once exactly one gets the lock; the others are told that it is in use. */
@@ -13,7 +18,8 @@ async function raceFor(directory: string): Promise<void> {
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(directory)));
   const held = outcomes.filter((outcome) => outcome.status === 'fulfilled');
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
-  for (const { reason } of refused) assert.match(String(reason), /another process uses DATA_DIR/);
+  // One that only tries is named, too.
+  for (const { reason } of refused) assert.match(String(reason), new RegExp(`: process ${process.pid}, `));
   assert.equal(held.length, 1, `${held.length} hold it`);
   for (const { value } of held) await value.release();
 }
@@ -43,9 +49,21 @@ describe('lock of the data directory', () => {
 
   it('is held by one, and free again after it is released', async () => {
     const lock = await lockDirectory(directory);
-    await assert.rejects(lockDirectory(directory), { message: `another process uses DATA_DIR ${directory}` });
+    await assert.rejects(lockDirectory(directory), DirectoryInUseError);
     await lock.release();
     await (await lockDirectory(directory)).release();
+  });
+
+  it('is refused with the process that holds it, and what to do about that', async () => {
+    const inUse = `another process uses DATA_DIR ${directory}: process ${process.pid}`;
+    for (const [kind, words] of [
+      ['server', ', a server; end it with "auditlog stop", or name another directory'],
+      ['command', ', a command; wait for its end'],
+    ] as const) {
+      const lock = await lockDirectory(directory, kind);
+      await assert.rejects(lockDirectory(directory), { message: `${inUse}${words}` });
+      await lock.release();
+    }
   });
 
   it('tells who holds it, and for what', async () => {

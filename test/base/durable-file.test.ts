@@ -9,7 +9,6 @@ import {
   replaceFile,
 } from '../../src/base/files/durable-file.ts';
 import { fileErrorWords } from '../../src/base/errors/system-error.ts';
-import { TwoSlotFile } from '../../src/base/files/two-slot-file.ts';
 import { openLogFiles } from '../../src/ingest/files.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
@@ -63,7 +62,6 @@ test('a file that is there and cannot be read is named, as the system does not',
   await mkdir(path);
   const isNamed = (error: unknown) => fileErrorWords(error) === `${path}: it is a directory`;
   await assert.rejects(readIfThere(path), isNamed);
-  await assert.rejects(new TwoSlotFile(path, 10).read(), isNamed);
   const files = await openLogFiles(root);
   await assert.rejects(files.read('unreadable'), isNamed);
   const reader = await files.openReader('unreadable');

@@ -1,8 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,7 +28,8 @@ import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
 import { type Bucket, s3Environment, startBucket } from '../support/s3.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
-import { type CliAnswer, printed, runCliHere } from '../support/server.ts';
+import { eventually } from '../support/http.ts';
+import { type CliAnswer, printed, runCli, runCliHere } from '../support/server.ts';
 
 /** Backups of an engine that no server uses, into one place after the other. */
 const [acme, globex] = [randomUUID(), randomUUID()];
@@ -411,6 +413,50 @@ describe('in a directory', () => {
     refused(await backUp('--to', '/proc/none/x'), /\/proc\/none: /);
   });
 
+  test('a directory is marked before the backup is looked at: no command uses one whose restore was killed', async (t) => {
+    const place = join(root, 'slow-check');
+    const { events } = await taken(place);
+    const target = join(root, 'killed-check');
+    const environment = { ...process.env, DATA_DIR: target, PORT: '0' };
+    const command = (...args: string[]) =>
+      spawn(process.execPath, [...cliCommand, ...args], { cwd: projectRoot, env: environment });
+    // A pipe that nobody writes to: the restore stands still with the first file that it reads.
+    const latest = join(place, 'latest.json');
+    await rename(latest, `${latest}.kept`);
+    spawnSync('mkfifo', [latest]);
+    const running = command('restore', '--from', place);
+    t.after(() => running.kill('SIGKILL'));
+    await eventually(
+      'the directory is marked',
+      async () => existsSync(join(target, 'restoring')) || undefined,
+    );
+    const list = () => runCliHere(['org', 'list'], { dataDir: target });
+    const words = `DATA_DIR is ${target}: process ${running.pid} restores a backup into it; wait for its end`;
+    refused(await list(), new RegExp(words), 2);
+    running.kill('SIGKILL');
+    await once(running, 'exit');
+    await rm(latest);
+    await rename(`${latest}.kept`, latest);
+
+    const unfinished =
+      /the restore of a backup into it was not finished; run the same "auditlog restore" again/;
+    refused(await list(), unfinished, 2);
+    const served = await runCli(['serve'], { dataDir: target });
+    refused({ ...served, stdout: '' }, unfinished, 2);
+    assert.deepEqual(await readdir(target), ['restoring']);
+    assert.equal((printed(await restore(target, '--from', place, '--json')) as Backup).events, events);
+    assert.equal((await list()).code, 0);
+  });
+
+  test('a restore that ends by itself before it has put in anything leaves no mark', async () => {
+    const target = join(root, 'no-backup');
+    refused(await restore(target, '--from', join(root, 'nowhere')), /has no backup/);
+    assert.equal(existsSync(target), false);
+    await mkdir(target);
+    refused(await restore(target, '--from', join(root, 'nowhere')), /has no backup/);
+    assert.deepEqual(await readdir(target), []);
+  });
+
   test('a database that is not empty is refused however often it is tried, and another one than was begun with', async () => {
     const place = join(root, 'into-database');
     await taken(place);
@@ -472,7 +518,11 @@ describe('in a directory', () => {
     assert.deepEqual((JSON.parse(answer.stdout) as { findings: unknown }).findings, [
       { organization: line.organization, month: '2023-12', events: line.events + 1, found: line.events },
     ]);
-    refused(await runCliHere(['org', 'list'], { dataDir: target }), /not restored into it to the end/, 2);
+    refused(
+      await runCliHere(['org', 'list'], { dataDir: target }),
+      /the restore of the backup .* into it was not finished/,
+      2,
+    );
   });
 });
 

@@ -1,11 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import type { CliDeps } from '../../src/cli/context.ts';
 import { runCli } from '../../src/cli/program.ts';
+import { commandWith } from '../../src/cli/repeat.ts';
 import { variables } from '../../src/config/variables.ts';
 import { formatVersion } from '../../src/ingest/segment.ts';
 import { organizationTable } from '../../src/control/organizations.ts';
@@ -60,7 +61,6 @@ async function run(
     },
     eventEnvelope: () => ({ head: '', tail: '' }),
     startService: unexpected,
-    startProcesses: unexpected,
     untilStopped: unexpected,
   };
   const code = await runCli(args, deps);
@@ -166,9 +166,39 @@ describe('organizations', () => {
     ]);
     const refused = await run([...set, '--retention', '1d']);
     assert.notEqual(refused.code, 0);
-    assert.match(refused.error, /ends the time of 1 stored event,/);
+    assert.match(refused.error, /^auditlog: This would permanently delete 1 stored event: confirm/);
+    const repeated = [...set, '--retention', '1d', '--confirm', '1'];
+    assert.equal(refused.error.split('\n')[1], `auditlog: to do it: auditlog ${repeated.join(' ')}`);
+    const dry = await run([...set, '--retention', '1d', '--dry-run']);
+    assert.match(
+      dry.out,
+      new RegExp(`1 stored event .* be removed\nto do it: auditlog ${repeated.join(' ')}\n$`),
+    );
     assert.equal((await readSignOn(engine.storage, found?.id ?? '')).passwords, false);
     assert.equal(refused.events.length, 1);
+    const done = await run(repeated);
+    assert.equal(done.code, 0, done.error);
+  });
+
+  test('a command to repeat is one that a shell reads back, without what it replaces', () => {
+    const args = ['org', 'set', '--name', "It's $HOME", '--confirm', '4', '--dry-run', '--org=a'];
+    const expected = String.raw`auditlog org set --name 'It'\''s $HOME' --org=a --confirm 5`;
+    assert.equal(commandWith(args, '--confirm', '5'), expected);
+    const words = spawnSync('sh', ['-c', expected.replace('auditlog', String.raw`printf '%s\n'`)], {
+      encoding: 'utf8',
+    });
+    assert.deepEqual(words.stdout.split('\n').slice(0, 4), ['org', 'set', '--name', "It's $HOME"]);
+  });
+
+  test('delete names the command that looks first, which names the one that deletes', async () => {
+    await json(['org', 'create', '--org', 'goes', '--name', 'Goes']);
+    const refused = await run(['org', 'delete', '--org', 'goes']);
+    assert.deepEqual(
+      [refused.code, refused.error],
+      [2, 'auditlog: see first what would be removed: auditlog org delete --org goes --dry-run\n'],
+    );
+    const dry = await run(['org', 'delete', '--org', 'goes', '--dry-run']);
+    assert.match(dry.out, /\nto do it: auditlog org delete --org goes --confirm 0\n$/);
   });
 
   test('set and list show the policy', async () => {
@@ -182,6 +212,20 @@ describe('organizations', () => {
     const table = await run(['org', 'list']);
     assert.match(table.out, /^SLUG +NAME +RETENTION/);
     assert.match(table.out, /\ncli +Command Line +90d +off/);
+  });
+
+  test('show has what retention is about to remove', async () => {
+    const show = ['org', 'show', '--org', 'cli'];
+    const { id, planned_removal } = await json(show);
+    assert.equal(planned_removal, undefined);
+    await engine.storage.insertRows('running_time', [{ id: 0, running: 1_000_000 }]);
+    const due = 1_000_000 + 2.5 * 3_600_000;
+    await engine.storage.insertRows('planned_removals', [{ id, before: 86_400_000_000, events: 1234, due }]);
+    const removal = { events: 1234, before: '1970-01-02T00:00:00.000000Z', in_seconds: 9000 };
+    assert.deepEqual((await json(show))['planned_removal'], removal);
+    const text = /^planned removal {2}1,?234 events .*: after servers have run for 3 more hours$/m;
+    assert.match((await run(show)).out, text);
+    assert.equal((await run(['org', 'show', '--org', 'nobody'])).code, 1);
   });
 });
 
@@ -277,7 +321,6 @@ describe('users', () => {
       recordEvents: async () => undefined,
       eventEnvelope: () => ({ head: '', tail: '' }),
       startService: () => Promise.reject(new Error('no')),
-      startProcesses: () => Promise.reject(new Error('no')),
       untilStopped: () => Promise.reject(new Error('no')),
     };
     const args = user.filter((arg) => arg !== '--password-stdin');
@@ -385,7 +428,7 @@ describe('exit codes', () => {
     [['import', '/no/such.ndjson'], 2, /^auditlog: \/no\/such.ndjson: there is no such file/],
     [['import', '/dev'], 2, /cannot read \/dev: it is a directory/],
     [['import', '-', '--map', '/no/map'], 2, /^auditlog: --map: \/no\/map: there is no such file/],
-    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is no JSON/],
+    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is no file/],
   ];
   for (const [args, code, words] of wrong) {
     test(`${code}: ${args.join(' ')}`, async () => {
@@ -400,6 +443,16 @@ describe('exit codes', () => {
     const answer = await run(['org', 'list'], { environment: { PORT: 'x', WORKERS: '0' } });
     assert.equal(answer.code, 2);
     assert.match(answer.error, /^auditlog: PORT is "x".*\nauditlog: WORKERS is "0".*\n$/);
+  });
+
+  test('what happens below a command is said in lines for people, not in JSON of the operational log', async () => {
+    chmodSync(engine.dataDir, 0o755);
+    const answer = await run(['doctor', '--quick', '--json']);
+    const { dataDir } = engine;
+    const words = 'others could enter DATA_DIR; its mode is 0700 now';
+    assert.equal(answer.error.split('\n')[0], `auditlog: ${words} (path ${dataDir}, mode 0755)`);
+    for (const line of answer.error.split('\n')) assert.doesNotMatch(line, /^\{/);
+    assert.equal(answer.out.trim().split('\n').length, 1);
   });
 
   test('2: a data directory that cannot be, also for doctor, which tells of damage otherwise', async () => {

@@ -15,7 +15,6 @@ describe('defaults', () => {
     assert.deepEqual(loadConfig({}), {
       host: '127.0.0.1',
       port: 8080,
-      processes: 1,
       tls: undefined,
       redirectPort: undefined,
       dataDir: resolve('data'),
@@ -29,11 +28,9 @@ describe('defaults', () => {
         cluster: undefined,
       },
       deployment: 'cloud',
-      evidenceDir: undefined,
       evidenceIntervalMs: 30_000,
       evidenceKey: undefined,
       evidenceKeyPrevious: undefined,
-      evidenceWitnesses: [],
       tenantDomain: undefined,
       publicUrl: undefined,
       oidc: undefined,
@@ -54,7 +51,7 @@ describe('defaults', () => {
       },
       redisUrl: undefined,
       retentionDays: undefined,
-      retentionIntervalMs: 600_000,
+      retentionGraceMs: 86_400_000,
       maxBodyBytes: 33_554_432,
       flushIntervalMs: 500,
       segmentBytes: 64 * 1024 ** 2,
@@ -63,6 +60,7 @@ describe('defaults', () => {
       logLevel: 'info',
       metricsPublic: false,
       traces: { url: undefined, sampled: 1 },
+      mappings: [],
       redactKeys: [],
       redactValues: true,
     });
@@ -137,24 +135,11 @@ const good: readonly (readonly [
   // A log made small takes the segments along.
   [{ WAL_MAX_BYTES: '1 MiB' }, (c) => c.segmentBytes, 256 * 1024],
   [{ WORKERS: '3' }, (c) => c.workers, 3],
-  [{ PROCESSES: '16' }, (c) => c.processes, 16],
-  [{ PROCESSES: '16' }, (c) => c.workers, Math.max(1, Math.floor(availableParallelism() / 16) - 1)],
   [{ LOG_LEVEL: 'debug' }, (c) => c.logLevel, 'debug'],
   [{ METRICS_PUBLIC: '1' }, (c) => c.metricsPublic, true],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318/' }, (c) => c.traces.url, 'http://127.0.0.1:4318'],
   [{ OTEL_TRACES_SAMPLER_ARG: '0.01' }, (c) => c.traces.sampled, 0.01],
   [{ EVIDENCE_INTERVAL: 'off' }, (c) => c.evidenceIntervalMs, undefined],
-  [{ EVIDENCE_DIR: '/mnt/evidence' }, (c) => c.evidenceDir, '/mnt/evidence'],
-  [
-    {
-      EVIDENCE_WITNESSES: `w.example+0a1b2c3d+B${'A'.repeat(43)} https://w.example/log , v+00000000+BP${'x'.repeat(42)} http://[::1]:1`,
-    },
-    (c) => c.evidenceWitnesses,
-    [
-      { key: `w.example+0a1b2c3d+B${'A'.repeat(43)}`, url: 'https://w.example/log' },
-      { key: `v+00000000+BP${'x'.repeat(42)}`, url: 'http://[::1]:1' },
-    ],
-  ],
   [{ REDACT_KEYS: 'IBAN, ssn,i_ban' }, (c) => c.redactKeys, ['iban', 'ssn']],
   [{ REDACT_VALUES: 'off' }, (c) => c.redactValues, false],
   [{ REDACT_KEYS: 'Card Number,! Id-Token' }, (c) => c.redactKeys, ['cardnumber', '!idtoken']],
@@ -223,7 +208,6 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['1', '2 GiB'].map((value) => ['SEGMENT_BYTES', value] as const),
   ['WAL_MAX_BYTES', '100'],
   ...['0', '257', 'all'].map((value) => ['WORKERS', value] as const),
-  ...['0', '17', '2.5'].map((value) => ['PROCESSES', value] as const),
   ...['verbose', 'INFO'].map((value) => ['LOG_LEVEL', value] as const),
   ...['yes', 'true', '2'].map((value) => ['METRICS_PUBLIC', value] as const),
   ...['on', '0s', '2m'].map((value) => ['EVIDENCE_INTERVAL', value] as const),
@@ -232,15 +216,6 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ),
   ...['2', '-0.1', '1.5', '50%', '.'].map((value) => ['OTEL_TRACES_SAMPLER_ARG', value] as const),
   ...['65536', 'on'].map((value) => ['HTTP_REDIRECT_PORT', value] as const),
-  ...[
-    'https://w.example',
-    `w+0a1b2c3d+B${'A'.repeat(43)}`,
-    `w+0a1b2c3d+B${'A'.repeat(43)} ftp://w.example`,
-    `w+0a1b2c3d+B${'A'.repeat(43)} https://user:word@w.example`,
-    // The key of a log, and the same witness twice.
-    `w+0a1b2c3d+AA${'A'.repeat(42)} https://w.example`,
-    `w+0a1b2c3d+B${'A'.repeat(43)} https://a.example,w+0a1b2c3d+B${'A'.repeat(43)} https://b.example`,
-  ].map((value) => ['EVIDENCE_WITNESSES', value] as const),
   ...['a,,b', ',', '!', '_-', '!.', 'x'.repeat(201)].map((value) => ['REDACT_KEYS', value] as const),
   ['REDACT_VALUES', '0'],
 ];
@@ -306,6 +281,51 @@ describe('bad values', () => {
       messageOf({ CLICKHOUSE_CERT: file, CLICKHOUSE_URL: 'https://a:1' }),
       'CLICKHOUSE_CERT is set: allowed is that together with CLICKHOUSE_KEY alone',
     );
+  });
+
+  test('a mapping that cannot be used, by file and rule', (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'config-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const good = {
+      name: 'doors',
+      time: 'at',
+      action: 'what',
+      outcome: { of: ['result'], success: ['opened'] },
+    };
+    const place = (file: string, content: unknown) =>
+      writeFileSync(join(directory, file), typeof content === 'string' ? content : JSON.stringify(content));
+    place('doors.json', good);
+    place('notes.txt', 'is no mapping');
+    assert.deepEqual(loadConfig({ MAPPINGS_DIR: directory }).mappings, [good]);
+    const rules: readonly (readonly [content: unknown, rule: string])[] = [
+      ['{"name":', 'is not JSON ('],
+      [{ ...good, name: 'gates' }, '/name: must be that of the file, doors'],
+      [{ ...good, outcome: undefined }, "the mapping must have required property 'outcome'"],
+      [
+        { ...good, outcome: { of: ['a'], success: [] } },
+        '/outcome/success: must NOT have fewer than 1 items',
+      ],
+      [{ ...good, time: 'at[' }, '/time: '],
+      [
+        { ...good, outcome: { of: ['nosuch(a)'], success: ['b'] } },
+        '/outcome/of/0: there is no function nosuch()',
+      ],
+      [{ ...good, codes: { in: 1002 } }, '/codes/in: must be a code from 0 to 999999999, or {'],
+      [{ ...good, codes: { in: { success: 1102 } } }, '/codes/in: must be a code from 0 to 999999999, or {'],
+      [{ ...good, description: 'x'.repeat(70_000) }, 'has 7'],
+    ];
+    for (const [content, rule] of rules) {
+      place('doors.json', content);
+      const text = messageOf({ MAPPINGS_DIR: directory });
+      assert.ok(text.startsWith(`MAPPINGS_DIR is "${directory}" (doors.json: ${rule}`), text);
+      assert.ok(text.endsWith('): allowed is a directory with at most 64 mappings, NAME.json each'), text);
+    }
+    rmSync(join(directory, 'doors.json'));
+    place('okta.json', { ...good, name: 'okta' });
+    assert.match(messageOf({ MAPPINGS_DIR: directory }), /okta\.json: \/name: is that of a built-in mapping/);
+    for (let n = 0; n < 65; n++) place(`m${n}.json`, { ...good, name: `m${n}` });
+    assert.match(messageOf({ MAPPINGS_DIR: directory }), /there are 66 mappings, at most 64 are allowed/);
+    assert.match(messageOf({ MAPPINGS_DIR: join(directory, 'none') }), /no such file or directory/);
   });
 
   test('a segment that does not fit into the log', () => {

@@ -23,7 +23,7 @@ interface AuditEvent {
   readonly activity_id: number;
 }
 
-const codesOfPolicies: readonly number[] = [5013, 5014, 5015];
+const codesOfPolicies: readonly number[] = [5013, 5014, 5015, 5017, 5018];
 const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
 
 /** Of an event whose file is named in its text, or `policy`. */

@@ -26,13 +26,13 @@ import {
   awaitHold,
   wouldEnd,
 } from '../../src/control/retention.ts';
+import { waitingRemovals } from '../../src/control/planned-removals.ts';
 import { RetentionReconciler } from '../../src/control/retention-reconciler.ts';
 import { readEachWay } from './retention-support.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { eventually } from '../support/http.ts';
 import { startTestEngine, silentLog, type TestEngine } from '../support/engine.ts';
-import { trusting } from '../support/trusting.ts';
 import { createRecorder } from '../read/support.ts';
 
 const dayMicros = 86_400_000_000;
@@ -96,7 +96,7 @@ class World {
       storage,
       removal: new EventRemoval(storage),
       clock: () => this.clock(),
-      trust: trusting(() => this.clock()),
+      graceMs: 0,
       log: silentLog,
       retentionDays: undefined,
       intervalMs: 3_600_000,
@@ -174,10 +174,9 @@ class World {
     return this.#storePolicy([sourceEventOfChange(change, 'op', this.clock())]);
   }
 
-  /** A turn may have to record the event of a policy first, and then removes at the next. */
+  /** A turn plans, the next one may have to record the event of a policy, and then one removes. */
   async remove(): Promise<void> {
-    await this.reconciler.reconcile();
-    await this.reconciler.reconcile();
+    for (let turn = 0; turn < 3; turn++) await this.reconciler.reconcile();
     this.model.remove();
   }
 
@@ -223,7 +222,8 @@ test('a setting that would remove what is stored is not followed before somebody
   assert.equal((await wouldEnd(storage, organization.id, 10, world.clock())).events, 2);
   await world.change(10);
   await world.remove();
-  assert.equal(world.model.stored.length, 2);
+  // One event, and those of the policy and of the planned removal.
+  assert.equal(world.model.stored.length, 3);
   await world.check();
 });
 
@@ -269,6 +269,7 @@ test('a hold that is placed while months are being removed keeps those that the 
   }
   await world.change(10);
   const removal = new EventRemoval(storage);
+  await world.reconciler.reconcile();
   // Mutations wait for that, so the first one is under way for as long as this test likes.
   await storage.command('SYSTEM STOP MERGES events');
   const turn = world.reconciler.reconcile();
@@ -359,7 +360,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
       storage,
       removal: new EventRemoval(storage),
       clock: () => world.clock(),
-      trust: trusting(() => world.clock()),
+      graceMs: 0,
       log: silentLog,
       retentionDays: undefined,
       intervalMs: 3_600_000,
@@ -371,7 +372,8 @@ test('of several processes one removes, and all at once do no harm', async () =>
     return reconciler;
   };
   const claiming = [randomUUID(), randomUUID(), randomUUID()].map(reconcilerOf);
-  await Promise.all(claiming.map((reconciler) => reconciler.reconcile()));
+  for (let turn = 0; turn < 2; turn++)
+    await Promise.all(claiming.map((reconciler) => reconciler.reconcile()));
   // Whoever had the claim may have been too late for it, and none need have had it.
   await claiming[0]?.reconcile();
   world.model.remove();
@@ -379,7 +381,9 @@ test('of several processes one removes, and all at once do no harm', async () =>
   await world.store([9, 9]);
   world.model.today += 5;
   // Without claims, as after one of them stood still for too long.
-  await Promise.all([undefined, undefined].map((instance) => reconcilerOf(instance).reconcile()));
+  const unclaimed = [undefined, undefined].map(reconcilerOf);
+  for (let turn = 0; turn < 2; turn++)
+    await Promise.all(unclaimed.map((reconciler) => reconciler.reconcile()));
   world.model.remove();
   await world.check();
   const [counted] = await storage.rows<{ n: string }>(
@@ -411,7 +415,7 @@ test('a change that is made while a turn reads is not taken back', async () => {
     storage: busy,
     removal: new EventRemoval(storage),
     clock: systemClock,
-    trust: trusting(systemClock),
+    graceMs: 0,
     log: silentLog,
     retentionDays: undefined,
     intervalMs: 3_600_000,
@@ -445,7 +449,7 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
     storage,
     removal,
     clock: () => worlds[0]?.clock() ?? 0,
-    trust: trusting(() => worlds[0]?.clock() ?? 0),
+    graceMs: 0,
     log: silentLog,
     retentionDays: undefined,
     intervalMs: 3_600_000,
@@ -455,10 +459,65 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
   });
   reconcilers.push(reconciler);
   await reconciler.reconcile();
+  await reconciler.reconcile();
   const rows = await storage.rows<{ id: string; n: string }>(
     'SELECT toString(org) AS id, count() AS n FROM events WHERE activity_id != 5013 AND org IN {orgs:Array(UUID)} GROUP BY org',
     { orgs: [still, failing, other] },
   );
   const left = new Map(rows.map(({ id, n }) => [id, n]));
   assert.deepEqual([left.get(still ?? ''), left.get(failing ?? ''), left.get(other ?? '')], ['3', '3', '1']);
+});
+
+test('what a clock that jumps has expired is planned, stays until servers have run for the grace period, and is cancelled', async () => {
+  const { storage } = engine;
+  const world = new World(await createOrganization(storage, { slug: 'jumped', name: 'J' }));
+  const { id } = world.organization;
+  await world.store([1, 2]);
+  await world.change(10);
+  let [passedMs, aheadDays] = [0, 0];
+  const reconciler = new RetentionReconciler({
+    storage,
+    removal: new EventRemoval(storage),
+    clock: () => world.clock() + aheadDays * dayMicros,
+    graceMs: 86_400_000,
+    passedMs: () => passedMs,
+    log: silentLog,
+    retentionDays: undefined,
+    intervalMs: 3_600_000,
+    instance: undefined,
+    watermarks: async () => () => 2n ** 62n,
+    record: async () => {},
+  });
+  reconcilers.push(reconciler);
+  const stored = async () => {
+    const [row] = await storage.rows<{ n: string }>(
+      'SELECT count() AS n FROM events WHERE org = {id:UUID} AND activity_id = 2000',
+      { id },
+    );
+    return Number(row?.n);
+  };
+  const planned = async () => (await waitingRemovals(storage, id)).get(id)?.events;
+  /** Turns every half hour, as long as servers run. */
+  const run = async (hours: number) => {
+    for (let turn = 0; turn < hours * 2; turn++) {
+      passedMs += 1_800_000;
+      await reconciler.reconcile();
+    }
+  };
+  await reconciler.reconcile();
+  assert.equal(await planned(), undefined);
+  aheadDays = 100;
+  await run(0.5);
+  assert.deepEqual([await planned(), await stored()], [2, 2]);
+  // A server that is stopped for a month counts an hour at most.
+  passedMs += 30 * 86_400_000;
+  await run(20);
+  assert.deepEqual([await planned(), await stored()], [2, 2]);
+  aheadDays = 0;
+  await run(0.5);
+  assert.deepEqual([await planned(), await stored()], [undefined, 2], 'the clock went back');
+  aheadDays = 100;
+  await run(0.5);
+  await run(24.5);
+  assert.deepEqual([await planned(), await stored()], [undefined, 0]);
 });

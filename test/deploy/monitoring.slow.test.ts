@@ -22,7 +22,6 @@ const bySetting: Readonly<Record<string, string>> = {
   auditlog_tls_certificate_refused: 'src/http/certificate-watch.ts',
   auditlog_clock_behind_seconds: 'src/storage/writer-registry.ts',
   auditlog_feed_held_back_seconds: 'src/storage/feed-watch.ts',
-  auditlog_evidence_uncosigned: 'src/evidence/witnesses.ts',
 };
 
 let metrics = '';

@@ -2,11 +2,10 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
-import type { EndpointDeps } from '../../src/http/deps.ts';
-import { endpointTable } from '../../src/http/routes.ts';
 import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
 import { createKey, createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
+import { endpointNames } from './endpoint-names.ts';
 import { createUser, jsonOf, password, signIn, type SignedIn } from './session-support.ts';
 
 /**
@@ -386,12 +385,6 @@ function request(method: string, { path, body }: Try, headers: Record<string, st
   const value: unknown = typeof body === 'function' ? (body as () => unknown)() : body;
   const text = value === undefined ? {} : { body: JSON.stringify(value) };
   return call(`${world.server.url}${path}`, { method, headers: { ...json, ...headers }, ...text });
-}
-
-/** Names of endpoints as in `tries`. What the handlers would need is not there: none is called. */
-function endpointNames(): string[] {
-  const deps = { read: {}, readiness: {}, ingest: {}, config: {} } as unknown as EndpointDeps;
-  return endpointTable(deps).map(({ method, path }) => `${method} ${path}`);
 }
 
 test('every endpoint is in the table of this test, and nothing else', () => {

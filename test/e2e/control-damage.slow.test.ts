@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { rm } from 'node:fs/promises';
+import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { flipBit } from '../support/flip-bit.ts';
@@ -154,4 +154,21 @@ describe('harmed while the service does not run', () => {
     };
     await keyKnown(service.server, tenant.key);
   });
+});
+
+test('control data that cannot be written: readyz is 503 by a check of its own until it can', async () => {
+  const copy = join(service.dataDir, 'control-data.log');
+  assert.equal((await readiness()).checks['control_data_takes_writes'], true);
+  await rename(copy, `${copy}.kept`);
+  await mkdir(copy);
+  const { status, text } = await call(`${service.server.url}/readyz`);
+  assert.equal(status, 503);
+  const { checks: ready } = JSON.parse(text) as Readiness;
+  assert.deepEqual(
+    Object.keys(ready).filter((name) => ready[name] === false),
+    ['control_data_takes_writes'],
+  );
+  await rmdir(copy);
+  await rename(`${copy}.kept`, copy);
+  assert.equal((await call(`${service.server.url}/readyz`)).status, 200);
 });

@@ -87,6 +87,7 @@ describe('a byte of a part changes', () => {
         engine_reachable: true,
         engine_takes_writes: true,
         log_takes_writes: true,
+        control_data_takes_writes: true,
         nothing_damaged: true,
         feed_goes_on: true,
       },

@@ -8,7 +8,7 @@ import { keptService } from '../support/kept-service.ts';
 import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
 import { withEngine } from './export-support.ts';
 
-const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_INTERVAL: '1s' });
+const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_GRACE: '1s' });
 
 interface Deleted {
   readonly id: string;

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import {
@@ -14,8 +15,165 @@ import {
 import { neededGrants } from '../../src/storage/rights.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { rounds } from '../support/rounds.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import {
+  createKey,
+  createTenant,
+  sourceEvent,
+  startServer,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
 import { patience } from '../support/patience.ts';
+import { endpointNames } from './endpoint-names.ts';
+import { createUser, jsonOf, password, signIn } from './session-support.ts';
+
+/** What a request comes to without an engine: what needs none has its usual status. */
+type Expected = 'read' | 'change' | number;
+
+interface Ask {
+  /** Default: the path of the route. */
+  readonly path?: string;
+  readonly body?: unknown;
+  readonly expected: Expected;
+}
+
+/** Every route, with a request that would succeed, or be refused by nothing but the state of the engine. */
+function withoutEngine(ids: {
+  readonly otherId: string;
+  readonly keyId: string;
+  readonly email: string;
+  readonly token: string;
+}): Readonly<Record<string, Ask>> {
+  const { otherId, keyId, email, token } = ids;
+  const portal = '/api/v1/portal';
+  const read: Ask = { expected: 'read' };
+  const evidence = (base: string): Readonly<Record<string, Ask>> => ({
+    [`GET ${base}/checkpoint`]: read,
+    [`GET ${base}/tile/:path+`]: { path: `${base}/tile/0/000.p/1`, expected: 'read' },
+    [`GET ${base}/key`]: read,
+    [`GET ${base}/proof`]: { path: `${base}/proof?position=0`, expected: 'read' },
+  });
+  const user = { schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'], userName: 'new@cut-off.example' };
+  const patch = {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
+    Operations: [{ op: 'replace', path: 'displayName', value: 'Other' }],
+  };
+  return {
+    'GET /api/v1/audit': read,
+    'GET /api/v1/audit/feed': read,
+    'GET /api/v1/audit/export': read,
+    ...evidence('/api/v1/audit/evidence'),
+    ...evidence(`${portal}/evidence`),
+    // The log takes events.
+    'POST /api/v1/audit': { body: sourceEvent(), expected: 202 },
+    'POST /v1/logs': { body: { resourceLogs: [] }, expected: 200 },
+    'POST /api/v1/auth/login-handler': { body: { email, password }, expected: 200 },
+    'POST /api/v1/auth/password': { body: { token, new: 'another good password' }, expected: 'change' },
+    'GET /api/v1/auth/sign-on-options': { expected: 200 },
+    'GET /api/v1/auth/sign-on': { expected: 401 },
+    'GET /api/v1/auth/sign-on/callback/:provider': {
+      path: '/api/v1/auth/sign-on/callback/_service?code=x&state=y',
+      expected: 401,
+    },
+    'GET /api/v1/auth/token': { expected: 200 },
+    [`GET ${portal}/whoami`]: { expected: 200 },
+    [`GET ${portal}/receipts`]: read,
+    [`GET ${portal}/events`]: read,
+    [`GET ${portal}/rows`]: read,
+    [`GET ${portal}/feed`]: read,
+    [`GET ${portal}/source-events`]: {
+      path: `${portal}/source-events?flowId=${randomUUID()}`,
+      expected: 'read',
+    },
+    [`GET ${portal}/export`]: read,
+    [`GET ${portal}/histogram`]: read,
+    [`GET ${portal}/top-values`]: read,
+    'GET /api/v1/dashboard/organization/get-events-in-org': read,
+    'GET /scim/v2/Users': read,
+    'POST /scim/v2/Users': { body: user, expected: 'change' },
+    'GET /scim/v2/Users/:id': { path: `/scim/v2/Users/${otherId}`, expected: 'read' },
+    'PUT /scim/v2/Users/:id': {
+      path: `/scim/v2/Users/${otherId}`,
+      body: { ...user, userName: 'member@cut-off.example' },
+      expected: 'change',
+    },
+    'PATCH /scim/v2/Users/:id': { path: `/scim/v2/Users/${otherId}`, body: patch, expected: 'change' },
+    'DELETE /scim/v2/Users/:id': { path: `/scim/v2/Users/${otherId}`, expected: 'change' },
+    'GET /scim/v2/ServiceProviderConfig': { expected: 200 },
+    'GET /scim/v2/ResourceTypes': { expected: 200 },
+    'GET /scim/v2/ResourceTypes/:name': { path: '/scim/v2/ResourceTypes/User', expected: 200 },
+    'GET /scim/v2/Schemas': { expected: 200 },
+    'GET /scim/v2/Schemas/:id': {
+      path: '/scim/v2/Schemas/urn:ietf:params:scim:schemas:core:2.0:User',
+      expected: 200,
+    },
+    [`GET ${portal}/settings`]: read,
+    [`PATCH ${portal}/settings`]: { body: { receipts: 'off' }, expected: 'change' },
+    [`GET ${portal}/api-keys`]: read,
+    [`POST ${portal}/api-keys`]: { body: { scopes: ['read'], name: 'x' }, expected: 'change' },
+    [`POST ${portal}/api-keys/:id/rotate`]: {
+      path: `${portal}/api-keys/${keyId}/rotate`,
+      body: {},
+      expected: 'change',
+    },
+    [`POST ${portal}/api-keys/:id/revoke`]: {
+      path: `${portal}/api-keys/${keyId}/revoke`,
+      body: {},
+      expected: 'change',
+    },
+    [`GET ${portal}/users`]: read,
+    [`POST ${portal}/users`]: {
+      body: { email: 'x@cut-off.example', name: 'X', role: 'member', password },
+      expected: 'change',
+    },
+    [`PATCH ${portal}/users/:id`]: {
+      path: `${portal}/users/${otherId}`,
+      body: { role: 'auditor' },
+      expected: 'change',
+    },
+    [`POST ${portal}/users/:id/disable`]: {
+      path: `${portal}/users/${otherId}/disable`,
+      body: {},
+      expected: 'change',
+    },
+    [`POST ${portal}/users/:id/password`]: {
+      path: `${portal}/users/${otherId}/password`,
+      body: { password: 'another good password' },
+      expected: 'change',
+    },
+    [`POST ${portal}/users/:id/password-link`]: {
+      path: `${portal}/users/${otherId}/password-link`,
+      body: {},
+      expected: 'change',
+    },
+    [`POST ${portal}/password`]: {
+      body: { current: password, new: 'another good password' },
+      expected: 'change',
+    },
+    'GET /healthz': { expected: 200 },
+    'GET /readyz': { expected: 503 },
+    'GET /metrics': { expected: 200 },
+    'GET /openapi.json': { expected: 200 },
+    'GET /ocsf-event.schema.json': { expected: 200 },
+    'GET /': { expected: existsSync('dist/web/index.html') ? 200 : 404 },
+    'GET /docs': { expected: existsSync('dist/web/index.html') ? 200 : 404 },
+    'GET /assets/:file': { path: '/assets/none.js', expected: 404 },
+    // Last, as it ends the session.
+    'POST /api/v1/auth/logout': { body: {}, expected: 'change' },
+  };
+}
+
+/** Status, words and the header of an answer without an engine: they go by what the request was to do. */
+function answerWithoutEngine(answer: HttpAnswer): string {
+  const { detail = '' } = answer.status < 500 ? {} : (JSON.parse(answer.text) as { detail?: string });
+  const retries = answer.headers['retry-after'] === undefined ? '' : ', Retry-After';
+  return `${answer.status}${retries} ${detail.replace(/ \(request .*\)$/, '')}`.trim();
+}
+
+const answers = {
+  read: '500, Retry-After The audit records could not be retrieved; try again later.',
+  change: '503, Retry-After The change could not be stored; try again later.',
+};
 
 const flowBatch = (flow: string, count: number, pad = '') =>
   Array.from({ length: count }, (_, n) => sourceEvent({ flow_id: flow, extra: { n, pad } }));
@@ -37,7 +195,15 @@ describe('the connection to the engine fails', () => {
     engine = await startPlainEngine({ databases: ['audit'], grants: neededGrants('audit', 'audit') });
     proxy = await startFaultProxy(engine.port);
     server = await startServer({
-      env: { ...engine.env, CLICKHOUSE_URL: proxy.url, SEGMENT_BYTES: '262144', WAL_MAX_BYTES: '2097152' },
+      env: {
+        ...engine.env,
+        CLICKHOUSE_URL: proxy.url,
+        SEGMENT_BYTES: '262144',
+        WAL_MAX_BYTES: '2097152',
+        // An error must have the same status with and without a limit of its route.
+        RATE_LIMIT_TENANT: 'off',
+        RATE_LIMIT_LOGIN: 'off',
+      },
     });
     tenant = await createTenant(server, 'cut-off');
     await tenant.record(flowBatch(kept, 1000, 'x'.repeat(300)));
@@ -79,6 +245,48 @@ describe('the connection to the engine fails', () => {
       (await tenant.get()).status === 200 ? true : undefined,
     );
     assert.equal((await call(`${server.url}/readyz`)).status, 200);
+  });
+
+  test('every route: 500 for reads and 503 for changes, with or without a rate limit', async () => {
+    const email = 'admin@cut-off.example';
+    await createUser(server, 'cut-off', 'admin', email);
+    const other = await createUser(server, 'cut-off', 'member', 'member@cut-off.example');
+    const scim = await createKey(server, ['--org', 'cut-off', '--scopes', 'scim']);
+    const limited = ['--org', 'cut-off', '--scopes', 'scim', '--rate-limit', '1000/1s'];
+    const scimLimited = await createKey(server, limited);
+    const admin = await signIn(server, email);
+    const made = await admin.send('POST', `/api/v1/portal/users/${other.id}/password-link`);
+    const { token } = jsonOf(made, 201) as { token: string };
+    const keyId = tenant.key.slice(3, 19);
+    const keyed = { 'x-api-key': tenant.key };
+    const asks = withoutEngine({ otherId: other.id, keyId, email, token });
+    assert.deepEqual(Object.keys(asks).sort(), endpointNames().sort());
+    const wrong: string[] = [];
+    proxy.set('refuse');
+    try {
+      for (const [endpoint, { path, body, expected }] of Object.entries(asks)) {
+        const [method = '', route = ''] = endpoint.split(' ');
+        const credentials = route.startsWith('/scim/')
+          ? [{ 'x-api-key': scim.key }, { 'x-api-key': scimLimited.key }]
+          : [{ ...keyed, cookie: admin.cookie }];
+        for (const headers of credentials) {
+          const answer = await call(`${server.url}${path ?? route}`, {
+            method,
+            headers: { ...headers, ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+          });
+          const text = typeof expected === 'number' ? String(answer.status) : answerWithoutEngine(answer);
+          const wanted = typeof expected === 'number' ? String(expected) : answers[expected];
+          if (text !== wanted) wrong.push(`${endpoint}: ${text} in place of ${wanted}`);
+        }
+      }
+    } finally {
+      proxy.set('none');
+    }
+    assert.deepEqual(wrong, []);
+    await eventually('reads to work again', async () =>
+      (await tenant.get()).status === 200 ? true : undefined,
+    );
   });
 
   test('hanging: metrics do not wait for it, and then tell so', async () => {

@@ -1,22 +1,24 @@
 import { strict as assert } from 'node:assert';
 import { execFileSync } from 'node:child_process';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { after, before, describe, test } from 'node:test';
 import { firstSeqOf, segmentAtTime } from '../../src/base/events/sequence.ts';
 import { formatMicros } from '../../src/base/time/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
-import { eventHash } from '../../src/tlog/entry.ts';
-import { createSigner, publicKeyOfSeed, seedOf, verifierKeyFor } from '../../src/tlog/note.ts';
+import { encodeEntry, entryBytes, eventHash, toBundle } from '../../src/tlog/entry.ts';
+import { leafHashes } from '../../src/tlog/hash.ts';
+import { createSigner, seedOf } from '../../src/tlog/note.ts';
+import { RightEdge, type TileHashes } from '../../src/tlog/right-edge.ts';
+import { tilePath } from '../../src/tlog/tile.ts';
 import { alteringEvents } from '../support/chosen-engine.ts';
 import { call, eventually, problemOf } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
-import { TestWitness } from '../support/witness.ts';
-import { verifyOn } from '../support/verification.ts';
+import { type Verification, verifyOn } from '../support/verification.ts';
 import { withEngine } from './export-support.ts';
 
 /** Events of each organization, beside those that making it and its key has left. */
@@ -24,36 +26,16 @@ const recorded = 600;
 
 const forgersKey = 'PRIVATE+KEY+service+63dd8183+AQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUF';
 
-/** Not in the data directory: what an auditor keeps, and where the service copies its trees to. */
+/** Not in the data directory: files of an auditor, among them the trees that `verify --keep` keeps. */
 let kept: string;
 let copy: string;
 const service = new KeptService({});
-const logKeyOf = (origin: string): string => {
-  const seed = seedOf(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8'));
-  return verifierKeyFor(origin, publicKeyOfSeed(seed ?? Buffer.alloc(32)));
-};
-/** One that cosigns, one that takes requests and is silent, one that is not there. */
-const witness = new TestWitness('witness.example', logKeyOf);
-const silent = new TestWitness('silent.example', logKeyOf);
-const absent = new TestWitness('absent.example', logKeyOf);
 before(async () => {
   kept = await temporaryDirectory();
   copy = join(kept, 'copy');
-  silent.isSilent = true;
-  const witnesses = [
-    `${witness.key} ${await witness.start()}`,
-    `${silent.key} ${await silent.start()}/`,
-    `${absent.key} http://127.0.0.1:1`,
-  ];
-  await service.start({
-    EVIDENCE_INTERVAL: '200ms',
-    EVIDENCE_DIR: copy,
-    EVIDENCE_WITNESSES: witnesses.join(', '),
-    REDACT_KEYS: 'fileHash',
-  });
+  await service.start({ EVIDENCE_INTERVAL: '200ms', REDACT_KEYS: 'fileHash' });
 });
 after(async () => {
-  await Promise.all([witness.stop(), silent.stop()]);
   await service.end();
   await removeDirectory(kept);
 });
@@ -109,34 +91,6 @@ async function audited(slug: string): Promise<Audited> {
   return { tenant, slug, id: tenant.organization.id, ...files, size: Number(text.split('\n')[1]) };
 }
 
-/** Checkpoints are cosigned by a witness that answers, whatever the others do, and verify knows of it. */
-async function holdCosigned(one: Audited): Promise<void> {
-  const text = await eventually('a cosignature', async () => {
-    const answer = await get(one.tenant, 'checkpoint');
-    return answer.text.includes('\u2014 witness.example ') ? answer.text : undefined;
-  });
-  assert.deepEqual(
-    text.split('\n').flatMap((line) => /^\u2014 (\S+)/u.exec(line)?.slice(1) ?? []),
-    [`service/${one.id}`, 'witness.example'],
-  );
-  assert.deepEqual(
-    witness.answers.filter((status) => status !== 200 && status !== 409),
-    [],
-  );
-  const file = join(kept, 'cosigned');
-  writeFileSync(file, text);
-  const options = ['--org', one.slug, '--key', one.key, '--checkpoint', file, '--witness', witness.key];
-  const { findings, notes } = await verify(options);
-  assert.deepEqual(findings, []);
-  assert.match(notes.join('\n'), /was cosigned by witness\.example at \d{4}-/);
-  const metrics = (await call(`${one.tenant.server.url}/metrics`)).text;
-  for (const line of [
-    /^auditlog_evidence_witness_asked_total\{witness="witness\.example",outcome="cosigned"\} [1-9]/m,
-    /^auditlog_evidence_witness_asked_total\{witness="absent\.example",outcome="failed"\} [1-9]/m,
-  ])
-    assert.match(metrics, line);
-}
-
 /** An event of OCSF is asked for by its `metadata.uid`, and by nobody else's. */
 async function holdByUid({ tenant, id }: Audited): Promise<void> {
   const moment = new Date(timeOf(100) / 1000).toISOString().replace('Z', `${String(timeOf(100)).slice(-3)}Z`);
@@ -170,21 +124,59 @@ async function holdByUid({ tenant, id }: Audited): Promise<void> {
   }
 }
 
-async function copied({ id, size }: Audited): Promise<void> {
-  await eventually('the copy of the tree', async () => {
-    try {
-      return Number(readFileSync(join(copy, id, 'checkpoint'), 'utf8').split('\n')[1]) >= size
-        ? true
-        : undefined;
-    } catch {
-      return undefined;
-    }
-  });
+/** Runs `verify --keep` as the auditor of an organization. */
+async function keep({ tenant, slug, key }: Audited, directory = copy): Promise<Verification> {
+  const apiKey = join(kept, `${slug}.api-key`);
+  writeFileSync(apiKey, tenant.key);
+  return verify(['--keep', directory, '--url', tenant.server.url, '--key-file', apiKey, '--key', key]);
+}
+
+/** A tree of invented entries that the service's key has signed for, as another history would be. */
+function keepInvented(directory: string, one: Audited, size: number): void {
+  const entries = Buffer.concat(
+    Array.from({ length: size }, (_, n) =>
+      encodeEntry({
+        seq: BigInt(n + 1),
+        time: n,
+        expires: 65_535,
+        own: false,
+        eventHash: Buffer.alloc(32, n),
+      }),
+    ),
+  );
+  const put = (name: string, content: string | Buffer): void => {
+    const path = join(directory, one.id, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+  };
+  const putHashes = (tile: TileHashes): void => put(tilePath({ ...tile, kind: 'hashes' }), tile.hashes);
+  const edge = new RightEdge();
+  edge.addAll(leafHashes(entries, entryBytes), putHashes);
+  for (const tile of edge.partialTiles()) putHashes(tile);
+  for (let at = 0, index = 0; at < size; at += 256, index++) {
+    const width = Math.min(256, size - at);
+    const bundle = toBundle(entries.subarray(at * entryBytes, (at + width) * entryBytes));
+    put(tilePath({ kind: 'entries', level: 0, index, width }), bundle);
+  }
+  put('checkpoint', signedBy(one, size, edge.root()));
+}
+
+/** A checkpoint that the service's own key has signed. */
+function signedBy({ id }: Audited, size: number, root: Uint8Array): string {
+  const origin = `service/${id}`;
+  const seed = seedOf(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8'));
+  return createSigner(origin, seed ?? Buffer.alloc(32)).sign(checkpointText({ origin, size, root }));
 }
 
 /** A copy of the tree agrees with what is stored and with a file; and names the event that was altered in a file. */
 async function holdToCopy(one: Audited, file: string): Promise<void> {
-  await copied(one);
+  const first = await keep(one);
+  assert.deepEqual(
+    [first.code, first.findings, first.events, first.covered >= one.size],
+    [0, [], first.covered, true],
+  );
+  const again = await keep(one);
+  assert.deepEqual([again.code, again.findings, again.events < first.events], [0, [], true]);
   const withKey = ['--key', one.key, '--copy'];
   const stored = await verify(['--org', one.slug, ...withKey, copy]);
   assert.deepEqual(
@@ -326,7 +318,6 @@ describe('what an auditor finds', () => {
       assert.equal((await service.server.cliHere(['verify', ...missing])).code, 2, missing.join(' '));
     await holdByUid(one);
     await holdToCopy(one, file);
-    await holdCosigned(one);
     const other = join(kept, 'other.key');
     writeFileSync(
       other,
@@ -398,13 +389,8 @@ describe('what an auditor finds', () => {
 
   test('another history, signed with the same key for somebody else', async () => {
     const one = await audited('forked');
-    const origin = `service/${one.id}`;
-    const signer = createSigner(
-      origin,
-      seedOf(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8')) ?? Buffer.alloc(32),
-    );
     const forked = join(kept, 'forked.other');
-    writeFileSync(forked, signer.sign(checkpointText({ origin, size: one.size, root: Buffer.alloc(32, 1) })));
+    writeFileSync(forked, signedBy(one, one.size, Buffer.alloc(32, 1)));
     const { findings } = await verify([
       '--org',
       'forked',
@@ -416,6 +402,49 @@ describe('what an auditor finds', () => {
       forked,
     ]);
     assert.equal(findings[0]?.kind, 'forked');
+  });
+
+  test('a service that does not continue the tree that the auditor keeps', async () => {
+    const one = await audited('kept');
+    const cases: readonly (readonly [size: number, kind: string, detail: RegExp])[] = [
+      [10, 'contradicted', /shows other entries than the kept ones among the first 10/],
+      [256, 'contradicted', /^the 256 kept entries and those from place 256 on do not have the root/],
+      [5_000, 'shorter', /^the service shows a checkpoint of \d+ events, and the kept one covers 5000/],
+    ];
+    for (const [size, kind, detail] of cases) {
+      const directory = join(kept, `invented-${size}`);
+      keepInvented(directory, one, size);
+      const before = readFileSync(join(directory, one.id, 'checkpoint'), 'utf8');
+      const { code, findings, covered } = await keep(one, directory);
+      assert.deepEqual([code, findings.map((found) => found.kind), covered], [1, [kind], size]);
+      assert.match(findings[0]?.detail ?? '', detail);
+      // The kept tree stays, and the checkpoint that contradicts it is evidence.
+      assert.equal(readFileSync(join(directory, one.id, 'checkpoint'), 'utf8'), before);
+      assert.equal(readdirSync(join(directory, one.id, 'contradicting')).length, 1);
+    }
+
+    const directory = join(kept, 'harmed');
+    assert.equal((await keep(one, directory)).code, 0);
+    const partial = readdirSync(join(directory, one.id, 'tile', '0'), { recursive: true, encoding: 'utf8' });
+    const name = partial.find((entry) => /\.p\/\d+$/.test(entry)) ?? '';
+    const path = join(directory, one.id, 'tile', '0', name);
+    const bytes = readFileSync(path);
+    bytes.writeUInt8((bytes.at(-1) ?? 0) ^ 1, bytes.length - 1);
+    writeFileSync(path, bytes);
+    const apiKey = join(kept, 'kept.api-key');
+    const args = ['verify', '--keep', directory, '--url', one.tenant.server.url, '--key', one.key];
+    const harmed = await service.server.cliHere([...args, '--key-file', apiKey]);
+    assert.deepEqual(
+      [harmed.code, /is damaged: its tiles do not have the root/.test(harmed.stderr)],
+      [1, true],
+    );
+    for (const wrong of [
+      ['--keep', directory, '--key', one.key, '--key-file', apiKey],
+      ['--keep', directory, '--url', one.tenant.server.url, '--key-file', apiKey],
+      [...args.slice(1), '--key-file', apiKey, '--org', 'kept'],
+      ['--org', 'kept', '--url', one.tenant.server.url],
+    ])
+      assert.equal((await service.server.cliHere(['verify', ...wrong])).code, 2, wrong.join(' '));
   });
 
   const altered = `ALTER TABLE events UPDATE source = replaceOne(source, '"n":', '"n" :')`;
@@ -597,7 +626,7 @@ describe('what an auditor finds', () => {
 
   test('a table that was replaced with all that follows from it, and one that was set back', async () => {
     const one = await audited('forged');
-    await copied(one);
+    assert.equal((await keep(one)).code, 0);
     // The operator of the engine has altered an event and lets the tree be built anew, for a server with another key.
     await change(`${altered} WHERE org = {id:UUID} AND ${micros} = {first:Int64}`, {
       id: one.id,
@@ -628,6 +657,8 @@ describe('what an auditor finds', () => {
       notes.join(),
     );
 
+    // The forger's key is not the one that the auditor trusts.
+    await assert.rejects(keep({ ...one, tenant }), /none of the known keys has signed this/);
     // The copy, where the operator of the engine does not get at, tells which event it is.
     const byCopy = () => verify(['--org', 'forged', '--key', one.key, '--copy', copy]);
     const named = await byCopy();

@@ -14,6 +14,11 @@ describe('the feed', () => {
   const service = keptService({ FLUSH_INTERVAL: '100ms' });
   before(async () => {
     tenant = await createTenant(service.server, 'followed');
+    // An idle log comes behind what commands record with the poll after the first.
+    await eventually('the feed to have what commands have recorded', async () => {
+      const { meta } = await tenant.page();
+      return (await followFeed(tenant, ''))[0].length >= meta.total || undefined;
+    });
   });
 
   const event = (flow: string, message: object = {}) => sourceEvent({ flow_id: flow, ...message });

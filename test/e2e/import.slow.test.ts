@@ -224,7 +224,8 @@ describe('import beside a server', () => {
 
   test('another mapping begins anew where nothing was recorded, and is refused where something was', async () => {
     const path = await place('logs.ndjson', '{"time":1717236000123,"action":1001}\n{"action":1001}\n');
-    const map = await place('own.map.json', '{"name":"own","time":"wrong","action":"action"}');
+    const outcome = '"outcome":{"of":["result"],"success":["ok"],"absent":"success"}';
+    const map = await place('own.map.json', `{"name":"own","time":"wrong","action":"action",${outcome}}`);
     const run = (...args: string[]) => server.cliHere(['import', path, '--org', 'bulk', '--json', ...args]);
     const dryRun = (...args: string[]) => server.cliHere(['import', path, '--dry-run', ...args]);
     const dry = await dryRun('--map', map);
@@ -235,9 +236,9 @@ describe('import beside a server', () => {
     const wrong = await run('--map', map);
     assert.equal(wrong.code, 1);
     assert.match(wrong.stderr, /Beginning anew: with the mapping of the last run \(none\) no line/);
-    await place('own.map.json', '{"name":"own","time":"micros(time)","action":"action"}');
+    await place('own.map.json', `{"name":"own","time":"micros(time)","action":"action",${outcome}}`);
     assert.equal(summary(await run('--map', map)).accepted_now, 1);
-    await place('own.map.json', '{ "name": "own", "time": "micros(time)", "action": "action" }');
+    await place('own.map.json', `{ "name": "own", "time": "micros(time)", "action": "action", ${outcome} }`);
     assert.equal(summary(await run('--map', map)).accepted_now, 0, 'the same mapping');
     const refused = await run('--from', 'json');
     assert.equal(refused.code, 1);

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkLogFolders } from '../../src/cli/doctor/damage.ts';
+import { checkLogFolder } from '../../src/cli/doctor/damage.ts';
 import { call, eventually } from '../support/http.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
@@ -68,35 +68,41 @@ test('what is harmed in the log while the engine is down is told, and nothing el
 });
 
 // `recovery.test.ts` takes the newest segments away, or all, and the simulator with a service on them.
-test('the log taken away with what is beside it is told by the engine, and an empty one that was put away in good order is not', async () => {
+test('a log that is taken away is told, with wal-head or without, and an empty one that was closed is not', async () => {
   const dataDir = await temporaryDirectory();
   const wal = join(dataDir, 'wal');
-  const takeAway = async (): Promise<void> => {
-    await rm(wal, { recursive: true });
-    await rm(join(dataDir, 'wal-head'));
-  };
   let server = await startServer({ dataDir });
+  const told = (words: string) => server.stderrLines().filter((line) => line.includes(words)).length;
+  const missing = 'wal-head is missing: whether the newest segments of the log are there is not known';
+  const gone = 'the newest segments of the log are missing, up to this one';
+  const isDamaged = async () => {
+    const metric = /^auditlog_damage_known\{kind="log_segment"\} 1$/m;
+    assert.match((await call(`${server.url}/readyz`)).text, /log_segment/);
+    return metric.test((await call(`${server.url}/metrics`)).text);
+  };
   try {
     const tenant = await createTenant(server, 'gone');
     await tenant.record([sourceEvent(), sourceEvent()]);
     await server.kill('SIGKILL');
-    await takeAway();
+    await rm(wal, { recursive: true });
+    await rm(join(dataDir, 'wal-head'));
     server = await startServer({ dataDir });
-    const gone = /the log is gone up to a segment that the engine knows of/;
-    assert.equal(server.stderrLines().filter((line) => gone.test(line)).length, 1);
-    assert.match(
-      (await call(`${server.url}/metrics`)).text,
-      /^auditlog_damage_known\{kind="log_segment"\} 1$/m,
-    );
-    assert.match((await call(`${server.url}/readyz`)).text, /log_segment/);
-    const { findings } = await checkLogFolders(dataDir);
+    assert.equal(told(missing), 1);
+    assert.ok(await isDamaged());
+    await tenant.with({ server }).record([sourceEvent()]);
+    await server.kill('SIGKILL');
+    await rm(wal, { recursive: true });
+    server = await startServer({ dataDir });
+    assert.deepEqual([told(missing), told(gone)], [0, 1]);
+    assert.ok(await isDamaged());
+    const { findings } = await checkLogFolder(dataDir);
     assert.equal(findings.length, 1);
     await unlink(join(wal, findings[0]?.id ?? ''));
     await tenant.with({ server }).record([sourceEvent()]);
     assert.equal(await server.stop(), 0);
-    await takeAway();
+    await rm(wal, { recursive: true });
     server = await startServer({ dataDir });
-    assert.equal(server.stderrLines().filter((line) => gone.test(line)).length, 0, 'it was empty');
+    assert.deepEqual([told(missing), told(gone)], [0, 0], 'it was empty');
     assert.doesNotMatch((await call(`${server.url}/readyz`)).text, /log_segment/);
   } finally {
     await server.stop();

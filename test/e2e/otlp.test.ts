@@ -104,10 +104,10 @@ test('an export is answered in its own encoding, whole, in part or not at all', 
   );
   await tenant.settled(2, { actor: 'part@otlp.example' });
   for (const [answer, body] of [
-    [await post(exported(good)), '{}'],
-    [await post('{}'), '{}'],
+    [await post(exported(good)), '{}\n'],
+    [await post('{}'), '{}\n'],
     [await post('', { 'content-type': protobuf }), ''],
-    [await post(gzipSync(exported(good)), { 'content-encoding': 'gzip' }), '{}'],
+    [await post(gzipSync(exported(good)), { 'content-encoding': 'gzip' }), '{}\n'],
   ] as const)
     assert.deepEqual([answer.status, answer.text], [200, body]);
   const refused = await post(new Uint8Array([1, 2, 3]), { 'content-type': protobuf });

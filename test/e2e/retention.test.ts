@@ -11,7 +11,7 @@ import { createTenant, printed, sourceEvent, type Tenant } from '../support/serv
 import { healthyOn, type Verification, verifyOn } from '../support/verification.ts';
 import { withEngine } from './export-support.ts';
 
-const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_INTERVAL: '1s' });
+const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_GRACE: '1s' });
 const dayMs = 86_400_000;
 
 /** Five events of each age, in days. */
@@ -82,7 +82,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   assert.deepEqual([dry.value['would_remove'], dry.value['kept_days']], [5, null]);
   for (const confirm of [[], ['--confirm', '4']]) {
     const refused = await org(['set', '--org', slug, '--retention', '30d', ...confirm]);
-    assert.deepEqual([refused.code, /ends the time of 5 stored events/.test(refused.stderr)], [1, true]);
+    assert.deepEqual([refused.code, /permanently delete 5 stored events/.test(refused.stderr)], [1, true]);
   }
   const set = await org(['set', '--org', slug, '--retention', '30d', '--confirm', '5']);
   assert.deepEqual([set.code, set.value['kept_days']], [0, 30], set.stderr);

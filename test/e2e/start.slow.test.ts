@@ -59,6 +59,7 @@ test('a bad setting ends the start with 2 and one line naming variable, value an
     ['TRUST_PROXY', '-1'],
     ['DEPLOYMENT', 'moon'],
     ['WORKERS', '0'],
+    ['MAPPINGS_DIR', '/nowhere'],
   ];
   const dataDir = await temporaryDirectory();
   try {

@@ -130,10 +130,10 @@ describe('in a terminal', { skip }, () => {
     await gone('the directory to be removed');
   });
 
-  test('so it does with several processes, which drain what they have', async () => {
+  test('so it does with a server, which drains what it has', async () => {
     const dataDir = join(root, 'closed');
-    const terminal = inTerminal(`${node} serve`, { DATA_DIR: dataDir, PORT: '0', PROCESSES: '2' });
-    await until(terminal, 'all front ends are up');
+    const terminal = inTerminal(`${node} serve`, { DATA_DIR: dataDir, PORT: '0' });
+    await until(terminal, '"listening"');
     const engine = JSON.parse(await readFile(join(dataDir, 'engine.json'), 'utf8')) as { pid: number };
     assert.ok(engine.pid > 0);
     terminal.child.kill('SIGKILL');
@@ -156,7 +156,7 @@ describe('in the background of a shell', () => {
     const dataDir = join(root, 'background');
     const absent = await json(dataDir, 'status');
     const nothing = { running: false, pid: null, url: null, started_at: null, ready: false, checks: {} };
-    assert.deepEqual([absent.code, absent.value], [1, nothing]);
+    assert.deepEqual([absent.code, absent.value], [2, nothing]);
     const npm = spawn('npm', ['run', '-s', 'auditlog', '--', 'serve'], {
       cwd: projectRoot,
       env: {

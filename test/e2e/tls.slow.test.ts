@@ -167,35 +167,6 @@ describe('a service with TLS', { skip }, () => {
     assert.match(Buffer.concat(pieces).toString(), /^HTTP\/1.1 403 /);
   });
 
-  test('a front end that is killed while the certificate cannot be served is tried again, and ends no other', async () => {
-    const { issue } = authority as Authority;
-    const [made, other] = await Promise.all([issue('half'), issue('written')]);
-    const env = { TLS_CERT: made.certFile, TLS_KEY: made.keyFile, PROCESSES: '2' };
-    const server = await startServer({ env });
-    const factsOf = (words: string) =>
-      server
-        .stderrLines()
-        .filter((line) => line.includes(`"${words}"`))
-        .map((line) => JSON.parse(line) as { process: number; pid: number; code: number | null });
-    const ups = async (count: number) =>
-      eventually('front ends are up', async () => {
-        const found = factsOf('a front end is up').filter(({ process: number }) => number === 2);
-        return found.length >= count ? found : undefined;
-      });
-    try {
-      const [second] = await ups(1);
-      await copyFile(other.certFile, made.certFile);
-      process.kill(second?.pid ?? 0, 'SIGKILL');
-      await eventually('it cannot be started as yet', async () =>
-        factsOf('a front end has ended and is started again').find(({ code }) => code === 2),
-      );
-      await writeFile(made.certFile, made.cert);
-      await ups(2);
-    } finally {
-      assert.equal(await server.stop(), 0);
-    }
-  });
-
   test('settings of TLS that do not fit end the start with exit code 2 and their names', async () => {
     const { certFile, keyFile, issue } = authority as Authority;
     const other = await issue('other');

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { createHash, randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import { runTools } from '../../src/tools/program.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { call, eventually } from '../support/http.ts';
 import { createTenant, sourceEvent, type SharedServer, type Tenant } from '../support/server.ts';
-import { sharedServer } from '../support/shared.ts';
+import { mappingsDir, sharedServer } from '../support/shared.ts';
 
 /** The program without an engine, against a service: it has nothing but an address, a key and files. */
 
@@ -26,7 +26,7 @@ before(async () => {
 });
 after(() => removeDirectory(directory));
 
-async function tools(args: readonly string[], key = tenant.key) {
+async function tools(args: readonly string[], key = tenant.key, mappings = mappingsDir) {
   const said = { out: '', error: '' };
   const output = new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -35,7 +35,7 @@ async function tools(args: readonly string[], key = tenant.key) {
     },
   });
   const code = await runTools(args, {
-    environment: { AUDITLOG_API_KEY: key },
+    environment: { AUDITLOG_API_KEY: key, MAPPINGS_DIR: mappings },
     io: {
       out: (text) => (said.out += text),
       error: (text) => (said.error += text),
@@ -92,6 +92,68 @@ describe('auditlog-tools', () => {
       { headers: { 'x-api-key': tenant.key } },
     );
     assert.equal(gunzipSync(bytes).toString(), answer.text);
+  });
+
+  /** A file of swipes with these numbers, and how its import went. */
+  async function importSwipes(name: string, numbers: readonly number[], ...more: readonly string[]) {
+    const file = join(directory, name);
+    const swipes = numbers.map((number) => ({ number, at: 1_717_236_000, door: name, result: 'opened' }));
+    writeFileSync(file, JSON.stringify({ swipes }));
+    const args = ['import', file, '--from', 'badges', '--url', server.url, '--json', ...more];
+    const { code, out, error } = await tools(args);
+    assert.equal(code, 0, error);
+    const { accepted_now, repeated_now } = JSON.parse(out) as Record<string, number>;
+    return [accepted_now, repeated_now];
+  }
+
+  test('a record whose id the mapping names is stored once, whichever files it is in', async () => {
+    assert.deepEqual(await importSwipes('a.json', [1, 2, 2]), [2, 1]);
+    assert.deepEqual(await importSwipes('b.json', [2, 3]), [1, 1]);
+    assert.deepEqual(await importSwipes('b.json', [2, 3], '--restart'), [2, 0]);
+    assert.deepEqual(await importSwipes('c.json', [3], '--ids', join(directory, 'other.ids')), [1, 0]);
+    // A run that was killed may leave a part of an id.
+    appendFileSync(join(directory, 'auditlog.ids'), 'torn');
+    assert.deepEqual(await importSwipes('d.json', [1, 4]), [1, 1]);
+    assert.deepEqual(await importSwipes('e.json', [4]), [0, 1]);
+  });
+
+  test('a dry run shows event, class and target of each record', async () => {
+    const file = join(directory, 'dry.ndjson');
+    const swipe = { at: 1_717_236_000, door: 'Lab 2', result: 'refused' };
+    writeFileSync(file, `${JSON.stringify(swipe)}\n{"at":1717236000}\nx\n`.repeat(4));
+    const { code, out, error } = await tools([
+      'import',
+      file,
+      '--from',
+      'badges',
+      '--dry-run',
+      '--url',
+      'http://x',
+    ]);
+    assert.equal(code, 0, error);
+    const shown = out.split('\n').filter((line) => line !== '');
+    assert.deepEqual([shown.length, error.match(/would be rejected/g)?.length], [8, 4]);
+    const { event, ...facts } = JSON.parse(shown[0] ?? '') as { event: Record<string, unknown> };
+    assert.deepEqual(facts, {
+      line: 1,
+      class: { class_uid: 6003, class_name: 'API Activity', activity_id: 99, activity_name: 'Door refused' },
+      target: { name: 'Lab 2', type: 'door' },
+    });
+    assert.deepEqual([event['activity_id'], event['status']], [990_002, 'Failure']);
+  });
+
+  test('a mapping that is none is wrong usage, in one line that names file and rule', async () => {
+    const own = join(directory, 'mappings');
+    mkdirSync(own);
+    const file = join(own, 'bad.json');
+    writeFileSync(file, '{"name":"bad"}');
+    const from = ['import', file, '--url', 'http://x', '--from'];
+    const bad = await tools([...from, 'bad'], tenant.key, own);
+    assert.equal(bad.code, 2);
+    assert.match(bad.error, /^auditlog-tools: MAPPINGS_DIR: .*bad\.json: the mapping must have .*'time'\n$/);
+    const unknown = await tools([...from, 'nobody']);
+    assert.equal(unknown.code, 2);
+    assert.match(unknown.error, /--from: cloudtrail, github, json, kubernetes, okta, badges\n$/);
   });
 
   test('an export that fails leaves no file, and says why', async () => {

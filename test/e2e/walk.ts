@@ -9,7 +9,7 @@ import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } 
  */
 export async function walk(env: Readonly<Record<string, string>>): Promise<void> {
   const server = await startServer({
-    env: { EVIDENCE_INTERVAL: '300ms', RETENTION_INTERVAL: '300ms', ...env },
+    env: { EVIDENCE_INTERVAL: '300ms', RETENTION_GRACE: '1s', ...env },
   });
   try {
     assert.equal(

@@ -215,7 +215,7 @@ describe('a writer that does not come back', () => {
       const copied = await runCli(['serve'], { dataDir: copy, env: { ...env, PORT: '0' } });
       assert.equal(copied.code, 1, copied.stderr);
       assert.match(copied.stderr, /is a copy of one that a running server uses \(host .*, process \d+\)/);
-      assert.match(copied.stderr, /remove instance-id and wal/);
+      assert.match(copied.stderr, /remove instance-id, wal, wal-head and idempotency/);
       const ready = await call(`${living.url}/readyz`);
       assert.equal(ready.status, 200);
     } finally {

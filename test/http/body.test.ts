@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import * as fc from 'fast-check';
 import { BodyBudget, BodyReceiver } from '../../src/http/body.ts';
+import { limits } from '../../src/http/limits.ts';
 
 const chunks = fc.array(fc.uint8Array({ maxLength: 5000 }), { minLength: 1, maxLength: 20 });
 
@@ -117,4 +118,42 @@ test('a body that nobody has asked for stops coming after a little, and goes on 
   body.data(new ArrayBuffer(80_000), true);
   assert.equal((await reading).bytes.length, 200_000);
   assert.deepEqual(flow, ['pause', 'resume']);
+});
+
+test('a body that stops coming, or comes too slowly, is refused; one that is held back is not', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    const make = (maxBytes = 10_000_000) =>
+      new BodyReceiver({
+        announcement: { kind: 'chunked', isPlain: true },
+        maxBytes,
+        budget: new BodyBudget(100_000_000),
+        onExcess: () => {},
+        onLast: () => {},
+        pause: () => {},
+        resume: () => {},
+      });
+    const enough = (limits.bodyBytesPerSecondMin * limits.bodySlowMsMax) / 1000;
+    const tooSlow = { code: 'too_slow', message: /did not come within 7 seconds/ };
+    const [silent, slow, steady] = [make(), make(), make()];
+    const refused = [assert.rejects(silent.read(), tooSlow), assert.rejects(slow.read(), tooSlow)];
+    const read = steady.read();
+    // Nobody has asked for it, so it stops coming after a little.
+    const unread = make();
+    unread.data(new ArrayBuffer(limits.unreadBodyBytesMax + 1), false);
+    for (let at = 0; at < limits.bodySlowMsMax; at += 1_000) {
+      slow.data(new ArrayBuffer(enough / 7 - 1), false);
+      steady.data(new ArrayBuffer(enough / 7 + 1), false);
+      mock.timers.tick(1_000);
+    }
+    await Promise.all(refused);
+    mock.timers.tick(limits.bodySlowMsMax - 1_001);
+    steady.data(new ArrayBuffer(1), true);
+    assert.equal((await read).bytes.length, 7 * (enough / 7 + 1) + 1);
+    const late = assert.rejects(unread.read(), tooSlow);
+    mock.timers.tick(limits.bodySlowMsMax);
+    await late;
+  } finally {
+    mock.timers.reset();
+  }
 });

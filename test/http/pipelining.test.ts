@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Readable } from 'node:stream';
+import { fromReadable } from '../../src/base/bytes/byte-flow.ts';
 import { Problem } from '../../src/base/errors/problem.ts';
 import type { Route } from '../../src/http/router.ts';
 import { startTestServer, type TestServer, until } from './support.ts';
@@ -21,6 +23,31 @@ const routes: readonly Route[] = [
     handler: async ({ head }) => {
       await delay(20);
       return show(head.rawQuery);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/large',
+    name: 'large',
+    handler: () => ({ status: 200, body: 'y'.repeat(largeBytes) }),
+  },
+  {
+    method: 'GET',
+    path: '/stream',
+    name: 'stream',
+    handler: async () => {
+      await delay(20);
+      const stream = fromReadable(Readable.from(pieces(), { objectMode: false }));
+      return { status: 200, stream };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/until-gone',
+    name: 'until gone',
+    handler: async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      return show('gone');
     },
   },
   {
@@ -51,6 +78,15 @@ const routes: readonly Route[] = [
     },
   },
 ];
+
+const largeBytes = 4_000_000;
+
+async function* pieces(): AsyncGenerator<Buffer> {
+  for (let n = 0; n < 10; n++) {
+    await delay(5);
+    yield Buffer.alloc(100_000, 'z');
+  }
+}
 
 function show(name: string, more = '') {
   return { status: 200, body: JSON.stringify({ name, more }) };
@@ -98,7 +134,7 @@ function answersIn(text: string): string[] {
   return text
     .split('HTTP/1.1 ')
     .slice(1)
-    .filter((answer) => answer.endsWith('}') || answer.endsWith('\r\n\r\n'))
+    .filter((answer) => answer.trimEnd().endsWith('}') || answer.endsWith('\r\n\r\n'))
     .map((answer) => /"name":"([^"]*)"/.exec(answer)?.[1] ?? answer.slice(0, 3));
 }
 
@@ -144,7 +180,44 @@ function halves(text: string): string[] {
   return [text.slice(0, middle), text.slice(middle)];
 }
 
-test('a change behind a read that is not answered is not carried out', async () => {
-  const { isClosed, answers } = await send([get('/later?a'), post('/store?b')], 2);
+test('a change that comes together with a read before it is not carried out', async () => {
+  const { isClosed, answers } = await send([get('/later?a') + post('/store?b')], 2);
   assert.deepEqual([isClosed, answers, carriedOut], [true, [], []]);
+});
+
+/** All that comes back to a client that stops sending with its request, and reads a little later. */
+async function answerToHalfClosed(request: string, headers = ''): Promise<string> {
+  const socket = connect({ port: it.server.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.end(request.replace('\r\n\r\n', `\r\n${headers}\r\n`));
+  await delay(100);
+  const received: Buffer[] = [];
+  for await (const piece of socket as AsyncIterable<Buffer>) received.push(piece);
+  await until(() => it.server.inFlight() === 0, 20_000);
+  return Buffer.concat(received).toString('latin1');
+}
+
+test('a client that stops sending behind its request gets its answer whole', async () => {
+  assert.match(await answerToHalfClosed(get('/now?a')), /"name":"a"/);
+  assert.match(await answerToHalfClosed(get('/later?a')), /"name":"a"/);
+  assert.match(await answerToHalfClosed(post('/store?a')), /"name":"a"/);
+  assert.match(await answerToHalfClosed(chunked('/store?a')), /"name":"a"/);
+  const large = await answerToHalfClosed(get('/large'));
+  assert.equal(large.length - large.indexOf('\r\n\r\n') - 4, largeBytes);
+  const packed = await answerToHalfClosed(get('/large'), 'Accept-Encoding: gzip\r\n');
+  assert.match(packed, /^HTTP\/1\.1 200 OK[^]*content-encoding: gzip/i);
+  const stream = await answerToHalfClosed(get('/stream'));
+  assert.equal(stream.match(/z/g)?.length, 1_000_000);
+  assert.ok(stream.endsWith('0\r\n\r\n'));
+});
+
+test('a read ends soon after its client has left, and lasts while the client stays', async () => {
+  for (const leave of ['destroy', 'resetAndDestroy'] as const) {
+    const socket = connect(it.server.port, '127.0.0.1');
+    socket.write(get('/until-gone'));
+    await until(() => it.server.inFlight() === 1);
+    await delay(1_200);
+    assert.equal(it.server.inFlight(), 1);
+    socket[leave]();
+    await until(() => it.server.inFlight() === 0);
+  }
 });

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromReadable } from '../../src/base/bytes/byte-flow.ts';
 import { makeAuthority } from '../support/certificates.ts';
-import { startTestServer } from './support.ts';
+import { exchangeRaw, startTestServer } from './support.ts';
 
 const chunk = Buffer.alloc(64 * 1024, 'x');
 
@@ -73,6 +73,41 @@ describe('slow readers', { concurrency: true }, () => {
     }
     assert.ok(received >= bytes, `cut after ${received} bytes`);
     await it.close();
+  });
+
+  test('a body that does not come on is answered before the library closes the connection', async () => {
+    const it = await startTestServer([
+      {
+        method: 'POST',
+        path: '/store',
+        name: 'store',
+        body: { maxBytes: 1024 * 1024 },
+        handler: async (context) => {
+          const { bytes, release } = await context.body();
+          release();
+          return { status: 200, body: String(bytes.length) };
+        },
+      },
+    ]);
+    const head = (field: string): string => `POST /store HTTP/1.1\r\nHost: x\r\n${field}\r\n\r\n`;
+    const bodies = [
+      head('Content-Length: 10'),
+      `${head('Content-Length: 500000')}abc`,
+      `${head('Transfer-Encoding: chunked')}3\r\nabc\r\n`,
+      // The library reads an extension as a part of the size.
+      `${head('Transfer-Encoding: chunked')}3;a=b\r\nabc\r\n0\r\n\r\n`,
+    ];
+    const answers = await Promise.all(
+      bodies.map((body) => exchangeRaw(it.server.port, [body], 1_000, 12_000)),
+    );
+    const statuses = (await it.accessLines()).map(({ status }) => status);
+    await it.close();
+    assert.deepEqual(
+      statuses,
+      bodies.map(() => 408),
+    );
+    for (const [at, answer] of answers.entries())
+      assert.match(answer, /^HTTP\/1\.1 408 Request Timeout[^]*did not come within 7 seconds/, bodies[at]);
   });
 
   test('a client that does not finish its TLS handshake loses its connection', async (context) => {

@@ -87,13 +87,12 @@ export async function startTestServer(
   };
 }
 
-const answerMsMax = 2500;
-
-/** Sends bytes on a socket of its own and gives everything that came back until the end or the time is over. */
+/** Sends bytes on a socket of its own and gives what came back until the end, or until `ms` after the beginning. */
 export async function exchangeRaw(
   port: number,
   parts: readonly (string | Buffer)[],
   ms = 400,
+  answerMs = 2500,
 ): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const received: Buffer[] = [];
@@ -106,7 +105,7 @@ export async function exchangeRaw(
     await delay(5);
   }
   // On a busy machine the answer takes its time; what comes after it does not.
-  await Promise.race([closed, answered, delay(answerMsMax, undefined, { ref: false })]);
+  await Promise.race([closed, answered, delay(answerMs, undefined, { ref: false })]);
   await Promise.race([closed, delay(ms)]);
   socket.destroy();
   return Buffer.concat(received).toString('latin1');

@@ -86,6 +86,29 @@ describe('body decompression', () => {
     });
   }
 
+  it('never drops what follows a stream: it reads on, or refuses the body by name', async () => {
+    const [first, second] = [Buffer.from('{"a":1}\n'), Buffer.from('{"a":2}\n'.repeat(50))];
+    for (const [name, encoding, compress] of compressors) {
+      const twice = Buffer.concat([compress(first), compress(second)]);
+      const parted = Buffer.concat([compress(first), Buffer.alloc(2), compress(second)]);
+      const readsOn = encoding === 'gzip' || encoding === 'zstd';
+      if (readsOn)
+        assert.equal(
+          Buffer.from(await decompressBody(twice, encoding, 1e6)).toString(),
+          Buffer.concat([first, second]).toString(),
+          name,
+        );
+      for (const bytes of readsOn ? [parted] : [twice, parted])
+        await assert.rejects(decompressBody(bytes, encoding, 1e6), {
+          code: 'malformed',
+          message:
+            encoding === 'zstd'
+              ? /not valid zstd data/
+              : new RegExp(`bytes after the end of its ${encoding} `),
+        });
+    }
+  });
+
   it('refuses zstd frames that would take more memory than allowed, before decoding them', async () => {
     const window = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x01, 0x00, 0x00]);
     await assert.rejects(decompressBody(window, 'zstd', 32 * 1024 * 1024), { code: 'too_large' });

@@ -192,10 +192,7 @@ describe('remembered answers', () => {
     const memory = await Idempotency.open(files, Date.now, told);
     assert.match(lines.join(), /skipped the unfinished end of a file of remembered answers/);
     await memory.keep([noteOf(memory, 'a')]);
-    // Another process may take it over.
-    const other = disk().files;
-    await (await Idempotency.open(other, Date.now, silentLog)).adopt(files);
-    const again = await Idempotency.open(other, Date.now, silentLog);
+    const again = await Idempotency.open(files, Date.now, silentLog);
     assert.deepEqual(recalled(again, 'a'), answer);
     await removeDirectory(directory);
   });
@@ -225,27 +222,6 @@ describe('remembered answers', () => {
       }
   });
 
-  it('of another process hide nothing of the last 24 hours where they are older', async () => {
-    let now = Date.UTC(2026, 3, 1, 12, 30);
-    const [own, gone] = [disk().files, disk().files];
-    const other = await Idempotency.open(gone, () => now, silentLog);
-    const late = withErrors(10);
-    await other.keep([noteOf(other, 'daily', withErrors(20)), noteOf(other, 'old')]);
-    now += 12 * hourMs;
-    await other.keep([noteOf(other, 'of today')]);
-    now += 13 * hourMs;
-    const memory = await Idempotency.open(own, () => now, silentLog);
-    const note = noteOf(memory, 'daily', late);
-    memory.remember(note.toString());
-    await memory.keep([note]);
-    await memory.adopt(gone);
-    for (const one of [memory, await Idempotency.open(own, () => now, silentLog)]) {
-      assert.deepEqual(recalled(one, 'daily'), late);
-      assert.deepEqual(recalled(one, 'of today'), answer);
-      assert.equal(one.size, 2);
-    }
-  });
-
   it('of a segment that waited for over 24 hours hide nothing that was answered since', async () => {
     let now = Date.UTC(2026, 3, 1, 12, 30);
     const own = disk().files;
@@ -259,7 +235,7 @@ describe('remembered answers', () => {
     // As a start does with what is in the log.
     memory.remember(waiting.toString());
     assert.deepEqual(recalled(memory, 'daily'), late);
-    await memory.adoptNotes([waiting]);
+    await memory.keep([waiting]);
     for (const one of [memory, await Idempotency.open(own, () => now, silentLog)])
       assert.deepEqual(recalled(one, 'daily'), late);
   });

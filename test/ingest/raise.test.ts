@@ -3,14 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DamageRegister } from '../../src/base/observability/damage.ts';
 import { createLogger } from '../../src/base/observability/log.ts';
 import { segmentAtTime, writersMax } from '../../src/base/events/sequence.ts';
-import { openLogFiles } from '../../src/ingest/files.ts';
-import { lowestSegmentIn, newestSegmentOf } from '../../src/ingest/orphaned-log.ts';
+import { newestSegmentIn, openLogFiles } from '../../src/ingest/files.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 
-test('a log begins above what others have reached, and follows them, whatever the clock says', async () => {
+test('a log follows what others have reached, whatever the clock says', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'auditlog-raise-'));
   const files = await openLogFiles(join(dataDir, 'wal'));
   const nowMs = Date.UTC(2024, 0, 1);
@@ -21,25 +21,22 @@ test('a log begins above what others have reached, and follows them, whatever th
     segmentBytes: 65_536,
     bytesMax: 1_000_000,
     writer: 5,
-    above: ahead,
     nowMs: () => nowMs,
     passedMs: () => 0,
     damage: new DamageRegister(),
   });
   try {
+    wal.raise(ahead);
+    while ((await wal.watermark()) <= ahead) await sleep(1);
     const first = await wal.watermark();
-    assert.ok(first > ahead, `${first} is not above ${ahead}`);
     assert.equal(first % writersMax, 5);
-    assert.equal(await newestSegmentOf([dataDir, join(dataDir, 'none')]), first);
-    assert.equal(await lowestSegmentIn(dataDir), first);
+    assert.ok((await newestSegmentIn(dataDir)) >= first);
+    assert.equal(await newestSegmentIn(join(dataDir, 'none')), 0);
     wal.raise(ahead - 1);
     assert.equal(await wal.watermark(), first, 'who is ahead need not follow');
     const further = ahead + 1000 * writersMax;
     wal.raise(further);
-    // The one that was begun ahead of need may come first.
-    await wal.watermark();
-    const followed = await wal.watermark();
-    assert.ok(followed > further, `${followed} is not above ${further}`);
+    while ((await wal.watermark()) <= further) await sleep(1);
   } finally {
     await wal.close();
     await rm(dataDir, { recursive: true });

@@ -270,7 +270,13 @@ describe('write-ahead log', () => {
       assert.equal(await wal.watermark(), last, 'not while it is young');
       passed += 1000;
       now -= 3_600_000;
-      const low = await wal.watermark();
+      // A read waits for no file: the one after it sees the new number.
+      assert.equal(await wal.watermark(), last);
+      let low = last;
+      while (low === last) {
+        await sleep(1);
+        low = await wal.watermark();
+      }
       assert.ok(low > last);
       last = low;
     }
@@ -584,6 +590,27 @@ describe('a disk that is full when the log is opened', () => {
     await wal.close();
   });
 
+  it('keeps no watermark from being read, however old the open segment is', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: randomOf(9) }).files;
+    let isFull = false;
+    const create = (name: string) => (isFull ? Promise.reject(full) : disk.create(name));
+    let passed = 0;
+    const bounds = { segmentBytes: 4000, bytesMax: 1e9, writer: 3, nowMs: clock, passedMs: () => passed };
+    const damage = new DamageRegister();
+    const wal = await Wal.open({ files: { ...disk, create }, log, ...bounds, damage });
+    isFull = true;
+    const known = await wal.watermark();
+    for (let read = 0; read < 3; read++) {
+      passed += 3_600_000;
+      assert.equal(await wal.watermark(), known);
+      await sleep(1);
+    }
+    assert.equal(wal.failure(), 'ENOSPC');
+    isFull = false;
+    while ((await wal.watermark()) === known) await sleep(10);
+    await wal.close();
+  });
+
   it('is one of few faults: with another the log cannot be opened', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: randomOf(8) }).files;
     const broken = Object.assign(new Error('bad sector'), { code: 'EIO' });
@@ -609,7 +636,7 @@ describe('a disk that the log leaves room on', () => {
       log,
       segmentBytes: 4000,
       bytesMax: 1e9,
-      keepFreeBytes: 8000,
+      keepFreeBytes: { producers: 8000, service: 2000 },
       writer: 3,
       nowMs: Date.now,
       damage: new DamageRegister(),
@@ -628,6 +655,10 @@ describe('a disk that the log leaves room on', () => {
     freeBytes = 7000;
     await askedOnceMore();
     await assert.rejects(wal.append([frameOf([3], 10)]), { code: 'unavailable' });
+    assert.equal(wal.failure('service'), undefined, 'which has a reserve');
+    await wal.append([frameOf([3], 10)], undefined, 'service');
+    await assert.rejects(wal.append([frameOf([3], 6000)], undefined, 'service'), { code: 'unavailable' });
+    assert.equal(wal.failure('service'), 'full');
     // What is there can be sealed and let go of: that makes room.
     await wal.seal();
     await deliverAll(wal);

@@ -5,7 +5,7 @@ import {
   Arena,
   OutOfRoom,
   putInteger,
-  putLower,
+  putFolded,
   putQuoted,
   putRange,
   putText,
@@ -27,8 +27,8 @@ const puts: readonly (readonly [name: string, bytes: number, put: (sink: ByteSin
   ['an integer', 4, (sink) => putInteger(sink, 1000)],
   ['a negative integer', 17, (sink) => putInteger(sink, -(2 ** 53 - 1))],
   ['a quoted quote', 2, (sink) => putQuoted(sink, 0, 1)],
-  ['ASCII in lower case', 4, (sink) => putLower(sink, { bytes: sink.bytes, start: 1, end: 5 })],
-  ['letters that grow', 8, (sink) => putLower(sink, { bytes: sink.bytes, start: 19, end: letters.length })],
+  ['ASCII that is folded', 4, (sink) => putFolded(sink, { bytes: sink.bytes, start: 1, end: 5 })],
+  ['letters that grow', 8, (sink) => putFolded(sink, { bytes: sink.bytes, start: 19, end: letters.length })],
 ];
 
 test('no sink is written past its end, and what fits is put', () => {

@@ -56,7 +56,7 @@ describe('source events of an organization', () => {
     return answer.text;
   };
   const framed = (rows: readonly Recorded[]): string =>
-    `{"data":[${rows.map(({ source }) => source).join(',\n')}]}`;
+    `{"data":[${rows.map(({ source }) => source).join(',\n')}]}\n`;
 
   it('come back as they were sent, byte for byte: keys, order, digits, unknown fields, escapes', async () => {
     const caller = createCaller();
@@ -69,13 +69,13 @@ describe('source events of an organization', () => {
     await record(caller.organization.id, sent);
     await record(createCaller().organization.id, ['{"message":{"action":1,"timestamp":0}}']);
     const text = await asking(server);
-    assert.equal(text, `{"data":[${[sent[2], sent[0], sent[1]].join(',\n')}]}`);
+    assert.equal(text, `{"data":[${[sent[2], sent[0], sent[1]].join(',\n')}]}\n`);
     assert.equal((JSON.parse(text) as { data: unknown[] }).data.length, 3);
   });
 
   it('are an empty array when there are none', async () => {
     const server = await serve();
-    assert.equal(await asking(server), '{"data":[]}');
+    assert.equal(await asking(server), '{"data":[]}\n');
   });
 
   it('are newest first, last recorded first among equals, and bounded as asked', async () => {
@@ -239,9 +239,9 @@ async function open(url: string): Promise<IncomingMessage> {
   return incoming;
 }
 
-/** Counts events (a line each) and bytes of the chunks it is given. */
+/** Counts events (each ends a line) and bytes of the chunks it is given. */
 function createCounter(): (chunk?: Buffer) => { events: number; bytes: number } {
-  let lines = 1;
+  let lines = 0;
   let bytes = 0;
   return (chunk) => {
     if (chunk !== undefined) {

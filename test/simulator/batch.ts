@@ -16,8 +16,8 @@ export class Batch {
   answer: string | undefined;
   /** A file may be stored in part. */
   isWhole = true;
-  /** Whether all processes know its Idempotency-Key: not where the engine was away and there are several. */
-  isShared = true;
+  /** Whether its Idempotency-Key is known for certain: not where a file of the log was lost. */
+  isRemembered = true;
   #state: 'maybe' | 'stored' | 'absent' = 'maybe';
 
   constructor(fields: Fields) {

@@ -30,8 +30,6 @@ export const limits = {
   eventsOfRunMax: 45_000,
   /** Repeats of one request that are sent at once. */
   repeatsAtOnce: 24,
-  /** Times each of several processes is asked on average until all have very likely answered. */
-  readyAnswersOfProcess: 6,
   /** Pages that are read at once, of two organizations. */
   pagesAtOnce: 12,
   /** Of a service whose every request has ended. */

@@ -6,7 +6,6 @@ import { loudLines } from './checks/log.ts';
 import { Draw } from './draw.ts';
 import { fullDisk, SmallDisk } from './faults/disk.ts';
 import { Finding } from './finding.ts';
-import { processCounts } from './faults/kills.ts';
 import { limits } from './limits.ts';
 import { makeOrganization } from './operations/control.ts';
 import { operationOf } from './operations/all.ts';
@@ -40,8 +39,7 @@ class Run {
 
   async play(): Promise<void> {
     const { seed, rounds } = this.#plan;
-    const { service } = this.#world;
-    await service.start({ ...service.settings, processes: new Draw(seed).pick(processCounts) });
+    await this.#world.service.start();
     for (let n = 0; n < 2; n++) await makeOrganization(this.#world);
     for (const [n, round] of rounds.entries()) {
       await this.#round(round, n + 1);

@@ -11,7 +11,6 @@ import { ending, until } from './waiting.ts';
 
 /** How the service is started: what faults change between two starts. */
 export interface Settings {
-  readonly processes: number;
   /** By which its wall clock is wrong. */
   readonly clockAheadMs: number;
   /** By which each write to the disk takes longer; the engine is as quick as ever. */
@@ -30,9 +29,6 @@ interface Damage {
   readonly detail: string;
 }
 
-/** Processes that have to do with a data directory: a front end, the parent of several, the engine. */
-export type Victim = 'server' | 'engine' | 'front end';
-
 /** The service under test: its processes one after the other on one data directory, and all that they have logged. */
 export class Service {
   #dataDir: string;
@@ -45,7 +41,7 @@ export class Service {
 
   constructor(dataDir: string, redactKeys: string) {
     this.#dataDir = dataDir;
-    this.#settings = { processes: 1, clockAheadMs: 0, diskSlowMs: 0, redactKeys };
+    this.#settings = { clockAheadMs: 0, diskSlowMs: 0, redactKeys };
   }
 
   get dataDir(): string {
@@ -76,12 +72,11 @@ export class Service {
   }
 
   get environment(): Record<string, string> {
-    const { processes, clockAheadMs, diskSlowMs, redactKeys } = this.#settings;
+    const { clockAheadMs, diskSlowMs, redactKeys } = this.#settings;
     const preloads = [clockAheadMs !== 0 && shiftedClock, diskSlowMs !== 0 && slowDisk].filter(
       (one) => one !== false,
     );
     return {
-      PROCESSES: String(processes),
       APP_NAME: names.appName,
       VENDOR_NAME: names.vendorName,
       PRODUCT_NAME: names.productName,
@@ -90,7 +85,8 @@ export class Service {
       // A clock that is months ahead must not end the sessions of a run.
       SESSION_TTL: '300d',
       EVIDENCE_INTERVAL: '1s',
-      RETENTION_INTERVAL: '2s',
+      // What a clock that jumps has expired is removed after a day.
+      RETENTION_GRACE: clockAheadMs > 0 ? '1d' : '2s',
       CLOCK_SHIFT_MS: String(clockAheadMs),
       SLOW_DISK_MS: String(diskSlowMs),
       ...(redactKeys !== '' && { REDACT_KEYS: redactKeys }),
@@ -140,10 +136,9 @@ export class Service {
     if (this.#server !== undefined) await this.kill();
   }
 
-  /** Kills the engine alone, or one of several front ends: the service must bring it back. */
-  async killPart(victim: Exclude<Victim, 'server'>, which: number): Promise<boolean> {
-    const server = await this.up();
-    const pid = victim === 'engine' ? server.enginePid() : frontEndsOf(server).at(which % server.processes);
+  /** Kills the engine alone: the service must bring it back. */
+  async killEngine(): Promise<boolean> {
+    const pid = (await this.up()).enginePid();
     if (pid === undefined) return false;
     try {
       process.kill(pid, 'SIGKILL');
@@ -156,13 +151,7 @@ export class Service {
 
   /** Of a service that was started with a wrong one, until the next start. */
   async setClockRight(): Promise<void> {
-    const server = await this.up();
-    for (const pid of new Set([server.pid, ...frontEndsOf(server)]))
-      try {
-        process.kill(pid, 'SIGUSR2');
-      } catch {
-        // A front end that was just killed: the next one begins with the wrong clock again.
-      }
+    process.kill((await this.up()).pid, 'SIGUSR2');
   }
 
   /** Works in another data directory from the next start on. */
@@ -175,25 +164,19 @@ export class Service {
     this.#gone.push(server);
   }
 
-  /** Until it says of itself that it is ready, whichever of its processes takes the connection. */
+  /** Until it says of itself that it is ready. */
   async ready(): Promise<void> {
     let said = '';
-    const isReady = async (): Promise<boolean> => {
-      const server = await this.up();
-      const answer = await call(`${server.url}/readyz`, { headers: { connection: 'close' } }).catch(
-        () => undefined,
-      );
-      said = answer?.text ?? 'no answer';
-      return answer?.status === 200;
-    };
     await until(
       'a service without a fault is ready',
       () => `/readyz: ${said}`,
       async () => {
-        const { processes } = await this.up();
-        for (let left = processes === 1 ? 1 : processes * limits.readyAnswersOfProcess; left > 0; left--)
-          if (!(await isReady())) return undefined;
-        return true;
+        const server = await this.up();
+        const answer = await call(`${server.url}/readyz`, { headers: { connection: 'close' } }).catch(
+          () => undefined,
+        );
+        said = answer?.text ?? 'no answer';
+        return answer?.status === 200 || undefined;
       },
     );
   }
@@ -247,15 +230,4 @@ export class Service {
     if (answer.status !== 200) throw new Error(`the engine refused ${statement}: ${answer.text}`);
     return answer.text;
   }
-}
-
-function frontEndsOf(server: TestServer): number[] {
-  if (server.processes === 1) return [server.pid];
-  const pids = new Map<number, number>();
-  for (const line of server.stderrLines()) {
-    if (!line.includes('a front end is up')) continue;
-    const { process: number, pid } = JSON.parse(line) as { process: number; pid: number };
-    pids.set(number, pid);
-  }
-  return [...pids.values()];
 }

@@ -27,7 +27,7 @@ const drawnRedactKeys = ['', '', 'Si-Ze,region', 'file_hash,!otp,a'] as const;
 export interface Asked extends HttpCall {
   /** Whose answer it is: nothing of another organization may be in it. */
   readonly organization: ModelOrganization;
-  /** 503 is an answer also without a fault: a repeat, while another process works on the first. */
+  /** 503 is an answer also without a fault: a repeat, while another request works on the first. */
   readonly mayBeBusy?: boolean;
 }
 
@@ -269,7 +269,7 @@ export class World {
     }
   }
 
-  /** A key, once all processes know it. */
+  /** A key, once the service knows it. */
   async knowKey(organization: ModelOrganization, key: Key, scopes: string): Promise<ModelKey> {
     const made: ModelKey = { id: key.id, text: key.key, ended: [], scopes, state: 'good' };
     await new Promise((resolve) => setTimeout(resolve, patiently(limits.graceMs) / 3));

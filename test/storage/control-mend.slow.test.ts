@@ -2,7 +2,6 @@ import { strict as assert } from 'node:assert';
 import { cp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { markClock } from '../../src/base/time/clock-trust.ts';
 import { apiKeyTable } from '../../src/control/api-keys.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { ControlCopy } from '../../src/storage/control-copy.ts';
@@ -235,18 +234,4 @@ test('what is compared while it is being removed stays away, too', async () => {
   assert.deepEqual((await mend()).tables, []);
   assert.deepEqual(await everything(), now);
   assert.ok(!(await readFile(copy.path, 'utf8')).includes(id));
-});
-
-test('a session that was ended stays so, though the clock has been beyond its end', async () => {
-  const id = idOf(7);
-  await storage.insertRows('ended_sessions', [{ id, version: 1, expires_at: '2020-01-02 00:00:00.000000' }]);
-  // Only what the engine still has is told apart by the clock; what the copy has stays by the time that has passed.
-  await markClock(dataDir, Date.UTC(2020, 0, 1));
-  await copy.forget('users', { column: 'id', id: idOf(9) });
-  await mend();
-  assert.ok((await copy.content()).rows.get('ended_sessions')?.has(id));
-  await markClock(dataDir, Date.UTC(2020, 0, 3));
-  await copy.forget('users', { column: 'id', id: idOf(9) });
-  await mend();
-  assert.ok(!(await copy.content()).rows.get('ended_sessions')?.has(id));
 });

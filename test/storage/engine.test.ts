@@ -184,7 +184,8 @@ test('a directory in use is refused in one line', async () => {
     startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog }),
     (error) =>
       error instanceof DataDirLockedError &&
-      error.message === `another process uses DATA_DIR ${dataDir}: process ${process.pid} runs its engine`,
+      error.message ===
+        `another process uses DATA_DIR ${dataDir}: process ${process.pid} runs its engine; wait for its end`,
   );
   assert.equal((await readEngineFile(dataDir))?.pid, engine.pid());
 });

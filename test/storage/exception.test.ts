@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { damagedPartIn, exceptionInTail, refusal, shortMessage } from '../../src/storage/exception.ts';
+import { EngineError } from '../../src/base/errors/engine-error.ts';
+import {
+  damagedPartIn,
+  exceptionInTail,
+  operatorWords,
+  refusal,
+  shortMessage,
+} from '../../src/storage/exception.ts';
 import { limits } from '../../src/storage/limits.ts';
 
 const tag = 'abcdefghijklmnop';
@@ -62,11 +69,11 @@ test('an answer of bytes that are no text is worded plainly, with the part where
     Buffer.from(`Code: 40 ${folder}/data.bin `),
   ]);
   const error = refusal(500, '40', bytes.toString('utf8'));
-  assert.match(error.message, /^what is stored cannot be read, .*\(code 40\); "auditlog doctor" names it$/);
+  assert.match(error.message, /^a file of the engine is damaged \(error 40\): "auditlog doctor" names it/);
   assert.deepEqual([error.engineCode, error.damagedPart], [40, '202405_3_31_2']);
   assert.equal(
     refusal(500, '241', '\u0000\u0001').message,
-    'the engine has refused it (code 241), without words',
+    'the engine refused a statement (error 241), without a message',
   );
   assert.equal(shortMessage('a\u0000\ufffd\u001b b\n'), 'a b');
 });
@@ -93,4 +100,35 @@ test('refusals have the number and the words of the innermost exception, on one 
   assert.deepEqual([proxy.failure, proxy.engineCode], ['unreachable', undefined]);
   assert.equal(shortMessage('  a\n\tb '), 'a b');
   assert.equal(shortMessage('x'.repeat(5000)).length, limits.engineErrorCharactersMax + 1);
+});
+
+test('whoever ran a command is told what is wrong and what to do, in no words of the engine', () => {
+  const text = (code: number, words: string): string =>
+    `Code: ${code}. DB::Exception: ${words}. (SOME_ERROR) (version 26.7)`;
+  const of = (code: number, words: string): string =>
+    operatorWords(refusal(500, String(code), text(code, words)));
+  const damage = `Checksum doesn't match: (while reading from part ${folder}/ in table audit.evidence_tiles (90e1)`;
+  assert.equal(
+    of(40, damage),
+    'part 202405_3_31_2 of the table evidence_tiles is damaged: "auditlog doctor" says what to do',
+  );
+  assert.match(
+    of(432, 'Unknown codec family code: 216'),
+    /^a file of the engine is damaged \(error 432\): "auditlog d/,
+  );
+  assert.match(
+    of(241, 'Memory limit exceeded'),
+    /^the engine has too little memory for this; .* \(error 241\)$/,
+  );
+  assert.match(
+    of(60, "Unknown table 'x'"),
+    /^the engine refused a statement \(error 60\): see "auditlog doctor"; LOG/,
+  );
+  const cut = exceptionInTail(Buffer.from(`\r\n__exception__\r\n${tag}\r\nno number`), tag);
+  assert.match(operatorWords(cut), /^the engine refused a statement \(error 0\)/);
+  assert.equal(operatorWords(refusal(502, undefined, '<html>')), 'the engine does not answer: status 502');
+  assert.match(
+    operatorWords(new EngineError('timeout', 'no answer within 5 ms')),
+    /^no answer within 5 ms: .*doctor/,
+  );
 });

@@ -8,7 +8,7 @@ interface Tree {
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
-/** Whether a proof shows that the newer tree begins with all leaves of the older one (RFC 6962, 2.1.2), as a witness looks. */
+/** Whether a proof shows that the newer tree begins with all leaves of the older one (RFC 6962, 2.1.2). */
 export function isConsistent(older: Tree, newer: Tree, proof: readonly Uint8Array[]): boolean {
   if (older.size > newer.size) return false;
   if (older.size === 0) return proof.length === 0 && isSame(older.root, emptyRoot);

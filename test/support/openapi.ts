@@ -138,6 +138,7 @@ export function holdAnswer(method: string, path: string, answer: HttpAnswer): vo
   const type = String(answer.headers['content-type']).split(';')[0] ?? '';
   if (!type.endsWith('json') || type.endsWith('ndjson')) return;
   if (method === 'HEAD' || answer.headers['content-encoding'] !== undefined) return;
+  assert.ok(answer.text.endsWith('\n'), `${method} ${path}: a JSON body ends with a line break`);
   const template = templateOf(path.split('?')[0] ?? '');
   const operation = template === undefined ? undefined : document.paths[template]?.[method.toLowerCase()];
   if (template !== undefined && operation !== undefined) return conform.check(method, template, answer);

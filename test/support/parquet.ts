@@ -4,13 +4,18 @@ import { parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 
 /** Parquet of events of OCSF, as others read it. */
 
-/** Events of a Parquet file as NDJSON has them: without what is null, `unmapped` parsed, numbers of 64 bits too. */
-export async function eventsOfParquet(bytes: Uint8Array): Promise<unknown[]> {
-  const rows = await parquetReadObjects({
+/** The rows of a Parquet file, by column. */
+export function rowsOfParquet(bytes: Uint8Array): Promise<Record<string, unknown>[]> {
+  return parquetReadObjects({
     file: Uint8Array.from(bytes).buffer,
     compressors: { ZSTD: (page) => decompress(page) },
     useOffsetIndex: true,
   });
+}
+
+/** Events of a Parquet file as NDJSON has them: without what is null, `unmapped` parsed, numbers of 64 bits too. */
+export async function eventsOfParquet(bytes: Uint8Array): Promise<unknown[]> {
+  const rows = await rowsOfParquet(bytes);
   return rows.map((row) => {
     const event = withoutNulls(row) as Record<string, unknown>;
     assert.equal(typeof event['unmapped'], 'string');

@@ -56,8 +56,6 @@ export interface SharedServer {
   readonly port: number;
   readonly pid: number;
   readonly dataDir: string;
-  /** How many answer requests. */
-  readonly processes: number;
   /** Milliseconds from the start of the process to its `listening` line. */
   readonly startedInMs: number;
   stdoutLines(): readonly string[];
@@ -105,8 +103,6 @@ async function environment(
     FLUSH_INTERVAL: '50ms',
     RATE_LIMIT_AUDIT: 'off',
     WORKERS: '1',
-    // For the suites of the interface: a server of several processes is one to them.
-    PROCESSES: process.env['AUDITLOG_TEST_PROCESSES'],
     ...(await chosenEnvironment(dataDir, extra)),
     ...extra,
   };
@@ -214,17 +210,15 @@ export async function runCliHere(
     recordEvents,
     eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
     startService: serves,
-    startProcesses: serves,
     untilStopped: () => new Promise(() => undefined),
   });
   holdOutput(args, stdout.trim());
   return { code, stdout: linesOf(stdout).join('\n'), stderr: linesOf(stderr).join('\n') };
 }
 
-function listeningPort(lines: readonly string[], processes: number): number | undefined {
-  const words = processes > 1 ? '"all front ends are up"' : '"listening"';
+function listeningPort(lines: readonly string[]): number | undefined {
   for (const line of lines) {
-    if (!line.includes(words)) continue;
+    if (!line.includes('"listening"')) continue;
     const port = (JSON.parse(line) as { port?: unknown }).port;
     if (typeof port === 'number') return port;
   }
@@ -239,7 +233,6 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const [program = process.execPath, ...args] = options.launcher?.concat(command) ?? command;
   const env = await environment(dataDir, options.env);
   if (env['CLICKHOUSE_URL'] === undefined && existsSync(dataDir)) await copyEngineTemplate(dataDir);
-  const processes = Number(env['PROCESSES'] ?? 1);
   const begun = performance.now();
   const child = spawn(program, args, {
     cwd: projectRoot,
@@ -265,7 +258,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   };
   const port = await eventually(
     'the server to listen',
-    async () => (ended ? -1 : listeningPort(stderrLines(), processes)),
+    async () => (ended ? -1 : listeningPort(stderrLines())),
     startMsMax,
     5,
   ).catch(() => -1);
@@ -309,7 +302,6 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     port,
     pid: child.pid ?? 0,
     dataDir,
-    processes,
     startedInMs,
     stdoutLines,
     stderrLines,
@@ -358,22 +350,13 @@ export async function createKey(server: SharedServer, args: readonly string[]): 
 
 /** Waits until the server tells this key from an unknown one: only an unknown one gets 401 on a write. */
 export function keyKnown(server: SharedServer, key: string): Promise<true> {
-  // The system chooses who takes a connection, so many are needed to have asked each of several processes.
-  const times = server.processes === 1 ? 1 : server.processes * 20;
   return eventually('the server to know a new key', async () => {
-    for (let n = 0; n < times; n++) {
-      const answer = await call(`${server.url}/api/v1/audit`, {
-        method: 'POST',
-        headers: {
-          'x-api-key': key,
-          'content-type': 'application/json',
-          ...(times > 1 && { connection: 'close' }),
-        },
-        body: '{}',
-      });
-      if (answer.status === 401 || answer.status === 429) return undefined;
-    }
-    return true;
+    const answer = await call(`${server.url}/api/v1/audit`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    return answer.status === 401 || answer.status === 429 ? undefined : true;
   });
 }
 

@@ -1,4 +1,5 @@
 import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { startTestEngine, type TestEngine } from './engine.ts';
 import { type SharedServer, startServer, type TestServer } from './server.ts';
 
@@ -17,6 +18,9 @@ export const productNames = {
   APP_NAME: 'Audit ✓ App',
 };
 
+/** Mappings of its own, as an installation has them. */
+export const mappingsDir = fileURLToPath(new URL('../fixtures/mappings', import.meta.url));
+
 export const bodyBytesMax = 8 * 1024 * 1024;
 
 const environment = {
@@ -26,6 +30,7 @@ const environment = {
   RATE_LIMIT_LOGIN: 'off',
   // To build the trees takes a fifth of what the engine has to do for an event: `evidence` is about them.
   EVIDENCE_INTERVAL: '5s',
+  MAPPINGS_DIR: mappingsDir,
 };
 
 let server: Promise<TestServer> | undefined;

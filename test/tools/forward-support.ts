@@ -46,7 +46,6 @@ export async function forward(
     eventEnvelope: () => assert.fail('not for this command'),
     recordEvents: () => Promise.reject(new Error('not for this command')),
     startService: () => Promise.reject(new Error('not for this command')),
-    startProcesses: () => Promise.reject(new Error('not for this command')),
     untilStopped: () =>
       new Promise((resolve) => stop?.addEventListener('abort', () => resolve(), { once: true })),
   };

@@ -5,7 +5,7 @@ import { chunksOf, type ImportChunk } from '../../src/tools/import-chunks.ts';
 import { openRecords } from '../../src/tools/import-records.ts';
 import type { ImportSource } from '../../src/tools/import-source.ts';
 import { limits } from '../../src/tools/limits.ts';
-import { mappingOf } from '../../src/adapters/built-in.ts';
+import { mappingOf } from '../support/mappings.ts';
 import { spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
 import { all, cutInto } from './import-support.ts';
 

@@ -64,6 +64,24 @@ test('a pipe is read once from its beginning, as standard input is', { timeout: 
   assert.equal((await openFileSource('/dev/null')).path, undefined);
 });
 
+test('data that follows a compressed stream is an error, not ignored', async () => {
+  const text = Buffer.from('{"a":1}\n'.repeat(1000));
+  const br = brotliCompressSync(text);
+  for (const [name, bytes] of Object.entries({
+    'two.br': Buffer.concat([br, br]),
+    'padded.gz': Buffer.concat([gzipSync(text), Buffer.alloc(1), gzipSync(text)]),
+  })) {
+    const path = join(directory, name);
+    await writeFile(path, bytes);
+    const source = await openFileSource(path);
+    await assert.rejects(
+      all(source.text(0)),
+      /the file has more bytes after the end of its (br|gzip) data/,
+      name,
+    );
+  }
+});
+
 test('compressed data that is cut short is an error, not an end', async () => {
   const zstd = await Zstd.load();
   const text = Buffer.from('{"a":1}\n'.repeat(100_000));

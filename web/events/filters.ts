@@ -1,3 +1,5 @@
+import { foldCase } from '../../src/base/events/fold-case.ts';
+
 /** Filters of the server, by its names; `q` are words that all stand in an event. */
 export const filterNames = [
   'status',
@@ -32,8 +34,11 @@ const valuesMax = { q: 10, others: 20 };
 const find = (filters: Filters, name: FilterName, isNot: boolean): readonly string[] =>
   filters.find((one) => one.name === name && one.isNot === isNot)?.values ?? [];
 
+/** Whether the server takes two values of a filter for the same one. */
+export const isSameValue = (one: string, other: string): boolean => foldCase(one) === foldCase(other);
+
 export function hasValue(filters: Filters, name: FilterName, value: string, isNot = false): boolean {
-  return find(filters, name, isNot).includes(value);
+  return find(filters, name, isNot).some((one) => isSameValue(one, value));
 }
 
 /** The filters with a value more. Undefined where the server takes no more values. */
@@ -63,7 +68,7 @@ export function withoutValue(
 ): Filters {
   return filters.flatMap((one) => {
     if (one.name !== name || one.isNot !== isNot) return [one];
-    const values = one.values.filter((other) => value !== undefined && other !== value);
+    const values = one.values.filter((other) => value !== undefined && !isSameValue(other, value));
     return values.length === 0 ? [] : [{ ...one, values }];
   });
 }

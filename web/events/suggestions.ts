@@ -1,4 +1,5 @@
-import type { FilterName } from './filters.ts';
+import { foldCase } from '../../src/base/events/fold-case.ts';
+import { type FilterName, isSameValue } from './filters.ts';
 import { limits } from './limits.ts';
 import type { Known } from './model.ts';
 import { valueWords } from './words.ts';
@@ -30,7 +31,7 @@ export function suggest(text: string, { actors: names, activities: titles }: Kno
   if (typed === '') return [];
   const one = (name: FilterName, value: string, words = value): Suggestion => ({ name, value, words, isNot });
   const isIn = (...texts: (string | undefined)[]) =>
-    texts.some((other) => other?.toLowerCase().includes(typed.toLowerCase()) === true);
+    texts.some((other) => other !== undefined && foldCase(other).includes(foldCase(typed)));
   const half = limits.suggestionsMax / 2;
   const actors = [...names]
     .filter((texts) => isIn(...texts))
@@ -53,7 +54,7 @@ export function suggest(text: string, { actors: names, activities: titles }: Kno
   ];
   const asTyped = (['actor', 'fileName', 'userId', 'fileHash'] as const)
     .filter((name) => name !== 'actor' || typed.includes('@'))
-    .filter((name) => !known.some((other) => other.name === name && isSame(other.value, typed)))
+    .filter((name) => !known.some((other) => other.name === name && isSameValue(other.value, typed)))
     .map((name) => one(name, typed));
   // Whole words may stand anywhere; they cost the server most, and what is known comes before.
   const words = isNot ? [] : [one('q', typed)];
@@ -62,5 +63,3 @@ export function suggest(text: string, { actors: names, activities: titles }: Kno
     limits.suggestionsMax,
   );
 }
-
-const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();

@@ -81,7 +81,8 @@ function Section({ title, lead, children }: SectionProps) {
   );
 }
 
-function Retention({ settings: { retention, retention_days: days } }: { readonly settings: Settings }) {
+function Retention({ settings }: { readonly settings: Settings }) {
+  const { retention, retention_days: days, planned_removal: removal } = settings;
   const n = formatNumber(days ?? 0);
   const [words, meaning] =
     days === undefined
@@ -96,6 +97,14 @@ function Retention({ settings: { retention, retention_days: days } }: { readonly
         </span>
       </p>
       <p class="muted">{meaning}</p>
+      {removal !== undefined && (
+        <p>
+          {t('settingsRemoval', {
+            n: formatNumber(removal.events),
+            hours: formatNumber(Math.ceil(removal.in_seconds / 3600)),
+          })}
+        </p>
+      )}
       <p class="muted">{t('settingsRetentionHow')}</p>
     </div>
   );

@@ -306,6 +306,7 @@ const texts = {
     'Ein Ereignis wird {n} Tage, nachdem es geschah, endgültig gelöscht; kommt es noch später an, wird es abgewiesen. Exportieren Sie, was länger bleiben muss.',
   ],
   settingsRetentionForeverMeans: ['Nothing is deleted by age. Events stay for as long as the organization does.', 'Nichts wird wegen seines Alters gelöscht. Ereignisse bleiben, solange es die Organisation gibt.'],
+  settingsRemoval: ['Expired and hidden: {n}. They are deleted for good after {hours} more hours of operation.', 'Abgelaufen und verborgen: {n}. Nach {hours} weiteren Betriebsstunden werden sie endgültig gelöscht.'],
   settingsRetentionHow: ['It is not changed here, since a shorter one deletes events: administrators do it by the API, operators by the command line.', 'Sie wird nicht hier geändert, weil eine kürzere Ereignisse löscht: Administratoren tun es über die API, Betreiber auf der Befehlszeile.'],
   overview: ['Overview', 'Überblick'],
   overviewUntil: ['{day}, until {time} ({zone})', '{day}, bis {time} ({zone})'],

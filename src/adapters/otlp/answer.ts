@@ -17,7 +17,7 @@ export function exportAnswer(form: OtlpForm, partial: PartialSuccess | undefined
   if (form === 'json') {
     // 64-bit integers are texts in protobuf's JSON.
     const partialSuccess = partial && { ...partial, rejectedLogRecords: String(partial.rejectedLogRecords) };
-    return JSON.stringify({ partialSuccess });
+    return `${JSON.stringify({ partialSuccess })}\n`;
   }
   const writer = new BinaryWriter();
   if (partial !== undefined) {
@@ -31,7 +31,7 @@ export function exportAnswer(form: OtlpForm, partial: PartialSuccess | undefined
 
 /** google.rpc.Status: what OTLP answers an error with. */
 export function statusAnswer(form: OtlpForm, code: number, message: string): string | Uint8Array {
-  if (form === 'json') return JSON.stringify({ code, message });
+  if (form === 'json') return `${JSON.stringify({ code, message })}\n`;
   const writer = new BinaryWriter();
   writer.tag(1, WireType.Varint).int32(code);
   writer.tag(2, WireType.LengthDelimited).string(message);

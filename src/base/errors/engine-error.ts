@@ -15,18 +15,21 @@ export class EngineError extends Error {
   readonly engineCode: number | undefined;
   /** The part of a table that is damaged, where that is what the engine says: no retry will read it. */
   readonly damagedPart: string | undefined;
+  /** The table of that part, where the engine names it. */
+  readonly damagedTable: string | undefined;
 
   constructor(
     failure: EngineFailure,
     message: string,
     engineCode?: number,
     cause?: unknown,
-    damagedPart?: string,
+    damaged?: { readonly part: string; readonly table: string | undefined },
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'EngineError';
     this.failure = failure;
     this.engineCode = engineCode;
-    this.damagedPart = damagedPart;
+    this.damagedPart = damaged?.part;
+    this.damagedTable = damaged?.table;
   }
 }

@@ -10,6 +10,7 @@ export const problemTable = {
   forbidden: { status: 403, title: 'Forbidden' },
   not_found: { status: 404, title: 'Not Found' },
   method_not_allowed: { status: 405, title: 'Method Not Allowed' },
+  too_slow: { status: 408, title: 'Request Timeout' },
   conflict: { status: 409, title: 'Conflict' },
   too_large: { status: 413, title: 'Content Too Large' },
   unsupported_media: { status: 415, title: 'Unsupported Media Type' },

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { foldCase } from './fold-case.ts';
 
 /**
  * What events can be filtered by, in one place: the parameters of requests, the options of commands, the conditions of
@@ -33,15 +34,15 @@ export interface Match {
 
 export type FilterValue = string | IpRange;
 
-const lower = (text: string): string => text.toLowerCase();
-const text: Match = { how: 'equal', type: 'String', allowed: 'a text', read: lower };
+const text: Match = { how: 'equal', type: 'String', allowed: 'a text', read: foldCase };
 const texts: Match = { ...text, how: 'member' };
 const uuid: Match = {
   how: 'equal',
   type: 'UUID',
   allowed: 'a UUID',
   none: '00000000-0000-0000-0000-000000000000',
-  read: (given) => (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(given) ? lower(given) : undefined),
+  read: (given) =>
+    /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(given) ? given.toLowerCase() : undefined,
 };
 const code: Match = {
   how: 'equal',
@@ -60,7 +61,7 @@ const addresses: Match = {
 };
 
 function oneOf(names: readonly string[]): Match {
-  const read = (given: string) => names.find((name) => lower(name) === lower(given));
+  const read = (given: string) => names.find((name) => foldCase(name) === foldCase(given));
   return { how: 'equal', type: 'String', allowed: names.join(', '), values: names, read };
 }
 

@@ -77,6 +77,6 @@ export function seqTimeMs(seq: bigint): number {
 }
 
 /** The segment that an order number is of. */
-export function segmentOf(seq: bigint): number {
+function segmentOf(seq: bigint): number {
   return Number(seq / BigInt(rowsPerSegmentMax));
 }

@@ -8,10 +8,21 @@ import { errorCode } from '../errors/system-error.ts';
 
 /** Another live process has the directory. */
 export class DirectoryInUseError extends Error {
-  constructor(directory: string) {
-    super(`another process uses DATA_DIR ${directory}`);
+  /** Undefined where the process is too busy to answer. */
+  readonly holder: LockHolder | undefined;
+
+  constructor(directory: string, holder: LockHolder | undefined) {
+    super(`another process uses DATA_DIR ${directory}${holder === undefined ? '' : wordsOf(holder)}`);
     this.name = 'DirectoryInUseError';
+    this.holder = holder;
   }
+}
+
+/** Which process it is, and what to do about it. */
+function wordsOf({ kind, pid, isHere }: LockHolder): string {
+  if (!isHere) return `: a ${kind} in another container (process ${pid} there); stop that container first`;
+  if (kind === 'command') return `: process ${pid}, a command; wait for its end`;
+  return `: process ${pid}, a server; end it with "auditlog stop", or name another directory`;
 }
 
 export interface DirectoryLock {
@@ -55,12 +66,15 @@ export async function isDirectoryLocked(directory: string): Promise<boolean> {
 
 /** Who holds the lock of this very directory; undefined where nobody does, or it is too busy to tell. */
 export async function lockHolder(directory: string): Promise<LockHolder | undefined> {
-  for (const state of await statesOf(directory)) {
-    const [, kind, pid, namespace = ''] = /^held (server|command) (\d+) (.*)$/.exec(state) ?? [];
-    if (kind === 'server' || kind === 'command')
-      return { kind, pid: Number(pid), isHere: namespace === processNamespace() };
-  }
-  return undefined;
+  const held = (await statesOf(directory)).filter((state) => state.startsWith('held '));
+  return held[0] === undefined ? undefined : holderIn(held[0]);
+}
+
+/** The process that a state names. */
+function holderIn(text: string): LockHolder | undefined {
+  const [, kind, pid, namespace = ''] = /^(?:held|trying) (server|command) (\d+) (.*)$/.exec(text) ?? [];
+  if (kind !== 'server' && kind !== 'command') return undefined;
+  return { kind, pid: Number(pid), isHere: namespace === processNamespace() };
 }
 
 /** Whether a server has this very directory; true also where what has it is too busy to tell. */
@@ -107,11 +121,12 @@ export async function lockDirectory(directory: string, kind: HolderKind = 'comma
   let state: State = 'trying';
   let server: Server | undefined;
   try {
-    const held = `held ${kind} ${process.pid} ${processNamespace()}`;
-    server = await listen(join(path, name), () => (state === 'held' ? held : state));
+    const self = `${kind} ${process.pid} ${processNamespace()}`;
+    server = await listen(join(path, name), () => `${state} ${self}`);
     for (const other of await readdir(path)) {
       if (!other.startsWith(namePrefix) || other === name) continue;
-      if (!(await yields(path, other, name))) throw new DirectoryInUseError(directory);
+      const holder = await holderBefore(path, other, name);
+      if (holder !== undefined) throw new DirectoryInUseError(directory, holderIn(holder));
     }
     state = 'held';
     const listening = server;
@@ -123,8 +138,11 @@ export async function lockDirectory(directory: string, kind: HolderKind = 'comma
   }
 }
 
-/** Whether the process behind the socket `other` lets the one named `own` have the lock, or is dead. */
-async function yields(path: string, other: string, own: string): Promise<boolean> {
+/**
+ * The state of the process behind the socket `other` where it has the lock, or gets it; undefined where it lets the one
+ * named `own` have it, or is dead.
+ */
+async function holderBefore(path: string, other: string, own: string): Promise<string | undefined> {
   const deadline = performance.now() + tryingMsMax;
   for (let refused = 0; ; ) {
     const state = await ask(join(path, other));
@@ -132,10 +150,11 @@ async function yields(path: string, other: string, own: string): Promise<boolean
     // A socket has its name a moment before it listens: one refusal does not tell that its process is dead.
     if (refused > 1) {
       await removeDead(join(path, other));
-      return true;
+      return undefined;
     }
-    const isHeld = state !== undefined && state !== 'trying';
-    if (isHeld || (state === 'trying' && other < own) || performance.now() > deadline) return false;
+    const isTrying = state?.startsWith('trying ') === true;
+    if (state !== undefined && (!isTrying || other < own)) return state;
+    if (performance.now() > deadline) return state ?? busy;
     await sleep(askAgainMs);
   }
 }

@@ -90,7 +90,7 @@ async function holdsOne(pid: string, inodes: ReadonlySet<string>): Promise<boole
 
 async function nameOf(pid: string): Promise<string> {
   const [, ...words] = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-  const program = words.findIndex((word) => /(^|\/)(cli\.[jt]s|front-end\.[jt]s|auditlog)$/.test(word));
+  const program = words.findIndex((word) => /(^|\/)(cli\.[jt]s|auditlog)$/.test(word));
   if (program === -1) return (await readFile(`/proc/${pid}/comm`, 'utf8')).trim();
   const command = words[program + 1] === 'demo' ? 'demo' : 'server';
   return `an auditlog ${command}`;

@@ -13,18 +13,12 @@ export interface Logger {
   error(facts: object, words: string): void;
 }
 
-/**
- * Operational log: JSON lines on standard error. Standard output belongs to the access log. Each line has the number of
- * the process, where a server has several.
- */
-export function createLogger(level: LogLevel, process?: number): Logger {
+/** Operational log: JSON lines on standard error. Standard output belongs to the access log. */
+export function createLogger(level: LogLevel): Logger {
   const destination = pino.destination({ fd: 2, sync: true });
   // A terminal that was closed, or a full disk: there is nowhere left to tell it, and it is no reason to lose the service.
   destination.on('error', () => undefined);
-  return pino(
-    { level, base: process === undefined ? null : { process }, timestamp: pino.stdTimeFunctions.isoTime },
-    destination,
-  );
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
 /** Facts of an unknown thrown value that are safe for the operational log. */

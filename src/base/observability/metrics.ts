@@ -1,13 +1,4 @@
-import {
-  AggregatorRegistry,
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { LastKnown } from '../waiting/last-known.ts';
 import { limits } from '../limits.ts';
 
@@ -107,20 +98,4 @@ export const metricsContentType: string = registry.contentType;
 /** All metrics in the Prometheus text format. */
 export function renderMetrics(): Promise<string> {
   return registry.metrics();
-}
-
-/** The metrics of one process, as another can put them together with its own. */
-export type MetricsOfProcess = readonly MetricObjectWithValues<MetricValue<string>>[];
-
-/** All metrics, each with the label `process`: so that those of several processes can stand on one page. */
-export async function metricsOfProcess(process: string): Promise<MetricsOfProcess> {
-  registry.setDefaultLabels({ process });
-  return registry.getMetricsAsJSON();
-}
-
-/** The metrics of several processes in the Prometheus text format. */
-export function renderTogether(processes: readonly MetricsOfProcess[]): Promise<string> {
-  // No two series have the same labels, so a sum leaves each as it is; other ways would leave some out.
-  const all = processes.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: 'sum' })));
-  return AggregatorRegistry.aggregate(all).metrics();
 }

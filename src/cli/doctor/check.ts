@@ -4,7 +4,7 @@ import type { Schemas } from '../../contract/document.ts';
 export type Check = Schemas['CliExamination']['checks'][number];
 export type Finding = Check['findings'][number];
 
-/** A check of what is stored: a finding is damage. */
+/** A check of what is stored: a finding is damage, and says what to do about it. */
 export function check(name: string, findings: readonly Finding[], notes: readonly string[] = []): Check {
   return { name, about: 'events', healthy: findings.length === 0, findings, notes };
 }
@@ -12,7 +12,7 @@ export function check(name: string, findings: readonly Finding[], notes: readonl
 /** A check of what the service stands on: every finding says what to do about it. */
 export function checkOfPlace(
   name: string,
-  findings: readonly Required<Finding>[],
+  findings: readonly Finding[],
   notes: readonly string[] = [],
 ): Check {
   return { name, about: 'surroundings', healthy: findings.length === 0, findings, notes };

@@ -1,16 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../base/time/clock.ts';
-import { markedClock } from '../../base/time/clock-trust.ts';
-import { limits as baseLimits } from '../../base/limits.ts';
 import { segmentTimeMs } from '../../base/events/sequence.ts';
 import { EngineError } from '../../base/errors/engine-error.ts';
 import { ifThere } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
-import { logDirectories } from '../../config/log-directories.ts';
 import { cutOffOf, readPolicies } from '../../control/retention.ts';
-import { segmentsIn } from '../../ingest/files.ts';
-import { newestSegmentOf } from '../../ingest/orphaned-log.ts';
+import { newestSegmentIn, segmentsIn } from '../../ingest/files.ts';
 import { formatVersion, segmentName } from '../../ingest/segment.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { countExpired, EventRemoval } from '../../storage/removal.ts';
@@ -19,8 +15,6 @@ import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
 import { type Check, check, checkOfPlace, type Finding } from './check.ts';
-
-type Advice = Required<Finding>;
 
 const dayMicros = 86_400_000_000;
 
@@ -32,8 +26,11 @@ export async function checkVersion(storage: Storage): Promise<Check> {
 
 /** How far the tables are; those of another release were refused before. */
 export async function checkTables(storage: Storage): Promise<Check> {
-  const [row] = await storage.rows<{ newest: string }>('SELECT max(name) AS newest FROM schema_migrations');
-  const note = `migrations up to ${row?.newest.slice(0, 4)}; log format ${formatVersion}`;
+  // Every column, as a start reads them.
+  const rows = await storage.rows<{ name: string }>(
+    'SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name',
+  );
+  const note = `migrations up to ${rows.at(-1)?.name.slice(0, 4)}; log format ${formatVersion}`;
   return checkOfPlace('tables', [], [note]);
 }
 
@@ -56,8 +53,8 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
   );
   const now = Date.now();
   const apart = Math.abs(Number(row?.now ?? now) - now);
-  const setBack = segmentTimeMs(await newestSegmentOf(await logDirectories(dataDir))) - now;
-  const findings: Advice[] = [];
+  const setBack = segmentTimeMs(await newestSegmentIn(dataDir)) - now;
+  const findings: Finding[] = [];
   if (apart > storageLimits.clockSkewMsMax)
     findings.push({
       id: 'engine',
@@ -71,13 +68,7 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
       remedy:
         'set it right; no event is lost by it, but times of receipt are wrong, and retention counts from them',
     });
-  const marked = await markedClock(dataDir);
-  const notes: string[] = [];
-  if (marked !== undefined && now - marked > baseLimits.clockStepMsMax)
-    notes.push(
-      `it is ${inSeconds(now - marked)} ahead of the last moment that a server has noted: what retention removes by that waits for "doctor --accept-clock"`,
-    );
-  return checkOfPlace('clock', findings, notes);
+  return checkOfPlace('clock', findings);
 }
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
@@ -87,16 +78,16 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
   let bytes = 0;
   let segments = 0;
   let oldest = Number.POSITIVE_INFINITY;
-  for (const directory of await logDirectories(dataDir))
-    for (const segment of await segmentsIn(join(directory, 'wal'))) {
-      // The engine may have it by now.
-      bytes += (await ifThere(stat(join(directory, 'wal', segmentName(segment)))))?.size ?? 0;
-      segments += 1;
-      oldest = Math.min(oldest, segment);
-    }
+  const directory = join(dataDir, 'wal');
+  for (const segment of await segmentsIn(directory)) {
+    // The engine may have it by now.
+    bytes += (await ifThere(stat(join(directory, segmentName(segment)))))?.size ?? 0;
+    segments += 1;
+    oldest = Math.min(oldest, segment);
+  }
   const age = Math.max(0, Date.now() - segmentTimeMs(oldest));
   const figures = `${segments} segments with ${bytes} bytes, of ${walMaxBytes} that there may be`;
-  const findings: Advice[] = [];
+  const findings: Finding[] = [];
   if (bytes > walMaxBytes * limits.doctorLogShareMax)
     findings.push({
       id: 'wal',
@@ -126,6 +117,7 @@ export async function checkOrder(storage: Storage, config: Config): Promise<Chec
   const findings = rows.map(({ id, events, first }) => ({
     id,
     detail: `${events} events of this organization have order numbers that no writer has come to yet, the first ${first}: they were put in`,
+    remedy: 'keep the disk as it is, find out who wrote to the table, then delete them by order number',
   }));
   return check('order', findings);
 }
@@ -172,7 +164,7 @@ export async function checkRetention(storage: Storage): Promise<Check> {
   for (const expired of allExpired)
     if (found.has(expired.organization)) events += await countExpired(storage, expired);
   const remedy =
-    'start the server where none runs: within RETENTION_INTERVAL it removes them, or its operational log says why not; rewriting parts of the table needs room on the disk';
+    'start the server where none runs: it removes them once RETENTION_GRACE is over, or its operational log says why not; rewriting parts of the table needs room on the disk';
   const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }

@@ -11,7 +11,6 @@ import { secretNames } from '../../backup/take.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
 
 type LogSettings = Pick<Config, 'dataDir' | 'walMaxBytes'>;
-type Advice = Required<Finding>;
 
 const mebibyte = 1024 * 1024;
 const inMebibytes = (bytes: number): string => `${Math.floor(bytes / mebibyte)} MiB`;
@@ -20,7 +19,7 @@ const inMebibytes = (bytes: number): string => `${Math.floor(bytes / mebibyte)} 
 export async function checkDiskSpace({ dataDir, walMaxBytes }: LogSettings): Promise<Check> {
   const { bavail, bsize, files, ffree } = await statfs(dataDir);
   const free = bavail * bsize;
-  const findings: Advice[] = [];
+  const findings: Finding[] = [];
   if (free < 2 * storageLimits.engineFreeBytesMin)
     findings.push({
       id: dataDir,
@@ -92,7 +91,7 @@ export async function checkFileSystem({ dataDir }: LogSettings): Promise<Check> 
 }
 
 /** What is wrong with a mount for DATA_DIR. */
-export function faultsOf({ point, type, options }: Mount, dataDir: string): Advice[] {
+export function faultsOf({ point, type, options }: Mount, dataDir: string): Finding[] {
   const findings = unfit
     .filter(([types]) => types.test(type))
     .map(([, detail, remedy]) => ({ id: dataDir, detail: `${type} at ${point} ${detail}`, remedy }));
@@ -154,7 +153,7 @@ const othersBits = 0o077;
 
 /** Who may read what only the service should. The modes of DATA_DIR itself every start and command puts right. */
 export async function checkPermissions({ dataDir }: LogSettings): Promise<Check> {
-  const findings: Advice[] = [];
+  const findings: Finding[] = [];
   for (const name of secretFiles) {
     const mode = (await ifThere(stat(join(dataDir, name))))?.mode;
     if (mode !== undefined && (mode & othersBits) !== 0)
@@ -185,7 +184,7 @@ const dayMs = 86_400_000;
 
 /** How long certificates are good. Undefined where none is configured. */
 export function checkCertificates(files: readonly CertificateFile[], nowMs: number): Check | undefined {
-  const findings: Advice[] = [];
+  const findings: Finding[] = [];
   const notes: string[] = [];
   for (const { variable, pem } of files)
     for (const [text] of (pem ?? '').matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {

@@ -19,7 +19,7 @@ export async function checkSignOn(storage: Storage, setup: Setup): Promise<Check
   const settings = await settingsByProvider(storage, config);
   const secrets = new SealedSecrets(await knownSecret(setup));
   const providers = new Providers({ service: config.oidc, secrets });
-  const findings: Required<Finding>[] = [];
+  const findings: Finding[] = [];
   let asked = 0;
   for (const [id, one] of settings) {
     if (!providers.isThere(one)) continue;
@@ -53,7 +53,7 @@ async function settingsByProvider(storage: Storage, config: Config) {
   return config.oidc === undefined ? named : [['OIDC_ISSUER', defaultSignOn('')] as const, ...named];
 }
 
-function skewed(id: string, aheadMs: number): Required<Finding> {
+function skewed(id: string, aheadMs: number): Finding {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   return {
     id,
@@ -62,7 +62,7 @@ function skewed(id: string, aheadMs: number): Required<Finding> {
   };
 }
 
-function failing(id: string, { message, options }: ProviderFailed): Required<Finding> {
+function failing(id: string, { message, options }: ProviderFailed): Finding {
   const { cause } = options;
   return {
     id,

@@ -93,7 +93,7 @@ export async function verifyEngine(
     covered: checkpoints.covered,
     findings,
     confirm: [...explainedBy(history, policies), ...explainedByErasures(erasures)],
-    notes: [...notes, ...checkpoints.notes],
+    notes: [...notes],
   };
 }
 

@@ -1,7 +1,8 @@
 import { limits as baseLimits } from '../../base/limits.ts';
 import { limits as ingestLimits } from '../../ingest/limits.ts';
 import { Problem } from '../../base/errors/problem.ts';
-import { adapterNames, isAdapterName } from '../../adapters/definition.ts';
+import type { MappingDefinition } from '../../adapters/definition.ts';
+import { Mappings } from '../../adapters/mappings.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import type { IngestRequest } from '../../ingest/request.ts';
 import type { BodyForm } from '../../ingest/task.ts';
@@ -13,11 +14,18 @@ import { ignoredParameters } from '../read-headers.ts';
 import { jsonReply } from '../response.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest). */
-export function ingestHandler(accept: Accept): WriteHandler {
+/**
+ * POST /api/v1/audit: stores source events, or records of other programs by a built-in mapping or by one of these; 202 once the accepted
+ * ones are durable (contract: Ingest).
+ */
+export function ingestHandler(accept: Accept, own: readonly MappingDefinition[]): WriteHandler {
+  const mappings = new Mappings(own).names();
   return async (context, caller) => {
     const parameters = new QueryParameters(context.query);
-    const headers = readHeaders(context, parameters, caller);
+    const headers = {
+      ...readHeaders(context, parameters, caller),
+      ...adapterOf(parameters.given('from'), mappings),
+    };
     const received = await context.body();
     try {
       await caller.stillGood();
@@ -36,7 +44,6 @@ function readHeaders(context: RequestContext, parameters: QueryParameters, calle
   return {
     form: bodyForm(context.header('content-type')),
     ...writeHeaders(context, caller),
-    ...adapterOf(parameters.given('from')),
     ...namedOrganization(parameters.given('org')),
     errorsMax: errorsMax ?? ingestLimits.rejectedErrorsReportedMax,
   };
@@ -65,10 +72,10 @@ function bodyForm(header: string | undefined): BodyForm {
 }
 
 /** Whose records the body holds (contract: Source adapters); nothing where it holds source events. */
-function adapterOf(name: string | undefined): Pick<IngestRequest, 'adapter'> {
+function adapterOf(name: string | undefined, mappings: readonly string[]): Pick<IngestRequest, 'adapter'> {
   if (name === undefined) return {};
-  if (isAdapterName(name)) return { adapter: name };
-  throw new Problem('malformed', `from must be one of ${adapterNames.join(', ')}.`);
+  if (mappings.includes(name)) return { adapter: name };
+  throw new Problem('malformed', `from must be one of ${mappings.join(', ')}.`);
 }
 
 /** The organization of events that name none (contract: Ingest); whether there is such a one is seen at each event. */

@@ -1,38 +1,34 @@
 import { Problem } from '../../base/errors/problem.ts';
 import { limits } from '../../base/limits.ts';
-import { askedGauge, metricsContentType } from '../../base/observability/metrics.ts';
+import { askedGauge, metricsContentType, renderMetrics } from '../../base/observability/metrics.ts';
 import { ocsfEventSchema, openApiDocument } from '../../contract/document.ts';
 import type { EndpointDeps, FrontEndDeps } from '../deps.ts';
 import type { RequestHead } from '../request.ts';
-import { jsonReply } from '../response.ts';
+import { jsonLine, jsonReply } from '../response.ts';
 import type { Handler } from '../router.ts';
 
 /** GET /healthz: the process is up (contract: Operations). */
-export const healthHandler: Handler = () => ({ status: 200, body: '{"status":"ok"}' });
+export const healthHandler: Handler = () => ({ status: 200, body: jsonLine('{"status":"ok"}') });
 
 /** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
 export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   return async () => {
-    const processesUp = await readiness.processesUp();
     const needed = {
       engine_reachable: await readiness.engineReachable(),
       engine_takes_writes: await readiness.engineTakesWrites(),
       log_takes_writes: readiness.logFailure() === undefined,
-      ...(processesUp !== undefined && { processes_up: processesUp }),
+      control_data_takes_writes: await readiness.controlDataTakesWrites(),
     };
-    const known = await readiness.damage();
+    const known = readiness.damage();
     const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
-    const doubt = readiness.clockDoubt();
     const told = {
       nothing_damaged: known.length === 0,
       ...(limitsShared !== undefined && { limits_shared: limitsShared }),
       feed_goes_on: feedGoesOn,
-      ...(doubt !== undefined && { clock_trusted: false }),
     };
     const members = {
       checks: { ...needed, ...told },
       ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
-      ...(doubt !== undefined && { clock: doubt }),
     };
     if (Object.values(needed).every(Boolean))
       return jsonReply(200, 'Readiness', { status: 'ready', ...members });
@@ -47,8 +43,7 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
  */
 export function metricsHandler({
   config: { metricsPublic, trustProxy },
-  renderMetrics,
-}: Pick<EndpointDeps, 'config' | 'renderMetrics'>): Handler {
+}: Pick<EndpointDeps, 'config'>): Handler {
   return async (context) => {
     if (!metricsPublic && !(trustProxy === 0 && isLocal(context.head)))
       throw new Problem('not_found', 'There is nothing at this address.');
@@ -72,7 +67,7 @@ function isLocal({ ip, headers }: RequestHead): boolean {
 export function openapiHandler(): Handler {
   let body: string | undefined;
   return () => {
-    body ??= JSON.stringify(openApiDocument());
+    body ??= jsonLine(JSON.stringify(openApiDocument()));
     return { status: 200, body };
   };
 }
@@ -91,6 +86,7 @@ export function showReadiness(readiness: FrontEndDeps['readiness']): void {
   const ask = async () => ({
     engine_reachable: await readiness.engineReachable(),
     engine_takes_writes: await readiness.engineTakesWrites(),
+    control_data_takes_writes: await readiness.controlDataTakesWrites(),
   });
   const ready = {
     name: 'auditlog_ready',

@@ -66,6 +66,7 @@ const statusCodes: Readonly<Record<ProblemCode, number>> = {
   forbidden: 7,
   not_found: 5,
   method_not_allowed: 12,
+  too_slow: 4,
   conflict: 10,
   too_large: 3,
   unsupported_media: 3,

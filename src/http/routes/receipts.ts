@@ -1,3 +1,4 @@
+import { foldCase } from '../../base/events/fold-case.ts';
 import { limits } from '../../read/limits.ts';
 import { Problem } from '../../base/errors/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
@@ -6,6 +7,7 @@ import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';
 import { QueryParameters } from '../../read/parameters.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { ignoredParameters, pageLinks } from '../read-headers.ts';
+import { jsonLine } from '../response.ts';
 
 /**
  * GET /api/v1/portal/receipts: the signed-in user's own transfers, newest first, paged as the audit endpoint is
@@ -19,7 +21,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     const parameters = new QueryParameters(context.query);
     const limit = readLimit(parameters, limits.pageLimitDefault, limits.pageLimitMax);
     const offset = readOffset(parameters);
-    const owner = { id: user.id, email: user.email.toLowerCase() };
+    const owner = { id: user.id, email: foldCase(user.email) };
     const { receipts, total } = await readReceipts(organization.id, owner, { limit, offset }, context.signal);
     const meta = stringify('PageMeta', { total, limit, offset });
     const links = pageLinks(context, { limit, offset }, { total, searchedBackTo: undefined });
@@ -27,7 +29,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     return {
       status: 200,
       headers,
-      body: `{"data":[${receipts.map(receiptText).join(',\n')}],"meta":${meta}}`,
+      body: jsonLine(`{"data":[${receipts.map(receiptText).join(',\n')}],"meta":${meta}}`),
     };
   };
 }

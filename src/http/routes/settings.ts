@@ -1,4 +1,6 @@
 import { changesOfSettings } from '../../control/change-events.ts';
+import type { Organization } from '../../control/organizations.ts';
+import { removalView } from '../../control/planned-removals.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
@@ -7,8 +9,13 @@ import { jsonReply } from '../response.ts';
 import { settingsView } from '../views.ts';
 
 /** GET /api/v1/portal/settings: name, retention and receipts policy of the organization (contract: portal). */
-export function settingsHandler(retentionDays: number | undefined): SessionHandler {
-  return (_, { organization }) => jsonReply(200, 'Settings', settingsView(organization, retentionDays));
+export function settingsHandler(deps: EndpointDeps): SessionHandler {
+  return async (_, { organization }) => jsonReply(200, 'Settings', await viewOf(deps, organization));
+}
+
+async function viewOf({ administration, config }: EndpointDeps, organization: Organization) {
+  const removal = await administration.plannedRemoval(organization.id);
+  return { ...settingsView(organization, config.retentionDays), ...removalView(removal) };
 }
 
 /** PATCH /api/v1/portal/settings: changes those that are named and answers all (contract: portal). */
@@ -22,6 +29,6 @@ export function changeSettingsHandler(deps: EndpointDeps): SessionHandler {
       () => deps.administration.changeSettings(caller.organization.id, { ...settings, confirmed }),
       changesOfSettings,
     );
-    return jsonReply(200, 'Settings', settingsView(now, deps.config.retentionDays));
+    return jsonReply(200, 'Settings', await viewOf(deps, now));
   };
 }

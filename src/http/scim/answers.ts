@@ -5,7 +5,7 @@ import { stringify } from '../../contract/stringify.ts';
 import type { ProvisionedUser } from '../../control/provisioning.ts';
 import type { ProblemForm } from '../request.ts';
 import type { RequestContext } from '../request-context.ts';
-import { type FixedReply, jsonReply, type ReplyHeaders } from '../response.ts';
+import { type FixedReply, jsonLine, jsonReply, type ReplyHeaders } from '../response.ts';
 
 const scimType = 'application/scim+json';
 
@@ -30,7 +30,7 @@ export const scimError: ProblemForm = ({ code, message, options }, { method, req
     scimType: typeof named === 'string' ? named : other,
     detail: `${message} (request ${requestId})`,
   };
-  return { status, type: scimType, body: stringify('ScimError', error) };
+  return { status, type: scimType, body: jsonLine(stringify('ScimError', error)) };
 };
 
 /** Where a resource is, for whoever asks: by the name that the asker has for this service. */

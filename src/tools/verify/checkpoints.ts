@@ -6,11 +6,10 @@ import type { TreeHead } from '../../tlog/checkpoint.ts';
 import { NoteError, publicKeyIn } from '../../tlog/note.ts';
 import { type PublishedKey, Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
-import { forkOf, type Report, witnessesOf } from './report.ts';
+import { forkOf, type Report } from './report.ts';
 
 export interface TrustOptions {
   readonly key?: readonly string[];
-  readonly witness?: readonly string[];
   readonly checkpoint?: readonly string[];
   /** A directory that trees have been copied to. */
   readonly copy?: string;
@@ -42,8 +41,8 @@ export async function readable<T>(
 }
 
 /** Keys as they were given: in full, as files that have one a line, or as answers of `…/evidence/key`. */
-async function keysIn(given: readonly string[] = [], option = '--key'): Promise<GivenKeys> {
-  const what = `${option} takes a key (name+id+key) or a file of keys`;
+async function keysIn(given: readonly string[] = []): Promise<GivenKeys> {
+  const what = '--key takes a key (name+id+key) or a file of keys';
   const texts = await Promise.all(
     given.map(async (one) => (one.includes('+') ? one : readable(one, textOf, what))),
   );
@@ -82,7 +81,7 @@ export async function trustOf(options: TrustOptions): Promise<Trust | undefined>
       'an answer of …/evidence/key proves nothing alone: give a key that you have, too',
     );
   }
-  const trust = new Trust(keys, (await keysIn(options.witness, '--witness')).keys);
+  const trust = new Trust(keys);
   for (const one of published) trust.follow(one.service, one.keys);
   return trust;
 }
@@ -92,7 +91,7 @@ interface CheckpointFile {
   readonly text: string;
 }
 
-/** The checkpoints that were given: files, directories of files, or copies of trees (EVIDENCE_DIR) with those of one. */
+/** The checkpoints that were given: files, directories of files, or kept trees (`verify --keep`) with those of one. */
 export async function checkpointFiles(
   given: readonly string[] | undefined,
   organization: string,
@@ -123,7 +122,6 @@ export class Checkpoints {
   readonly #trust: Trust;
   readonly #heads = new Map<number, TreeHead>();
   readonly #findings: Report['findings'][number][] = [];
-  readonly #notes: string[] = [];
   readonly #sizeMax: number;
   #origin: string | undefined;
 
@@ -148,14 +146,13 @@ export class Checkpoints {
 
   /** Throws a NoteError where nobody trusted has signed it, and an Error for a checkpoint of another log. */
   add(text: string): void {
-    const { origin, size, root, signed } = this.#trust.read(text);
+    const { origin, size, root } = this.#trust.read(text);
     this.#origin ??= origin;
     if (origin !== this.#origin)
       throw new NoteError(`the checkpoint is one of ${origin}, not of ${this.#origin}`);
     const known = this.#heads.get(size);
     if (known === undefined) this.#heads.set(size, { origin, size, root });
     else if (Buffer.compare(known.root, root) !== 0) this.#findings.push(forkOf(size));
-    for (const note of witnessesOf(size, signed)) if (!this.#notes.includes(note)) this.#notes.push(note);
   }
 
   get heads(): readonly TreeHead[] {
@@ -179,9 +176,5 @@ export class Checkpoints {
 
   get findings(): readonly Report['findings'][number][] {
     return this.#findings;
-  }
-
-  get notes(): readonly string[] {
-    return this.#notes;
   }
 }

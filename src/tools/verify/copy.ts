@@ -11,11 +11,11 @@ import { atPlace, type Report } from './report.ts';
 type Finding = Report['findings'][number];
 
 const chunkEntries = limits.verifyTilesAtOnce * tileWidth;
-const organizationPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const organizationPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * A tree in files as EVIDENCE_DIR has it (evidence/mirror.ts), which whoever altered the engine has not altered: its
- * entries say of each event what was recorded. It is believed as far as the checkpoints go that a trusted key has signed.
+ * A tree in files as `verify --keep` keeps it, out of reach of who can change the engine: its entries say of each event
+ * what was recorded. It is believed as far as the checkpoints go that a trusted key has signed.
  */
 export class TreeCopy {
   readonly #directory: string;

@@ -326,6 +326,6 @@ export async function verifyFile(
       ...contradictionsIn(tree.findings()),
     ],
     confirm: [...audit.confirm, ...olderThanKept(checkpoints)],
-    notes: [...audit.notes(isFiltered), ...notes, ...checkpoints.notes],
+    notes: [...audit.notes(isFiltered), ...notes],
   };
 }

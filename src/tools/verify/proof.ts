@@ -71,6 +71,6 @@ export async function verifyProof(
     covered: checkpoints.covered,
     findings,
     confirm: [],
-    notes: [...notes, ...checkpoints.notes],
+    notes: [...notes],
   };
 }

@@ -1,7 +1,6 @@
 import { formatMicros } from '../../base/time/timestamp.ts';
 import type { Entry } from '../../tlog/entry.ts';
 import type { Difference, EventFindings } from '../../tlog/event-audit.ts';
-import type { Signed } from '../../tlog/note.ts';
 import type { TreeFindings } from '../../tlog/tree-audit.ts';
 
 /** Something that is not as it was signed for. */
@@ -106,17 +105,6 @@ export function contradictionsIn({
       detail: `the event at place ${outOfOrder} is not in its order`,
     });
   return findings;
-}
-
-/** Who signed, but for the log itself. */
-export function witnessesOf(size: number, signed: readonly Signed[]): string[] {
-  return signed.flatMap(({ verifier, seconds }) =>
-    seconds === undefined
-      ? []
-      : [
-          `the checkpoint of ${size} events was cosigned by ${verifier.name} at ${formatMicros(seconds * 1_000_000)}`,
-        ],
-  );
 }
 
 export function forkOf(size: number): Finding {

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { checkLogFolders } from '../../../src/cli/doctor/damage.ts';
+import { checkLogFolder } from '../../../src/cli/doctor/damage.ts';
 import { removeDirectory, temporaryDirectory } from '../../support/directories.ts';
 
 describe('what doctor finds in the folder of the log', () => {
@@ -15,16 +15,16 @@ describe('what doctor finds in the folder of the log', () => {
   after(() => removeDirectory(dataDir));
 
   test('is nothing where there is no log, or segments that wait alone', async () => {
-    assert.equal((await checkLogFolders(dataDir)).healthy, true);
+    assert.equal((await checkLogFolder(dataDir)).healthy, true);
     await mkdir(join(dataDir, 'wal'));
     await put(`${number}.wal`);
-    const { healthy, notes } = await checkLogFolders(dataDir);
+    const { healthy, notes } = await checkLogFolder(dataDir);
     assert.deepEqual([healthy, notes], [true, ['1 segments in the log']]);
   });
 
   test('is every file that tells of lost events, and what is not understood as a note', async () => {
     for (const as of ['damaged', 'missing', 'refused', 'unknown', '2.unknown']) await put(`${number}.${as}`);
-    const { healthy, findings, notes } = await checkLogFolders(dataDir);
+    const { healthy, findings, notes } = await checkLogFolder(dataDir);
     assert.equal(healthy, false);
     assert.deepEqual(
       findings.map(({ id }) => id),

@@ -17,14 +17,13 @@ import {
   type Tenant,
   type TestServer,
 } from '../../support/server.ts';
-import { TestWitness } from '../../support/witness.ts';
 import type { Target } from './prometheus.ts';
 
 const answerMsMax = 30_000;
 /** A request that gets no answer fails, and says so. */
 export const answered = (): AbortSignal => AbortSignal.timeout(patience(answerMsMax));
 
-/** A service on the embedded engine, behind TLS, that is told of a witness which is not there; it has one organization. */
+/** A service on the embedded engine, behind TLS; it has one organization. */
 export class SecuredService {
   server: TestServer;
   readonly url: string;
@@ -68,7 +67,6 @@ export class SecuredService {
       TLS_KEY: keyFile,
       RATE_LIMIT_AUDIT: '5/1s',
       EVIDENCE_INTERVAL: '500ms',
-      EVIDENCE_WITNESSES: `${new TestWitness('absent.example', () => '').key} http://127.0.0.1:1`,
       WAL_MAX_BYTES: '1 MiB',
     };
     const start = () => startServer({ dataDir: join(directory, 'of-service'), env });

@@ -23,15 +23,12 @@ async function holdRefused(
   headers: Record<string, string>,
   path: string,
 ) {
-  // Each of several processes has a copy in memory.
-  for (let times = world.service.settings.processes * 2; times > 0; times--) {
-    const status = await statusOf(world, organization, headers, path);
-    hold(
-      status === undefined || status === 401,
-      'what was ended stays ended',
-      () => `${what} of ${organization.slug}: ${status} on ${path}`,
-    );
-  }
+  const status = await statusOf(world, organization, headers, path);
+  hold(
+    status === undefined || status === 401,
+    'what was ended stays ended',
+    () => `${what} of ${organization.slug}: ${status} on ${path}`,
+  );
 }
 
 export async function checkAccess(world: World, organization: ModelOrganization, draw: Draw): Promise<void> {

@@ -9,17 +9,12 @@ const partDamaged = 'a part of a table is damaged, and reads that need it fail; 
 
 /** What the operational log says above `warn`, by what a fault causes; whole texts, or patterns of these. */
 export const linesOf = {
-  /** Whoever asks while a process is away. */
+  /** Whoever asks while the service or its engine is away. */
   requests: ['a request could not be answered', 'an event of the service itself waits to be recorded'],
   engineKilled: ['the embedded engine ended unasked'],
-  frontEndKilled: ['a front end has ended and is started again'],
-  /** What a start of one says that finds the engine killed; the next start follows. */
-  frontEndWithoutEngine: [
-    /^auditlog: (?:connect ECONNREFUSED 127\.0\.0\.1:\d+|read ECONNRESET|socket hang up)$/,
-  ],
   fullDisk: [
-    'the disk is almost full: the write-ahead log takes no writes; reads go on',
-    'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
+    'the disk is almost full: the write-ahead log takes no events of producers; reads, sign-in and exports go on',
+    'the disk is full: the write-ahead log takes nothing until there is room; reads go on',
     'the disk is full: engine.json could not be written',
     'the disk is full: server.json could not be written',
     'the write-ahead log could not be written',
@@ -29,15 +24,15 @@ export const linesOf = {
     // A read may come before that start.
     partDamaged,
   ],
-  wrongClock: [
-    /^the clock is [\d.]+ days ahead of the time that has passed for certain: nothing is removed or forgotten by it before "auditlog doctor --accept-clock"$/,
-  ],
   controlData: [
     'control data had been lost from a table of the engine; its copy has put it back',
     // A read may be first.
     partDamaged,
   ],
-  logSegments: ['a segment of the log is missing: those of its events are lost that the engine has not got'],
+  logSegments: [
+    'a segment of the log is missing: those of its events are lost that the engine has not got',
+    'the newest segments of the log are missing, up to this one: events that are not in the engine yet are lost',
+  ],
   events: [
     'stored events are missing from the table; see `auditlog doctor`',
     'the engine has set a part aside; events are missing',

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { linesOf } from '../checks/log.ts';
 import { limits } from '../limits.ts';
 import { anyWriter, postEvents, send } from '../operations/post.ts';
 import { keepFor } from '../operations/retention.ts';
@@ -33,7 +32,6 @@ export const clocks: readonly Operation[] = [
     weight: 0.7,
     kind: 'alone',
     run: async (world, draw) => {
-      world.expectForGood(...linesOf.wrongClock);
       const isWrong = world.service.settings.clockAheadMs !== 0;
       const clockAheadMs = isWrong ? 0 : draw.pick(jumps);
       await restartAt(world, clockAheadMs);
@@ -46,7 +44,6 @@ export const clocks: readonly Operation[] = [
     kind: 'alone',
     run: async (world, draw) => {
       if (world.service.settings.clockAheadMs !== 0) return undefined;
-      world.expectForGood(...linesOf.wrongClock);
       const organization = anyWriter(world, draw);
       if (organization === undefined) return undefined;
       // Days that are not over, and would be by that clock.

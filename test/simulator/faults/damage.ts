@@ -96,7 +96,7 @@ const controlDataBeneath: Operation = {
     world.disturb();
     world.damaged('control_data', linesOf.controlData);
     rmSync(newest, { recursive: true });
-    if (await world.service.killPart('engine', 0)) world.demand(...linesOf.engineKilled);
+    if (await world.service.killEngine()) world.demand(...linesOf.engineKilled);
     await world.calm();
     await world.service.tells('control_data', `the newest part of ${table} was removed beneath the service`);
     return `the newest part of ${table}: removed, and the engine killed`;

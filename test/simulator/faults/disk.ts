@@ -74,8 +74,6 @@ async function fill(
       await world.commandsEnd();
     }
     await filling;
-    // Several processes register in tables: where the engine has no room their start says so and ends.
-    if (roomBytes < enoughForEngine && world.service.settings.processes > 1) disk.makeRoom();
     if (isKilled) await world.service.start();
   } finally {
     await filling;

@@ -7,26 +7,12 @@ import type { Operation, World } from '../world.ts';
 
 /** Newest files of the write-ahead log that are gone: what was in them alone may be lost, and that must be told. */
 
-function logFolders(dataDir: string): string[] {
-  const folders = readdirSync(dataDir).filter((name) => name.startsWith('process-'));
-  return [dataDir, ...folders.map((name) => join(dataDir, name))].map((folder) => join(folder, 'wal'));
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).toSorted();
-  } catch {
-    // A process that has had no log yet.
-    return [];
-  }
-}
-
 function removeNewest(dataDir: string, count: number): string[] {
-  const newest = logFolders(dataDir).flatMap((folder) =>
-    namesIn(folder)
-      .slice(-count)
-      .map((name) => join(folder, name)),
-  );
+  const folder = join(dataDir, 'wal');
+  const newest = readdirSync(folder)
+    .toSorted()
+    .slice(-count)
+    .map((name) => join(folder, name));
   for (const file of newest) rmSync(file, { recursive: true });
   return newest;
 }
@@ -43,7 +29,7 @@ function doubt(world: World): number {
       batch.doubt();
       batch.isWhole = false;
       // Whether its answer is remembered nobody knows either.
-      batch.isShared = false;
+      batch.isRemembered = false;
       events += batch.events.length;
     }
   }

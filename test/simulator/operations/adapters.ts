@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { type AdapterName, adapterNames } from '../../../src/adapters/definition.ts';
 import type { Draw } from '../draw.ts';
 import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
@@ -106,56 +105,31 @@ const otlp = postingRecords('post OTLP', 1.5, {
 
 /** Where the samples of other programs have their time, and in what form of an instant's milliseconds. */
 const iso = (millis: number): unknown => new Date(millis).toISOString();
-const times: Readonly<
-  Record<Exclude<AdapterName, 'json'>, readonly [member: string, of: (millis: number) => unknown]>
-> = {
-  auditd: ['_SOURCE_REALTIME_TIMESTAMP', (millis) => `${millis}000`],
-  auth0: ['data.date', iso],
-  azure: ['time', iso],
+const times: Readonly<Record<string, readonly [member: string, of: (millis: number) => unknown]>> = {
   cloudtrail: ['eventTime', iso],
-  databricks: ['timestamp', (millis) => millis],
-  entra: ['createdDateTime', iso],
-  gcp: ['timestamp', iso],
   github: ['@timestamp', (millis) => millis],
-  gworkspace: ['id.time', iso],
   kubernetes: ['requestReceivedTimestamp', iso],
   okta: ['published', iso],
-  postgresql: [
-    'timestamp',
-    (millis) => new Date(millis).toISOString().replace('T', ' ').replace('Z', ' UTC'),
-  ],
-  salesforce: ['EventDate', (millis) => new Date(millis).toISOString().replace('Z', '+0000')],
-  slack: ['date_create', (millis) => millis / 1000],
-  snowflake: [
-    'EVENT_TIMESTAMP',
-    (millis) => new Date(millis).toISOString().replace('T', ' ').replace('Z', ' Z'),
-  ],
-  teleport: ['time', iso],
-  vault: ['time', iso],
 };
 
 /** The first record of a source's sample. */
-function sampleOf(from: AdapterName): Record<string, unknown> {
-  const ending = from === 'github' || from === 'gcp' ? 'ndjson' : 'json';
+function sampleOf(from: string): Record<string, unknown> {
+  const ending = from === 'github' ? 'ndjson' : 'json';
   const text = readFileSync(new URL(`../../fixtures/adapters/${from}.${ending}`, import.meta.url), 'utf8');
   const value: unknown = JSON.parse(ending === 'ndjson' ? (text.split('\n')[0] ?? '') : text);
   const lists = Array.isArray(value) ? [value] : Object.values(value as object).filter(Array.isArray);
   return ((lists[0] as readonly object[] | undefined)?.[0] ?? value) as Record<string, unknown>;
 }
 
-function foreign(from: Exclude<AdapterName, 'json'>): Operation {
-  const [path, timeOf] = times[from];
-  const [outer = '', inner] = path.split('.');
+function foreign([from, [member, timeOf]]: (typeof sources)[number]): Operation {
   const sample = sampleOf(from);
   return postingRecords(`post records of ${from}`, 0.1, {
     path: `/api/v1/audit?from=${from}&timeout=30s`,
     contentType: 'application/x-ndjson',
     record: (draw, id, millis) => {
-      const time = timeOf(millis);
-      const made = inner === undefined ? time : { ...(sample[outer] as object), [inner]: time };
       return JSON.stringify({
         ...sample,
-        [outer]: made,
+        [member]: timeOf(millis),
         note: `sim=${id}=`,
         password: `${secretMark}${draw.int(0, 1e9)}`,
       });
@@ -198,6 +172,7 @@ const rejected: Operation = {
   },
 };
 
-const others = adapterNames.filter((name) => name !== 'json').map(foreign);
+const sources = Object.entries(times);
+const others = sources.map(foreign);
 
 export const adapters: readonly Operation[] = [logLines, otlp, ...others, rejected];

@@ -96,7 +96,7 @@ function changing(name: string, weight: number, change: Change): Operation {
 }
 
 /**
- * Ends one of several by a command, and notes what it said once all processes know; the first stays, so that somebody is
+ * Ends one of several by a command, and notes what it said once the service knows; the first stays, so that somebody is
  * left who may. Where nobody knows whether it was ended, it is looked for at rest.
  */
 async function endOne<T extends { state: string }>(

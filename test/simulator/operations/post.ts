@@ -78,7 +78,6 @@ export async function send(
   batch: Batch,
 ): Promise<HttpAnswer | undefined> {
   if (batch.state === 'absent') batch.doubt();
-  if (world.isDisturbed && world.service.settings.processes > 1) batch.isShared = false;
   const answer = await world.ask(batch.path, {
     organization,
     method: 'POST',
@@ -86,7 +85,6 @@ export async function send(
     body: batch.body,
     mayBeBusy: true,
   });
-  if (world.isDisturbed && world.service.settings.processes > 1) batch.isShared = false;
   if (answer === undefined || [408, 429, 503].includes(answer.status)) return undefined;
   if (answer.status === 401 && organization.state !== 'here') return answer;
   const isOldKey =

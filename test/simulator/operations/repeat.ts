@@ -5,7 +5,7 @@ import type { ModelOrganization } from '../model.ts';
 import type { Operation, World } from '../world.ts';
 import { postEvents, send, writersOf } from './post.ts';
 
-/** Requests that are sent again, to whichever process takes the connection, beside bodies of others. */
+/** Requests that are sent again, beside bodies of others. */
 
 interface Keyed {
   readonly organization: ModelOrganization;
@@ -13,14 +13,11 @@ interface Keyed {
 }
 
 function keyed(world: World): readonly Keyed[] {
-  // While the engine is away processes know their own keys only: a repeat at another one is then stored twice.
-  const mayDouble = world.isDisturbed && world.service.settings.processes > 1;
-  if (mayDouble) return [];
   return world.model.here.flatMap((organization) =>
     organization.batches
       .filter(
-        ({ idempotencyKey, isShared, isRepeatable }) =>
-          idempotencyKey !== undefined && isShared && isRepeatable,
+        ({ idempotencyKey, isRemembered, isRepeatable }) =>
+          idempotencyKey !== undefined && isRemembered && isRepeatable,
       )
       .filter(({ headers }) => organization.goodKeys.some(({ text }) => text === headers['x-api-key']))
       .map((batch) => ({ organization, batch })),

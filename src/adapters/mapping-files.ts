@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, parse } from 'node:path';
+import { fileErrorWords, messageOf } from '../base/errors/system-error.ts';
+import { checkedDefinition, isBuiltIn, type MappingDefinition } from './definition.ts';
+import { limits } from './limits.ts';
+import { Mapping } from './mapping.ts';
+
+/**
+ * The mappings of an installation: the files `NAME.json` of a directory. Throws an Error that names the file and the rule
+ * that it breaks.
+ */
+export function readMappings(directory: string): readonly MappingDefinition[] {
+  const files = namesIn(directory)
+    .filter((file) => file.endsWith('.json'))
+    .toSorted();
+  if (files.length > limits.ownMappingsMax)
+    throw new Error(`there are ${files.length} mappings, at most ${limits.ownMappingsMax} are allowed`);
+  return files.map((file) => {
+    try {
+      return namedAs(parse(file).name, readMapping(join(directory, file)));
+    } catch (error) {
+      throw new Error(`${file}: ${messageOf(error)}`, { cause: error });
+    }
+  });
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    throw new Error(fileErrorWords(error) ?? messageOf(error), { cause: error });
+  }
+}
+
+/** The mapping of a file. Throws an Error that names the rule that it breaks, on one line. */
+export function readMapping(path: string): MappingDefinition {
+  const facts = statSync(path);
+  if (!facts.isFile()) throw new Error('is no file');
+  if (facts.size > limits.mappingBytesMax)
+    throw new Error(`has ${facts.size} bytes, at most ${limits.mappingBytesMax} are allowed`);
+  const definition = checkedDefinition(parsed(readFileSync(path, 'utf8')));
+  // Its expressions are compiled, too: one that is none must not wait for a record.
+  return new Mapping(definition).definition;
+}
+
+function namedAs(name: string, definition: MappingDefinition): MappingDefinition {
+  if (definition.name !== name) throw new Error(`/name: must be that of the file, ${name}`);
+  if (isBuiltIn(name)) throw new Error('/name: is that of a built-in mapping');
+  return definition;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`is not JSON (${messageOf(error).replaceAll(/\s+/g, ' ')})`, { cause: error });
+  }
+}

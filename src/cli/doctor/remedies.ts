@@ -1,0 +1,27 @@
+import { projectFile } from '../../base/files/project-file.ts';
+import { isControlTable } from '../../storage/control-rows.ts';
+import { fateOfRows } from '../../storage/remade-tables.ts';
+import type { Finding } from './check.ts';
+
+export const restoreBackup = `restore a backup (${projectFile('docs/back-up.md')})`;
+
+export const repairControl =
+  '"auditlog doctor --repair", or the next start of the server, puts back what the copy has';
+
+/** What to do about a part of a table that is damaged. */
+function remedyOf(table: string, part: string): string {
+  if (table === 'events')
+    return `${restoreBackup}, or take it out with "auditlog doctor --detach ${part}", which gives up its events`;
+  if (isControlTable(table)) return repairControl;
+  const fate = fateOfRows(table);
+  if (table.startsWith('evidence_'))
+    return `${restoreBackup}; "auditlog verify --copy" still proves what a copy of the trees has`;
+  return fate === undefined ? restoreBackup : `"auditlog doctor --repair" takes it out: ${fate}`;
+}
+
+/** A part that is damaged. `table`: undefined where the engine does not name it. */
+export function damagedPart(table: string | undefined, part: string, detail: string): Finding {
+  if (table === undefined)
+    return { id: part, detail, remedy: '"auditlog doctor" without --quick finds its table' };
+  return { id: table === 'events' ? part : `${table}/${part}`, detail, remedy: remedyOf(table, part) };
+}

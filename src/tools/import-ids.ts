@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { replaceFile } from '../base/files/durable-file.ts';
+import { ifThere, namingFile } from '../base/errors/system-error.ts';
+import { limits } from './limits.ts';
+
+const digestBytes = 16;
+
+/**
+ * The ids of the records that imports have recorded, so that a record which is in two files is recorded once. The file
+ * holds a digest of target, mapping and id for each, the newest last:
+ *
+ *     16 bytes | 16 bytes | …
+ *
+ * An import adds an id when the server has acknowledged its event, so a record that was not stored is never left out.
+ */
+export class ImportedIds {
+  readonly #path: string;
+  readonly #scope: string;
+  /** Digests in the order in which they came. */
+  readonly #known: Set<string>;
+  #file: FileHandle | undefined;
+
+  private constructor(path: string, scope: string, known: Iterable<string>) {
+    this.#path = path;
+    this.#scope = scope;
+    this.#known = new Set(known);
+  }
+
+  /** `scope` tells targets and mappings apart. With `restart` what earlier runs recorded does not count. */
+  static async open(path: string, scope: string, restart: boolean): Promise<ImportedIds> {
+    const bytes = (await ifThere(readFile(path)))?.toString('latin1') ?? '';
+    // A run that was killed may have left a part of a digest behind.
+    const whole = bytes.slice(0, bytes.length - (bytes.length % digestBytes));
+    const kept = whole.slice(-limits.importIdsMax * digestBytes);
+    const isLong = bytes.length > 2 * kept.length;
+    if (isLong || whole.length < bytes.length) await replaceFile(path, Buffer.from(kept, 'latin1'));
+    return new ImportedIds(path, scope, restart ? [] : digestsIn(kept));
+  }
+
+  /** The digest of an id that is new, and is known from now on; undefined for one that was known before. */
+  take(id: string): string | undefined {
+    const digest = createHash('sha256')
+      .update(`${this.#scope}\0${id}`)
+      .digest('binary')
+      .slice(0, digestBytes);
+    if (this.#known.has(digest)) return undefined;
+    this.#known.add(digest);
+    const [oldest] = this.#known;
+    if (this.#known.size > limits.importIdsMax && oldest !== undefined) this.#known.delete(oldest);
+    return digest;
+  }
+
+  /** Makes the ids of recorded events durable. */
+  async add(digests: readonly string[]): Promise<void> {
+    if (digests.length === 0) return;
+    await namingFile(this.#path, async () => {
+      this.#file ??= await open(this.#path, 'a', 0o600);
+      await this.#file.appendFile(digests.join(''), 'latin1');
+      await this.#file.datasync();
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+  }
+}
+
+function* digestsIn(bytes: string): Generator<string> {
+  for (let at = 0; at < bytes.length; at += digestBytes) yield bytes.slice(at, at + digestBytes);
+}

@@ -1,0 +1,51 @@
+import { Problem } from '../../base/errors/problem.ts';
+import { retryPolicy, withRetries } from '../../client/retry.ts';
+import { baseUrl, endpoint, requestBytes } from '../../client/transport.ts';
+import { entryBytes } from '../../tlog/entry.ts';
+import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
+import type { ToolDeps } from '../context.ts';
+import { limits } from '../limits.ts';
+import { neededKey } from '../secret.ts';
+import { trustedFetch, type TrustOptions } from '../trusted-fetch.ts';
+
+export interface RemoteOptions extends TrustOptions {
+  readonly url?: string;
+  readonly keyFile?: string;
+}
+
+/** An organization's tree as its service shows it (contract: Read, evidence). */
+export interface RemoteTree {
+  /** The newest checkpoint, or the oldest of at least `size` events. */
+  checkpoint(size?: number): Promise<string>;
+  /** Bundles of entries of a tree of `size` events: at most `tiles` of them, each as wide as that tree has it. */
+  bundles(first: number, tiles: number, size: number): Promise<Buffer[]>;
+}
+
+export async function remoteTree({ environment }: ToolDeps, options: RemoteOptions): Promise<RemoteTree> {
+  if (options.url === undefined)
+    throw new Problem('malformed', '--keep fetches the tree from a service: give --url');
+  const base = baseUrl(options.url);
+  const headers = { 'X-API-Key': await neededKey(options, environment) };
+  const ask = await trustedFetch(options);
+  const policy = retryPolicy({}, limits.keepRetryMsMax);
+  const get = (path: string, query: object = {}): Promise<Buffer> =>
+    withRetries(policy, {}, async () => {
+      const url = endpoint(base, `api/v1/audit/evidence/${path}`, query);
+      return Buffer.from(
+        await requestBytes({ method: 'GET', url, headers, timeoutMs: limits.keepRequestMsMax, fetch: ask }),
+      );
+    });
+  const bundle = async (index: number, size: number): Promise<Buffer> => {
+    const width = widthIn({ level: 0, index }, size);
+    const bytes = await get(tilePath({ kind: 'entries', level: 0, index, width }));
+    if (bytes.length === width * (entryBytes + 2)) return bytes;
+    throw new Error(`the service shows a bundle of ${bytes.length} bytes for ${width} entries`);
+  };
+  return {
+    checkpoint: async (size) => String(await get('checkpoint', size === undefined ? {} : { size })),
+    bundles(first, tiles, size) {
+      const count = Math.min(tiles, Math.ceil(size / tileWidth) - first);
+      return Promise.all(Array.from({ length: count }, (_, n) => bundle(first + n, size)));
+    },
+  };
+}

@@ -1,0 +1,8 @@
+import type { EndpointDeps } from '../../src/http/deps.ts';
+import { endpointTable } from '../../src/http/routes.ts';
+
+/** `METHOD path` of every endpoint. What the handlers would need is not there: none is called. */
+export function endpointNames(): string[] {
+  const deps = { read: {}, readiness: {}, ingest: {}, config: {} } as unknown as EndpointDeps;
+  return endpointTable(deps).map(({ method, path }) => `${method} ${path}`);
+}
