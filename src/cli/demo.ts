@@ -17,7 +17,7 @@ import type { Storage } from '../storage/storage.ts';
 import { commandLog } from './command-log.ts';
 import type { CliDeps, RunningService } from './context.ts';
 import { acme } from '../demo/acme.ts';
-import { demoBodies, demoClues, demoEnd, type DemoRequest } from '../demo/events.ts';
+import { demoBodies, demoClues, demoEnd, type DemoRequest, storyEventsMin } from '../demo/events.ts';
 import { globex } from '../demo/globex.ts';
 import { demoStaff } from '../demo/people.ts';
 import type { Profile } from '../demo/profile.ts';
@@ -87,14 +87,18 @@ async function loginsOf(
   return { logins, ids };
 }
 
-/** What an earlier demo recorded in this organization: how many events, which ended when (Unix microseconds). */
+/** What an earlier demo recorded in this organization: how many events, and a moment of the week that it was made in. */
 async function earlierEvents(
   storage: Storage,
+  profile: Profile,
   org: string,
 ): Promise<{ count: number; endMicros: number } | undefined> {
-  const query = `SELECT toString(count()) AS count, toString(toUnixTimestamp64Micro(min(time))) AS first
+  const clues = demoClues({ profile, count: storyEventsMin(profile), endMicros: 0 });
+  const flow = clues.find(({ query: { flowId } }) => flowId !== undefined)?.query['flowId'];
+  const query = `SELECT toString(count()) AS count,
+      toString(toUnixTimestamp64Micro(minIf(time, flow_id = {flow:UUID}))) AS first
     FROM events WHERE org = {org:UUID}`;
-  const [row] = await storage.rows<{ count: string; first: string }>(query, { org });
+  const [row] = await storage.rows<{ count: string; first: string }>(query, { org, flow: flow ?? '' });
   const count = Number(row?.count);
   return count > 0 ? { count, endMicros: demoEnd(Number(row?.first)) } : undefined;
 }
@@ -161,9 +165,10 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
   let left = count;
   for (const { profile, share, seed, id, ids, key, logins } of prepared) {
     const { slug: organization } = profile;
-    const earlier = await earlierEvents(storage, id);
-    // The last company has what is left.
-    const part = profile === companies.at(-1)?.profile ? left : Math.round(count * share);
+    const earlier = await earlierEvents(storage, profile, id);
+    // The last company has what is left; none has fewer than its story needs, so the tour is true of each demo.
+    const wanted = profile === companies.at(-1)?.profile ? left : Math.round(count * share);
+    const part = count === 0 ? 0 : Math.max(wanted, storyEventsMin(profile));
     left -= part;
     const story = earlier ?? { count: part, endMicros: systemClock() };
     if (earlier === undefined) tell(`recording ${counted(part, 'event')} of ${organization}`);
@@ -270,7 +275,11 @@ export function registerDemo(program: Command, deps: CliDeps): void {
       '--data-dir <directory>',
       'keep everything there (default: a temporary directory, removed at the end)',
     )
-    .option('--events <count>', 'how many events to make', '100000')
+    .option(
+      '--events <count>',
+      'how many events to make; 0, or at least the 5500 that its stories need',
+      '100000',
+    )
     .option('--port <port>', 'port to listen on, 0 for any (default: PORT)')
     .option('--json', 'print JSON')
     .action((options) => demo(deps, options));

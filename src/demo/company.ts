@@ -28,6 +28,8 @@ interface CompanyOptions {
   /** Ids of people by e-mail address; others get one. */
   readonly ids?: ReadonlyMap<string, string>;
   readonly absences?: readonly Absence[];
+  /** How much later than they are made events are to have happened, microseconds. */
+  readonly laterMicros?: number;
 }
 
 const hourMicros = 3_600_000_000;
@@ -72,16 +74,18 @@ export class Company {
   readonly #programs: number;
   readonly #guests: readonly DemoActor[];
   readonly #absences: readonly Absence[];
+  readonly #laterMicros: number;
   readonly #signedInOn = new Map<DemoActor, number>();
   readonly #choose: ReturnType<typeof repertoires>;
   #present: { hour: number; working: number; pick: (draw: Draw) => DemoActor } | undefined;
 
   constructor(draw: Draw, profile: Profile, options: CompanyOptions = {}) {
-    const { organization = profile.slug, ids = new Map(), absences = [] } = options;
+    const { organization = profile.slug, ids = new Map(), absences = [], laterMicros = 0 } = options;
     this.draw = draw;
     this.organization = organization;
     this.#profile = profile;
     this.#absences = absences;
+    this.#laterMicros = laterMicros;
     this.people = staffActors(draw, profile, organization, ids);
     this.#programs = this.people.length * programsForEach;
     this.services = serviceActors(draw, profile, organization);
@@ -108,7 +112,8 @@ export class Company {
   }
 
   event(micros: number, by: Doing, details: Details): Happening {
-    return happening(this.draw, this.organization, micros, by, details);
+    const { line } = happening(this.draw, this.organization, micros + this.#laterMicros, by, details);
+    return { micros, line };
   }
 
   /** Someone at the place where they are that day. */

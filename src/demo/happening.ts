@@ -5,6 +5,7 @@ import type { DemoFile, DemoThing } from './things.ts';
 
 /** An event that will have happened, as the line that is sent. */
 export interface Happening {
+  /** When it is made; the line may say so much later. */
   readonly micros: number;
   readonly line: string;
 }

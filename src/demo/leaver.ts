@@ -47,7 +47,8 @@ function takeAlong(script: Script, begins: number, files: number): void {
 
 /** Someone's last day is a Friday; his account is closed on Monday. */
 export const leaving: Story = {
-  begins: ['Thu', 5],
+  begins: 10,
+  eventsMin: 500,
   absences: [
     [leaver, 'Fri 06:00:00'],
     [admin, 'Mon 01:00:00', 'Mon 07:00:00'],

@@ -15,13 +15,15 @@ type Span = readonly [person: string, from: string, until: string];
 
 /** What happens in a company besides the usual. Moments are a weekday and a time, UTC: `Wed 02:16:40`. */
 export interface Story {
-  /** It begins on the last such weekday that is so many days before the end; each weekday is the first from there. */
-  readonly begins: readonly [weekday: string, daysBefore: number];
+  /** It begins so many days before this week, which begins with Sunday; each weekday is the first from there. */
+  readonly begins: number;
+  /** With fewer events of its organization, it is not told. */
+  readonly eventsMin: number;
   /** Then these people do nothing else, so that the clues find the story alone. */
   readonly absences: readonly (readonly [person: string, from: string, until?: string])[];
   /** Found by a person and a time, or by a flow. */
   readonly clues: readonly (readonly [title: string, where: Span | string])[];
-  readonly tell: (script: Script, size: number) => void;
+  readonly tell: (script: Script) => void;
 }
 
 /** Where and in which flow something happens, if not as usual. */
@@ -46,10 +48,9 @@ const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const dayMicros = 86_400_000_000;
 const weekdayOf = (day: number): number => (day + 4) % 7;
 
-/** When moments of a story are that is told of the time before `endMicros`; Unix microseconds. */
-function momentsOf({ begins: [weekday, daysBefore] }: Story, endMicros: number): (moment: string) => number {
-  const latest = Math.floor(endMicros / dayMicros) - daysBefore;
-  const first = latest - ((weekdayOf(latest) - weekdays.indexOf(weekday) + 7) % 7);
+/** When moments of a story are that is told in the week that begins at `week`; Unix microseconds. */
+function momentsOf({ begins }: Story, week: number): (moment: string) => number {
+  const first = Math.floor(week / dayMicros) - begins;
   return (moment) => {
     const [day = '', time = ''] = moment.split(' ');
     const [hours = 0, minutes = 0, seconds = 0] = time.split(':').map(Number);
@@ -58,8 +59,8 @@ function momentsOf({ begins: [weekday, daysBefore] }: Story, endMicros: number):
   };
 }
 
-export function absencesOf(story: Story, organization: string, endMicros: number): Absence[] {
-  const at = momentsOf(story, endMicros);
+export function absencesOf(story: Story, organization: string, week: number): Absence[] {
+  const at = momentsOf(story, week);
   return story.absences.map(([person, from, until]) => ({
     email: emailOf(person, organization),
     from: at(from),
@@ -67,8 +68,8 @@ export function absencesOf(story: Story, organization: string, endMicros: number
   }));
 }
 
-export function cluesOf(story: Story, organization: string, endMicros: number): Clue[] {
-  const at = momentsOf(story, endMicros);
+export function cluesOf(story: Story, organization: string, week: number): Clue[] {
+  const at = momentsOf(story, week);
   const instant = (moment: string): string => new Date(at(moment) / 1000).toISOString().replace('.000', '');
   return story.clues.map(([title, where]) => {
     if (typeof where === 'string') return { title, query: { flowId: where } };
@@ -86,9 +87,9 @@ export class Script {
   readonly #things = new Map<string, DemoThing>();
   readonly #ports = new Map<string, number>();
 
-  constructor(story: Story, company: Company, endMicros: number) {
+  constructor(story: Story, company: Company, week: number) {
     this.company = company;
-    this.at = momentsOf(story, endMicros);
+    this.at = momentsOf(story, week);
   }
 
   person(local: string): DemoActor {

@@ -10,6 +10,7 @@ const [entry, haul, rescue] = [
   'c4a1d7f2-0b6e-4f83-a95d-3e7c12b8f069',
 ];
 const guesses = 52;
+const stolenFiles = 4_000;
 const bytesPerSecond = 27_500_000;
 const abroad = placeOf('192.0.2.177', 'Amsterdam', bytesPerSecond, {
   city: 'Amsterdam',
@@ -95,11 +96,11 @@ function guess(script: Script): void {
 }
 
 /** One gesture: every picture of a film that is not out yet. */
-function download(script: Script, files: number): void {
+function download(script: Script): void {
   const { draw } = script.company;
   const her = script.person(victim);
   let micros = script.at('Wed 02:33:11');
-  for (let shot = 1; shot <= files; shot += 1) {
+  for (let shot = 1; shot <= stolenFiles; shot += 1) {
     const file = makeFile(draw, `Northern Wake shot ${String(shot).padStart(4, '0')} final.exr`, 'VFX/Comps');
     const durationMs = Math.round((file.bytes / bytesPerSecond) * 1000);
     micros += durationMs * 1000 + draw.integer(0, 999);
@@ -109,9 +110,10 @@ function download(script: Script, files: number): void {
   }
 }
 
-/** An account is guessed open and emptied, and the next morning someone notices. Its size is how many files go. */
+/** An account is guessed open and emptied, and the next morning someone notices. */
 export const theft: Story = {
-  begins: ['Tue', 3],
+  begins: 5,
+  eventsMin: 5_000,
   absences: [
     [victim, 'Tue 17:00:00', 'Wed 13:00:00'],
     [helper, 'Tue 20:00:00', 'Wed 03:00:00'],
@@ -127,9 +129,9 @@ export const theft: Story = {
     ['Somebody notices', rescue],
     ['The auditor takes the evidence along', [auditor, 'Thu 14:00:00', 'Thu 14:30:00']],
   ],
-  tell(script, files) {
+  tell(script) {
     guess(script);
     script.play(scenes);
-    download(script, files);
+    download(script);
   },
 };

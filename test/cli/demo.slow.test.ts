@@ -62,13 +62,13 @@ async function total(facts: Facts, index: number, query = ''): Promise<number> {
 }
 
 test('shows two organizations with events, keys and logins, and leaves nothing behind', async () => {
-  await withDemo(['--events', '3000'], async (facts) => {
-    assert.equal(facts.events, 3000);
+  await withDemo(['--events', '6000'], async (facts) => {
+    assert.equal(facts.events, 6000);
     assert.deepEqual(
       facts.organizations.map(({ organization }) => organization),
       ['acme', 'globex'],
     );
-    assert.equal((await total(facts, 0)) + (await total(facts, 1)), 3000);
+    assert.equal((await total(facts, 0)) + (await total(facts, 1)), 6000);
     for (const { logins } of facts.organizations) {
       assert.deepEqual(
         logins.map(({ role }) => role),
@@ -98,7 +98,7 @@ test('in a directory of its own it goes on where it was, with new passwords and 
   });
   await withDemo(args, async (facts) => {
     assert.equal(facts.events, 0);
-    assert.equal((await total(facts, 0)) + (await total(facts, 1)), 400);
+    assert.equal((await total(facts, 0)) + (await total(facts, 1)), 5500, 'as many as the stories need');
     const cluesOf = (demo?: Facts) => demo?.organizations.map(({ clues }) => clues);
     assert.deepEqual(cluesOf(facts), cluesOf(first));
     assert.notEqual(facts.organizations[0]?.key, first?.organizations[0]?.key);

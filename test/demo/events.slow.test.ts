@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { acme } from '../../src/demo/acme.ts';
-import { demoClues, demoEvents } from '../../src/demo/events.ts';
+import { demoClues, demoEvents, storyEventsMin } from '../../src/demo/events.ts';
 import { globex } from '../../src/demo/globex.ts';
 import { activityTitles } from '../../src/ocsf/activities.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
@@ -15,6 +15,8 @@ const requests = [
   { profile: acme, count: 70_000, endMicros, seed: 1 },
   { profile: globex, count: 30_000, endMicros, seed: 2 },
 ] as const;
+
+const dayMicros = 86_400_000_000;
 
 interface Event {
   readonly time: number;
@@ -83,6 +85,17 @@ describe('demo events', () => {
     assert.notDeepEqual(few({ count: 2000 }), few({ count: 2000, seed: 8 }));
   });
 
+  test('are the same in each demo, at the same time of the week, whenever it is started', () => {
+    // What differs are the dates.
+    const undated = (line: string): string =>
+      line.replace(/"time":\d+/, '').replace(/"timestamp":"\d{4}-\d\d-\d\d/, '');
+    const weekLater = [...demoEvents({ ...requests[0], endMicros: endMicros + 3 * 7 * dayMicros })];
+    assert.deepEqual(weekLater.map(undated), lines[0]?.map(undated));
+    const daysLater = new Set(demoEvents({ ...requests[0], endMicros: endMicros + 3.3 * dayMicros }));
+    const kept = lines[0]?.filter((line) => read(line).ms * 1000 > endMicros - 24 * dayMicros) ?? [];
+    assert.ok(kept.length > 50_000 && kept.every((line) => daysLater.has(line)));
+  });
+
   test('are all accepted by the mapper, each a line of about 750 bytes', () => {
     const mapper = new Mapper({ appName: 'demo', redaction: redactionOf({ redactKeys: [] }) });
     for (const line of lines.flat().filter((_, index) => index % 40 === 0)) {
@@ -124,22 +137,24 @@ describe('the stories', () => {
     assert.ok((haul?.at(-1)?.ms ?? 0) - (haul?.[0]?.ms ?? 0) < 3_600_000, 'within an hour');
   });
 
-  test('are those of docs/tour.md: its requests, and its answers line by line', () => {
+  test('are those of docs/tour.md, its answers line by line, in each demo however few events it has', () => {
     const tour = readFileSync('docs/tour.md', 'utf8');
     for (const { query } of requests.flatMap(demoClues)) {
       const filters = Object.entries(query).map(([name, value]) => `&${name}=${value}`);
       assert.ok(tour.includes(`"$EXPORT${filters.join('')}"`), filters.join(''));
     }
     const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
-    const known = new Set(
-      companies
-        .flat()
-        .map(({ message, code, text }) =>
-          [message.timestamp, activityTitles.get(code) ?? '', text].map(quoted).join(','),
-        ),
+    const answersOf = (events: readonly Read[]): string[] =>
+      events.map(({ message, code, text }) =>
+        [message.timestamp, activityTitles.get(code) ?? '', text].map(quoted).join(','),
+      );
+    const known = new Set(answersOf(companies.flat()));
+    const smallest = requests.map((request) => ({ ...request, count: storyEventsMin(request.profile) }));
+    const knownOfSmallest = new Set(
+      answersOf(smallest.flatMap((request) => [...demoEvents(request)].map(read))),
     );
     const answers = tour.split('\n').filter((line) => line.startsWith('"20'));
     assert.ok(answers.length > 30);
-    for (const answer of answers) assert.ok(known.has(answer), answer);
+    for (const answer of answers) assert.ok(known.has(answer) && knownOfSmallest.has(answer), answer);
   });
 });

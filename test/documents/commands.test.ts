@@ -19,7 +19,9 @@ async function knownWords(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   let script = '';
   const deps = { environment: {}, io: { out: (text: string) => (script += text) } };
   assert.equal(await runCli(['completion', 'bash'], deps as unknown as CliDeps), 0);
-  const cases = script.matchAll(/^ {4}'([^']+)'\) COMPREPLY=\(\$\(compgen -W '([^']*)'/gm);
+  // Before that are the values of options.
+  const offers = script.slice(script.indexOf('  case "$at" in\n'));
+  const cases = offers.matchAll(/^ {4}'([^']+)'\) COMPREPLY=\(\$\(compgen -W '([^']*)'/gm);
   return new Map(Array.from(cases, ([, path = '', words = '']) => [path, new Set(words.split(' '))]));
 }
 
