@@ -4,27 +4,26 @@
  */
 
 /**
- * RE2: a whole string is kept, of a run of eleven or more digits outside of strings the last one. The engine finds nothing in
- * an event with an integer beyond 64 bits.
+ * RE2: a whole string is kept, of a run of twenty or more digits outside of strings the last one. The engine finds nothing in a
+ * text with an integer beyond 64 bits, and writes a number such as 9.5e20 as one.
  */
-export const parsable =
-  "replaceRegexpAll(source, '(\"(?:[^\"\\\\\\\\]|\\\\\\\\.)*\")|[0-9]{10,}([0-9])', '\\\\1\\\\2')";
+const cut = (text: string): string =>
+  `replaceRegexpAll(${text}, '("(?:[^"\\\\\\\\]|\\\\\\\\.)*")|[0-9]{19,}([0-9])', '\\\\1\\\\2')`;
+
+export const parsable = cut('source');
 
 /**
- * The last member of that name in an object. Without a lambda: the engine computes one for every row, also in the branch of an
- * `if` that is not taken.
+ * The last member of that name in an object. Without a lambda, and of a text of its own: the engine computes a lambda, and what
+ * stands in two branches, for every row, also where the branch of an `if` is not taken.
  */
 export function lastMember(object: string, name: string): string {
-  const members = `arrayReverse(JSONExtractKeysAndValuesRaw(${object}))`;
+  const members = `arrayReverse(JSONExtractKeysAndValuesRaw(${cut(object)}))`;
   return `arrayElement(tupleElement(${members}, 2), indexOf(tupleElement(${members}, 1), '${name}'))`;
 }
 
-/**
- * The last member of that name in the source event. A text of its own, as the engine computes for every row whatever stands in
- * more than one branch.
- */
+/** The last member of that name in the source event. */
 export function sourceMember(name: string): string {
-  return lastMember(parsable.replace('source', "concat(source, '')"), name);
+  return lastMember("concat(source, '')", name);
 }
 
 /** The text where a value is a string, else nothing. */

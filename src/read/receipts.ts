@@ -1,4 +1,4 @@
-import { lastMember, lastText, textIn } from './last-member.ts';
+import { lastMember, lastText, sourceMember, textIn } from './last-member.ts';
 import { formatMicros } from '../base/time/timestamp.ts';
 import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
@@ -120,7 +120,7 @@ LIMIT {limit:UInt64} OFFSET {offset:UInt64}`;
 
 const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery})`;
 
-const message = lastMember('source', 'message');
+const message = sourceMember('message');
 const extra = lastMember(message, 'extra');
 
 /** A member of `extra` where it is a string. */

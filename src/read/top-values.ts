@@ -1,4 +1,4 @@
-import { lastMember, textIn } from './last-member.ts';
+import { lastMember, sourceMember, textIn } from './last-member.ts';
 import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -82,7 +82,7 @@ async function readActors(
     actors: rows.map(({ hash }) => BigInt(hash)),
   };
   const names = await storage.rows<{ actor_email: string; name: string }>(
-    `SELECT actor_email, argMax(${textIn(lastMember(lastMember(lastMember('source', 'message'), 'actor'), 'name'))}, seq) AS name FROM events
+    `SELECT actor_email, argMax(${textIn(lastMember(lastMember(sourceMember('message'), 'actor'), 'name'))}, seq) AS name FROM events
      WHERE ${where.sql} AND (time, sipHash64(actor_email)) IN (
        SELECT fromUnixTimestamp64Micro(one.1, 'UTC'), one.2
        FROM (SELECT arrayJoin(arrayZip({newest:Array(Int64)}, {actors:Array(UInt64)})) AS one)

@@ -30,7 +30,13 @@ const message = fc
       member('target', target),
       member('sender', object(member('file', name))),
       member('actor', object(member('name', name), member('email', fc.constant('"x@x.test"')))),
-      member('extra', object(member('fileName', name), member('n', fc.constant('123456789012345678901234')))),
+      member(
+        'extra',
+        object(
+          member('fileName', name),
+          member('n', fc.constantFrom('123456789012345678901234', '-9.5e+20')),
+        ),
+      ),
     ),
   )
   .map(([text]) => text.replace('{', `{"action":1,"timestamp":${start}${text === '{}' ? '' : ','}`));
