@@ -20,9 +20,12 @@ export interface Recorded extends Row {
   readonly seq: bigint;
 }
 
-/** Puts source events into the table on the path that ingest takes, one segment a call, and returns their rows. */
+/**
+ * Puts source events into the table on the path that ingest takes, one segment a call, and returns their rows. A function gives
+ * the organization that `message.org` names.
+ */
 export type Recorder = (
-  org: string,
+  org: string | ((reference: string | undefined) => string),
   events: readonly (object | string)[],
   /** `own`: as the service's own. */
   how?: { readonly own?: boolean },
@@ -45,7 +48,10 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
     segment = nextSegmentNumber(now(), 3, segment);
     const rows = events.map((event) => {
       const window = toWindow(typeof event === 'string' ? event : JSON.stringify(event));
-      const row = mapper.map(window, 0, window.text.length, () => ({ id: org, retentionDays }));
+      const row = mapper.map(window, 0, window.text.length, (reference) => ({
+        id: typeof org === 'string' ? org : org(reference),
+        retentionDays,
+      }));
       if (typeof row === 'string') throw new Error(`the event was refused: ${row}`);
       return decoded(row);
     });
