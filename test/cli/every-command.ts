@@ -90,5 +90,7 @@ export async function namesInProgram(): Promise<string[]> {
   const deps = { environment: {}, io: { out: (text: string) => (script += text) } };
   assert.equal(await runCli(['completion', 'bash'], deps as unknown as CliDeps), 0);
   const paths = Array.from(script.matchAll(/^ {4}'auditlog ([^']+)'\)/gm), ([, path = '']) => path);
-  return paths.filter((path) => !paths.some((other) => other.startsWith(`${path} `)));
+  // The script has options, too, with the values that they take.
+  const commands = paths.filter((path) => !path.includes(' -'));
+  return commands.filter((path) => !commands.some((other) => other.startsWith(`${path} `)));
 }
