@@ -51,7 +51,9 @@ const firstFile = `if(is_parsed, tupleElement(tupleElement(parsed, 3), 'file'),
  * both are the same, or one is absent, the name is counted: once for the target and once for the actor.
  */
 const isAsIngested = `
-  arrayDistinct(arrayFilter(one -> one != '', [lowerUTF8(first_file), lowerUTF8(first_target)])) = names
+  multiIf(first_file = '', if(first_target = '', [], [lowerUTF8(first_target)]),
+    first_target = '' OR lowerUTF8(first_file) = lowerUTF8(first_target), [lowerUTF8(first_file)],
+    [lowerUTF8(first_file), lowerUTF8(first_target)]) = names
   ${['\'"message":\'', '\'"target":\'', '\'"sender":\'', '\'"file":\''].map((name) => `AND countSubstrings(source, ${name}) <= 1`).join(' ')}
   AND (position(source, '\\\\u00') = 0 OR NOT match(source, '\\\\\\\\u00[2-7]'))
   AND (length(names) != 1 OR countSubstrings(source, '"name":') <= 1 + (position(head, '"name":"') > 0))`;

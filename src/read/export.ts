@@ -3,8 +3,9 @@ import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { byteOrderMark, csvAliases, csvColumns, csvHeader, longCellsOf } from './export-csv.ts';
-import { type AuditFilter, type EventSchema, whereClause } from './filter.ts';
+import { type AuditFilter, type EventSchema, type Where, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
+import { countOf } from './offset-index.ts';
 import { newestFirst, streamSettings, throughTexts } from './plans.ts';
 import type { Ocsf110Reads } from './ocsf110/body.ts';
 import { type Frame, Ocsf110Flow } from './ocsf110/flow.ts';
@@ -125,7 +126,7 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
     const aliases = request.format === 'csv' ? `${csvAliases}, ` : '';
     const counted = request.bom === true ? `, (${longCellsOf(where.sql)}) AS long_cells` : '';
     const rows =
-      `WITH (SELECT count() FROM events WHERE ${where.sql}) AS total${counted} SELECT ${form.outer} FROM (` +
+      `WITH (${countOfExport(request, where)}) AS total${counted} SELECT ${form.outer} FROM (` +
       `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst})`;
     const query = `${onShard(storage, rows)} FORMAT CustomSeparated`;
     // The snapshot is shared by default in this engine; named, so that another default cannot take it away.
@@ -149,7 +150,7 @@ export function createOcsf110ExportReader({ storage, pool }: Ocsf110Reads): Expo
   return async (organization, request, _nowMicros, signal) => {
     const where = exportWhere(organization, request);
     const counted =
-      `WITH (SELECT count() FROM events WHERE ${where.sql}) AS total SELECT ${rowColumns('total')} FROM (` +
+      `WITH (${countOfExport(request, where)}) AS total SELECT ${rowColumns('total')} FROM (` +
       `SELECT seq, time, source FROM events WHERE ${where.sql} ${newestFirst})`;
     const query = `${onShard(storage, counted)} FORMAT RowBinary`;
     const plan = { ...streamSettings, ...throughTexts(request.filter) };
@@ -170,6 +171,11 @@ function frameOf({ format, bare }: ExportRequest): Frame {
   if (format === 'ndjson') return { before: '', between: '', behind: '\n', after: '' };
   const isBare = bare === true;
   return { before: isBare ? '' : '[', between: ',\n', behind: '', after: isBare ? '' : ']\n' };
+}
+
+/** No counts are kept of what is below an order number. */
+function countOfExport({ filter, seqMax }: ExportRequest, where: Where): string {
+  return seqMax === undefined ? countOf(filter, where) : `SELECT count() FROM events WHERE ${where.sql}`;
 }
 
 /** The condition of an export; `seqMax` makes parts that are read one after the other belong to one moment. */

@@ -80,6 +80,8 @@ export const limits = {
   feedWindowsMax: 25,
   /** Offsets from here on are found by counts (offset-index.ts); below, skipping the events costs less. */
   deepOffsetMin: 5_000,
+  /** Events of ranges of time from this length on are counted by the counts of ten minutes (offset-index.ts). */
+  countedRangeMicrosMin: 6 * 3_600_000_000,
   /** Newest pages (newest-span.ts): organizations of which it is remembered how far back their last one reached. */
   newestOrganizationsMax: 1_024,
   /** Up to this age it helps; older events are in few parts. */

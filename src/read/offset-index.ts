@@ -1,5 +1,6 @@
 import type { FilterName } from '../base/events/event-filters.ts';
-import { type AuditFilter, earliestOf, type Where } from './filter.ts';
+import { type AuditFilter, earliestOf, hasColumnFilter, timesOf, type Where } from './filter.ts';
+import { limits } from './limits.ts';
 
 /**
  * Counts of an organization's events by buckets of time, which projections of the table keep: true to each
@@ -23,8 +24,9 @@ const ofHash = ['file_hash[1] = {file_hash:String}', 'file_hash[2] = {file_hash:
 const ofBoth = ['actor', 'userId'] as const;
 
 /** Buckets short enough that a page skips few events of its first one; of single values, long enough to be few. */
+const ofAll: Counts = { besides: [], bucketSeconds: 600 };
 const kept: readonly Counts[] = [
-  { besides: [], bucketSeconds: 600 },
+  ofAll,
   { lead: { filter: 'fileName', conditions: ofName }, besides: ofBoth, bucketSeconds: 3600 },
   { lead: { filter: 'fileHash', conditions: ofHash }, besides: ofBoth, bucketSeconds: 3600 },
   { lead: { filter: 'userId', conditions: [equals.userId] }, besides: ['actor'], bucketSeconds: 3600 },
@@ -44,6 +46,9 @@ export interface PageStart {
 }
 
 const microsPerSecond = 1_000_000;
+
+/** The projection of all events' counts. To name it takes a third off the time, that of looking for the best one. */
+const byCounts = "SETTINGS preferred_optimize_projection_name = 'counts'";
 
 const instant = (seconds: string | number): string =>
   `fromUnixTimestamp64Micro(toInt64(${seconds}) * ${microsPerSecond}, 'UTC')`;
@@ -74,7 +79,7 @@ function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter:
   const counted = (...conditions: readonly string[]): string =>
     `SELECT ${ends} AS ends, ${held} AS held FROM events WHERE ${['org = {org:UUID}', ...conditions].join(' AND ')} ` +
     `GROUP BY org, intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond})`;
-  if (lead === undefined) return counted();
+  if (lead === undefined) return `${counted()} ${byCounts}`;
   return lead.conditions.map((condition) => counted(condition, ...others)).join(' UNION ALL ');
 }
 
@@ -114,6 +119,20 @@ function boundsBy(counts: readonly Counts[], columns: Pick<AuditFilter, 'is'>) {
       `SELECT max(ends) AS newest, min(ends) - ${one.bucketSeconds} AS oldest FROM (${wholeBuckets(one, columns)})`,
   );
   return `SELECT tuple(min(newest), max(oldest)) FROM (${ranges.join(' UNION ALL ')})`;
+}
+
+/**
+ * A query of how many events match. Of a range of time it adds up the counts, and looks at the events of its ends alone:
+ * to look at all takes half as long again for each million.
+ */
+export function countOf(filter: AuditFilter, where: Where): string {
+  const plain = `SELECT count() FROM events WHERE ${where.sql}`;
+  if (hasColumnFilter(filter)) return plain;
+  const { from, to } = timesOf(filter);
+  const isBounded = earliestOf(filter) !== undefined || filter.toMicros !== undefined;
+  if (!isBounded || filter.nothing) return `${plain} ${byCounts}`;
+  if (to - from < limits.countedRangeMicrosMin) return plain;
+  return `SELECT sum(held) FROM (${bucketsOf(ofAll, filter, where)})`;
 }
 
 function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStart {

@@ -1,8 +1,8 @@
 import type { Parameters, Settings, Storage } from '../storage/storage.ts';
-import { type AuditFilter, hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
+import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { sinceFloor } from './newest-span.ts';
-import { type PageStart, pageStart } from './offset-index.ts';
+import { countOf, type PageStart, pageStart } from './offset-index.ts';
 import { byProjection, planOf } from './plans.ts';
 import { search, type SearchFound } from './search.ts';
 
@@ -57,7 +57,7 @@ export function slicedOf(organization: string, place: PagePlace, signal: AbortSi
 }
 
 function startOf(request: PageRequest, where: Where, floor?: number): PageStart {
-  const total = `(${countOf(where, request.filter)})`;
+  const total = `(${countOf(request.filter, where)})`;
   if (floor !== undefined) return sinceFloor(where, total);
   const found = isSoonFound(request) ? undefined : pageStart(request.filter, where);
   return found ?? { scalars: '', condition: '1', skip: '{offset:UInt64}', total };
@@ -71,11 +71,6 @@ function isSoonFound({ filter, offset }: PageRequest): boolean {
   if (filter.side?.of === 'newer') return true;
   return offset < limits.deepOffsetMin && !hasColumnFilter(filter);
 }
-
-/** Counts all events from the projection of counts. Naming it saves a third of the time, that of looking for the best one. */
-const countOf = ({ sql }: Where, filter: AuditFilter): string =>
-  `SELECT count() FROM events WHERE ${sql}` +
-  (hasColumnFilter(filter) ? '' : " SETTINGS preferred_optimize_projection_name = 'counts'");
 
 /** The default of this engine; named, so that another default cannot take it away. */
 const oneSnapshot = { enable_shared_storage_snapshot_in_query: 1 };

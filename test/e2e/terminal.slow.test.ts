@@ -105,8 +105,8 @@ describe('in a terminal', { skip }, () => {
         'auditlog: starting',
         'auditlog demo: starting the service and its engine',
         'auditlog demo: making organizations, users and keys',
-        'auditlog demo: recording 70 events of acme',
-        'auditlog demo: recording 30 events of globex',
+        'auditlog demo: recording 5000 events of acme',
+        'auditlog demo: recording 500 events of globex',
         'auditlog demo: waiting until all can be read',
         'The audit log is at',
       ].map((words) => said.indexOf(words));
