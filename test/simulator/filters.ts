@@ -1,3 +1,4 @@
+import { foldCase } from '../../src/base/events/fold-case.ts';
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { Draw } from './draw.ts';
 
@@ -92,8 +93,8 @@ function comesFrom(range: string): Selects {
 /** Whether an event has a value. */
 function has(name: FilterName, value: string): Selects {
   if (name === 'ip') return comesFrom(value);
-  const lower = value.toLowerCase();
-  return ({ values }) => values[name].some((one) => one.toLowerCase() === lower);
+  const folded = foldCase(value);
+  return ({ values }) => values[name].some((one) => foldCase(one) === folded);
 }
 
 /** What differs in events as they are shown. */
@@ -108,11 +109,19 @@ function varying(audit: string): object {
   };
 }
 
+/** The values in an event, as texts: without the names of members. */
+function valuesIn(value: unknown): string[] {
+  return typeof value === 'object' && value !== null
+    ? Object.values(value).flatMap(valuesIn)
+    : [String(value)];
+}
+
 function hasWords(words: readonly string[]): Selects {
-  const wanted = words.map((word) => JSON.stringify(word.toLowerCase()).slice(1, -1));
+  const wanted = words.map(foldCase);
   return ({ audit }) => {
-    const text = JSON.stringify(varying(audit)).toLowerCase();
-    return wanted.every((word) => text.includes(word));
+    // Enrichments have the values of extra_map once more, beside their names.
+    const texts = valuesIn({ ...varying(audit), enrichments: undefined }).map(foldCase);
+    return wanted.every((word) => texts.some((text) => text.includes(word)));
   };
 }
 
