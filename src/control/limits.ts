@@ -54,7 +54,7 @@ export const limits = {
   /** Time between turns of retention: a 144th of the grace period, within these. */
   retentionMsMin: 200,
   retentionMsMax: 600_000,
-  /** The longest time between two turns of retention that counts as running time: another server may have run between. */
+  /** The longest time between two turns of retention that counts as running time: a process may have stood still. */
   runningStepMsMax: 3_600_000,
   /** How often the running time is stored, and so how much of it a restart may lose. */
   runningStoreMs: 600_000,

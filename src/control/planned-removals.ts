@@ -79,15 +79,16 @@ export class PlannedRemovals {
   }
 
   /**
-   * Begins a turn: reads what is planned, and counts the time since the last turn of this process as running time. Of a longer
-   * time than `runningStepMsMax` another server may have counted a part. Rejects with EngineError.
+   * Begins a turn: reads what is planned, and counts the time since the last turn of this process as running time, at most
+   * `runningStepMsMax`. Each server counts for itself and the highest count holds, so several servers at once count no time
+   * twice. Rejects with EngineError.
    */
   async turn(): Promise<void> {
     const now = this.#passedMs();
     const passedMs = Math.min(now - (this.#lookedMs ?? now), limits.runningStepMsMax);
     this.#lookedMs = now;
     this.#storedMs = await storedRunningMs(this.#storage);
-    this.#runningMs = Math.max(this.#runningMs, this.#storedMs) + Math.floor(passedMs);
+    this.#runningMs = Math.max(this.#runningMs + Math.floor(passedMs), this.#storedMs);
     if (this.#runningMs - this.#storedMs >= Math.min(limits.runningStoreMs, this.#graceMs / 2))
       await this.#store();
     this.#waiting = new Map(await waitingRemovals(this.#storage));

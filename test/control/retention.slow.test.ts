@@ -26,7 +26,7 @@ import {
   awaitHold,
   wouldEnd,
 } from '../../src/control/retention.ts';
-import { waitingRemovals } from '../../src/control/planned-removals.ts';
+import { PlannedRemovals, waitingRemovals } from '../../src/control/planned-removals.ts';
 import { RetentionReconciler } from '../../src/control/retention-reconciler.ts';
 import { readEachWay } from './retention-support.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
@@ -520,4 +520,29 @@ test('what a clock that jumps has expired is planned, stays until servers have r
   await run(0.5);
   await run(24.5);
   assert.deepEqual([await planned(), await stored()], [undefined, 0]);
+});
+
+test('the running time is that of the clock on the wall, however many servers count it', async () => {
+  const { storage } = engine;
+  const hourMs = 3_600_000;
+  let passedMs = 0;
+  const servers = Array.from({ length: 3 }, () => new PlannedRemovals(storage, 24 * hourMs, () => passedMs));
+  for (const one of servers) await one.turn();
+  const id = randomUUID();
+  await servers[0]?.plan({ organization: id, beforeMicros: 1 }, 5);
+  const isDue = async () => {
+    const due: boolean[] = [];
+    for (const one of servers) {
+      await one.turn();
+      const plan = one.of(id);
+      due.push(plan !== undefined && one.isDue(plan));
+    }
+    return due;
+  };
+  for (let hours = 0; hours < 23; hours++) {
+    passedMs += hourMs;
+    assert.deepEqual(await isDue(), [false, false, false], `after ${hours + 1} hours`);
+  }
+  passedMs += hourMs;
+  assert.deepEqual(await isDue(), [true, true, true]);
 });
