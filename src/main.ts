@@ -82,8 +82,7 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const organizations = new IngestDirectory(directory, config.retentionDays);
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
-  if (stored.held)
-    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, expiryMicros);
+  if (stored.held) await watchParts(stored.held, base, async () => order.watermarks().ofAll, expiryMicros);
   const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, retentionCutOff);
   startRetention(base, stored, writing, organizations);
@@ -134,7 +133,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const { config, envelope, damage } = base;
   const { directory, organizations, evidence, retentionCutOff } = parts;
   const { storage, writeHealth } = parts.stored;
-  const { ingest, order, feedGoesOn } = parts.writing;
+  const { ingest, order } = parts.writing;
   const secret = await sessionSecret(config, base.log);
   const { rateCounter, accounts, limitsShared } = await openCounts(base, secret);
   const passwords = new PasswordThrottle({ accounts });
@@ -167,7 +166,6 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       logFailure: ingest.logFailure,
       controlDataTakesWrites: () => storage.takesControlWrites(storageLimits.readinessMsMax),
       limitsShared,
-      feedGoesOn,
       damage: () => damage.list(),
     },
   });

@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rowsPerSegmentMax, segmentAtTime, segmentTimeMs, writersMax } from '../base/events/sequence.ts';
 import type { Config } from '../config/config.ts';
 import { HeldLog } from '../ingest/log-copy.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
-import { orderOfCommands, othersWatermark } from '../storage/watermarks.ts';
+import { readWriters } from '../storage/watermarks.ts';
+import { orderThrough } from '../ingest/order-numbers.ts';
 import { limits } from './limits.ts';
 import { endOfOrder, type WhereLogIs } from './order-end.ts';
 import { reading, type Scope } from './slices.ts';
@@ -110,7 +110,7 @@ function withAllOf(base: Snapshot, snapshot: Snapshot): Snapshot {
  * reached the table; any other is copied from the log.
  */
 async function snapshotOfOwn(storage: Storage, dataDir: string): Promise<Taken> {
-  const { command, notes } = await lastOfCommands(storage);
+  const command = await orderThrough(dataDir);
   const momentMs = Date.now();
   const log = await HeldLog.open(dataDir);
   try {
@@ -119,26 +119,10 @@ async function snapshotOfOwn(storage: Storage, dataDir: string): Promise<Taken> 
     const writers = [[writersMax - 1, command] as const, ...(last === undefined ? [] : [[0, last] as const])];
     const without = [...log.segments, ...log.unfinished];
     const snapshot = { writers, others: Math.max(newest, last ?? 0), without };
-    return { snapshot, momentMs, log, notes };
+    return { snapshot, momentMs, log, notes: [] };
   } catch (error) {
     await log.close();
     throw error;
-  }
-}
-
-/** Commands write without a log. The last place that one has taken, once none is at it. */
-async function lastOfCommands(storage: Storage) {
-  const deadline = performance.now() + limits.backupCommandMsMax;
-  for (;;) {
-    const dayAgo = segmentAtTime(Date.now() - 86_400_000);
-    const { lowest, last } = await orderOfCommands(storage);
-    if (lowest === Number.POSITIVE_INFINITY) return { command: Math.max(last, dayAgo), notes: [] };
-    if (performance.now() > deadline)
-      return {
-        command: lowest - 1,
-        notes: ['a command was about to record an event: that, and those of commands since, are not in it'],
-      };
-    await sleep(storageLimits.claimPollMs);
   }
 }
 
@@ -166,7 +150,8 @@ async function snapshotOfShared(storage: Storage): Promise<Taken> {
   const begun = await engineMs(storage);
   for (;;) {
     const now = await engineMs(storage);
-    const elsewhere = await othersWatermark(storage, randomUUID());
+    const open = (await readWriters(storage)).filter(({ isOpen }) => isOpen);
+    const elsewhere = Math.min(...open.map(({ low }) => low));
     // Who begins now begins there.
     const watermark = Math.min(elsewhere, segmentAtTime(now - storageLimits.clockSkewMsMax));
     const snapshot = { writers: [], others: watermark - 1, without: [] };

@@ -65,8 +65,6 @@ interface Readiness {
   controlDataTakesWrites(): Promise<boolean>;
   /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
   limitsShared(): boolean | undefined;
-  /** False while the feed, and with it the trees of evidence, wait for another server or for a command. */
-  feedGoesOn(): boolean;
   /** What is known to be damaged. */
   damage(): readonly Schemas['Damage'][];
 }

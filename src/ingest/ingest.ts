@@ -1,5 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { crc32c } from '@node-rs/crc32';
+import type { Block } from './handed-events.ts';
 import { limits } from './limits.ts';
 import type { MappingDefinition } from '../adapters/definition.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
@@ -9,18 +11,18 @@ import type { SegmentSink } from '../base/events/segment-insert.ts';
 import { ifThere } from '../base/errors/system-error.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
-import { Arrivals } from './arrivals.ts';
+import { Arrivals, SettledSegments } from './arrivals.ts';
 import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import type { EventsOf, KeptFree } from './log-room.ts';
+import { OrderNumbers, type Permit, type Watermarks } from './order-numbers.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejections.ts';
-import type { Watermarks } from './sealed-segments.ts';
 import { Wal } from './wal.ts';
 
 export interface IngestOptions extends RedactionSettings {
@@ -39,11 +41,14 @@ export interface IngestOptions extends RedactionSettings {
   readonly walBytesMax: number;
   /** Bytes of the log's disk that are not for it. */
   readonly keepFreeBytes?: KeptFree;
-  /** Number of this process among those that share the engine. */
-  readonly writer: number;
+  /** Number of this process among those that share the engine; left out: no other does. */
+  readonly writer?: () => number;
+  readonly permit?: Permit | undefined;
   /** Unix milliseconds by which answers are forgotten; left out: of the clock. */
   readonly answersNowMs?: () => number;
   readonly sink: SegmentSink;
+  /** The newest number that the table has, where the log does not know; left out: none. */
+  readonly newestStored?: () => Promise<number>;
   readonly damage: DamageReports;
   /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
   readonly keys?: KeyClaimsOptions & { readonly isShared: boolean };
@@ -54,14 +59,18 @@ export interface Ingest {
   readonly accept: Accept;
   /** Stores what the service itself says of an organization (see own-events.ts). */
   recordOwn(organization: OrganizationFacts, event: string): Promise<void>;
-  /** The lowest segment whose events may not be in the engine yet; nothing that comes later is below it. */
-  watermark(): Promise<number>;
-  /** The same by organization: a large request of one holds back no other's. */
-  watermarks(): Promise<Watermarks>;
-  /** The last segment that may hold events of an organization; Infinity while some are being written. */
-  lastSegmentOf(organization: string): number;
-  /** Begins segments above this number from now on (see `Wal.raise`). */
-  raise(segment: number): void;
+  /** Stores events that a command has left, unless those of this name were stored within the last 24 hours. */
+  takeOver(name: string, block: Block): Promise<void>;
+  /** Nothing that comes later is below these numbers; a large request of one organization holds back no other's. */
+  watermarks(): Watermarks;
+  /** No event of an organization that has come by now is above this number; Infinity while some wait for the engine. */
+  lastNumberOf(organization: string): number;
+  /** For how long the oldest event that is not in the engine has waited. */
+  waitingMs(): number;
+  /** Takes numbers above this one from now on. */
+  raise(number: number): void;
+  /** Whether an attempt to store a segment is in flight, or may be. */
+  isInFlight(): boolean;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends of such events (of producers if left out) to the log work. */
@@ -76,10 +85,19 @@ type Pools = AcceptOptions['pools'];
 /** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const { log, flushIntervalMs, segmentBytes, damage, bodyBytesMax, directory } = options;
-  const wal = await openLog(options);
+  const { wal, order } = await openLog(options);
   const idempotency = await openAnswers(options, wal);
+  const settled = new SettledSegments(wal.lastRecovered, order.last);
   const batcher = new Batcher({
     wal,
+    order: {
+      numbersOf: (segment) => order.numbersOf(segment),
+      take: (...segment) => order.take(...segment),
+      settle(segment) {
+        order.settle(segment);
+        settled.settle(segment, order.last);
+      },
+    },
     sink: options.sink,
     log,
     damage,
@@ -110,10 +128,26 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   return {
     accept,
     recordOwn: (organization, event) => own.record(organization, event),
-    watermark: () => wal.watermark(),
-    watermarks: () => wal.watermarks(),
-    lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
-    raise: (segment) => wal.raise(segment),
+    async takeOver(name, { payload, rows }) {
+      const id = idempotency.id('', name);
+      if (idempotency.entry(id) !== undefined) return;
+      const notes = idempotency.notes(id, idempotency.id('', ''), {
+        accepted: rows,
+        rejected: 0,
+        errors: [],
+      });
+      const frame = { rows, payload, payloadCrc: crc32c(payload), notes };
+      await arrivals.during(new Set([undefined]), () => wal.append([frame], undefined, 'service'));
+      idempotency.remember(notes);
+    },
+    watermarks: () => order.watermarks(),
+    lastNumberOf(organization) {
+      const segment = arrivals.lastSegmentOf(organization);
+      return wal.isWaiting(segment) ? Number.POSITIVE_INFINITY : settled.lastOf(segment);
+    },
+    waitingMs: () => wal.waitingMs(),
+    raise: (number) => order.raise(number),
+    isInFlight: () => order.isInFlight,
     unsent: () => wal.sealed().length,
     logFailure: (of) => wal.failure(of),
     flush: (timeoutMs) => batcher.flush(timeoutMs),
@@ -123,6 +157,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       rejectionLog.close();
       await claims?.stop();
       await sharing;
+      await order.close();
       await wal.close();
     },
   };
@@ -149,13 +184,23 @@ async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logg
   }
 }
 
-async function openLog(options: IngestOptions): Promise<Wal> {
-  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, writer, damage } = options;
+async function openLog(options: IngestOptions): Promise<{ readonly wal: Wal; readonly order: OrderNumbers }> {
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, damage, permit } = options;
+  const { newestStored = () => Promise.resolve(0), writer = () => 0 } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
   const bounds = { segmentBytes, bytesMax: walBytesMax, ...(keepFreeBytes && { keepFreeBytes }) };
   // It is made after the first segment, so where it is there was a log.
   const isExpected = (await ifThere(stat(join(dataDir, 'idempotency')))) !== undefined;
-  return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage, isExpected });
+  const wal = await Wal.open({ files, log, ...bounds, nowMs: Date.now, damage, isExpected });
+  const recovered = wal.sealed().map(({ number }) => number);
+  const hasFile = (segment: number): boolean => wal.hasFile(segment);
+  const own = { file: files.order, writer, permit, nowMs: Date.now, log, damage };
+  try {
+    return { wal, order: await OrderNumbers.open({ ...own, newestStored, hasFile, recovered }) };
+  } catch (error) {
+    await wal.close();
+    throw error;
+  }
 }
 
 async function openAnswers(

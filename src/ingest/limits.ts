@@ -125,8 +125,12 @@ export const limits = {
   walManifestSegmentsMax: 4_096,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
-  /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */
-  walNumberAgeMsMax: 200,
+  /** Time between looks for events that commands have left. */
+  handedEventsLookMs: 250,
+  /** So far ahead of the clock is what `wal-order` allows numbers and watermarks to reach without another write: 2 s. */
+  orderReserveSegments: 200 * 64,
+  /** Segments of which it is remembered which numbers had been given out when they were stored. */
+  settledSegmentsMax: 10_000,
   shutdownFlushMsMax: 10_000,
   /** Times that the files of a log in use are listed again because one went before it could be opened. */
   heldLogAttemptsMax: 100,

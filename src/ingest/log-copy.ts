@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { namesIn } from '../base/files/durable-file.ts';
 import { nextSegmentNumber } from '../base/events/sequence.ts';
 import { errorCode } from '../base/errors/system-error.ts';
-import { headFile, type LogFiles, openLogFiles } from './files.ts';
+import { besideLog, type LogFiles, openLogFiles } from './files.ts';
 import { limits } from './limits.ts';
 import { answerBlocks, blocksOf, encodeBlocks } from './answer-files.ts';
 import { partsBefore } from './answer-records.ts';
 import { AnswerStore } from './answer-store.ts';
 import { encodeHead } from './log-head.ts';
 import type { ManifestEntry } from './manifest.ts';
+import { encodeOrder } from './order-numbers.ts';
 import {
   assess,
   encodeFileHeader,
@@ -65,8 +66,6 @@ export class HeldLog {
     const directory = join(dataDir, 'wal');
     for (let attempt = 0; attempt < limits.heldLogAttemptsMax; attempt += 1) {
       const names = await namesIn(directory);
-      if (names.includes('renumbering'))
-        throw new Error(`${directory} is about to get other numbers: start the server on it once`);
       const handles = await openAll(directory, names);
       if (handles !== undefined) return new HeldLog(names, handles);
     }
@@ -146,7 +145,7 @@ export class LogMaker {
 
   /** What an earlier attempt has made is removed. */
   static async begin(dataDir: string): Promise<LogMaker> {
-    await headFile(join(dataDir, 'wal')).remove();
+    for (const name of ['head', 'order'] as const) await besideLog(join(dataDir, 'wal'), name).remove();
     for (const name of ['wal', 'idempotency'])
       await rm(join(dataDir, name), { recursive: true, force: true });
     return new LogMaker(dataDir, await openLogFiles(join(dataDir, 'wal')));
@@ -195,6 +194,7 @@ export class LogMaker {
       await file.close();
     }
     await this.#files.syncDirectory();
+    await this.#files.order.write(encodeOrder({ through: after, taken: new Map() }));
     const open = { number, ...factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, [frame]) };
     await this.#files.head.write(
       encodeHead({ newest: number, closed: { waiting: this.#entries.length, open } }),

@@ -48,12 +48,14 @@ export interface FeedOptions {
   readonly clock: Clock;
   readonly cursors: FeedCursors;
   /** No event of the organization with a lower `seq` can come any more. */
-  watermark(organization: string): Promise<bigint>;
+  watermark(organization: string): bigint;
   /**
    * A place before which all events of the organization are that have come by the last answer of `watermark`;
    * undefined while some come, or when that cannot be told.
    */
   arrivedBefore(organization: string): bigint | undefined;
+  /** For how long the oldest event that was taken here has waited for its place in the order; 0 when none waits. */
+  waitingMs(): number;
   /** Before which time the events of an organization have expired; see `ReadersOptions`. */
   retentionCutOff(organization: string): number | undefined;
   /** Each look at the table waits here for its turn; a poll that only waits holds none. */
@@ -154,7 +156,7 @@ class Feed {
 
   /** The full pages of a range: one that is not full yet is read when it is asked for. */
   async #findFull(organization: string, range: AheadOf, signal: AbortSignal): Promise<PlacesFound> {
-    const watermark = await this.#options.watermark(organization);
+    const watermark = this.#options.watermark(organization);
     const from = { after: range.after, watermark };
     if (this.#hasAll(organization, range.after, watermark)) return { ...from, pages: [] };
     const found = await this.#table.findAll(organization, range, from, signal);
@@ -218,7 +220,7 @@ class Feed {
     from: bigint | undefined,
     signal: AbortSignal,
   ): Promise<Found> {
-    const watermark = await this.#options.watermark(organization);
+    const watermark = this.#options.watermark(organization);
     if (from !== undefined && this.#hasAll(organization, from, watermark)) {
       const last = from < watermark ? watermark - 1n : from;
       return { after: from, last, rows: false, more: false, watermark };
@@ -245,10 +247,17 @@ class Feed {
     const meta = {
       next_cursor: this.#options.cursors.write(organization, found.last),
       has_more: found.more,
-      settled_through: microsOfSeq(found.watermark),
+      settled_through: Math.min(microsOfSeq(found.watermark), this.#oldestMicros()),
       read_through: microsOfSeq(found.last),
     };
     return `,"meta":${stringify('FeedMeta', meta)}}\n`;
+  }
+
+  /** When the oldest event was taken that has no place in the order yet. */
+  #oldestMicros(): number {
+    const { clock, waitingMs } = this.#options;
+    const ms = waitingMs();
+    return ms === 0 ? Number.POSITIVE_INFINITY : clock() - Math.round(ms * 1000);
   }
 }
 

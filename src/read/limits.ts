@@ -73,8 +73,6 @@ export const limits = {
   /** What was read ahead is kept this long. */
   feedAheadMsMax: 5_000,
   feedPollMs: 250,
-  /** The watermark is asked for this often; an older one is true as well. */
-  feedWatermarkMs: 50,
   /** Events that one request of a filtered feed looks through before it answers with what it has. */
   feedWindowRows: 20_000,
   feedWindowsMax: 25,

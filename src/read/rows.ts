@@ -54,12 +54,9 @@ interface Found {
  * `watermark` is an order number below which no event of the organization is stored any more. How many of the total are
  * not below it tells what came later: of `since` that number there are so many more by then.
  */
-export function createRowsReader(
-  storage: Storage,
-  watermark: (organization: string) => Promise<bigint>,
-): RowsReader {
+export function createRowsReader(storage: Storage, watermark: (organization: string) => bigint): RowsReader {
   return async (organization, request, signal) => {
-    const settled = String(await watermark(organization));
+    const settled = String(watermark(organization));
     const { filter, limit, offset } = request;
     const place = await placeOf(storage, organization, request, signal);
     const { scalars, condition, skip, total } = place.start;

@@ -55,7 +55,7 @@ export async function startEvidence(
   const { serviceName, evidenceIntervalMs: intervalMs } = config;
   const { storage, instance } = stored;
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
-  const watermark = async () => (await order.watermarks()).ofAll;
+  const watermark = async () => order.watermarks().ofAll;
   const own = { storage, instance, serviceName, keys, intervalMs };
   const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
   stops.add(() => evidence.stop());
@@ -76,7 +76,7 @@ export function startRetention(
   // A wait of a day is looked at every ten minutes, a shorter one more often.
   const intervalMs = Math.min(limits.retentionMsMax, Math.max(limits.retentionMsMin, graceMs / 144));
   const watermarks = async (): Promise<(organization: string) => bigint> => {
-    const { ofAll } = await order.watermarks();
+    const { ofAll } = order.watermarks();
     if (evidenceIntervalMs === undefined) return () => ofAll;
     const progress = await readProgress(storage);
     return (organization) => {

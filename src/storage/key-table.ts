@@ -16,8 +16,6 @@ export interface KeyRow {
 }
 
 const columns = 'id, claim, instance, state, sent, answer';
-/** Who was fenced with a claim is not waited for (see `renumberLog` on what becomes of it in its log). */
-const counts = 'state != 1 OR instance NOT IN (SELECT instance FROM fenced_writers)';
 /** An engine whose clock is behind dates claims of now by that. */
 const begin = `least(fromUnixTimestamp64Milli({from:Int64}), now64(3) - toIntervalMillisecond(${limits.keyWindowMs}))`;
 const inWindow = `at > ${begin}`;
@@ -46,10 +44,10 @@ export class KeyTable {
     await this.#requireRoom();
   }
 
-  /** All claims on some ids, of the last 24 hours, of whoever was not fenced. */
+  /** All claims on some ids, of the last 24 hours. */
   read(ids: readonly string[]): Promise<KeyRow[]> {
     return this.#storage.rows<KeyRow>(
-      `SELECT ${columns} FROM idempotency_keys FINAL WHERE id IN {ids:Array(String)} AND ${inWindow} AND (${counts})`,
+      `SELECT ${columns} FROM idempotency_keys FINAL WHERE id IN {ids:Array(String)} AND ${inWindow}`,
       { ids, from: this.#fromMs },
       { timeoutMs: limits.keyAskMsMax },
     );

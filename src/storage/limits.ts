@@ -7,12 +7,6 @@ export const limits = {
   watermarkPublishMs: 1_000,
   /** The clocks of processes that share an engine differ by no more than this. */
   clockSkewMsMax: 2_000,
-  /** The clock is compared with theirs this often. */
-  clockCheckMs: 30_000,
-  /** A command's claim lapses this long after its last sign of life. */
-  commandClaimMsMax: 20_000,
-  /** Time between looks for claims that have lapsed. */
-  commandClaimLookMs: 2_000,
   /** The engine looks at all parts as it starts: with many, by way of a slow disk, that takes its time. */
   engineStartMsMax: 60_000,
   /** A ClickHouse server that starts at the same moment, or none. */
@@ -34,6 +28,8 @@ export const limits = {
   insertMsMax: 120_000,
   /** An earlier attempt ends within this time after it has been asked to. */
   insertEndMsMax: 60_000,
+  /** After this long the engine has ended an attempt, wherever it runs: both together. */
+  attemptMsMax: 180_000,
   /** The result of a read that is parsed here. Pages are not: they are passed on as bytes. */
   engineRowsBytesMax: 64 * 1024 * 1024,
   /** End of a result that is held back until the engine has said whether it failed; an exception fits in it. */
@@ -85,8 +81,6 @@ export const limits = {
   statementMsMax: 3_600_000,
   /** A sign of life of a writer counts for this long. */
   writerSignMsMax: 30_000,
-  /** Time between looks whether the claims of commands have ended. */
-  claimPollMs: 500,
   /** A lease ends this long after its holder's last sign of life. */
   leaseMsMax: 30_000,
   leaseRenewMs: 5_000,
@@ -121,19 +115,10 @@ export const limits = {
   keyAskMsMax: 10_000,
   keyForgetEveryMs: 3_600_000,
   keyForgottenAtOnceMs: 24 * 3_600_000,
-  /** Servers that share an engine say this often that they are alive. */
-  writerSeenMs: 5_000,
-  /** A server that has not said so for longer is away. */
-  writerRunStaleMs: 15_000,
-  /** Time between looks of a start whether another server on a copy of its data directory is seen again. */
-  writerRunLookMs: 500,
-  /** After this long without an answer of the engine, a server asks whether it was fenced before it sends a segment. */
+  /** Time in which a server on the original of a copied data directory gives a sign of life. */
+  writerCopyLookMs: 5_000,
+  /** After this long without a sign of life that the engine took, a server joins the others anew before it sends anything. */
   writerLeaseMs: 20_000,
-  /**
-   * A server is fenced this long after it was last seen: its lease, the longest INSERT that it can have begun, and the
-   * engine's end of that.
-   */
-  writerFenceAfterMs: 180_000,
   /** The feed is always a few seconds behind. Beyond this the log names whom it waits for. */
   feedHeldMsMin: 10_000,
   feedHeldLogMs: 60_000,

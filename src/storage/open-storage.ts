@@ -20,7 +20,6 @@ import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
 import { isDamage, operatorWords } from './exception.ts';
 import { limits } from './limits.ts';
-import { instanceFile } from './writer-registry.ts';
 import { hasTables, migrate } from './migrate.ts';
 import { requireRoom, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
@@ -115,7 +114,7 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
 
 /** By what a data directory is known among those that share an engine: a UUID that outlives restarts. */
 async function instanceOf(dataDir: string): Promise<string> {
-  return (await readOrCreateFile(join(dataDir, instanceFile), randomUUID())).trim();
+  return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
 
 function serverConnection({ clickhouse }: EngineOptions, url: string): EngineConnection {

@@ -6,9 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { segmentAtTime, segmentSeqRange, writersMax } from '../../src/base/events/sequence.ts';
 import { formatMicros } from '../../src/base/time/timestamp.ts';
 import { type Snapshot, newIn } from '../../src/backup/snapshot.ts';
 import { limits } from '../../src/backup/limits.ts';
@@ -19,10 +17,9 @@ import { allTimeMicros, EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { beginErasure, carryOutErasure, planEvents, type StoredErasure } from '../../src/control/erasure.ts';
 import { placeHold, releaseHold } from '../../src/control/retention.ts';
-import { commandClaim } from '../../src/storage/command-claims.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
-import { inEngineOf, silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { inEngineOf, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
@@ -475,26 +472,6 @@ describe('in a directory', () => {
     } finally {
       await engine.stop();
     }
-  });
-
-  test('a command that is about to record an event is waited for', async () => {
-    const claim = commandClaim(source.storage, silentLog);
-    const segment = segmentAtTime(Date.now()) + writersMax - 1;
-    await claim.claim(segment);
-    let isDone = false;
-    const backup = taken(join(root, 'waited')).finally(() => (isDone = true));
-    await sleep(1_500);
-    assert.equal(isDone, false);
-    const first = segmentSeqRange(segment).first;
-    await source.storage.command(
-      `INSERT INTO events SELECT * REPLACE ({first:UInt64} AS seq) FROM events LIMIT 1`,
-      { first },
-    );
-    await claim.end();
-    const [row] = await source.storage.rows<{ events: string }>(
-      'SELECT toString(count()) AS events FROM events',
-    );
-    assert.equal((await backup).events, Number(row?.events));
   });
 
   test('what does not have the counts of the backup is told, and is no data directory for anybody', async () => {

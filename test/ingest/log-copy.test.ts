@@ -27,7 +27,7 @@ after(() => rm(root, { recursive: true, force: true }));
 async function openWal(dataDir: string, damage = new DamageRegister()): Promise<Wal> {
   const files = await openLogFiles(join(dataDir, 'wal'));
   const bounds = { segmentBytes: 4000, bytesMax: 1e9, largeBytes: 2500 };
-  return Wal.open({ files, log, ...bounds, writer: 0, nowMs: Date.now, damage });
+  return Wal.open({ files, log, ...bounds, nowMs: Date.now, damage });
 }
 
 async function* of(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -134,9 +134,8 @@ describe('repeats of what another process has answered', () => {
       flushIntervalMs: 20,
       segmentBytes: 1024 * 1024,
       walBytesMax: 64 * 1024 * 1024,
-      writer: opened.length,
       sink: ({ body }: SegmentInsert) => {
-        const text = Buffer.concat(body).toString('latin1');
+        const text = Buffer.concat(body(1)).toString('latin1');
         // The source of an event, as its producer sent it.
         for (const [, found] of text.matchAll(/"extra":\{"text":"([^"]*)"/g)) stored.push(found as string);
         return Promise.resolve('stored');

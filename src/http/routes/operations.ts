@@ -20,11 +20,10 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
       control_data_takes_writes: await readiness.controlDataTakesWrites(),
     };
     const known = readiness.damage();
-    const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
+    const limitsShared = readiness.limitsShared();
     const told = {
       nothing_damaged: known.length === 0,
       ...(limitsShared !== undefined && { limits_shared: limitsShared }),
-      feed_goes_on: feedGoesOn,
     };
     const members = {
       checks: { ...needed, ...told },

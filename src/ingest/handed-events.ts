@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32c } from '@node-rs/crc32';
+import { makeDirectories, namesIn, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
+import type { Ingest } from './ingest.ts';
+import { limits } from './limits.ts';
+
+/** Events of a command, as the table gets them, without their places in the order (see `OwnEvents`). */
+export interface Block {
+  readonly payload: Uint8Array;
+  readonly rows: number;
+}
+
+const folderOf = (dataDir: string): string => join(dataDir, 'handed-events');
+
+/**
+ * Leaves events of a command to the server that runs on the data directory, or to the next one. Resolves when they
+ * survive a power cut.
+ */
+export async function handEvents(dataDir: string, { payload, rows }: Block): Promise<void> {
+  const folder = folderOf(dataDir);
+  await makeDirectories(folder);
+  await syncDirectory(dataDir);
+  const base64 = Buffer.from(payload).toString('base64');
+  const content = { rows, checksum: crc32c(payload), payload: base64 };
+  await replaceFile(join(folder, `${randomUUID()}.events`), JSON.stringify(content));
+}
+
+/**
+ * Takes over what commands have left, each file once: a crash may come between the log and the removal of the file, so
+ * its name counts as an Idempotency-Key.
+ */
+export class HandedEvents {
+  readonly #dataDir: string;
+  readonly #log: Logger;
+  readonly #ingest: Pick<Ingest, 'takeOver'>;
+  readonly #looking: Repeated;
+
+  constructor(dataDir: string, ingest: Pick<Ingest, 'takeOver'>, log: Logger) {
+    this.#dataDir = dataDir;
+    this.#ingest = ingest;
+    this.#log = log;
+    this.#looking = new Repeated(
+      limits.handedEventsLookMs,
+      () => this.take(),
+      (error) => log.warn(errorFacts(error), 'events of a command could not be taken over yet'),
+    );
+  }
+
+  /** Takes over what is there. */
+  async take(): Promise<void> {
+    const folder = folderOf(this.#dataDir);
+    for (const name of await namesIn(folder)) {
+      if (!name.endsWith('.events')) continue;
+      const path = join(folder, name);
+      const block = blockOf(await readFile(path, 'utf8'));
+      if (block === undefined) {
+        this.#log.error({ path }, 'a file of events that a command has left is damaged; it stays');
+        continue;
+      }
+      await this.#ingest.takeOver(name, block);
+      await unlink(path);
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#looking.stop();
+  }
+}
+
+function blockOf(text: string): Block | undefined {
+  try {
+    const { rows, checksum, payload: base64 } = JSON.parse(text) as Record<string, unknown>;
+    const payload = Buffer.from(String(base64), 'base64');
+    return crc32c(payload) === checksum && typeof rows === 'number' ? { rows, payload } : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
