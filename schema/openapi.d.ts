@@ -796,8 +796,6 @@ export interface Schemas {
     readonly nothing_damaged: boolean;
     /** Limits are counted together with other servers, as `REDIS_URL` says; false while Redis is away. Absent where each server counts for itself. */
     readonly limits_shared?: boolean;
-    /** The feed, and with it the evidence, waits for no other server and for no command; false while a server is away with events in its log, or falls behind, or a command stands still. */
-    readonly feed_goes_on?: boolean;
   };
   /** Damage of stored events, in words for the operator. */
   readonly Damage: {
@@ -1016,29 +1014,6 @@ export interface Schemas {
   readonly CliRevokedKey: {
     readonly id: string;
     readonly revoked_at: Schemas['CliMoment'];
-  };
-  /** `writers list`: the servers that share an engine, by number */
-  readonly CliWriters: readonly (Schemas['CliWriter'])[];
-  /** A server that shares an engine with others. */
-  readonly CliWriter: {
-    /** In the order numbers of its events; given to another after a week. */
-    readonly number: number;
-    /** Of its data directory. */
-    readonly instance: string;
-    readonly host: string | null;
-    readonly pid: number | null;
-    /** `running`; `away` where it has not been seen for 15 seconds and may have events in its log; `stopped` with nothing left to send; `fenced`. */
-    readonly state: 'running' | 'away' | 'stopped' | 'fenced';
-    readonly last_seen: Schemas['CliMoment'];
-    /** All of its events before this moment of the order are stored; null where nobody waits for it. */
-    readonly watermark: string | null;
-    /** The feed waits for it. */
-    readonly holds_feed_back: boolean;
-    /** Where in the order the feed stands because of it. */
-    readonly held_back_since: string | null;
-    readonly fenced_at: Schemas['CliMomentOrNull'];
-    /** The user and the machine of the command. */
-    readonly fenced_by: string | null;
   };
   /** `import` */
   readonly CliImport: {

@@ -11,9 +11,9 @@ import {
 import type { Config } from '../config/config.ts';
 import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
 import { daysKept, readPolicies } from '../control/retention.ts';
-import { type Block, handEvents } from '../ingest/handed-events.ts';
+import { handEvents } from '../ingest/handed-events.ts';
 import { takeNumberIn } from '../ingest/order-numbers.ts';
-import { OwnEvents } from '../ingest/own-events.ts';
+import { type OwnBlock, OwnEvents } from '../ingest/own-events.ts';
 import { createSegmentInsert, newestStored, storedRowsBetween } from '../storage/insert.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import { requireRoom } from '../storage/own-engine.ts';
@@ -40,7 +40,7 @@ export const recordEvents: RecordEvents = async (on, events) => {
   await requireRoom(config.dataDir);
 };
 
-async function encode(storage: Storage, config: Config, events: readonly object[]): Promise<Block> {
+async function encode(storage: Storage, config: Config, events: readonly object[]): Promise<OwnBlock> {
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
   const policies = await readPolicies(storage);
   const texts = events.map((event) => JSON.stringify(event));
@@ -63,7 +63,7 @@ interface Attempt {
 
 async function store(
   { storage, log }: Parameters<RecordEvents>[0],
-  { payload, rows }: Block,
+  { payload, rows }: OwnBlock,
   { number, firstRow, condition }: Attempt,
 ): Promise<void> {
   const insert = createSegmentInsert(storage, log, `command-${randomUUID()}`, condition);
@@ -76,14 +76,14 @@ async function store(
  * Among servers on one engine the command is a writer like them, of one segment (see storage/shared-order.ts). Where it
  * stands still in between the engine stores nothing, and it begins anew.
  */
-async function storeBeside(on: Parameters<RecordEvents>[0], block: Block): Promise<void> {
+async function storeBeside(on: Parameters<RecordEvents>[0], block: OwnBlock): Promise<void> {
   for (let attempt = 1; attempt <= limits.recordTriesMax; attempt++)
     if (await storeOnceBeside(on, block)) return;
   throw new EngineError('timeout', 'the command stood still for too long, again and again');
 }
 
 /** False where nothing was stored, as it came too late. */
-async function storeOnceBeside(on: Parameters<RecordEvents>[0], block: Block): Promise<boolean> {
+async function storeOnceBeside(on: Parameters<RecordEvents>[0], block: OwnBlock): Promise<boolean> {
   const { storage } = on;
   const id = randomUUID();
   const row = {

@@ -5,13 +5,12 @@ import { crc32c } from '@node-rs/crc32';
 import { makeDirectories, namesIn, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
-import type { Ingest } from './ingest.ts';
 import { limits } from './limits.ts';
+import type { OwnBlock } from './own-events.ts';
 
-/** Events of a command, as the table gets them, without their places in the order (see `OwnEvents`). */
-export interface Block {
-  readonly payload: Uint8Array;
-  readonly rows: number;
+/** What stores a block, unless it has stored one of this name within the last 24 hours. */
+interface Taker {
+  takeOver(name: string, block: OwnBlock): Promise<void>;
 }
 
 const folderOf = (dataDir: string): string => join(dataDir, 'handed-events');
@@ -20,7 +19,7 @@ const folderOf = (dataDir: string): string => join(dataDir, 'handed-events');
  * Leaves events of a command to the server that runs on the data directory, or to the next one. Resolves when they
  * survive a power cut.
  */
-export async function handEvents(dataDir: string, { payload, rows }: Block): Promise<void> {
+export async function handEvents(dataDir: string, { payload, rows }: OwnBlock): Promise<void> {
   const folder = folderOf(dataDir);
   await makeDirectories(folder);
   await syncDirectory(dataDir);
@@ -36,10 +35,10 @@ export async function handEvents(dataDir: string, { payload, rows }: Block): Pro
 export class HandedEvents {
   readonly #dataDir: string;
   readonly #log: Logger;
-  readonly #ingest: Pick<Ingest, 'takeOver'>;
+  readonly #ingest: Taker;
   readonly #looking: Repeated;
 
-  constructor(dataDir: string, ingest: Pick<Ingest, 'takeOver'>, log: Logger) {
+  constructor(dataDir: string, ingest: Taker, log: Logger) {
     this.#dataDir = dataDir;
     this.#ingest = ingest;
     this.#log = log;
@@ -71,7 +70,7 @@ export class HandedEvents {
   }
 }
 
-function blockOf(text: string): Block | undefined {
+function blockOf(text: string): OwnBlock | undefined {
   try {
     const { rows, checksum, payload: base64 } = JSON.parse(text) as Record<string, unknown>;
     const payload = Buffer.from(String(base64), 'base64');

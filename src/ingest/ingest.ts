@@ -1,7 +1,5 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crc32c } from '@node-rs/crc32';
-import type { Block } from './handed-events.ts';
 import { limits } from './limits.ts';
 import type { MappingDefinition } from '../adapters/definition.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
@@ -12,13 +10,13 @@ import { ifThere } from '../base/errors/system-error.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
 import { Arrivals, SettledSegments } from './arrivals.ts';
-import { Batcher } from './batcher.ts';
+import { Batcher, type BatcherOptions } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import type { EventsOf, KeptFree } from './log-room.ts';
 import { OrderNumbers, type Permit, type Watermarks } from './order-numbers.ts';
-import { OwnEventRecorder } from './own-events.ts';
+import { type OwnBlock, OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
@@ -60,7 +58,7 @@ export interface Ingest {
   /** Stores what the service itself says of an organization (see own-events.ts). */
   recordOwn(organization: OrganizationFacts, event: string): Promise<void>;
   /** Stores events that a command has left, unless those of this name were stored within the last 24 hours. */
-  takeOver(name: string, block: Block): Promise<void>;
+  takeOver(name: string, block: OwnBlock): Promise<void>;
   /** Nothing that comes later is below these numbers; a large request of one organization holds back no other's. */
   watermarks(): Watermarks;
   /** No event of an organization that has come by now is above this number; Infinity while some wait for the engine. */
@@ -90,14 +88,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const settled = new SettledSegments(wal.lastRecovered, order.last);
   const batcher = new Batcher({
     wal,
-    order: {
-      numbersOf: (segment) => order.numbersOf(segment),
-      take: (...segment) => order.take(...segment),
-      settle(segment) {
-        order.settle(segment);
-        settled.settle(segment, order.last);
-      },
-    },
+    order: settling(order, settled),
     sink: options.sink,
     log,
     damage,
@@ -120,26 +111,14 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const shared = options.keys?.isShared === true ? claims : undefined;
   const sharing = shared && shareKnown(shared, idempotency, log);
   const keys = { idempotency, claims: shared };
-  const own = new OwnEventRecorder({ settings: options, wal, arrivals, ...outcomes });
+  const own = new OwnEventRecorder({ settings: options, wal, arrivals, idempotency, ...outcomes });
   const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
-  showLog(wal, batcher, options.walBytesMax);
+  showLog(wal, batcher, options.walBytesMax, idempotency);
   showWorkers(pools);
-  show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
     recordOwn: (organization, event) => own.record(organization, event),
-    async takeOver(name, { payload, rows }) {
-      const id = idempotency.id('', name);
-      if (idempotency.entry(id) !== undefined) return;
-      const notes = idempotency.notes(id, idempotency.id('', ''), {
-        accepted: rows,
-        rejected: 0,
-        errors: [],
-      });
-      const frame = { rows, payload, payloadCrc: crc32c(payload), notes };
-      await arrivals.during(new Set([undefined]), () => wal.append([frame], undefined, 'service'));
-      idempotency.remember(notes);
-    },
+    takeOver: (name, block) => own.takeOver(name, block),
     watermarks: () => order.watermarks(),
     lastNumberOf(organization) {
       const segment = arrivals.lastSegmentOf(organization);
@@ -159,6 +138,18 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       await sharing;
       await order.close();
       await wal.close();
+    },
+  };
+}
+
+/** The order, and which numbers had been given out when a segment was stored. */
+function settling(order: OrderNumbers, settled: SettledSegments): BatcherOptions['order'] {
+  return {
+    numbersOf: (segment) => order.numbersOf(segment),
+    take: (...segment) => order.take(...segment),
+    settle(segment) {
+      order.settle(segment);
+      settled.settle(segment, order.last);
     },
   };
 }
@@ -250,7 +241,8 @@ function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepte
 }
 
 /** Metrics of the log and of what waits in it. */
-function showLog(wal: Wal, batcher: Batcher, bytesMax: number): void {
+function showLog(wal: Wal, batcher: Batcher, bytesMax: number, keys: Idempotency): void {
+  show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => keys.size);
   show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => bytesMax);
   const lag = 'How long the oldest acknowledged event that is not in the engine has waited';
   show('auditlog_wal_bytes', 'Bytes in the write-ahead log', () => wal.bytes());

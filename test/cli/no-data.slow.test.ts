@@ -28,9 +28,7 @@ const run = (args: readonly string[], stdin?: string) =>
 const ofDirectory = ['status', 'stop'];
 /** The parts of a ClickHouse server are its own affair. */
 const notWithServer = ['doctor --detach', 'doctor --record-missing', 'doctor --repair'];
-const ofData = [...commandsThat('data'), 'writers list', 'writers fence'].filter(
-  (name) => ![...ofDirectory, ...notWithServer].includes(name),
-);
+const ofData = commandsThat('data').filter((name) => ![...ofDirectory, ...notWithServer].includes(name));
 
 async function databases(): Promise<string[]> {
   const { url, owner: user, password } = engine;

@@ -89,7 +89,6 @@ describe('a byte of a part changes', () => {
         log_takes_writes: true,
         control_data_takes_writes: true,
         nothing_damaged: true,
-        feed_goes_on: true,
       },
     });
     await tenant.own();
