@@ -198,7 +198,7 @@ export interface Schemas {
     readonly next_cursor: string;
     /** Whether more can be had at once. */
     readonly has_more: boolean;
-    /** Everything recorded before this moment (Unix microseconds) can be had. */
+    /** Everything that got its place in the order before this moment (Unix microseconds) can be had. */
     readonly settled_through: number;
     /** Everything recorded before this moment (Unix microseconds) has been handed out, with this page and those before it. */
     readonly read_through: number;

@@ -30,7 +30,6 @@ const otherColumns: Readonly<Record<string, string>> = {
   idempotency_keys: `id claim instance state sent answer at`,
   erasures: `id org pseudonym operator events digest account started_at finished_at version`,
   erased_events: `org erasure seq before after recorded`,
-  fenced_writers: `instance id low operator fenced`,
   evidence_keys: `key statement added`,
   evidence_tiles: `org level tile width first_seq last_seq content`,
   evidence_checkpoints: `org size note signed`,

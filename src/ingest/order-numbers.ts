@@ -50,7 +50,7 @@ export function encodeOrder({ through, taken }: Order): Buffer {
 }
 
 /** Undefined when these bytes are none. What is behind the entries is of a longer content before. */
-export function decodeOrder(file: Buffer): Order | undefined {
+function decodeOrder(file: Buffer): Order | undefined {
   if (file.length < headBytes || !file.subarray(0, 8).equals(magic)) return undefined;
   const end = headBytes + file.readUInt32LE(16) * entryBytes;
   if (file.length < end) return undefined;

@@ -32,10 +32,7 @@ export class OwnEvents {
    * Events as one block without its last column, `seq`; each is the JSON of a source event that names its organization by the id.
    * `organizationOf` is undefined where there is none. Throws where an event is not valid.
    */
-  encode(
-    events: readonly string[],
-    organizationOf: (id: string) => OrgReference | undefined,
-  ): OwnBlock {
+  encode(events: readonly string[], organizationOf: (id: string) => OrgReference | undefined): OwnBlock {
     this.#block.reset();
     for (const event of events) {
       const window = toWindow(event);

@@ -140,6 +140,8 @@ export class SharedOrder {
       if (own !== undefined && own.version > this.#version) return this.#fail(new CopiedDataDirError(own));
       this.#confirmedMs = begunMs;
       await this.#closeGone(rows);
+      // Else the others would wait for a clock that is behind theirs.
+      this.#numbers.raise(reachedBy(rows) - 1);
       const open = rows.filter(({ isOpen }) => isOpen);
       this.#moveTo(Math.min(...open.map(({ low }) => low)));
       this.#tellHeld(open);

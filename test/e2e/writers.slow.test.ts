@@ -90,7 +90,9 @@ describe('a server that does not come back', () => {
     unsent = waiting;
     await eventually(
       'the metric',
-      async () => /^auditlog_feed_held_back_seconds \d\d/m.test((await call(`${living.url}/metrics`)).text) || undefined,
+      async () =>
+        /^auditlog_feed_held_back_seconds \d\d/m.test((await call(`${living.url}/metrics`)).text) ||
+        undefined,
       30_000,
       1_000,
     );
@@ -101,8 +103,10 @@ describe('a server that does not come back', () => {
     assert.equal((JSON.parse(lines[0] ?? '{}') as { pid?: number }).pid, dying.pid);
     await passTime(dying.pid);
     await followed(sent);
-    await eventually('the metric to be 0', async () =>
-      /^auditlog_feed_held_back_seconds 0$/m.test((await call(`${living.url}/metrics`)).text) || undefined,
+    await eventually(
+      'the metric to be 0',
+      async () =>
+        /^auditlog_feed_held_back_seconds 0$/m.test((await call(`${living.url}/metrics`)).text) || undefined,
     );
   });
 

@@ -391,6 +391,52 @@ describe('ingest, from request to sink', () => {
     assert.deepEqual(stored, ['x']);
   });
 
+  it('takes over what a command has left once, also when a crash came before its file was gone', async () => {
+    const dataDir = await temporaryDirectory();
+    open.push(() => removeDirectory(dataDir));
+    let rows = 0;
+    const sink: SegmentSink = async (insert) => {
+      rows += insert.rows;
+      return 'stored';
+    };
+    const block = { rows: 1, payload: Buffer.from('a block') };
+    const { ingest } = await start(sink, { dataDir });
+    for (let time = 0; time < 2; time++) await ingest.takeOver('one.events', block);
+    assert.equal(await ingest.flush(patience(5_000)), true);
+    await ingest.close();
+    open.pop();
+    const { ingest: again } = await start(sink, { dataDir });
+    for (const name of ['one.events', 'another.events']) await again.takeOver(name, block);
+    assert.equal(await again.flush(patience(5_000)), true);
+    assert.equal(rows, 2);
+  });
+
+  it('says so where the numbers of what the log has are lost', async () => {
+    const dataDir = await temporaryDirectory();
+    open.push(() => removeDirectory(dataDir));
+    const down: SegmentSink = () => Promise.reject(new Error('down'));
+    const { ingest } = await start(down, { dataDir });
+    await ingest.accept(request(event('x')));
+    await ingest.close();
+    open.pop();
+    const found: string[][] = [];
+    for (const spoil of [
+      () => writeFile(join(dataDir, 'wal-order'), 'AUDTORDR'),
+      () => unlink(join(dataDir, 'wal-order')),
+    ]) {
+      await spoil();
+      const damage = new DamageRegister();
+      const { ingest: again } = await start(down, { dataDir, damage });
+      await again.close();
+      open.pop();
+      found.push(damage.list().map(({ id, detail }) => `${id}: ${detail.slice(0, 24)}`));
+    }
+    assert.deepEqual(found, [
+      ['wal-order: wal-order is damaged: wh'],
+      ['wal-order: wal-order is missing: wh'],
+    ]);
+  });
+
   it('has at most the named number of segments in flight, however many wait', async () => {
     let inFlight = 0;
     let most = 0;
