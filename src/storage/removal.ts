@@ -62,7 +62,7 @@ const isNoPolicy = `NOT own OR activity_id NOT IN (${policyActivities.join(', ')
 const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (${isNoPolicy} OR {before:Int64} >= ${allTimeMicros})`;
 /** The month of recording, as the partition key of the table has it. */
-export const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
+const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
 const partition = `toString(${recordingMonth})`;
 /** The bucket of the counts that the table keeps by ten minutes; a day is a whole number of them. */
 const bucketMicros = 600_000_000;
