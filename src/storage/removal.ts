@@ -207,22 +207,6 @@ export class EventRemoval {
     return found;
   }
 
-  /** Organizations of which something was removed, or is about to be. */
-  async organizations(): Promise<string[]> {
-    const rows = await this.#storage.rows<{ org: string }>(
-      'SELECT DISTINCT toString(org) AS org FROM removals ORDER BY org',
-    );
-    return rows.map(({ org }) => org);
-  }
-
-  /** Removes what another engine has removed, from which this one has a copy; nothing is written down. Resolves with how many. */
-  async repeat(bounds: RemovalBounds): Promise<number> {
-    const plan = { ...bounds, id: '', counts: await this.#count(bounds) };
-    for (const month of new Set(plan.counts.map((count) => count.partition)))
-      await this.#removeIn(month, [plan], undefined);
-    return plan.counts.reduce((sum, { rows }) => sum + rows, 0);
-  }
-
   /** Says that no more will be removed by a plan, and how much was: the ledger takes no more than that for removed. */
   async finish(plan: RemovalPlan): Promise<RemovalPlan> {
     const left = new Map(
