@@ -304,20 +304,17 @@ export interface CommandSchemas {
   readonly CliBackup: {
     readonly id: string;
     readonly place: string;
-    /** The backup that this one stands on; null where it has everything itself. */
+    /** The full backup that this one stands on; null where it is one. */
     readonly base: string | null;
     /** Whatever was acknowledged before is in it. */
     readonly moment: string;
-    /** Events that are in this one and not in its base. */
-    readonly added: number;
-    /** Events of the table that are in it and in all that it stands on, which is what a restore brings back: also those that retention or a deletion has removed from the service since. */
+    /** Events of the table when the engine began to copy them. */
     readonly events: number;
     readonly organizations: number;
-    /** Events of the log that had not reached the table, beside these. */
-    readonly log_events: number;
     /** Names of the files with secrets that are in it. */
     readonly secrets: readonly (string)[];
     readonly files: number;
+    /** Of the tables, without those of the backup that it stands on. */
     readonly bytes: number;
     readonly notes: readonly (string)[];
   };
@@ -326,13 +323,12 @@ export interface CommandSchemas {
     /** Every file is what was written. */
     readonly healthy: boolean;
     readonly place: string;
-    /** As `events` of the newest of `backups`, which is what a restore brings back. */
+    /** As `events` of the last of `backups`, which is what a restore brings back. */
     readonly events: number;
-    /** The oldest first; each stands on the one before. */
+    /** The backup; before it the full one that it stands on. */
     readonly backups: readonly ({
       readonly id: string;
       readonly moment: string;
-      /** Of this one and all before it. */
       readonly events: number;
       readonly bytes: number;
     })[];
@@ -344,26 +340,13 @@ export interface CommandSchemas {
   };
   /** `restore` */
   readonly CliRestore: {
-    /** The table has what the backup has. */
-    readonly healthy: boolean;
     readonly id: string;
     readonly place: string;
     /** Whatever was acknowledged before was in the backup. */
     readonly moment: string;
-    /** Events of the table, as many as the backup tells; the server's first start removes what has expired, and shows it to nobody. */
+    /** Events of the table; the server's first start removes what has expired, and shows it to nobody. */
     readonly events: number;
     readonly organizations: number;
-    /** Events that wait in the log for the first start of the server. */
-    readonly log_events: number;
-    readonly findings: readonly ({
-      readonly organization: string;
-      /** Of recording. */
-      readonly month: string;
-      /** In the backup. */
-      readonly events: number;
-      /** In the table. */
-      readonly found: number;
-    })[];
     readonly notes: readonly (string)[];
   };
   /** `doctor` */

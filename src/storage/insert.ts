@@ -139,10 +139,11 @@ export async function storedRowsBetween(storage: Storage, first: bigint, last: b
   return Number(row?.present ?? 0);
 }
 
-/** The newest number that a segment in the table has; 0 where it is empty. Rejects with EngineError. */
+/** The newest number that a segment in the table has, or that the trees of evidence have passed. Rejects with EngineError. */
 export async function newestStored(storage: Storage): Promise<number> {
   const [row] = await storage.rows<{ newest: string }>(
-    'SELECT toString(bitShiftRight(max(seq), 20)) AS newest FROM events',
+    `SELECT toString(bitShiftRight(greatest((SELECT max(seq) FROM events),
+       (SELECT max(watermark) FROM evidence_progress)), 20)) AS newest`,
   );
   return Number(row?.newest ?? 0);
 }

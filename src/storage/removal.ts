@@ -62,7 +62,7 @@ const isNoPolicy = `NOT own OR activity_id NOT IN (${policyActivities.join(', ')
 const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (${isNoPolicy} OR {before:Int64} >= ${allTimeMicros})`;
 /** The month of recording, as the partition key of the table has it. */
-export const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
+const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
 const partition = `toString(${recordingMonth})`;
 /** The bucket of the counts that the table keeps by ten minutes; a day is a whole number of them. */
 const bucketMicros = 600_000_000;
@@ -205,22 +205,6 @@ export class EventRemoval {
       if (!isCovered && (await this.left(bounds)) === 0) found.push(bounds);
     }
     return found;
-  }
-
-  /** Organizations of which something was removed, or is about to be. */
-  async organizations(): Promise<string[]> {
-    const rows = await this.#storage.rows<{ org: string }>(
-      'SELECT DISTINCT toString(org) AS org FROM removals ORDER BY org',
-    );
-    return rows.map(({ org }) => org);
-  }
-
-  /** Removes what another engine has removed, from which this one has a copy; nothing is written down. Resolves with how many. */
-  async repeat(bounds: RemovalBounds): Promise<number> {
-    const plan = { ...bounds, id: '', counts: await this.#count(bounds) };
-    for (const month of new Set(plan.counts.map((count) => count.partition)))
-      await this.#removeIn(month, [plan], undefined);
-    return plan.counts.reduce((sum, { rows }) => sum + rows, 0);
   }
 
   /** Says that no more will be removed by a plan, and how much was: the ledger takes no more than that for removed. */
