@@ -16,8 +16,6 @@ export interface ConnectionsOptions {
   readonly log: Logger;
   /** Number of proxy hops in front. */
   readonly trustProxy: number;
-  /** Connections of one address; by default half of all, and behind a proxy all. */
-  readonly connectionsPerAddress?: number | undefined;
 }
 
 /**
@@ -33,14 +31,13 @@ export class Connections {
   #open = 0;
   #toldAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ log, trustProxy, connectionsPerAddress }: ConnectionsOptions) {
+  constructor({ log, trustProxy }: ConnectionsOptions) {
     this.#log = log;
     const descriptors = descriptorsMax();
     const reserved = Math.min(limits.reservedDescriptors, Math.floor(descriptors / 2));
     this.#max = descriptors - reserved;
     // The connections of a proxy are those of all clients.
-    const perAddress = trustProxy > 0 ? this.#max : Math.floor(this.#max / 2);
-    this.#perAddress = Math.min(this.#max, connectionsPerAddress ?? perAddress);
+    this.#perAddress = trustProxy > 0 ? this.#max : Math.floor(this.#max / 2);
     gauge('auditlog_http_connections', 'Open connections of clients', [], (it) => it.set(this.#open));
     gauge('auditlog_http_connections_max', 'How many there may be, by the limit of open files', [], (it) =>
       it.set(this.#max),

@@ -42,7 +42,6 @@ interface FrontEndConfig {
   readonly publicUrl: string | undefined;
   readonly trustProxy: number;
   /** Undefined: half of what there may be, or behind a proxy all. */
-  readonly connectionsPerAddress: number | undefined;
   readonly serviceName: string;
   readonly sessionTtlMs: number;
   /** Undefined: no limit of that class. */

@@ -22,7 +22,7 @@ interface FrontEnd {
 /** Listens, and answers every endpoint of the table behind its guard. */
 export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   const { config, log, clock, ingest, organizationOf, stops } = front;
-  const { host, port, tls, trustProxy, connectionsPerAddress } = config;
+  const { host, port, tls, trustProxy } = config;
   const accessLog = new AccessLog({ destination: front.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
   const selfAudit = new SelfAudit({ ...ingest, organizationOf, clock, log });
@@ -31,8 +31,7 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   const deps = { ...front, selfAudit, cookie, page: await loadPageFiles() };
   showReadiness(front.readiness);
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
-  const bounds = { trustProxy, connectionsPerAddress };
-  const server = await startHttpServer({ host, port, tls, router, log, accessLog, ...bounds });
+  const server = await startHttpServer({ host, port, tls, trustProxy, router, log, accessLog });
   stops.add(() => server.close());
   const certificate = tls && (await watchCertificate(front, tls, server));
   const redirectPort = await startRedirect(front, server);

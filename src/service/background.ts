@@ -107,14 +107,13 @@ export function startRetention(
 
 /** Nothing of it is loaded where no traces are asked for. */
 export async function startTracing(
-  { traces, serviceName }: Config,
+  { tracesUrl: url, serviceName }: Config,
   log: Logger,
   stops: StopStack,
 ): Promise<void> {
-  const { url, sampled } = traces;
   if (url === undefined) return;
   const { OtlpTracer } = await import('../base/observability/otlp-tracer.ts');
-  const tracer = new OtlpTracer({ url, sampled, serviceName, log });
+  const tracer = new OtlpTracer({ url, serviceName, log });
   setTracer(tracer);
   stops.add(() => tracer.stop());
 }

@@ -10,8 +10,6 @@ interface OtlpTracerOptions {
   /** Base address of a receiver of OTLP over HTTP, without a slash at the end. */
   readonly url: string;
   readonly serviceName: string;
-  /** Share of requests without a decision of their caller that are sampled, 0 to 1. */
-  readonly sampled: number;
   readonly log: Logger;
 }
 
@@ -50,9 +48,7 @@ export class OtlpTracer implements Tracer {
 
   begin(name: string, attributes: SpanAttributes, traceparent: string | undefined): RequestSpan | undefined {
     const [, givenTrace, parentSpanId, flags] = parentPattern.exec(traceparent ?? '') ?? [];
-    const isSampled =
-      flags === undefined ? Math.random() < this.#options.sampled : (Number.parseInt(flags, 16) & 1) === 1;
-    if (!isSampled) return undefined;
+    if (flags !== undefined && (Number.parseInt(flags, 16) & 1) === 0) return undefined;
     let isOpen = true;
     const traceId = givenTrace ?? newId(16);
     const spanId = newId(8);

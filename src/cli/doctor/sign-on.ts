@@ -50,7 +50,7 @@ async function settingsByProvider(storage: Storage, config: Config) {
   const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
   const own = (await listSignOns(storage)).filter(({ id, provider }) => provider === 'own' && slugs.has(id));
   const named = own.map((one) => [slugs.get(one.id) ?? one.id, one] as const);
-  return config.oidc === undefined ? named : [['OIDC_ISSUER', defaultSignOn('')] as const, ...named];
+  return config.oidc === undefined ? named : [['OIDC_PROVIDER', defaultSignOn('')] as const, ...named];
 }
 
 function skewed(id: string, aheadMs: number): Finding {
