@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/observability/damage.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
-import { counter, gauge } from '../base/observability/metrics.ts';
+import { gauge } from '../base/observability/metrics.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { firstSeqOf, segmentAtTime, seqTimeMs } from '../base/events/sequence.ts';
 import type { Lease } from '../storage/lease.ts';
@@ -53,7 +53,6 @@ export class Builder {
   #hasForeignKey = false;
   /** The number of the lease under which the last turn was. */
   #leaseNumber = 0n;
-  readonly #events = counter('auditlog_evidence_events_total', 'Events added to the trees of evidence.', []);
   #progress: Progress | undefined;
   #savedMs = 0;
   /** When trees that stand still are tried again, by `performance.now()`. */
@@ -273,7 +272,6 @@ export class Builder {
       this.#trees.forget([...trees.keys()]);
       throw error;
     }
-    this.#events.inc(added);
     return added;
   }
 
