@@ -6,6 +6,13 @@ import { descriptorsMax } from '../base/processes/descriptors.ts';
 import { limits } from './limits.ts';
 import type { UwsApp, UwsResponse } from './uws.ts';
 
+/**
+ * Descriptors of a process that are not for clients' connections: the log, threads, and what is under way at the engine (64
+ * statements, 48 streams, 8 reads or more). Where there are few descriptors, half of them.
+ */
+const reservedDescriptors = 384;
+const refusedConnectionsLogMs = 60_000;
+
 const refused = counter(
   'auditlog_http_connections_refused_total',
   'Connections that were closed at once: there were too many in all, or of one address',
@@ -34,7 +41,7 @@ export class Connections {
   constructor({ log, trustProxy }: ConnectionsOptions) {
     this.#log = log;
     const descriptors = descriptorsMax();
-    const reserved = Math.min(limits.reservedDescriptors, Math.floor(descriptors / 2));
+    const reserved = Math.min(reservedDescriptors, Math.floor(descriptors / 2));
     this.#max = descriptors - reserved;
     // The connections of a proxy are those of all clients.
     this.#perAddress = trustProxy > 0 ? this.#max : Math.floor(this.#max / 2);
@@ -77,7 +84,7 @@ export class Connections {
   #refuse(res: UwsResponse, reason: 'all' | 'address'): void {
     refused.inc({ reason });
     res.close();
-    if (performance.now() - this.#toldAtMs < limits.refusedConnectionsLogMs) return;
+    if (performance.now() - this.#toldAtMs < refusedConnectionsLogMs) return;
     this.#toldAtMs = performance.now();
     this.#log.warn(
       { reason, connectionsMax: this.#max, connectionsPerAddress: this.#perAddress },

@@ -20,6 +20,10 @@ import type { Writing } from './writing.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { EventRemoval } from '../storage/removal.ts';
 
+/** Time between turns of retention: a 144th of the grace period, within these. */
+const retentionMsMin = 200;
+const retentionMsMax = 600_000;
+
 /** What limits are counted by: this process alone, or together with others through Redis. */
 export async function openCounts({ config, log, stops }: Base, secret: string) {
   const own = new RateLimiter(() => performance.now());
@@ -74,7 +78,7 @@ export function startRetention(
 ): void {
   const { retentionDays, retentionGraceMs: graceMs, evidenceIntervalMs } = config;
   // A wait of a day is looked at every ten minutes, a shorter one more often.
-  const intervalMs = Math.min(limits.retentionMsMax, Math.max(limits.retentionMsMin, graceMs / 144));
+  const intervalMs = Math.min(retentionMsMax, Math.max(retentionMsMin, graceMs / 144));
   const watermarks = async (): Promise<(organization: string) => bigint> => {
     const { ofAll } = await order.watermarks();
     if (evidenceIntervalMs === undefined) return () => ofAll;

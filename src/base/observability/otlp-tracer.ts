@@ -1,10 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
-import { limits } from '../limits.ts';
 import { errorFacts, type Logger } from './log.ts';
 import { counter } from './metrics.ts';
 import { Repeated } from '../waiting/repeated.ts';
 import type { RequestSpan, SpanAttributes, Tracer } from './trace.ts';
+
+/** Spans of traces that wait to be sent. */
+const traceSpansWaitingMax = 4_096;
+/** Time between exports of spans, and the longest that one may take. */
+const traceExportMs = 2_000;
+const traceExportMsMax = 5_000;
 
 interface OtlpTracerOptions {
   /** Base address of a receiver of OTLP over HTTP, without a slash at the end. */
@@ -40,7 +45,7 @@ export class OtlpTracer implements Tracer {
   constructor(options: OtlpTracerOptions) {
     this.#options = options;
     this.#exporting = new Repeated(
-      limits.traceExportMs,
+      traceExportMs,
       () => this.#export(),
       (error) => options.log.debug(errorFacts(error), 'traces could not be sent'),
     );
@@ -94,7 +99,7 @@ export class OtlpTracer implements Tracer {
   }
 
   #keep(span: object): void {
-    if (this.#waiting.length < limits.traceSpansWaitingMax) this.#waiting.push(span);
+    if (this.#waiting.length < traceSpansWaitingMax) this.#waiting.push(span);
     else this.#spans.inc({ outcome: 'dropped' });
   }
 
@@ -112,7 +117,7 @@ export class OtlpTracer implements Tracer {
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] }),
         redirect: 'error',
-        signal: AbortSignal.timeout(limits.traceExportMsMax),
+        signal: AbortSignal.timeout(traceExportMsMax),
       });
       await answer.arrayBuffer();
       if (!answer.ok) throw new Error(`the receiver of traces answers ${answer.status}`);

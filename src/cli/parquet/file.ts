@@ -5,6 +5,9 @@ import { linesOf } from '../../tools/lines.ts';
 import { version } from '../../tools/version.ts';
 import type { EventColumns } from './columns.ts';
 
+/** Events of a row group of Parquet. Eight files may be open at once. */
+const parquetGroupRowsMax = 65_536;
+
 type Row = Record<string, unknown>;
 
 const zstdLevel = 3;
@@ -58,8 +61,7 @@ export class ParquetFile {
   /** Whether the events that wait are enough for a row group. */
   get isFull(): boolean {
     return (
-      this.#lines.length >= limits.parquetGroupRowsMax ||
-      this.#lineCharacters >= limits.parquetGroupCharactersMin
+      this.#lines.length >= parquetGroupRowsMax || this.#lineCharacters >= limits.parquetGroupCharactersMin
     );
   }
 
