@@ -16,6 +16,7 @@ import { benchMixed } from './cases/mixed.ts';
 import { benchOcsfExport, benchOcsfPage } from './cases/ocsf.ts';
 import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead, type ReadPlan } from './cases/reads.ts';
+import { benchRewrites } from './cases/rewrites.ts';
 import { benchSoak } from './cases/soak.ts';
 import { benchUpkeep } from './cases/upkeep.ts';
 import { benchWeb } from './cases/web.ts';
@@ -170,6 +171,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
     growth.push(results);
   }
   if (sink.wanted('read.pass-through')) sink.add([await benchPassThrough(lab, data, plan)]);
+  if (sink.wanted('read.rewrites')) sink.add([await benchRewrites(lab, data)]);
   if (sink.wanted('read.page-ocsf')) sink.add([await benchOcsfPage(lab, data, plan)]);
   const [small = [], large = []] = grows ? growth : [[], ...growth];
   sink.add(withGrowth(small, large));

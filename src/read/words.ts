@@ -4,8 +4,8 @@ import { foldCase, spellingsOf } from '../base/events/fold-case.ts';
  * The condition that words stand in values of the shown event, in any case (contract: Read). Names of members do not
  * count, nor `actor.app_name`, which is the same in every event.
  *
- * The first part of it is quick and lets some events too many through: it looks at the whole rendering. Only where that has
- * the word, or text by which the quick look could miss it, the values are taken out and compared.
+ * The first part is quick and lets some events too many through: it looks at the whole rendering, and passes an event that
+ * may have the word in a spelling that the quick look cannot see. The second part reads the rendering as JSON.
  */
 export function wordsCondition(words: readonly string[]): {
   readonly sql: readonly string[];
@@ -15,15 +15,15 @@ export function wordsCondition(words: readonly string[]): {
   const sql = words.map((word, index) => {
     const [plain, pattern] = [`word${index}`, `pattern${index}`];
     parameters[plain] = JSON.stringify(word).slice(1, -1);
-    parameters[pattern] = patternOf(word);
-    const found = `positionCaseInsensitiveUTF8(ocsf, {${plain}:String}) > 0`;
-    return `((${found} OR (${mayHide} AND match(ocsf, {${pattern}:String}))) AND match(${values}, {${pattern}:String}))`;
+    parameters[pattern] = valuePattern(word);
+    const stands = `positionCaseInsensitiveUTF8(ocsf, {${plain}:String}) > 0`;
+    return `((${stands} OR ${mayHide}) AND match(${producersPart}, {${pattern}:String}))`;
   });
   return { sql, parameters };
 }
 
 /** Any character may be written as an escape, and beyond ASCII a letter has more than two spellings. */
-const mayHide = "(position(ocsf, '\\\\') > 0 OR lengthUTF8(ocsf) != length(ocsf))";
+const mayHide = "position(ocsf, '\\\\') > 0 OR lengthUTF8(ocsf) != length(ocsf)";
 
 /**
  * The rendering without `actor.app_name` and without `enrichments`, which have the values of `extra_map` once more, beside
@@ -34,9 +34,21 @@ const producersPart = `concat(
     '"actor":\\\\{"app_name":"(?:[^"\\\\\\\\]|\\\\\\\\.)*"', '"actor":{'),
   if(position(ocsf, ',"enrichments":[') > 0, substring(ocsf, greatest(1, position(ocsf, ',"extra_map":', position(ocsf, ',"enrichments":[')))), ''))`;
 
-/** Each value and a space: strings as they are written, without their quotation marks; names and brackets are left out. */
-const values = `replaceRegexpAll(${producersPart},
-  '"(?:[^"\\\\\\\\]|\\\\\\\\.)*":|"((?:[^"\\\\\\\\]|\\\\\\\\.)*)"|[][{},]', '\\\\1 ')`;
+/** RE2 for what stands between the quotation marks of a string; an escape is one piece. */
+const inString = String.raw`(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*`;
+
+/** RE2 for JSON up to any place that is not within a string. */
+const upToValue = `^(?:[^"]|"${inString}")*`;
+
+/**
+ * RE2 for a word within a value. A string that a colon follows is a name. Numbers, `true`, `false` and `null` are values, too.
+ * Looked for from the beginning of the text, so that what is a string and what stands between two of them is never mixed up.
+ */
+function valuePattern(word: string): string {
+  const pattern = patternOf(word);
+  const inText = `"${inString}${pattern}${inString}"[^:]`;
+  return `${upToValue}(?:${/^[-+.\w]+$/.test(word) ? `${inText}|${pattern}` : inText})`;
+}
 
 /** RE2 for a word in JSON: each of its characters in all its spellings and escapes. */
 function patternOf(word: string): string {

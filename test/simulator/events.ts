@@ -27,7 +27,16 @@ export function idIn(text: string): string | undefined {
   return /sim=([a-z0-9]+\.\d+\.\d+)=/.exec(text)?.[1];
 }
 
-export type Kind = 'plain' | 'person' | 'secret' | 'rich' | 'big' | 'statement' | 'transfer' | 'damaged';
+export type Kind =
+  | 'plain'
+  | 'person'
+  | 'secret'
+  | 'rich'
+  | 'big'
+  | 'large'
+  | 'statement'
+  | 'transfer'
+  | 'damaged';
 
 interface Place {
   readonly organization: ModelOrganization;
@@ -56,9 +65,11 @@ const actions = [1001, 1002, 2000, 2001, 2003, 3001, 6001, 9999, -7, 9_007_199_2
 /** Codes by which the service states policies, holds and erasures: from a body they are events like any other. */
 const statements = [5013, 5014, 5015, 5016];
 
+const fillerOf = ({ slug }: ModelOrganization, bytes: number): string =>
+  `${slug}~`.repeat(Math.ceil(bytes / (slug.length + 1)));
+
 function extraOf(draw: Draw, kind: Kind, { organization }: Place, persons: readonly Person[]): object {
-  const filler = (bytes: number) =>
-    `${organization.slug}~`.repeat(Math.ceil(bytes / (organization.slug.length + 1)));
+  const filler = (bytes: number) => fillerOf(organization, bytes);
   if (kind === 'big') return { filler: filler(draw.int(limits.bigEventBytes / 10, limits.bigEventBytes)) };
   if (kind === 'person')
     return { note: `seen by ${persons.map(({ email }) => email).join(' and ')}`, filler: filler(40) };
@@ -235,6 +246,10 @@ function plainText(
   return JSON.stringify({
     ...(isSecret && { password: token, 'Session Token': [token] }),
     level: draw.pick(['INFO', 'WARN', 'ERROR', 'other']),
+    // A member that is kept and not shown: answers stay small.
+    ...(kind === 'large' && {
+      attachment: fillerOf(place.organization, draw.int(limits.largeEventBytes / 2, limits.largeEventBytes)),
+    }),
     message: {
       timestamp: micros,
       action: draw.pick(kind === 'statement' ? statements : actions),

@@ -1,6 +1,7 @@
 import { foldCase } from '../../src/base/events/fold-case.ts';
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { Draw } from './draw.ts';
+import { dayMicros } from './model.ts';
 
 /** Filters of events, drawn, and what they select by the plainest reading of the contract. */
 
@@ -202,21 +203,35 @@ function wordFilter(draw: Draw, all: readonly Facts[]): Filter {
 export const isoOf = (micros: number): string =>
   `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, -1)}${String(micros % 1000).padStart(3, '0')}Z`;
 
-/** At or beside the instant of any event, in any zone, perhaps with digits beyond the microsecond. */
-function timeFilter(draw: Draw, all: readonly Facts[]): Filter {
-  const micros = Math.max(0, draw.pick(all).micros + draw.pick([0, 0, -1, 1, 3]));
+/** At or beside an instant, in any zone, perhaps with digits beyond the microsecond. */
+function instantFilter(draw: Draw, instant: number, name: 'startTime' | 'endTime'): Filter {
+  const micros = Math.max(0, instant + draw.pick([0, 0, -1, 1, 3]));
   const [minutes, zone] = draw.pick([[0, 'Z'] as const, [330, '+05:30'] as const, [-570, '-09:30'] as const]);
   const local = isoOf(micros + minutes * 60_000_000).slice(0, -1);
   const value = `${local}${draw.pick(['', '0', '999'])}${zone}`;
-  return draw.chance(0.5)
-    ? { name: 'startTime', value, selects: (one) => one.micros >= micros }
-    : { name: 'endTime', value, selects: (one) => one.micros <= micros };
+  return {
+    name,
+    value,
+    selects: name === 'startTime' ? (one) => one.micros >= micros : (one) => one.micros <= micros,
+  };
+}
+
+/** One end of a range of time, or both ends on one day. */
+function timeFilters(draw: Draw, all: readonly Facts[]): Filter[] {
+  const { micros } = draw.pick(all);
+  if (draw.chance(0.4)) return [instantFilter(draw, micros, draw.pick(['startTime', 'endTime']))];
+  const near = all.filter((one) => Math.abs(one.micros - micros) < dayMicros);
+  const ends = [micros, draw.pick(near).micros];
+  return [
+    instantFilter(draw, Math.min(...ends), 'startTime'),
+    instantFilter(draw, Math.max(...ends), 'endTime'),
+  ];
 }
 
 /** Filters that hold together: parameters, and what they select of all events. */
 export function drawFilters(draw: Draw, all: readonly Facts[]): { parameters: string; selects: Selects } {
-  const kinds = [valueFilter, valueFilter, valueFilter, wordFilter, timeFilter];
-  const drawn = Array.from({ length: draw.int(1, 3) }, () => draw.pick(kinds)(draw, all));
+  const kinds = [valueFilter, valueFilter, valueFilter, wordFilter, timeFilters, timeFilters];
+  const drawn = Array.from({ length: draw.int(1, 3) }, () => draw.pick(kinds)(draw, all)).flat();
   const given = drawn.filter(({ name }, place) => drawn.findIndex((one) => one.name === name) === place);
   return {
     parameters: given.map(({ name, value }) => `${name}=${encodeURIComponent(value)}`).join('&'),

@@ -26,6 +26,9 @@ export const limits = {
   largeBatchEvents: 2_000,
   hugeBatchEvents: 20_000,
   bigEventBytes: 200_000,
+  /** Ten megabytes are a granule of the engine, so one has 11 to 22 of these, and a request brings more than one. */
+  largeEventBytes: 900_000,
+  largeEvents: 40,
   /** Of one run: more would make each look at everything too long. */
   eventsOfRunMax: 45_000,
   /** Repeats of one request that are sent at once. */

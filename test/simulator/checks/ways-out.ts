@@ -86,26 +86,48 @@ function holdTexts(world: World, rest: Rest, way: string, texts: readonly string
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
-async function wholeExport(world: World, rest: Rest, format: string): Promise<string | undefined> {
-  const answer = await world.read(rest.organization, `/api/v1/audit/export?format=${format}&${rest.query}`);
-  return answer?.text;
+interface WholeExport {
+  readonly text: string;
+  /** Holds the total in the head to the number of events. */
+  holdTotal(events: readonly unknown[]): void;
+}
+
+async function wholeExport(world: World, rest: Rest, format: string): Promise<WholeExport | undefined> {
+  const query = `format=${format}&${rest.query}`;
+  const answer = await world.read(rest.organization, `/api/v1/audit/export?${query}`);
+  if (answer === undefined) return undefined;
+  const total = String(answer.headers['x-total-count']);
+  const holdTotal = ({ length }: readonly unknown[]): void =>
+    hold(
+      total === String(length),
+      'totals are exact',
+      () => `${rest.organization.slug}: an export of ${length} events has a total of ${total} (${query})`,
+    );
+  return { text: answer.text, holdTotal };
 }
 
 /** Exports as lines: also what all other ways are counted against. */
 export async function checkLines(world: World, rest: Rest): Promise<void> {
-  const text = await wholeExport(world, rest, 'ndjson');
-  if (text !== undefined) holdTexts(world, rest, `the NDJSON export (${rest.query})`, lines(text));
+  const found = await wholeExport(world, rest, 'ndjson');
+  if (found === undefined) return;
+  const texts = lines(found.text);
+  found.holdTotal(texts);
+  holdTexts(world, rest, `the NDJSON export (${rest.query})`, texts);
 }
 
 export async function checkArray(world: World, rest: Rest): Promise<void> {
-  const text = await wholeExport(world, rest, 'json');
-  if (text !== undefined) holdTexts(world, rest, 'the JSON export', elementsOf(text, '['));
+  const found = await wholeExport(world, rest, 'json');
+  if (found === undefined) return;
+  const texts = elementsOf(found.text, '[');
+  found.holdTotal(texts);
+  holdTexts(world, rest, 'the JSON export', texts);
 }
 
 export async function checkCsv(world: World, rest: Rest): Promise<void> {
-  const text = await wholeExport(world, rest, 'csv');
-  if (text === undefined) return;
-  const rows = parseCsv<Record<string, string>>(text, { columns: true, record_delimiter: '\r\n' });
+  const found = await wholeExport(world, rest, 'csv');
+  if (found === undefined) return;
+  const rows = parseCsv<Record<string, string>>(found.text, { columns: true, record_delimiter: '\r\n' });
+  found.holdTotal(rows);
   const events = holdIds(
     rest,
     'the CSV export',
@@ -127,9 +149,10 @@ export async function checkCsv(world: World, rest: Rest): Promise<void> {
 /** The same bytes each time that they are read, in the order of all others. */
 const standard = new WeakMap<ModelEvent, string>();
 export async function checkOcsf110(world: World, rest: Rest): Promise<void> {
-  const text = await wholeExport(world, rest, 'ndjson&schema=ocsf');
-  if (text === undefined) return;
-  const texts = lines(text);
+  const found = await wholeExport(world, rest, 'ndjson&schema=ocsf');
+  if (found === undefined) return;
+  const texts = lines(found.text);
+  found.holdTotal(texts);
   const events = holdIds(rest, 'the OCSF export', texts.map(idIn));
   for (const [at, event] of events.entries()) {
     const shown = texts[at] ?? '';
@@ -149,6 +172,7 @@ export async function checkPages(world: World, rest: Rest, draw: Draw): Promise<
   const count = rest.events.length;
   const limit = Math.max(draw.pick([7, 50, 333, 1000, 1000]), Math.ceil(count / 12));
   const texts: string[] = [];
+  let total = 0;
   for (;;) {
     const query = `limit=${limit}&offset=${texts.length}&${rest.query}`;
     const answer = await world.read(rest.organization, `/api/v1/audit?${query}`);
@@ -165,8 +189,14 @@ export async function checkPages(world: World, rest: Rest, draw: Draw): Promise<
       () =>
         `${rest.organization.slug}: a total of ${meta.total}, where ${sure} to ${count} are to be shown (${query})`,
     );
-    if (page.length === 0 || texts.length >= meta.total) break;
+    if (page.length > 0) total = meta.total;
+    if (page.length < limit) break;
   }
+  hold(
+    total === texts.length || rest.events.some(({ isSure }) => !isSure),
+    'totals are exact',
+    () => `${rest.organization.slug}: a total of ${total}, and ${texts.length} rows (${rest.query})`,
+  );
   holdTexts(world, rest, `the pages (${rest.query})`, texts);
 }
 

@@ -200,5 +200,9 @@ export const posts: readonly Operation[] = [
   posting('post many', 3, (draw) => ({ kinds: ['plain'], count: draw.int(200, limits.largeBatchEvents) })),
   posting('post very many', 0.3, () => ({ kinds: ['plain'], count: limits.hugeBatchEvents })),
   posting('post big events', 1.5, (draw) => ({ kinds: ['big', 'plain'], count: draw.int(1, 40) })),
+  posting('post large events', 0.7, (draw) => ({
+    kinds: ['large'],
+    count: draw.int(limits.largeEvents / 2, limits.largeEvents),
+  })),
   posting('post statements', 1.5, (draw) => ({ kinds: ['statement', 'plain'], count: draw.int(1, 8) })),
 ];
