@@ -23,7 +23,7 @@ import { cutOffOf } from './control/retention.ts';
 import { SealedSecrets } from './control/sealed-secret.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
-import { startFrontEnd } from './http/front-end.ts';
+import { serve } from './http/serve.ts';
 import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { newestAnswerMs } from './ingest/answer-store.ts';
@@ -145,7 +145,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   base.stops.add(() => keyUses.stop());
   const pool = new Ocsf110Pool(config, base.log);
   base.stops.add(() => pool.close());
-  return startFrontEnd({
+  return serve({
     ...base,
     clock,
     ingest,

@@ -15,7 +15,7 @@ const controlUpdateTriesMax = 12;
 /** The wait before a try is random: up to this, times the number of the try. */
 const controlUpdateWaitMs = 10;
 
-type Row = Readonly<Record<string, unknown>>;
+type ControlRow = Readonly<Record<string, unknown>>;
 
 /** How a member of an object stands in a table. */
 interface Field<V> {
@@ -23,8 +23,8 @@ interface Field<V> {
   readonly select: string;
   /** Whether it only ever grows. */
   readonly isCounter?: boolean;
-  read(row: Row): V;
-  write(value: V): Row;
+  read(row: ControlRow): V;
+  write(value: V): ControlRow;
 }
 
 type Fields<T> = { readonly [Member in keyof T]: Field<T[Member]> };
@@ -243,7 +243,7 @@ export class ControlTable<T extends Versioned> {
     from = `${this.name} FINAL`,
   ): Promise<T[]> {
     const query = `SELECT ${this.#columns} FROM ${from} WHERE ${condition}`;
-    const rows = await storage.rows<Row>(query, parameters, options);
+    const rows = await storage.rows<ControlRow>(query, parameters, options);
     return rows.map((row) => {
       const value: Record<string, unknown> = {};
       for (const [member, { read }] of this.#fields) value[member] = read(row);

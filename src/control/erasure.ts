@@ -297,12 +297,12 @@ async function rowsOf(
   { id, organizationId }: StoredErasure,
   seqs: readonly bigint[],
 ): Promise<ReplacedEvent[]> {
-  type Row = Record<
+  type ErasureRow = Record<
     'place' | 'before' | 'activity_name' | 'actor_email' | 'actor_id' | 'ocsf' | 'source',
     string
   > &
     Record<'names' | 'file_hash', string[]>;
-  const rows = await storage.rows<Row>(
+  const rows = await storage.rows<ErasureRow>(
     `SELECT toString(seq) AS place, before, activity_name, actor_email, actor_id, names, file_hash, ocsf, source
      FROM erasure_rows FINAL INNER JOIN (SELECT seq, before FROM erased_events FINAL
        WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})) AS list USING seq

@@ -25,7 +25,7 @@ export interface EraseScope {
 }
 
 /** An event with the person in it. */
-interface Found {
+interface PersonEvent {
   readonly seq: bigint;
   /** Hash of the event with the person, in hex. */
   readonly before: string;
@@ -56,7 +56,7 @@ export async function* eventsOf(
   storage: Storage,
   scope: EraseScope,
   person: Person,
-): AsyncGenerator<Found, void, undefined> {
+): AsyncGenerator<PersonEvent, void, undefined> {
   const pseudonymizer = new Pseudonymizer(person);
   for (let after = 0n; ; ) {
     const candidates = await candidatesOf(storage, scope, person, after);
@@ -138,7 +138,7 @@ export class Planner {
   }
 
   /** Throws an Error where the event cannot be shown any more. */
-  plan({ seq, before, source, ocsf }: Found): ReplacedEvent {
+  plan({ seq, before, source, ocsf }: PersonEvent): ReplacedEvent {
     const window = windowOf(Buffer.from(source));
     const mapped = this.#mapperOf(appNameIn(ocsf) ?? this.#appName).mapStored(
       window,

@@ -43,7 +43,7 @@ const cells = [
   `arrayFirst(pair -> pair.1 = 'fileName' AND pair.2 != 'null', cells.4).2`,
 ].join(', ');
 
-interface Found {
+interface RowsAnswer {
   readonly total: string;
   readonly unsettled: string;
   readonly rows: readonly (readonly string[])[];
@@ -78,7 +78,7 @@ export function createRowsReader(
       `FROM (SELECT *, JSONExtract(${parsable}, '${shown}') AS cells FROM (${found}))`;
     const parameters = { ...matching.parameters, ...place.parameters, settled };
     const ask = (settings: Settings) =>
-      storage.readRows<Found>(onShard(storage, query), parameters, { settings, signal });
+      storage.readRows<RowsAnswer>(onShard(storage, query), parameters, { settings, signal });
     const [answer] = await ask(place.settings).catch((error: unknown) => {
       if (!isTooLarge(error)) throw error;
       return ask({ ...place.settings, ...fewTexts });

@@ -18,8 +18,8 @@ interface OtlpTracerOptions {
   readonly log: Logger;
 }
 
-/** Where a step of a request is put. */
-interface Place {
+/** The span that a step of a request belongs to. */
+interface ParentSpan {
   readonly traceId: string;
   readonly spanId: string;
   /** False once the request has ended: what a timer of it does later is not its own. */
@@ -37,7 +37,7 @@ const errorStatus = 2;
  */
 export class OtlpTracer implements Tracer {
   readonly #options: OtlpTracerOptions;
-  readonly #context = new AsyncLocalStorage<Place>();
+  readonly #context = new AsyncLocalStorage<ParentSpan>();
   readonly #exporting: Repeated;
   readonly #spans = counter('auditlog_trace_spans_total', 'Spans of traces: sent, or dropped', ['outcome']);
   #waiting: object[] = [];

@@ -37,7 +37,7 @@ interface Slice {
   readonly to: number;
 }
 
-type Found = { readonly text: string; readonly time: number }[];
+type TimedLines = { readonly text: string; readonly time: number }[];
 
 /**
  * Follows a server that has no feed, by limit and offset (contract: What the service does). Each look covers
@@ -77,12 +77,12 @@ export class PageSource {
    * All events of a slice, oldest first. Read again when the number of events changed on the way: an event that comes
    * late moves the later pages by one.
    */
-  async #read({ from, to }: Slice): Promise<Found | 'too many'> {
+  async #read({ from, to }: Slice): Promise<TimedLines | 'too many'> {
     const { client, filter, schema, batchEvents: limit, signal } = this.#options;
     const query = { ...filter, schema, startTime: formatMicros(from), endTime: formatMicros(to), limit };
     for (let tries = 1; ; tries++) {
       const isLastTry = tries >= forwardSliceTriesMax;
-      const found: Found = [];
+      const found: TimedLines = [];
       let total: number | undefined;
       let isStill = true;
       for await (const page of client.pages(query, { signal })) {
@@ -100,7 +100,7 @@ export class PageSource {
     }
   }
 
-  *#deliveries(slice: Slice, found: Found): Generator<Batch> {
+  *#deliveries(slice: Slice, found: TimedLines): Generator<Batch> {
     const { batchEvents, overlapMicros, warn } = this.#options;
     const position = (): PagePosition => ({
       mode: 'pages',
@@ -124,7 +124,7 @@ export class PageSource {
     yield { events: [], position, settledThrough: through };
   }
 
-  *#unknownOf(found: Found): Generator<ForwardedEvent & { readonly hash: string }> {
+  *#unknownOf(found: TimedLines): Generator<ForwardedEvent & { readonly hash: string }> {
     const seen = new Map<string, number>();
     for (const { text, time } of found) {
       const hash = shortHash(eventIdentity(text));
