@@ -99,7 +99,7 @@ export async function evidenceKeys(
   log: Warn,
   made: () => string,
 ): Promise<EvidenceKeys> {
-  await makeDataDir(dataDir, log);
+  if (evidenceKey === undefined) await makeDataDir(dataDir, log);
   const path = join(dataDir, 'evidence-key');
   const page = projectFile('docs/evidence.md');
   const words = `the key that signs evidence; its mode is 0600 now. ${page} says how to replace it`;
