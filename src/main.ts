@@ -23,8 +23,7 @@ import { cutOffOf } from './control/retention.ts';
 import { SealedSecrets } from './control/sealed-secret.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
-import { startFrontEnd } from './http/front-end.ts';
-import { limits as httpLimits } from './http/limits.ts';
+import { serve } from './http/serve.ts';
 import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { newestAnswerMs } from './ingest/answer-store.ts';
@@ -40,6 +39,8 @@ import type { Base } from './service/base.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
 import { explainFullDisk, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
+
+const shutdownRequestsMsMax = 10_000;
 
 const clock = systemClock;
 
@@ -150,7 +151,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   base.stops.add(() => keyUses.stop());
   const pool = new Ocsf110Pool(config, base.log);
   base.stops.add(() => pool.close());
-  return startFrontEnd({
+  return serve({
     ...base,
     clock,
     ingest,
@@ -181,7 +182,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
 
 /** The end of a server that accepts nothing more: answers what it has begun, and gives the engine what is in the log. */
 async function drain(server: HttpServer, ingest: Ingest, log: Logger): Promise<void> {
-  const answered = await server.drained(httpLimits.shutdownRequestsMsMax);
+  const answered = await server.drained(shutdownRequestsMsMax);
   const flushed = await ingest.flush(ingestLimits.shutdownFlushMsMax).catch((error: unknown) => {
     log.warn(errorFacts(error), 'the log could not be sealed');
     return false;

@@ -102,7 +102,6 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const accept = createAccept({ pools, wal, arrivals, ...remembered, bodyBytesMax, directory, ...outcomes });
   showLog(wal, batcher, options.walBytesMax);
   showWorkers(pools);
-  show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
     recordOwn: (organization, event) => own.record(organization, event),

@@ -21,6 +21,10 @@ import type { Writing } from './writing.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { EventRemoval } from '../storage/removal.ts';
 
+/** Time between turns of retention: a 144th of the grace period, within these. */
+const retentionMsMin = 200;
+const retentionMsMax = 600_000;
+
 /** What limits are counted by: this process alone, or together with others through Redis. */
 export async function openCounts({ config, log, stops }: Base, secret: string) {
   const own = new RateLimiter(() => performance.now());
@@ -81,7 +85,7 @@ export function startRetention(
 ): void {
   const { retentionDays, retentionGraceMs: graceMs, evidenceIntervalMs } = config;
   // A wait of a day is looked at every ten minutes, a shorter one more often.
-  const intervalMs = Math.min(limits.retentionMsMax, Math.max(limits.retentionMsMin, graceMs / 144));
+  const intervalMs = Math.min(retentionMsMax, Math.max(retentionMsMin, graceMs / 144));
   const watermarks = async (): Promise<(organization: string) => bigint> => {
     const { ofAll } = await order.watermarks();
     if (evidenceIntervalMs === undefined) return () => ofAll;
@@ -114,14 +118,13 @@ export function startRetention(
 
 /** Nothing of it is loaded where no traces are asked for. */
 export async function startTracing(
-  { traces, serviceName }: Config,
+  { tracesUrl: url, serviceName }: Config,
   log: Logger,
   stops: StopStack,
 ): Promise<void> {
-  const { url, sampled } = traces;
   if (url === undefined) return;
   const { OtlpTracer } = await import('../base/observability/otlp-tracer.ts');
-  const tracer = new OtlpTracer({ url, sampled, serviceName, log });
+  const tracer = new OtlpTracer({ url, serviceName, log });
   setTracer(tracer);
   stops.add(() => tracer.stop());
 }
