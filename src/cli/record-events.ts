@@ -20,7 +20,9 @@ import { requireRoom } from '../storage/own-engine.ts';
 import type { Storage } from '../storage/storage.ts';
 import { closeWriter, hasLease, putWriter, reachedBy, readWriters } from '../storage/watermarks.ts';
 import type { RecordEvents } from './context.ts';
-import { limits } from './limits.ts';
+
+/** Times that a command takes a place in the order for what it records; it loses one where it stands still for too long. */
+const recordTriesMax = 3;
 
 /** Events of commands have the last writer number, which no server has. */
 const writer = writersMax - 1;
@@ -77,8 +79,7 @@ async function store(
  * stands still in between the engine stores nothing, and it begins anew.
  */
 async function storeBeside(on: Parameters<RecordEvents>[0], block: OwnBlock): Promise<void> {
-  for (let attempt = 1; attempt <= limits.recordTriesMax; attempt++)
-    if (await storeOnceBeside(on, block)) return;
+  for (let attempt = 1; attempt <= recordTriesMax; attempt++) if (await storeOnceBeside(on, block)) return;
   throw new EngineError('timeout', 'the command stood still for too long, again and again');
 }
 

@@ -1,14 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { errorFacts } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { HandedEvents } from '../ingest/handed-events.ts';
 import { IngestOrder } from '../ingest/ingest-order.ts';
-import { type Ingest, openIngest } from '../ingest/ingest.ts';
+import { type Ingest, type IngestOptions, openIngest } from '../ingest/ingest.ts';
 import { limits as ingestLimits } from '../ingest/limits.ts';
 import type { Permit } from '../ingest/order-numbers.ts';
 import { createSegmentInsert, newestStored } from '../storage/insert.ts';
-import { KeyTable } from '../storage/key-table.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { isAtHome } from '../storage/own-place.ts';
@@ -19,20 +17,17 @@ import type { Base } from './base.ts';
 export type Writing = Awaited<ReturnType<typeof startWriting>>;
 
 /** The log and the way of its segments into the table, in one order with all others that write there. */
-export async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
+export async function startWriting(
+  base: Base,
+  stored: ServiceStorage,
+  organizations: IngestDirectory,
+  sharedAnswers: IngestOptions['sharedAnswers'],
+) {
   const { config, dataDir, log, damage } = base;
   const { storage, writeHealth } = stored;
-  const isOwnEngine = stored.held !== undefined;
   const { instance } = stored;
   const member = instance === undefined ? undefined : new Member(base, stored, instance);
   const answersNowMs = () => base.steadyMs();
-  const keys = new KeyTable(storage, answersNowMs, isOwnEngine ? dataDir : undefined);
-  const forgetting = new Repeated(
-    storageLimits.keyForgetEveryMs,
-    () => keys.forget(),
-    (error) => log.warn(errorFacts(error), 'Idempotency-Keys that are over could not be removed'),
-  );
-  base.stops.add(() => forgetting.stop());
   const sink = writeHealth.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
@@ -49,12 +44,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
     sink,
     newestStored: () => newestStored(storage),
     damage,
-    keys: {
-      table: keys,
-      instance: instance ?? randomUUID(),
-      log,
-      isShared: instance !== undefined,
-    },
+    sharedAnswers,
     directory: () => organizations.shared(),
   });
   base.stops.add(() => ingest.close());

@@ -109,12 +109,6 @@ export const limits = {
   /** Time between questions whether an earlier attempt has ended on all nodes, and whether replicas have what was stored. */
   attemptPollMs: 200,
   writerRenewMs: 3_600_000,
-  /** How long claims on Idempotency-Keys count. */
-  keyWindowMs: 24 * 3_600_000,
-  /** How long the engine has for a question about them: as long as a request waits for an answer at all. */
-  keyAskMsMax: 10_000,
-  keyForgetEveryMs: 3_600_000,
-  keyForgottenAtOnceMs: 24 * 3_600_000,
   /** Time in which a server on the original of a copied data directory gives a sign of life. */
   writerCopyLookMs: 5_000,
   /** After this long without a sign of life that the engine took, a server joins the others anew before it sends anything. */
