@@ -43,7 +43,6 @@ export const leftTables: Readonly<Record<string, string>> = {
   leases: 'of processes',
   watermarks: 'of processes',
   fenced_writers: 'of processes',
-  idempotency_keys: 'of processes that share a ClickHouse server',
   planned_removals: 'a restored server plans anew, so that somebody can see the plan',
   running_time: 'of servers on that engine',
 };
