@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
@@ -26,7 +26,7 @@ export interface BackupRecord {
   readonly migration: number;
   readonly events: number;
   readonly organizations: number;
-  /** Ids of the erasures of persons that were known: a backup with later ones cannot stand on it. */
+  /** Ids of the erasures of persons that its events have gone through: with another one, no backup stands on it. */
   readonly erasures: readonly string[];
   readonly secrets: readonly string[];
   /** Of its own files, those of the service itself aside. */
@@ -44,7 +44,7 @@ const sumsName = 'SHA256SUMS';
 export const recordName = 'auditlog.json';
 /** A backup is whole once its directory has its id as its name. */
 const unfinished = '.unfinished';
-const idPattern = /^\d{8}T\d{6}Z-[0-9a-f]{8}$/;
+const idPattern = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-[0-9a-f]{8}$/;
 
 /** A directory that has one directory for each backup. */
 export class BackupPlace {
@@ -101,6 +101,13 @@ export class BackupPlace {
   /** Ids, the oldest first. */
   async ids(): Promise<string[]> {
     return (await namesIn(this.name)).filter((name) => idPattern.test(name)).toSorted();
+  }
+
+  /** An id that sorts behind all others, whatever the clock says. */
+  async nextId(nowMs: number): Promise<string> {
+    const newest = (await this.ids()).at(-1)?.replace(idPattern, '$1-$2-$3T$4:$5:$6.$7Z');
+    const ms = newest === undefined ? nowMs : Math.max(nowMs, Date.parse(newest) + 1);
+    return `${new Date(ms).toISOString().replaceAll(/[-:.]/g, '')}-${randomBytes(4).toString('hex')}`;
   }
 
   /** A backup with the full one that it stands on, which comes first. Undefined: the newest. Rejects with a Problem. */

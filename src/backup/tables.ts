@@ -42,7 +42,6 @@ export const leftTables: Readonly<Record<string, string>> = {
   schema_migrations: 'each engine makes its tables itself',
   leases: 'of processes',
   watermarks: 'of processes',
-  idempotency_keys: 'of processes that share a ClickHouse server',
   planned_removals: 'a restored server plans anew, so that somebody can see the plan',
   running_time: 'of servers on that engine',
 };

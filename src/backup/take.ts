@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -58,15 +57,13 @@ export interface TakenBackup {
 export class BackupRun {
   readonly #session: BackupSession;
   readonly #options: TakeOptions;
-  readonly #id: string;
+  #id = '';
   readonly #bytesPerSecond: number;
   readonly #notes: string[] = [];
 
   constructor(session: BackupSession, options: TakeOptions) {
     this.#session = session;
     this.#options = options;
-    const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
-    this.#id = `${time}-${randomBytes(4).toString('hex')}`;
     const isBounded = session.isShared && !options.isFullSpeed;
     this.#bytesPerSecond = isBounded ? limits.backupBytesPerSecond : 0;
   }
@@ -78,10 +75,12 @@ export class BackupRun {
     const words = 'is of a run that was cut short, or is under way: remove it when no other backup runs';
     this.#notes.push(...(await place.unfinished()).map((name) => `${place.path(name)} ${words}`));
     const erasures = await listErasures(this.#session.storage);
-    if (erasures.some(({ finishedMicros }) => finishedMicros === undefined))
+    const finished = finishedOf(erasures);
+    if (finished.length < erasures.length)
       this.#notes.push('a person is being erased from events: a restored server goes on with that');
-    const base = await this.#base(erasures);
+    const base = await this.#base(finished);
     if (base === undefined) await this.#requireRoom();
+    this.#id = await place.nextId(Date.now());
     const directory = await place.begin(this.#id);
     try {
       const record = await this.#write(directory, base, erasures);
@@ -95,13 +94,13 @@ export class BackupRun {
   }
 
   /** The newest full backup, unless the last one on it is large, or it still has a person who was erased since. */
-  async #base(erasures: readonly StoredErasure[]): Promise<BackupRecord | undefined> {
+  async #base(finished: readonly string[]): Promise<BackupRecord | undefined> {
     const { place, isFull } = this.#options;
     if (isFull || (await place.ids()).length === 0) return undefined;
     const [base, newest] = await place.chainOf();
     if (base === undefined) return undefined;
     if (newest !== undefined && newest.bytes > base.bytes * limits.backupIncrementShareMax) return undefined;
-    if (erasures.every(({ id }) => base.erasures.includes(id))) return base;
+    if (finished.every((id) => base.erasures.includes(id))) return base;
     this.#notes.push(
       'a person was erased since the backups there: this one stands alone; remove those before it when they are to forget that person, too',
     );
@@ -145,7 +144,7 @@ export class BackupRun {
       migration: await newestMigration(),
       events,
       organizations: (await listOrganizations(storage)).length,
-      erasures: known,
+      erasures: finishedOf(erasures),
       secrets: await this.#secrets(directory),
       bytes,
     };
@@ -198,5 +197,9 @@ export class BackupRun {
     return found;
   }
 }
+
+/** Erasures that all events have gone through. Of one that is under way a backup has the plan. */
+const finishedOf = (erasures: readonly StoredErasure[]): string[] =>
+  erasures.flatMap(({ id, finishedMicros }) => (finishedMicros === undefined ? [] : [id]));
 
 export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;

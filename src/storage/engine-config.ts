@@ -44,8 +44,8 @@ export function defaultMemoryBytesMax(): number {
  * The session that keeps the engine running is `default` from loopback without a password, and no address rule could
  * tell it from other local processes. So `default` may hold one session only, which is that one, and may do nothing but
  * open the listener. Everything else is `audit`, by password. The engine waits for a reader of an export for longer than
- * the HTTP server does (`streamStallMsMax`), so that it is never the one to give up. A backup goes where its command says: only
- * `audit` may have one made, and whoever has its password is this system user.
+ * the HTTP server does (`streamStallMsMax`), so that it is never the one to give up. A backup goes where its command says:
+ * only `audit` may have one made, and whoever has its password is this system user.
  */
 export function renderConfig(config: EngineConfig, file: string): string {
   const { engineDir, port, user, password, headers, memoryBytesMax } = config;

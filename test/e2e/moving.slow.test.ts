@@ -108,12 +108,10 @@ test('a service is moved to a ClickHouse server, with order, cursors, evidence a
 
 /** The statements of docs/back-up.md, with directories in place of a bucket. */
 async function runStatements(block: string): Promise<void> {
-  let restored = 0;
-  const places = ['evidence', 'events'];
   for (const statement of block.split(';').filter((text) => text.trim() !== '')) {
-    const text = statement
-      .replace(/S3\('https:[^']*\/(\w+)', 'key', 'secret'\)/, (_, name: string) => fileOf(name))
-      .replace('S3(…)', () => fileOf(places[restored++] ?? ''));
+    const text = statement.replace(/S3\('https:[^']*\/(\w+)', 'key', 'secret'\)/, (_, name: string) => {
+      return `File('${join(root, 'of-server', name)}')`;
+    });
     const answer = await call(`${engine.url}/`, {
       method: 'POST',
       body: text,
@@ -122,8 +120,6 @@ async function runStatements(block: string): Promise<void> {
     assert.equal(answer.status, 200, answer.text);
   }
 }
-
-const fileOf = (name: string): string => `File('${join(root, 'of-server', name)}')`;
 
 test('a ClickHouse server restores its own backup by the statements of the documents', async () => {
   const tenant = await createTenant(moved ?? assert.fail(), 'globex');
