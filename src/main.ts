@@ -81,7 +81,10 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   directory.start();
   stops.add(() => directory.stop());
   const organizations = new IngestDirectory(directory, config.retentionDays);
-  const writing = await startWriting(base, stored, organizations);
+  const secret = await sessionSecret(config, log);
+  const counts = await openCounts(base, secret);
+  const sharedAnswers = stored.instance === undefined ? undefined : counts.answers(stored.instance);
+  const writing = await startWriting(base, stored, organizations, sharedAnswers);
   const { ingest, order } = writing;
   if (stored.held)
     await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, expiryMicros);
@@ -92,7 +95,8 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   let url = '';
   const announce = (certificate: string | undefined) =>
     writeServerFile(config.dataDir, { url, certificate }, log);
-  const parts = { stored, directory, organizations, writing, evidence, retentionCutOff, announce };
+  const shown = { writing, evidence, retentionCutOff, announce };
+  const parts = { stored, directory, organizations, secret, counts, ...shown };
   const { server, certificate } = await startAnswering(base, parts, stopping.signal);
   url = localUrl(config.host, server.port, config.tls !== undefined);
   await announce(certificate);
@@ -123,6 +127,9 @@ interface Answering {
   readonly directory: Directory;
   readonly organizations: IngestDirectory;
   readonly writing: Writing;
+  /** Of sessions, and of names in Redis. */
+  readonly secret: string;
+  readonly counts: Awaited<ReturnType<typeof openCounts>>;
   readonly evidence: EvidenceReader;
   /** Before which time (Unix microseconds) an organization's events are over. */
   readonly retentionCutOff: (organization: string) => number | undefined;
@@ -133,11 +140,10 @@ interface Answering {
 /** Listens; `stopping` ends the requests that only wait. */
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
   const { config, envelope, damage } = base;
-  const { directory, organizations, evidence, retentionCutOff } = parts;
+  const { directory, organizations, evidence, retentionCutOff, secret } = parts;
+  const { rateCounter, accounts, limitsShared } = parts.counts;
   const { storage, writeHealth } = parts.stored;
   const { ingest, order, feedGoesOn } = parts.writing;
-  const secret = await sessionSecret(config, base.log);
-  const { rateCounter, accounts, limitsShared } = await openCounts(base, secret);
   const passwords = new PasswordThrottle({ accounts });
   stopping.addEventListener('abort', () => passwords.stop());
   const keyUses = new KeyUses({ storage, clock, log: base.log });

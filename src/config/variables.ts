@@ -178,7 +178,7 @@ export const variables = {
   REDIS_URL: {
     ...optional(
       'unset: each server counts for itself',
-      'Redis or Valkey server through which servers share rate limits and counts of failed passwords',
+      'Redis or Valkey server through which servers share rate limits, counts of failed passwords and Idempotency-Keys',
       redisUrl,
     ),
     shownValue: hasNoCredentials,

@@ -14,6 +14,7 @@ import type { EvidenceReader } from '../evidence/evidence-reader.ts';
 import { newEvidenceKey, openEvidence } from '../evidence/evidence.ts';
 import { readProgress, watermarkOf } from '../evidence/progress-table.ts';
 import { RateLimiter } from '../http/rate-limit.ts';
+import type { BatchAnswer } from '../ingest/answer-records.ts';
 import type { IngestOrder } from '../ingest/ingest-order.ts';
 import type { Base } from './base.ts';
 import type { Writing } from './writing.ts';
@@ -31,7 +32,12 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
   if (url === undefined) {
     const words = 'limits and failed passwords are counted by each process for itself; REDIS_URL shares them';
     if (config.clickhouse.url !== undefined) log.info({}, words);
-    return { rateCounter: own, accounts: new OwnAccounts(), limitsShared: () => undefined };
+    return {
+      rateCounter: own,
+      accounts: new OwnAccounts(),
+      limitsShared: () => undefined,
+      answers: () => undefined,
+    };
   }
   if (config.sessionSecret === undefined) {
     const words =
@@ -46,6 +52,7 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
     rateCounter: shared.rates(own),
     accounts: shared.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
     limitsShared: () => shared.isReachable,
+    answers: (instance: string) => shared.answers<BatchAnswer>(instance),
   };
 }
 
