@@ -39,7 +39,7 @@ import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
-import { explainFullDisk, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
+import { explainFullDisk, type ServiceStorage, startStorage } from './storage/open-storage.ts';
 
 const clock = systemClock;
 
@@ -82,8 +82,6 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const organizations = new IngestDirectory(directory, config.retentionDays);
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
-  if (stored.held)
-    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, expiryMicros);
   const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, retentionCutOff);
   startRetention(base, stored, writing, organizations);
@@ -133,7 +131,7 @@ interface Answering {
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
   const { config, envelope, damage } = base;
   const { directory, organizations, evidence, retentionCutOff } = parts;
-  const { storage, writeHealth } = parts.stored;
+  const { storage, engineWrites } = parts.stored;
   const { ingest, order, feedGoesOn } = parts.writing;
   const secret = await sessionSecret(config, base.log);
   const { rateCounter, accounts, limitsShared } = await openCounts(base, secret);
@@ -163,7 +161,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     onCertificate: parts.announce,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
-      engineTakesWrites: () => writeHealth.takesWrites(),
+      engineTakesWrites: () => engineWrites.takesWrites(),
       logFailure: ingest.logFailure,
       controlDataTakesWrites: () => storage.takesControlWrites(storageLimits.readinessMsMax),
       limitsShared,

@@ -26,7 +26,7 @@ const otherColumns: Readonly<Record<string, string>> = {
   retention_policies: `id days held_at hold_reason version`,
   removals: `id org partition expires rows before below done recorded`,
   deletions: `id slug name operator events users api_keys checkpoint started_at finished_at version`,
-  acknowledged_losses: `id part partition expires rows recorded`,
+  acknowledged_losses: `id part org expires rows recorded`,
   idempotency_keys: `id claim instance state sent answer at`,
   erasures: `id org pseudonym operator events digest account started_at finished_at version`,
   erased_events: `org erasure seq before after recorded`,

@@ -18,7 +18,6 @@ import { commandClaim, commandName } from '../storage/command-claims.ts';
 import { createSegmentInsert, storedRowsBetween } from '../storage/insert.ts';
 import type { Lease } from '../storage/lease.ts';
 import { announceCommand } from '../storage/other-writers.ts';
-import { requireRoom } from '../storage/own-engine.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { RecordEvents } from './context.ts';
 import { limits } from './limits.ts';
@@ -41,8 +40,6 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
     const body = [payload, encodeSeqColumn(number, firstRow, rows)];
     const insert = createSegmentInsert(storage, log, commandName(claim.owner), claim.condition);
     await insert({ number, rows, body, doubtful: false, isDamaged: false });
-    // The embedded engine takes what a full disk cuts short for stored. A disk is full for longer than a write takes.
-    if (config.clickhouse.url === undefined) await requireRoom(config.dataDir);
     const [row] = await storage.rows<{ held: boolean }>(`SELECT ${claim.condition} AS held`);
     if (row?.held === true) return true;
     const first = firstSeqOf(number) + BigInt(firstRow);

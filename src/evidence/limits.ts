@@ -24,4 +24,9 @@ export const limits = {
   idleProgressMs: 600_000,
   /** A tree that stands still is tried again this often: what stopped it may be mended. */
   stoppedRetryMs: 600_000,
+  /** Missing events: time between looks for work, between counts, and between counts after a failure or a finding. */
+  missingTurnMs: 2_000,
+  missingEveryMs: 3_600_000,
+  missingRetryMs: 10_000,
+  missingQueryMsMax: 600_000,
 } as const;

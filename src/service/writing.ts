@@ -20,21 +20,21 @@ export type Writing = Awaited<ReturnType<typeof startWriting>>;
 /** The log and the way of its segments into the table, in one order with all others that write there. */
 export async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
   const { config, dataDir, log, damage } = base;
-  const { storage, writeHealth } = stored;
+  const { storage, engineWrites } = stored;
   const isOwnEngine = stored.held !== undefined;
   const { instance } = stored;
   const member =
     instance === undefined ? undefined : await WriterRegistry.join({ ...base, storage, instance });
   if (member !== undefined) await takeNewPlaces(base, stored, member);
   const answersNowMs = () => base.steadyMs();
-  const keys = new KeyTable(storage, answersNowMs, isOwnEngine ? dataDir : undefined);
+  const keys = new KeyTable(storage, answersNowMs);
   const forgetting = new Repeated(
     storageLimits.keyForgetEveryMs,
     () => keys.forget(),
     (error) => log.warn(errorFacts(error), 'Idempotency-Keys that are over could not be removed'),
   );
   base.stops.add(() => forgetting.stop());
-  const sink = writeHealth.watch(createSegmentInsert(storage, log));
+  const sink = engineWrites.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
     dataDir,

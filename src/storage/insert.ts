@@ -101,7 +101,7 @@ async function store(
       ? `INSERT INTO events (${columns}) FORMAT Native`
       : `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE ${condition} FORMAT Native`;
   if (segment.doubtful) {
-    const present = await attempts.rowsStored(segment.number, queryId);
+    const present = await storage.checked(() => attempts.rowsStored(segment.number, queryId));
     if (present === segment.rows && !segment.isDamaged) return;
     if (present > segment.rows && !segment.isDamaged)
       throw new Error(`segment ${segment.number} has ${present} rows of ${segment.rows} stored`);

@@ -1,5 +1,4 @@
 import { limits } from './limits.ts';
-import { requireRoom } from './own-engine.ts';
 import type { Storage } from './storage.ts';
 
 /** A claim on an Idempotency-Key, as processes on one engine see it (`state` as in 0003_writers.sql). */
@@ -26,24 +25,16 @@ const inWindow = `at > ${begin}`;
 export class KeyTable {
   readonly #storage: Storage;
   readonly #nowMs: () => number;
-  readonly #engineDataDir: string | undefined;
 
-  /**
-   * `nowMs`: the time that has passed for certain, Unix milliseconds, as a clock that jumps must forget nothing.
-   * `engineDataDir`: where the embedded engine is; left out where there is a ClickHouse server.
-   */
-  constructor(storage: Storage, nowMs: () => number, engineDataDir?: string) {
+  /** `nowMs`: the time that has passed for certain, Unix milliseconds, as a clock that jumps must forget nothing. */
+  constructor(storage: Storage, nowMs: () => number) {
     this.#storage = storage;
     this.#nowMs = nowMs;
-    this.#engineDataDir = engineDataDir;
   }
 
   /** Resolves when every later read, by whomever, sees the rows. */
   async put(rows: readonly KeyRow[]): Promise<void> {
-    await this.#requireRoom();
     await this.#storage.insertRows('idempotency_keys', rows, { timeoutMs: limits.keyAskMsMax });
-    // The embedded engine takes what a full disk cuts short for stored. A disk is full for longer than a write takes.
-    await this.#requireRoom();
   }
 
   /** All claims on some ids, of the last 24 hours, of whoever was not fenced. */
@@ -80,10 +71,6 @@ export class KeyTable {
     const statement =
       'ALTER TABLE idempotency_keys DELETE WHERE at < fromUnixTimestamp64Milli({before:Int64})';
     await this.#storage.command(statement, { before: Number(over.begin) - limits.keyForgetEveryMs });
-  }
-
-  async #requireRoom(): Promise<void> {
-    if (this.#engineDataDir !== undefined) await requireRoom(this.#engineDataDir);
   }
 
   get #fromMs(): number {

@@ -1,7 +1,5 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { mkdir, rename, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../src/base/errors/problem.ts';
@@ -10,7 +8,6 @@ import { Gathered } from '../../src/ingest/gathered.ts';
 import { KeyClaims } from '../../src/ingest/key-claims.ts';
 import { limits } from '../../src/ingest/limits.ts';
 import { type KeyRow, KeyTable } from '../../src/storage/key-table.ts';
-import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { eventually } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
 import { sharedEngine } from '../support/shared.ts';
@@ -366,32 +363,4 @@ test('who has waited in vain is left out of what is asked next', async () => {
   end();
   assert.equal(await third, 3);
   assert.deepEqual(asked, [[1], [3]]);
-});
-
-test('nothing is told by way of an engine whose disk is full, as that takes what is cut short for stored', async (t) => {
-  const dataDir = await temporaryDirectory();
-  t.after(() => removeDirectory(dataDir));
-  // A file system that never has room.
-  await symlink('/proc', join(dataDir, 'engine'));
-  const onFullDisk = new KeyTable((await sharedEngine()).storage, Date.now, dataDir);
-  const id = randomUUID();
-  const row = { id, claim: randomUUID(), instance: randomUUID(), state: 1, sent: '', answer: '' } as const;
-  await assert.rejects(onFullDisk.put([row]), /disk .*is full/);
-  assert.deepEqual(await table.read([id]), []);
-});
-
-test('what was told while the disk filled up does not count as told', async (t) => {
-  const dataDir = await temporaryDirectory();
-  t.after(() => removeDirectory(dataDir));
-  const directory = join(dataDir, 'engine');
-  await mkdir(directory);
-  const { storage } = await sharedEngine();
-  const insertRows: typeof storage.insertRows = async (...given) => {
-    await storage.insertRows(...given);
-    await rename(directory, join(dataDir, 'had-room'));
-    await symlink('/proc', directory);
-  };
-  const filling = new KeyTable({ ...storage, insertRows }, Date.now, dataDir);
-  const row = { claim: randomUUID(), instance: randomUUID(), state: 1, sent: '', answer: '' } as const;
-  await assert.rejects(filling.put([{ id: randomUUID(), ...row }]), /disk .*is full/);
 });
