@@ -51,6 +51,7 @@ test('the package of the service has all that its manifest names, and is built f
     ...targets,
     ...Object.values(manifest.bin),
     'schema/openapi.json',
+    'schema/commands.json',
     'dist/base/platform.js',
   ])
     assert.ok(files.has(target.replace('./', '')), `${target} is not in the package`);

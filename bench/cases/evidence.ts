@@ -155,7 +155,7 @@ async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseR
   const record = async (): Promise<void> => undefined;
   await exportEvidence(
     { storage, deps: { io } },
-    { organization, filter: {}, isFiltered: false, file, record },
+    { organization, filter: {}, isFiltered: false, file, record, stop: new AbortController().signal },
   );
   const [published] = await readKeys(storage);
   if (published === undefined) throw new Error('no key has signed');

@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { acme } from '../../src/demo/acme.ts';
 import { Company } from '../../src/demo/company.ts';
-import { createDraw } from '../../src/demo/draw.ts';
+import { Draw } from '../../src/demo/draw.ts';
 
 /** A run of lines of the data file: the body of one request. */
 export interface Span {
@@ -36,7 +36,7 @@ export async function writeDataset(
   at = Date.now() * 1000 - hourMicros,
 ): Promise<Dataset> {
   const companies = organizations.map(
-    (organization, index) => new Company(createDraw(index + 1), acme, { organization }),
+    (organization, index) => new Company(new Draw(index + 1), acme, { organization }),
   );
   const file = createWriteStream(path);
   const batches: Span[] = [];

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Answer, SchemaName } from '../contract/document.ts';
+import type { Answer, CommandSchemaName } from '../contract/document.ts';
 import type { Change } from '../control/change-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -9,13 +9,13 @@ import type { JsonOption } from '../tools/output.ts';
 import { eventsOf, recordAfter, type Session, setUp, withStorage } from './session.ts';
 
 /** What a command shows, as JSON of a schema and as text for people, and what it changed. */
-type OutcomeOf<Name extends SchemaName> = {
+type OutcomeOf<Name extends CommandSchemaName> = {
   readonly schema: Name;
   readonly value: Answer<Name>;
   readonly text: string;
   readonly changes?: readonly Change[];
 };
-type Outcome = { [Name in SchemaName]: OutcomeOf<Name> }[SchemaName];
+type Outcome = { [Name in CommandSchemaName]: OutcomeOf<Name> }[CommandSchemaName];
 
 /**
  * Makes a command work on the control data. `prepare` refuses wrong usage before an engine is started for the rest. The

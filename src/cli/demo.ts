@@ -9,7 +9,7 @@ import { Problem } from '../base/errors/problem.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
 import { prepareDataDir } from '../config/data-dir.ts';
-import type { Schemas } from '../contract/document.ts';
+import type { CommandSchemas } from '../contract/document.ts';
 import { createApiKey } from '../control/api-keys.ts';
 import { createOrganization, findOrganization, type Organization } from '../control/organizations.ts';
 import { createUser, setPassword } from '../control/users.ts';
@@ -39,7 +39,7 @@ interface DemoCompany {
   readonly seed: number;
 }
 
-type DemoOrganization = Schemas['CliDemo']['organizations'][number];
+type DemoOrganization = CommandSchemas['CliDemo']['organizations'][number];
 type Login = DemoOrganization['logins'][number];
 
 const companies: readonly DemoCompany[] = [

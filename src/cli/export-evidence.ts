@@ -11,6 +11,7 @@ import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
 import { hashBytes } from '../tlog/hash.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import { limits } from './limits.ts';
+import { Interrupted, nothingKept } from '../tools/interrupted.ts';
 import { type WrittenFile, writeWhole } from '../tools/output-file.ts';
 import { createProgress, type ProgressIo } from '../tools/progress.ts';
 import { erasuresOf } from './verify/erasures.ts';
@@ -27,6 +28,8 @@ interface EvidenceExport {
   readonly file: string;
   /** Records the export in the self-audit, before anything leaves. */
   record(events: number): Promise<void>;
+  /** Aborted when the process is asked to end: the file is made anew by the next run. */
+  readonly stop: AbortSignal;
 }
 
 /** What it takes of a session. */
@@ -107,7 +110,7 @@ function* erasureLines(erasure: number, list: Buffer): Generator<Buffer> {
 /** The lines of all events of the tree, some thousand together; `each` hears of each, and whether the event is there. */
 async function* eventLines(
   { storage, deps }: Exporting,
-  { organization, filter }: EvidenceExport,
+  { organization, filter, stop }: EvidenceExport,
   size: number,
   each: (entry: Entry, isThere: boolean) => void,
 ): AsyncGenerator<Buffer> {
@@ -115,6 +118,7 @@ async function* eventLines(
   const where = whereClause(organization.id, filter);
   const progress = createProgress(deps.io, { items: 'events', total: size });
   for (let position = 0; position < size; ) {
+    if (stop.aborted) throw new Interrupted(nothingKept);
     const found = await tiles.entries(organization.id, position / tileWidth, limits.evidenceTilesAtOnce);
     const entries = found.subarray(0, (size - position) * entryBytes);
     const count = entries.length / entryBytes;

@@ -270,7 +270,14 @@ async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> 
       );
     const isFiltered = Object.keys(filtersGiven).length > 0;
     const file = resolve(output);
-    const result = await exportEvidence(session, { organization, filter, isFiltered, file, record });
+    const result = await exportEvidence(session, {
+      organization,
+      filter,
+      isFiltered,
+      file,
+      record,
+      stop: stopSignal(deps),
+    });
     tellFile(deps, options, result);
   });
 }

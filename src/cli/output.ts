@@ -1,6 +1,6 @@
 import { variablesHelp } from '../config/variables.ts';
-import type { Answer, SchemaName } from '../contract/document.ts';
-import { stringify } from '../contract/stringify.ts';
+import type { Answer, CommandSchemaName } from '../contract/document.ts';
+import { stringifyOutput } from '../contract/stringify.ts';
 import { limits } from '../tools/limits.ts';
 import type { JsonOption, Output } from '../tools/output.ts';
 
@@ -42,13 +42,17 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): str
   return lines.map((cells) => cells.map(padded).join('  ').trimEnd()).join('\n');
 }
 
-/** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
-export function printJson<Name extends SchemaName>(deps: Output, schema: Name, value: Answer<Name>): void {
-  deps.io.out(`${stringify(schema, value)}\n`);
+/** One line of JSON for programs, of a schema in schema/commands.yaml. */
+export function printJson<Name extends CommandSchemaName>(
+  deps: Output,
+  schema: Name,
+  value: Answer<Name>,
+): void {
+  deps.io.out(`${stringifyOutput(schema, value)}\n`);
 }
 
 /** As `printJson` where the command was called with `--json`, else the text for people. */
-export function print<Name extends SchemaName>(
+export function print<Name extends CommandSchemaName>(
   deps: Output,
   options: JsonOption,
   schema: Name,

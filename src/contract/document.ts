@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
+import type { CommandSchemas } from '../../schema/commands.d.ts';
 import type { Schemas } from '../../schema/openapi.d.ts';
 
 /** Name of a schema in the document's `components`. */
 export type SchemaName = keyof Schemas;
-export type { Schemas };
+/** Name of a schema of what a command prints. */
+export type CommandSchemaName = keyof CommandSchemas;
+export type { CommandSchemas, Schemas };
 
 /** A value that is written: its optional members may be undefined, and are then left out. */
-export type Answer<Name extends SchemaName> = Writable<Schemas[Name]>;
+export type Answer<Name extends SchemaName | CommandSchemaName> = Writable<(Schemas & CommandSchemas)[Name]>;
 type Writable<T> = {
   [K in keyof T]: Writable<T[K]> | (object extends Pick<T, K> ? undefined : never);
 };
@@ -15,14 +18,22 @@ interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<SchemaName, object>> };
 }
 
-/** `npm run openapi` makes it of schema/openapi.yaml; the same path holds from `src` and from `dist`. */
-const file = new URL('../../schema/openapi.json', import.meta.url);
+/** `npm run openapi` makes the files from YAML; the same path holds from `src` and from `dist`. */
+function readSchema(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../../schema/${name}.json`, import.meta.url), 'utf8'));
+}
+
 let document: OpenApiDocument | undefined;
 
 /** The OpenAPI document. It is read on first use: most commands need none of it. */
 export function openApiDocument(): OpenApiDocument {
-  document ??= JSON.parse(readFileSync(file, 'utf8')) as OpenApiDocument;
+  document ??= readSchema('openapi') as OpenApiDocument;
   return document;
+}
+
+/** The JSON Schema (`$defs`) of what commands print. */
+export function commandDocument(): object {
+  return readSchema('commands') as object;
 }
 
 /** JSON Schema of events of OCSF 1.1.0, as text; `npm run ocsf` makes it. */

@@ -1,9 +1,12 @@
 import { createRequire } from 'node:module';
 import type { Schema } from 'fast-json-stringify';
-import { allSchemas, type Answer, pointerTo, type SchemaName } from './document.ts';
+import { allSchemas, type Answer, commandDocument, pointerTo } from './document.ts';
+import type { CommandSchemaName, SchemaName } from './document.ts';
 
 const require = createRequire(import.meta.url);
-const compiled = new Map<SchemaName, (value: unknown) => string>();
+type Write = (value: unknown) => string;
+const compiled = new Map<SchemaName, Write>();
+const compiledCommands = new Map<CommandSchemaName, Write>();
 
 /**
  * A value of a schema in the OpenAPI document as JSON: the members that the schema names, in its order, and no others;
@@ -20,9 +23,21 @@ export function prepareAnswers(): void {
   compile('Problem');
 }
 
-function compile(schema: SchemaName): (value: unknown) => string {
-  const build = require('fast-json-stringify') as typeof import('fast-json-stringify').default;
-  const write = build({ $ref: pointerTo(schema) }, { schema: { openapi: allSchemas() as Schema } });
+/** As `stringify`, of a schema in schema/commands.yaml. */
+export function stringifyOutput<Name extends CommandSchemaName>(schema: Name, value: Answer<Name>): string {
+  const known = compiledCommands.get(schema);
+  const write = known ?? build(`commands#/$defs/${schema}`, { commands: commandDocument() as Schema });
+  compiledCommands.set(schema, write);
+  return write(value);
+}
+
+function compile(schema: SchemaName): Write {
+  const write = build(pointerTo(schema), { openapi: allSchemas() as Schema });
   compiled.set(schema, write);
   return write;
+}
+
+function build($ref: string, schema: Record<string, Schema>): Write {
+  const compiler = require('fast-json-stringify') as typeof import('fast-json-stringify').default;
+  return compiler({ $ref }, { schema });
 }

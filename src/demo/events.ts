@@ -1,12 +1,11 @@
 import { acme } from './acme.ts';
 import { Company } from './company.ts';
-import { createDraw } from './draw.ts';
+import { Draw } from './draw.ts';
 import { globex } from './globex.ts';
 import type { Happening } from './happening.ts';
 import { leaving } from './leaver.ts';
-import { limits } from './limits.ts';
 import type { Profile } from './profile.ts';
-import { absencesOf, type Clue, cluesOf, Script, type Story } from './script.ts';
+import { castOf, type Clue, cluesOf, Script, type Story } from './script.ts';
 import { theft } from './theft.ts';
 
 const hourMicros = 3_600_000_000;
@@ -19,6 +18,7 @@ const weeksMade = 5;
  * at the same time of the same weekday.
  */
 const madeWeek = Date.UTC(2026, 10, 22) * 1000;
+const bodyEventsMax = 2_000;
 const stories: ReadonlyMap<Profile, Story> = new Map([
   [acme, theft],
   [globex, leaving],
@@ -56,58 +56,33 @@ export function demoClues({ profile, count, endMicros }: Omit<DemoRequest, 'seed
 /** A moment of the week in which a demo was made, by the time of the first event of a flow of its story. */
 export const demoEnd = (flowMicros: number): number => weekOf(flowMicros) + weekMicros;
 
-/** Hour after hour of the usual, without an end; each time with what has happened by the end of that hour, in order. */
-function* usualHours(company: Company, usual: number): Generator<Happening[], never, undefined> {
-  const bustle = (hour: number): number => company.bustle(hour);
-  const first = madeWeek - weeksMade * weekMicros;
-  let busyWeeks = 0;
-  for (let hour = madeWeek - weeks * weekMicros; hour < madeWeek; hour += hourMicros)
-    busyWeeks += bustle(hour);
-  let pending: Happening[] = [];
-  let busy = 0;
-  let made = 0;
-  for (let begins = first; ; begins += hourMicros) {
-    busy += bustle(begins);
-    const target = Math.ceil((usual * busy) / busyWeeks);
-    while (made < target) {
-      const events = company.happen(begins);
-      pending.push(...events);
-      made += events.length;
-    }
-    const ends = begins + hourMicros;
-    yield pending.filter(({ micros }) => micros < ends).sort((a, b) => a.micros - b.micros);
-    // What ends after its hour.
-    pending = pending.filter(({ micros }) => micros >= ends);
-  }
-}
-
 /** All that is made until now, oldest first; no fewer than are asked for. */
 function* happenings(request: DemoRequest): Generator<Happening, void, undefined> {
   const { profile, count, endMicros, seed, ids = new Map() } = request;
   const story = storyOf(request);
-  const absences = story === undefined ? [] : absencesOf(story, profile.slug, madeWeek);
+  const cast = story && { cast: castOf(story, profile.slug, madeWeek) };
   const laterMicros = weekOf(endMicros) - madeWeek;
   const now = endMicros - laterMicros;
-  const company = new Company(createDraw(seed), profile, { ids, absences, laterMicros });
-  const coming: Happening[] = [];
-  if (story !== undefined) {
-    const script = new Script(story, company, madeWeek);
-    story.tell(script);
-    coming.push(...script.events.sort((a, b) => b.micros - a.micros));
-  }
-  for (const hour of usualHours(company, count - coming.length)) {
-    for (const event of hour) {
-      for (
-        let next = coming.at(-1);
-        next !== undefined && next.micros <= event.micros;
-        next = coming.at(-1)
-      ) {
-        yield next;
-        coming.pop();
-      }
-      if (event.micros >= now) return;
-      yield event;
+  const company = new Company(new Draw(seed), profile, { ids, laterMicros, ...cast });
+  const script = story && new Script(story, company, madeWeek);
+  if (script !== undefined) story?.tell(script);
+  let pending = script?.events ?? [];
+  const usual = count - pending.length;
+  let busyWeeks = 0;
+  for (let hour = madeWeek - weeks * weekMicros; hour < madeWeek; hour += hourMicros)
+    busyWeeks += company.bustle(hour);
+  let busy = 0;
+  let made = 0;
+  for (let hour = madeWeek - weeksMade * weekMicros; hour < now; hour += hourMicros) {
+    busy += company.bustle(hour);
+    for (const target = Math.ceil((usual * busy) / busyWeeks); made < target; ) {
+      const events = company.happen(hour);
+      pending.push(...events);
+      made += events.length;
     }
+    const ends = Math.min(hour + hourMicros, now);
+    yield* pending.filter(({ micros }) => micros < ends).sort((a, b) => a.micros - b.micros);
+    pending = pending.filter(({ micros }) => micros >= ends);
   }
 }
 
@@ -133,7 +108,7 @@ export function* demoBodies(request: DemoRequest): Generator<Uint8Array, void, u
   let lines: string[] = [];
   for (const line of demoEvents(request)) {
     lines.push(line);
-    if (lines.length < limits.bodyEvents) continue;
+    if (lines.length < bodyEventsMax) continue;
     yield Buffer.from(lines.join('\n'));
     lines = [];
   }

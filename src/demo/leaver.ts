@@ -1,9 +1,9 @@
 import { sizeText } from './happening.ts';
-import type { Scene, Script, Story } from './script.ts';
+import type { Script, Story } from './script.ts';
 import { type DemoFile, makeFile } from './things.ts';
 
 const [leaver, personnel, admin] = ['t.zielinski', 's.grossmann', 'u.schaefer'];
-const closing = { flow: '6a0e8b3d-f417-4c92-b1d8-5927e0c4a3f6' };
+const closing = '6a0e8b3d-f417-4c92-b1d8-5927e0c4a3f6';
 const list = 'Kundenliste Österreich 2026.csv';
 /** When he comes back after his last day, and how many files he takes along then. */
 const visits = [
@@ -12,15 +12,7 @@ const visits = [
   ['Mon 05:31:48', 3],
 ] as const;
 
-const scenes: readonly Scene[] = [
-  ['Thu 13:10:31', personnel, 1004, leaver, '{who} entered the last working day of {what}: Friday'],
-  ['Fri 11:48:09', leaver, 1003, leaver, '{who} signed out'],
-  ['Mon 06:52:40', admin, 1006, leaver, '{who} disabled {what}: the last working day was Friday', closing],
-  ['Mon 06:53:12', admin, 1030, leaver, '{who} ended the session of {what} at home', closing],
-  ['Mon 06:58:55', admin, 6305, list, '{who} stopped sharing {what} with tomasz@mail.example', closing],
-];
-
-/** Signs in from home and downloads what he has worked with. */
+/** Signs in from home and downloads files that he has worked with. */
 function takeAlong(script: Script, begins: number, files: number): void {
   const { draw, things } = script.company;
   const he = script.person(leaver);
@@ -33,15 +25,10 @@ function takeAlong(script: Script, begins: number, files: number): void {
     const file = things.file(he.department);
     if (taken.has(file)) continue;
     taken.add(file);
-    const where = { from, flow: draw.uuid() };
-    const durationMs = Math.ceil((file.bytes / from.bytesPerSecond) * 1000);
-    script.add(micros, he, 2002, file, `{who} begins to download {what} (${sizeText(file.bytes)})`, where);
-    micros += durationMs * 1000 + draw.integer(0, 999);
-    const extra = { bytesTransferred: file.bytes, durationMs };
-    script.add(micros, he, 2003, file, `{who} downloaded {what}: ${sizeText(file.bytes)}`, {
-      ...where,
-      extra,
-    });
+    const flow = draw.uuid();
+    const message = `{who} begins to download {what} (${sizeText(file.bytes)})`;
+    script.add(micros, he, 2002, file, message, { from, flow });
+    micros = script.download(micros, he, file, from, flow);
   }
 }
 
@@ -49,16 +36,21 @@ function takeAlong(script: Script, begins: number, files: number): void {
 export const leaving: Story = {
   begins: 10,
   eventsMin: 500,
-  absences: [
-    [leaver, 'Fri 06:00:00'],
-    [admin, 'Mon 01:00:00', 'Mon 07:00:00'],
-  ],
+  cast: [leaver, personnel, admin],
   clues: [
     ['Somebody who has left works on', [leaver, 'Fri 13:00:00', 'Mon 07:00:00']],
-    ['His account is closed', closing.flow],
+    ['His account is closed', closing],
   ],
   tell(script) {
-    script.play(scenes);
+    script.play({}, [
+      ['Thu 13:10:31', personnel, 1004, leaver, '{who} entered the last working day of {what}: Friday'],
+      ['Fri 11:48:09', leaver, 1003, leaver, '{who} signed out'],
+    ]);
+    script.play({ flow: closing }, [
+      ['Mon 06:52:40', admin, 1006, leaver, '{who} disabled {what}: the last working day was Friday'],
+      ['Mon 06:53:12', admin, 1030, leaver, '{who} ended the session of {what} at home'],
+      ['Mon 06:58:55', admin, 6305, list, '{who} stopped sharing {what} with tomasz@mail.example'],
+    ]);
     for (const [moment, files] of visits) takeAlong(script, script.at(moment), files);
     const he = script.person(leaver);
     const file = makeFile(script.company.draw, list, 'Vertrieb/Angebote');

@@ -1,7 +1,7 @@
-import { demoActivities } from './activities.ts';
-import type { Absence, Company } from './company.ts';
-import type { Happening } from './happening.ts';
-import { type DemoActor, emailOf, type Place } from './people.ts';
+import { targetOf } from './activities.ts';
+import type { Company } from './company.ts';
+import { type Happening, sizeText } from './happening.ts';
+import { type DemoActor, emailOf, type Location } from './people.ts';
 import { type DemoFile, type DemoThing, makeThing } from './things.ts';
 
 /** Something to be found among the events of a company, and the filters that find it (contract: Read). */
@@ -19,8 +19,8 @@ export interface Story {
   readonly begins: number;
   /** With fewer events of its organization, it is not told. */
   readonly eventsMin: number;
-  /** Then these people do nothing else, so that the clues find the story alone. */
-  readonly absences: readonly (readonly [person: string, from: string, until?: string])[];
+  /** They do nothing else from its begin on, so that the clues find the story alone. */
+  readonly cast: readonly string[];
   /** Found by a person and a time, or by a flow. */
   readonly clues: readonly (readonly [title: string, where: Span | string])[];
   readonly tell: (script: Script) => void;
@@ -28,27 +28,20 @@ export interface Story {
 
 /** Where and in which flow something happens, if not as usual. */
 interface Circumstances {
-  readonly from?: Place;
+  readonly from?: Location;
   readonly flow?: string;
   /** Members of `message.extra`. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** What someone does: with whose account, or with a thing of that name; `{who}` and `{what}` stand for both. */
-export type Scene = readonly [
-  moment: string,
-  person: string,
-  code: number,
-  about: string,
-  message: string,
-  circumstances?: Circumstances,
-];
+/** Someone acts on an account or on a thing of that name; `{who}` and `{what}` stand for both. */
+type Scene = readonly [moment: string, person: string, code: number, about: string, message: string];
 
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const dayMicros = 86_400_000_000;
 const weekdayOf = (day: number): number => (day + 4) % 7;
 
-/** When moments of a story are that is told in the week that begins at `week`; Unix microseconds. */
+/** The moments of a story that is told in the week that begins at `week`; Unix microseconds. */
 function momentsOf({ begins }: Story, week: number): (moment: string) => number {
   const first = Math.floor(week / dayMicros) - begins;
   return (moment) => {
@@ -59,13 +52,9 @@ function momentsOf({ begins }: Story, week: number): (moment: string) => number 
   };
 }
 
-export function absencesOf(story: Story, organization: string, week: number): Absence[] {
-  const at = momentsOf(story, week);
-  return story.absences.map(([person, from, until]) => ({
-    email: emailOf(person, organization),
-    from: at(from),
-    until: until === undefined ? Number.POSITIVE_INFINITY : at(until),
-  }));
+export function castOf({ cast, begins }: Story, organization: string, week: number) {
+  const emails = new Set(cast.map((person) => emailOf(person, organization)));
+  return { emails, begins: week - begins * dayMicros };
 }
 
 export function cluesOf(story: Story, organization: string, week: number): Clue[] {
@@ -85,7 +74,6 @@ export class Script {
   readonly company: Company;
   readonly at: (moment: string) => number;
   readonly #things = new Map<string, DemoThing>();
-  readonly #ports = new Map<string, number>();
 
   constructor(story: Story, company: Company, week: number) {
     this.company = company;
@@ -93,14 +81,13 @@ export class Script {
   }
 
   person(local: string): DemoActor {
-    const email = emailOf(local, this.company.organization);
-    const found = this.company.people.find((one) => one.email === email);
+    const found = this.#find(local);
     if (found === undefined) throw new Error(`nobody is called ${local}`);
     return found;
   }
 
-  play(scenes: readonly Scene[]): void {
-    for (const [moment, local, code, about, message, circumstances] of scenes) {
+  play(circumstances: Circumstances, scenes: readonly Scene[]): void {
+    for (const [moment, local, code, about, message] of scenes) {
       const micros = this.at(moment) + this.company.draw.integer(0, 999_999);
       this.add(micros, this.person(local), code, this.#about(code, about), message, circumstances);
     }
@@ -111,39 +98,38 @@ export class Script {
     who: DemoActor,
     code: number,
     target: DemoThing | DemoFile,
-    message: string,
+    words: string,
     { from, flow, extra }: Circumstances = {},
   ): void {
-    const usual = this.company.doing(who, micros);
-    const place = from ?? usual.place;
-    const by =
-      flow === undefined
-        ? { ...usual, place }
-        : { ...usual, place, flow, port: this.#portOf(`${flow} ${place.ip}`, usual.port) };
-    const details = {
-      code,
-      target,
-      message: message.replace('{who}', who.name).replace('{what}', target.name),
-      ...('senderJson' in target && { file: target }),
-      ...(extra !== undefined && { extraJson: JSON.stringify(extra).slice(1, -1) }),
-    };
-    this.events.push(this.company.event(micros, by, details));
+    const { company } = this;
+    const by = { ...company.doing(who, micros), ...(from && { from }), ...(flow && { flow }) };
+    const message = words.replace('{who}', who.name).replace('{what}', target.name);
+    const extraJson = extra === undefined ? {} : { extraJson: JSON.stringify(extra).slice(1, -1) };
+    this.events.push(company.event(micros, by, { code, target, message, ...extraJson }));
   }
 
-  /** The port of a line that stays open. */
-  #portOf(line: string, port: number): number {
-    const known = this.#ports.get(line) ?? port;
-    this.#ports.set(line, known);
-    return known;
+  /** A download of a whole file that begins then, in microseconds; returns its end. */
+  download(begins: number, who: DemoActor, file: DemoFile, from: Location, flow: string): number {
+    const durationMs = Math.round((file.bytes / from.bytesPerSecond) * 1000);
+    const micros = begins + durationMs * 1000 + this.company.draw.integer(0, 999);
+    const extra = { bytesTransferred: file.bytes, durationMs };
+    this.add(micros, who, 2003, file, `{who} downloaded {what}: ${sizeText(file.bytes)}`, {
+      from,
+      flow,
+      extra,
+    });
+    return micros;
+  }
+
+  #find(local: string): DemoActor | undefined {
+    const email = emailOf(local, this.company.organization);
+    return this.company.actors.find((one) => one.email === email);
   }
 
   #about(code: number, name: string): DemoThing {
-    const account = this.company.people.find(
-      (one) => one.email === emailOf(name, this.company.organization),
-    )?.account;
-    const type = demoActivities.get(code)?.target ?? 'folder';
-    const thing =
-      account ?? this.#things.get(name) ?? makeThing(`${type}_${this.company.draw.hex(12)}`, name, type);
+    const type = targetOf(code) ?? 'folder';
+    const make = (): DemoThing => makeThing(`${type}_${this.company.draw.hex(12)}`, name, type);
+    const thing = this.#find(name)?.account ?? this.#things.get(name) ?? make();
     this.#things.set(name, thing);
     return thing;
   }

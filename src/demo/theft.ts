@@ -1,6 +1,5 @@
-import { sizeText } from './happening.ts';
-import { placeOf } from './people.ts';
-import type { Scene, Script, Story } from './script.ts';
+import { locationOf } from './people.ts';
+import type { Script, Story } from './script.ts';
 import { makeFile } from './things.ts';
 
 const [victim, helper, rescuer, auditor] = ['priya.shah', 'rajesh.iyer', 'siobhan.oconnor', 'oliver.hughes'];
@@ -11,79 +10,10 @@ const [entry, haul, rescue] = [
 ];
 const guesses = 52;
 const stolenFiles = 4_000;
-const bytesPerSecond = 27_500_000;
-const abroad = placeOf('192.0.2.177', 'Amsterdam', bytesPerSecond, {
-  city: 'Amsterdam',
-  network: 'hosting provider',
-  client: 'python-requests/2.32',
-});
-
+const facts = { city: 'Amsterdam', network: 'hosting provider', client: 'python-requests/2.32' };
+const abroad = locationOf('192.0.2.177', 'Amsterdam', 27_500_000, facts);
 const stopped = 'The password of {what} was right and the code did not match';
-const there = { from: abroad, flow: entry };
-const cleanUp = { flow: rescue };
-const evidence = { format: 'csv', actor: 'priya.shah@acme.example' };
-
-const scenes: readonly Scene[] = [
-  // The second factor holds, until someone calls the help desk in her name.
-  ['Wed 01:52:31', victim, 1102, victim, stopped, there],
-  ['Wed 01:52:58', victim, 1102, victim, stopped, there],
-  ['Wed 01:53:40', victim, 1102, victim, stopped, there],
-  ['Wed 02:04:12', helper, 1001, helper, '{who} signed in by password from Bengaluru'],
-  ['Wed 02:16:40', helper, 1103, victim, '{who} switched MFA off for {what}: phone lost; asked by telephone'],
-  ['Wed 02:21:05', victim, 1001, victim, '{who} signed in by password from Amsterdam', there],
-  ['Wed 02:22:10', victim, 1100, victim, '{who} set up an authenticator app', there],
-  [
-    'Wed 02:24:18',
-    victim,
-    6301,
-    'Distribution/Screeners',
-    '{who} looked at {what}: 36 items',
-    { from: abroad },
-  ],
-  ['Wed 02:27:40', victim, 6301, 'VFX/Comps', '{who} looked at {what}: 9174 items', { from: abroad }],
-  [
-    'Wed 02:33:10',
-    victim,
-    2002,
-    'VFX/Comps',
-    '{who} begins to download {what}',
-    { from: abroad, flow: haul },
-  ],
-  // Here they download; then a key to come back with.
-  [
-    'Wed 03:41:52',
-    victim,
-    1300,
-    'backup-sync',
-    '{who} made an API key: {what} (read; no expiry)',
-    { from: abroad },
-  ],
-  // In the morning somebody reads the log.
-  [
-    'Wed 09:03:20',
-    rescuer,
-    1302,
-    'backup-sync',
-    '{who} revoked the API key {what}: nobody here made it',
-    cleanUp,
-  ],
-  ['Wed 09:04:02', rescuer, 1030, victim, '{who} ended the session of {what} in Amsterdam', cleanUp],
-  ['Wed 09:05:15', rescuer, 1006, victim, '{who} disabled {what} until she has been asked', cleanUp],
-  ['Wed 09:11:40', rescuer, 6200, 'deny-192.0.2.177', '{who} made the network rule {what}', cleanUp],
-  ['Wed 11:30:26', rescuer, 1007, victim, '{who} enabled {what} again', cleanUp],
-  ['Wed 11:42:09', victim, 1012, victim, '{who} chose a new password by the link', cleanUp],
-  ['Wed 11:44:31', victim, 1100, victim, '{who} set up an authenticator app', cleanUp],
-  ['Thu 14:02:47', auditor, 1001, auditor, '{who} signed in by password from London'],
-  [
-    'Thu 14:09:13',
-    auditor,
-    2030,
-    'acme',
-    '{who} exported audit events of priya.shah as CSV',
-    { extra: evidence },
-  ],
-  ['Thu 14:21:38', auditor, 1003, auditor, '{who} signed out'],
-];
+const signedIn = '{who} signed in by password from';
 
 function guess(script: Script): void {
   const her = script.person(victim);
@@ -97,16 +27,12 @@ function guess(script: Script): void {
 
 /** One gesture: every picture of a film that is not out yet. */
 function download(script: Script): void {
-  const { draw } = script.company;
   const her = script.person(victim);
   let micros = script.at('Wed 02:33:11');
   for (let shot = 1; shot <= stolenFiles; shot += 1) {
-    const file = makeFile(draw, `Northern Wake shot ${String(shot).padStart(4, '0')} final.exr`, 'VFX/Comps');
-    const durationMs = Math.round((file.bytes / bytesPerSecond) * 1000);
-    micros += durationMs * 1000 + draw.integer(0, 999);
-    const extra = { bytesTransferred: file.bytes, durationMs };
-    const message = `{who} downloaded {what}: ${sizeText(file.bytes)}`;
-    script.add(micros, her, 2003, file, message, { from: abroad, flow: haul, extra });
+    const name = `Northern Wake shot ${String(shot).padStart(4, '0')} final.exr`;
+    const file = makeFile(script.company.draw, name, 'VFX/Comps');
+    micros = script.download(micros, her, file, abroad, haul);
   }
 }
 
@@ -114,12 +40,7 @@ function download(script: Script): void {
 export const theft: Story = {
   begins: 5,
   eventsMin: 5_000,
-  absences: [
-    [victim, 'Tue 17:00:00', 'Wed 13:00:00'],
-    [helper, 'Tue 20:00:00', 'Wed 03:00:00'],
-    [rescuer, 'Wed 03:00:00', 'Wed 12:00:00'],
-    [auditor, 'Thu 09:00:00', 'Thu 15:00:00'],
-  ],
+  cast: [victim, helper, rescuer, auditor],
   clues: [
     ['Somebody guesses a password', [victim, 'Tue 22:30:00', 'Wed 02:00:00']],
     ['An administrator means well', [helper, 'Wed 02:00:00', 'Wed 02:30:00']],
@@ -131,7 +52,52 @@ export const theft: Story = {
   ],
   tell(script) {
     guess(script);
-    script.play(scenes);
+    // The second factor holds, until someone calls the help desk in her name.
+    script.play({ from: abroad, flow: entry }, [
+      ['Wed 01:52:31', victim, 1102, victim, stopped],
+      ['Wed 01:52:58', victim, 1102, victim, stopped],
+      ['Wed 01:53:40', victim, 1102, victim, stopped],
+    ]);
+    script.play({}, [
+      ['Wed 02:04:12', helper, 1001, helper, `${signedIn} Bengaluru`],
+      [
+        'Wed 02:16:40',
+        helper,
+        1103,
+        victim,
+        '{who} switched MFA off for {what}: phone lost; asked by telephone',
+      ],
+    ]);
+    script.play({ from: abroad, flow: entry }, [
+      ['Wed 02:21:05', victim, 1001, victim, `${signedIn} Amsterdam`],
+      ['Wed 02:22:10', victim, 1100, victim, '{who} set up an authenticator app'],
+    ]);
+    script.play({ from: abroad }, [
+      ['Wed 02:24:18', victim, 6301, 'Distribution/Screeners', '{who} looked at {what}: 36 items'],
+      ['Wed 02:27:40', victim, 6301, 'VFX/Comps', '{who} looked at {what}: 9174 items'],
+    ]);
+    script.play({ from: abroad, flow: haul }, [
+      ['Wed 02:33:10', victim, 2002, 'VFX/Comps', '{who} begins to download {what}'],
+    ]);
+    // A key to come back with, after the download.
+    script.play({ from: abroad }, [
+      ['Wed 03:41:52', victim, 1300, 'backup-sync', '{who} made an API key: {what} (read; no expiry)'],
+    ]);
+    // In the morning somebody reads the log.
+    script.play({ flow: rescue }, [
+      ['Wed 09:03:20', rescuer, 1302, 'backup-sync', '{who} revoked the API key {what}: nobody here made it'],
+      ['Wed 09:04:02', rescuer, 1030, victim, '{who} ended the session of {what} in Amsterdam'],
+      ['Wed 09:05:15', rescuer, 1006, victim, '{who} disabled {what} until she has been asked'],
+      ['Wed 09:11:40', rescuer, 6200, 'deny-192.0.2.177', '{who} made the network rule {what}'],
+      ['Wed 11:30:26', rescuer, 1007, victim, '{who} enabled {what} again'],
+      ['Wed 11:42:09', victim, 1012, victim, '{who} chose a new password by the link'],
+      ['Wed 11:44:31', victim, 1100, victim, '{who} set up an authenticator app'],
+    ]);
+    script.play({}, [
+      ['Thu 14:02:47', auditor, 1001, auditor, `${signedIn} London`],
+      ['Thu 14:09:13', auditor, 2030, 'acme', '{who} exported audit events of priya.shah as CSV'],
+      ['Thu 14:21:38', auditor, 1003, auditor, '{who} signed out'],
+    ]);
     download(script);
   },
 };

@@ -1,77 +1,52 @@
 import type { Draw } from './draw.ts';
-import type { Department, Profile, ThingType } from './profile.ts';
+import { listOf, type Profile, type ThingType } from './profile.ts';
 
-/** Something that events are about. */
+/** A target of events. */
 export interface DemoThing {
   readonly id: string;
   readonly name: string;
-  readonly type: string;
   /** JSON text of `message.target`. */
   readonly json: string;
 }
 
 export interface DemoFile extends DemoThing {
   readonly bytes: number;
-  readonly folder: string;
   /** JSON text of `message.sender` up to the e-mail address, and JSON members of `message.extra`, without braces. */
   readonly senderJson: string;
   readonly extraJson: string;
 }
 
 /** Bytes from the smallest to the largest usual file, by the ending of its name. */
-const sizesByEnding: Readonly<Record<string, readonly [min: number, max: number]>> = {
-  csv: [2e3, 30e6],
-  docx: [15e3, 3e6],
-  dwg: [100e3, 20e6],
-  edl: [3e3, 60e3],
-  exr: [6e6, 60e6],
-  fdx: [80e3, 400e3],
-  jpg: [400e3, 9e6],
-  json: [1e3, 5e6],
-  md: [500, 30e3],
-  mov: [1.5e9, 60e9],
-  mp3: [2e6, 12e6],
-  mp4: [80e6, 2.5e9],
-  nc: [10e3, 4e6],
-  pdf: [40e3, 15e6],
-  png: [1e6, 40e6],
-  pptx: [2e6, 90e6],
-  psd: [60e6, 1.2e9],
-  srt: [30e3, 140e3],
-  step: [500e3, 120e6],
-  'tar.gz': [200e6, 8e9],
-  txt: [500, 20e3],
-  wav: [80e6, 2e9],
-  xlsx: [12e3, 8e6],
-  zip: [20e6, 900e6],
-};
+const sizes = new Map(
+  listOf(`csv 2e3 30e6; docx 15e3 3e6; dwg 100e3 20e6; edl 3e3 60e3; exr 6e6 60e6; fdx 80e3 400e3; jpg 400e3 9e6;
+    json 1e3 5e6; md 500 30e3; mov 1.5e9 60e9; mp3 2e6 12e6; mp4 80e6 2.5e9; nc 10e3 4e6; pdf 40e3 15e6;
+    png 1e6 40e6; pptx 2e6 90e6; psd 60e6 1.2e9; srt 30e3 140e3; step 500e3 120e6; gz 200e6 8e9; txt 500 20e3;
+    wav 80e6 2e9; xlsx 12e3 8e6; zip 20e6 900e6`).map((text) => {
+    const [ending = '', min, max] = text.split(' ');
+    return [ending, [Number(min), Number(max)] as const];
+  }),
+);
 
 const playable = /\.(mp4|mov|mp3|wav)$/;
-/** Files that a pattern of names makes, at most: some two thousand in all. */
+/** Files of one pattern of names, at most: some two thousand in all. */
 const filesOfPattern = 32;
 
-export function endingOf(fileName: string): string {
-  return fileName.endsWith('.tar.gz') ? 'tar.gz' : fileName.slice(fileName.lastIndexOf('.') + 1);
-}
-
 export function makeThing(id: string, name: string, type: string): DemoThing {
-  return { id, name, type, json: JSON.stringify({ id, name, type }) };
+  return { id, name, json: JSON.stringify({ id, name, type }) };
 }
 
 export function makeFile(draw: Draw, name: string, folder: string): DemoFile {
-  const [min, max] = sizesByEnding[endingOf(name)] ?? [1e3, 1e6];
+  const [min, max] = sizes.get(name.slice(name.lastIndexOf('.') + 1)) ?? [1e3, 1e6];
   const bytes = Math.floor(min * (max / min) ** draw.next());
   const facts = { fileName: name, fileSize: bytes, destination: `Drive/${folder}` };
   return {
     ...makeThing(`file_${draw.hex(12)}`, name, 'file'),
     bytes,
-    folder,
     senderJson: `{"file":${JSON.stringify(name)},"hash":"${draw.hex(64)}","email":`,
     extraJson: JSON.stringify(facts).slice(1, -1),
   };
 }
 
-/** The name that a pattern of the profile becomes. */
 function fileName(draw: Draw, pattern: string, projects: readonly string[]): string {
   return pattern
     .replace('{p}', draw.pick(projects))
@@ -80,26 +55,22 @@ function fileName(draw: Draw, pattern: string, projects: readonly string[]): str
     .replace('{m}', () => String(draw.integer(1, 12)).padStart(2, '0'));
 }
 
-/** Few files are asked for often, most seldom. */
-function often<T>(draw: Draw, list: readonly T[]): T {
-  return list[Math.floor(draw.next() ** 2 * list.length)] ?? draw.pick(list);
-}
-
+/** The files and folders of one department. */
 interface Shelf {
   readonly files: readonly DemoFile[];
   readonly folders: readonly DemoThing[];
 }
 
-function fillShelf(draw: Draw, department: Department, projects: readonly string[]): Shelf {
+function fillShelf(draw: Draw, folders: readonly (readonly [string, string])[], projects: string[]): Shelf {
   const files = new Map<string, DemoFile>();
   for (let copy = 0; copy < filesOfPattern; copy += 1)
-    for (const [folder, patterns] of Object.entries(department))
-      for (const pattern of patterns) {
+    for (const [folder, patterns] of folders)
+      for (const pattern of listOf(patterns)) {
         const name = fileName(draw, pattern, projects);
         if (!files.has(name)) files.set(name, makeFile(draw, name, folder));
       }
-  const folders = Object.keys(department).map((name) => makeThing(`dir_${draw.hex(12)}`, name, 'folder'));
-  return { files: [...files.values()], folders };
+  const made = folders.map(([name]) => makeThing(`dir_${draw.hex(12)}`, name, 'folder'));
+  return { files: [...files.values()], folders: made };
 }
 
 /** The files, folders, policies and so on of one organization; the same ones come up again and again. */
@@ -108,34 +79,31 @@ export class DemoThings {
   readonly #shelves: ReadonlyMap<string, Shelf>;
   readonly #all: Shelf;
   readonly #recordings: readonly DemoFile[];
-  readonly #things: ReadonlyMap<ThingType, readonly DemoThing[]>;
+  readonly #things: ReadonlyMap<string, readonly DemoThing[]>;
 
-  constructor(draw: Draw, profile: Profile) {
-    const { departments, things } = profile;
+  constructor(draw: Draw, { folders, things }: Profile) {
     this.#draw = draw;
-    this.#shelves = new Map(
-      Object.entries(departments).map(([name, department]) => [
-        name,
-        fillShelf(draw, department, things.project),
-      ]),
-    );
+    const entries = Object.entries(folders);
+    const departments = [...new Set(entries.map(([path]) => path.split('/')[0] ?? ''))];
+    const foldersOf = (name: string) => entries.filter(([path]) => path.startsWith(`${name}/`));
+    const projects = listOf(things.project);
+    this.#shelves = new Map(departments.map((name) => [name, fillShelf(draw, foldersOf(name), projects)]));
     const shelves = [...this.#shelves.values()];
     this.#all = {
-      files: shelves.flatMap(({ files }) => files),
-      folders: shelves.flatMap(({ folders }) => folders),
+      files: shelves.flatMap((one) => one.files),
+      folders: shelves.flatMap((one) => one.folders),
     };
     this.#recordings = this.#all.files.filter(({ name }) => playable.test(name));
+    const make = (type: string) => (name: string) =>
+      makeThing(`${type.toLowerCase()}_${draw.hex(12)}`, name, type);
     this.#things = new Map(
-      Object.entries(things).map(([type, names]) => [
-        type as ThingType,
-        names.map((name) => makeThing(`${type.toLowerCase()}_${draw.hex(12)}`, name, type)),
-      ]),
+      Object.entries(things).map(([type, names]) => [type, listOf(names).map(make(type))]),
     );
   }
 
   /** A file that people of the department work with: nearly always one of their own. */
   file(department: string): DemoFile {
-    return often(this.#draw, this.#shelfOf(department).files);
+    return this.#draw.pick(this.#shelfOf(department).files);
   }
 
   folder(department: string): DemoThing {
@@ -144,7 +112,7 @@ export class DemoThings {
 
   /** A file that can be watched or listened to. */
   recording(): DemoFile {
-    return often(this.#draw, this.#recordings);
+    return this.#draw.pick(this.#recordings);
   }
 
   thing(type: ThingType): DemoThing {

@@ -1,4 +1,4 @@
-import type { Schemas } from '../../schema/openapi.d.ts';
+import type { CommandSchemas } from '../../schema/commands.d.ts';
 import type { ToolDeps } from './context.ts';
 
 export type Output = Pick<ToolDeps, 'io'>;
@@ -7,11 +7,11 @@ export interface JsonOption {
   readonly json?: true;
 }
 
-/** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
-export function printJson<Name extends keyof Schemas>(
+/** One line of JSON for programs, of a schema in schema/commands.yaml. */
+export function printJson<Name extends keyof CommandSchemas>(
   deps: Output,
   _schema: Name,
-  value: Readonly<Schemas[Name]>,
+  value: Readonly<CommandSchemas[Name]>,
 ): void {
   deps.io.out(`${JSON.stringify(value)}\n`);
 }

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Schemas } from '../../src/contract/document.ts';
-import { stringify } from '../../src/contract/stringify.ts';
+import { stringify, stringifyOutput } from '../../src/contract/stringify.ts';
 
 const problem: Schemas['Problem'] = {
   type: 'about:blank',
@@ -27,7 +27,7 @@ test('writes what JSON.stringify writes, without what is undefined', () => {
 
 test('keeps null where the schema has it', () => {
   const loss = { loss: 'h', part: null, events: 1, organizations: null };
-  assert.equal(stringify('CliLoss', loss), JSON.stringify(loss));
+  assert.equal(stringifyOutput('CliLoss', loss), JSON.stringify(loss));
 });
 
 test('refuses a value without a required member', () => {

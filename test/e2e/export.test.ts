@@ -394,7 +394,7 @@ describe('exports', () => {
       for (let n = 0; !over.signal.aborted; n++) {
         const month = String((n % 12) + 1).padStart(2, '0');
         await busy.record(
-          Array.from({ length: 200 }, () => sourceEvent({ timestamp: `2022-${month}-01T00:00:00Z` })),
+          Array.from({ length: 20 }, () => sourceEvent({ timestamp: `2022-${month}-01T00:00:00Z` })),
         );
         // More do not reach the engine more often.
         await sleep(flushMs / 2);

@@ -12,12 +12,14 @@ import { parameterTypes, schemaTypes } from './openapi-types.mjs';
  * The schemas of events have files of their own, which the service validates with. The document has copies, since
  * most tools follow no reference to another file; `npm run openapi` makes them anew, and the check compares them.
  * It also makes schema/openapi.json, the same document in the form that the service reads, and schema/openapi.d.ts, the
- * types of its schemas and of the parameters that select events. Parameters that the sources read must be in the document, and
+ * types of its schemas and of the parameters that select events. schema/commands.yaml, the schemas of what commands print,
+ * becomes commands.json, in which the schemas of the document stand by themselves, and commands.d.ts. Parameters that the sources read must be in the document, and
  * filters (src/base/events/event-filters.ts) also in the contract.
  */
 const file = 'schema/openapi.yaml';
 const jsonFile = 'schema/openapi.json';
 const typesFile = 'schema/openapi.d.ts';
+const commandsFile = 'schema/commands.yaml';
 const copies = {
   AuditEvent: 'schema/audit-event.schema.json',
   SourceEvent: 'schema/source-event.schema.json',
@@ -36,11 +38,8 @@ async function copied() {
   return schemas.join('').replaceAll(/^(?=.)/gm, '    ');
 }
 
-/**
- * @param {{ 'x-commands': Record<string, { $ref: string }> }} document
- * @returns {Promise<string[]>} what is wrong with the document, a line each
- */
-async function faults(document) {
+/** @returns {Promise<string[]>} what is wrong with the document, a line each */
+async function faults() {
   const { valid, errors = [] } = await new Validator().validate(file);
   const config = await createConfig({
     extends: ['recommended-strict'],
@@ -51,12 +50,7 @@ async function faults(document) {
       'operation-4xx-response': 'off',
     },
   });
-  // The linter does not look into extensions, and so takes what only commands print for unused.
-  const printed = Object.values(document['x-commands']).map(({ $ref }) => $ref);
-  const problems = (await lint({ ref: file, config })).filter(
-    ({ ruleId, location: [at] }) =>
-      ruleId !== 'no-unused-components' || !printed.includes(String(at?.pointer)),
-  );
+  const problems = await lint({ ref: file, config });
   return [
     ...(valid ? [] : [`not OpenAPI 3.1: ${JSON.stringify(errors, null, 2)}`]),
     ...problems.map(({ ruleId, message, location: [at] }) => `${at?.pointer ?? ''}: ${message} (${ruleId})`),
@@ -128,15 +122,38 @@ function selectionTypes(document) {
   return parameterTypes(selecting, document.components.schemas);
 }
 
+/**
+ * @param {Record<string, import('./openapi-types.mjs').Schema>} shared schemas of the document
+ * @returns {Promise<{ commands: Record<string, string>, $defs: Record<string, import('./openapi-types.mjs').Schema> }>}
+ */
+async function commandSchemas(shared) {
+  const { commands, schemas } = parse(await readFile(commandsFile, 'utf8'));
+  const prefix = 'openapi.yaml#/components/schemas/';
+  const $defs = JSON.parse(JSON.stringify(schemas), (_, value) =>
+    value?.$ref?.startsWith(prefix) ? (shared[value.$ref.slice(prefix.length)] ?? value) : value,
+  );
+  const referenced = [...JSON.stringify($defs).matchAll(/"\$ref":"(?:#\/\$defs\/)?([^"]*)"/g)].map(
+    ([, name]) => name,
+  );
+  const used = new Set([...Object.values(commands), ...referenced]);
+  for (const name of used) if (!(name in $defs)) throw new Error(`${commandsFile} has no schema ${name}`);
+  for (const name of Object.keys($defs))
+    if (!used.has(name)) throw new Error(`${commandsFile}: no command prints ${name}`);
+  return { commands, $defs };
+}
+
 const text = await readFile(file, 'utf8');
 const [from, to] = [text.indexOf(begin) + begin.length, text.indexOf(end)];
 if (from < begin.length || to < from) throw new Error(`${file} has lost the marks around the copies`);
 const yaml = `${text.slice(0, from)}${await copied()}${text.slice(to)}`;
 const document = parse(yaml);
+const commands = await commandSchemas(document.components.schemas);
 const made = {
   [file]: yaml,
   [jsonFile]: `${JSON.stringify(document, undefined, 2)}\n`,
-  [typesFile]: `${schemaTypes(document.components.schemas)}\n${selectionTypes(document)}`,
+  [typesFile]: `${schemaTypes('Schemas', 'openapi', document.components.schemas)}\n${selectionTypes(document)}`,
+  'schema/commands.json': `${JSON.stringify(commands, undefined, 2)}\n`,
+  'schema/commands.d.ts': schemaTypes('CommandSchemas', 'commands', commands.$defs),
 };
 for (const [path, current] of Object.entries(made)) {
   if (process.argv.includes('--write')) await writeFile(path, current);
@@ -145,6 +162,6 @@ for (const [path, current] of Object.entries(made)) {
     process.exitCode = 1;
   }
 }
-const found = [...(await faults(document)), ...(await parameterFaults(document))];
+const found = [...(await faults()), ...(await parameterFaults(document))];
 for (const fault of found) process.stdout.write(`${file} ${fault}\n`);
 if (found.length > 0) process.exitCode = 1;

@@ -7,13 +7,19 @@
  * }} Schema
  */
 
-/** @param {Record<string, Schema>} schemas @returns {string} the text of a declaration file */
-export function schemaTypes(schemas) {
-  return [
-    '/** Types of the schemas in openapi.yaml, made by `npm run openapi`. */',
-    `export interface Schemas ${objectType({ properties: schemas, required: Object.keys(schemas) }, '')}`,
+/**
+ * @param {string} name of the interface
+ * @param {string} file in `schema`, without its ending
+ * @param {Record<string, Schema>} schemas
+ * @returns {string} the text of a declaration file
+ */
+export function schemaTypes(name, file, schemas) {
+  const text = [
+    `/** Types of the schemas in ${file}.yaml, made by \`npm run openapi\`. */`,
+    `export interface ${name} ${objectType({ properties: schemas, required: Object.keys(schemas) }, '')}`,
     '',
   ].join('\n');
+  return text.replaceAll("Schemas['", `${name}['`);
 }
 
 /**

@@ -64,8 +64,8 @@ export interface SharedServer {
   enginePid(): number | undefined;
   /** Runs the command line beside the server, on the same data directory. */
   cli(args: readonly string[], stdin?: string): Promise<CliAnswer>;
-  /** The same in the process of the test. */
-  cliHere(args: readonly string[], stdin?: string): Promise<CliAnswer>;
+  /** The same in the process of the test; `stopped` stands for a Ctrl-C. */
+  cliHere(args: readonly string[], stdin?: string, stopped?: Promise<void>): Promise<CliAnswer>;
 }
 
 export interface TestServer extends SharedServer {
@@ -183,7 +183,17 @@ export async function runCli(
  */
 export async function runCliHere(
   args: readonly string[],
-  { dataDir, env, stdin = '' }: { dataDir: string; env?: ServerOptions['env']; stdin?: string | undefined },
+  {
+    dataDir,
+    env,
+    stdin = '',
+    stopped,
+  }: {
+    dataDir: string;
+    env?: ServerOptions['env'];
+    stdin?: string | undefined;
+    stopped?: Promise<void> | undefined;
+  },
 ): Promise<CliAnswer> {
   const [{ runCli: run }, { recordEvents }, { eventHead, eventTail }] = await Promise.all([
     sourceModule<typeof import('../../src/cli/program.ts')>('cli/program'),
@@ -210,7 +220,7 @@ export async function runCliHere(
     recordEvents,
     eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
     startService: serves,
-    untilStopped: () => new Promise(() => undefined),
+    untilStopped: () => stopped ?? new Promise(() => undefined),
   });
   holdOutput(args, stdout.trim());
   return { code, stdout: linesOf(stdout).join('\n'), stderr: linesOf(stderr).join('\n') };
@@ -310,7 +320,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     kill,
     exited: () => exit,
     cli: (args, stdin) => runCli(args, { dataDir, env: options.env, stdin }),
-    cliHere: (args, stdin) => runCliHere(args, { dataDir, env: options.env, stdin }),
+    cliHere: (args, stdin, stopped) => runCliHere(args, { dataDir, env: options.env, stdin, stopped }),
   };
 }
 

@@ -1,15 +1,15 @@
 import { strict as assert } from 'node:assert';
-import type { Schemas } from '../../schema/openapi.d.ts';
+import type { CommandSchemas } from '../../schema/commands.d.ts';
 import { eventually } from './http.ts';
 import type { SharedServer } from './server.ts';
 
 /** What `verify --json` printed, and its exit code. */
-export type Verification = Schemas['CliVerification'] & { readonly code: number | null };
+export type Verification = CommandSchemas['CliVerification'] & { readonly code: number | null };
 
 export async function verifyOn(server: SharedServer, args: readonly string[]): Promise<Verification> {
   const { code, stdout, stderr } = await server.cliHere(['verify', ...args, '--json']);
   assert.ok(stdout !== '', stderr);
-  return { code, ...(JSON.parse(stdout) as Schemas['CliVerification']) };
+  return { code, ...(JSON.parse(stdout) as CommandSchemas['CliVerification']) };
 }
 
 /** Until all is covered that has been recorded: what a policy ends counts with its event in the tree. */

@@ -1,7 +1,7 @@
-import type { Schemas } from '../../contract/document.ts';
+import type { CommandSchemas } from '../../contract/document.ts';
 
 /** One thing that was looked at; it is healthy where it has no findings. */
-export type Check = Schemas['CliExamination']['checks'][number];
+export type Check = CommandSchemas['CliExamination']['checks'][number];
 export type Finding = Check['findings'][number];
 
 /** A check of what is stored: a finding is damage, and says what to do about it. */

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -294,7 +294,15 @@ test('who changed a retention, and who erased somebody, can be erased: what went
     );
   }
   const file = join(service.dataDir, 'operators.ndjson');
-  const exported = await service.server.cliHere(['export', '--org', slug, '--evidence', '-o', file]);
+  const evidence = ['export', '--org', slug, '--evidence', '-o', file];
+  const stopped = await service.server.cliHere(evidence, '', Promise.resolve());
+  assert.equal(stopped.code, 1);
+  assert.match(stopped.stderr, /stopped: nothing is kept, so the same command begins anew/);
+  assert.deepEqual(
+    readdirSync(service.dataDir).filter((name) => name.startsWith('operators.')),
+    [],
+  );
+  const exported = await service.server.cliHere(evidence);
   assert.equal(exported.code, 0, exported.stderr);
   const found = await verify([file, '--key', await keyOf(tenant)]);
   assert.deepEqual(found.findings, []);
