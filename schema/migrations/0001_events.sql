@@ -100,7 +100,7 @@ TTL fromUnixTimestamp(toUInt32(intDiv(bitShiftRight(seq, 26), 100) + 1577836800)
 -- release to release of the engine.
 --
 -- An acknowledged insert is on the disk, and so is a merge. The parts that a merge has replaced stay two minutes: so long
--- takes the look at what was written (src/storage/parts-watch.ts), which comes each minute. A table at rest is cleaned each
+-- takes the look for failed writes (src/storage/engine-writes.ts), which comes each second. A table at rest is cleaned each
 -- half minute, too: by default the engine would keep for five minutes more what a removal or an erasure has replaced.
 -- The statement of an erasure has its events' whole texts, with persons who may be erased later by another statement. So of
 -- those that are done only the last one stays, and not a hundred.

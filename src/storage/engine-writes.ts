@@ -4,7 +4,6 @@ import { EngineError } from '../base/errors/engine-error.ts';
 import { fullDiskWords, ifThere } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
-import type { EmbeddedEngine } from './engine.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
@@ -74,9 +73,7 @@ export async function requireRoom(dataDir: string): Promise<void> {
 
 export interface EngineWritesOptions {
   /** Undefined for a ClickHouse server, which reports failed writes. */
-  readonly own:
-    | { readonly storage: Storage; readonly engine: EmbeddedEngine; readonly dataDir: string }
-    | undefined;
+  readonly own: { readonly storage: Storage; readonly dataDir: string; kill(): void } | undefined;
   readonly log: Logger;
 }
 
@@ -106,7 +103,7 @@ export class EngineWrites {
     if (!(await hasFailedWrite(state))) return;
     const facts = { failedWrites: Number(state.failed) };
     log.error(facts, 'the engine could not write its files and has not noticed; it is started again');
-    own.engine.kill();
+    own.kill();
   }
 
   /** The same sink, which sends nothing to an engine whose disk has little room. */

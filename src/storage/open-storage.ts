@@ -75,7 +75,10 @@ export async function startStorage(options: StorageOptions): Promise<ServiceStor
   if (url !== undefined) return reachServer(options, url);
   const held = await holdEngine(options);
   const { dataDir, log, stops } = options;
-  const engineWrites = new EngineWrites({ own: { ...held, dataDir }, log });
+  const engineWrites = new EngineWrites({
+    own: { storage: held.storage, dataDir, kill: () => held.engine.kill() },
+    log,
+  });
   stops.add(() => engineWrites.stop());
   return { storage: held.storage, engineWrites, held, instance: undefined };
 }

@@ -30,7 +30,7 @@ export const mutationSettings: Settings = {
   distributed_ddl_task_timeout: limits.removalMsMax / 1000,
 };
 
-/** Rows of a plan in one partition that expire, by the ledger's count, on the same day. */
+/** Rows of a plan in one partition that expire on the same day. */
 interface PlannedCount {
   readonly partition: string;
   readonly expires: string;
@@ -223,7 +223,7 @@ export class EventRemoval {
     return plan.counts.reduce((sum, { rows }) => sum + rows, 0);
   }
 
-  /** Says that no more will be removed by a plan, and how much was: the ledger takes no more than that for removed. */
+  /** Says that no more will be removed by a plan, and how much was. */
   async finish(plan: RemovalPlan): Promise<RemovalPlan> {
     const left = new Map(
       (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),
