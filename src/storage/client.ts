@@ -5,7 +5,7 @@ import { EngineError } from '../base/errors/engine-error.ts';
 import type { ControlCopy } from './control-copy.ts';
 import { isControlTable } from './control-rows.ts';
 import { tokenHeader } from './engine-config.ts';
-import { WriteCheck } from './engine-writes.ts';
+import { checkedWrite } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
 import { quoteIdentifier } from './quote.ts';
@@ -105,8 +105,8 @@ class EngineStorage implements Storage {
   readonly database: string;
   readonly cluster: string | undefined;
   readonly #nodes: EngineNodes;
-  /** Undefined for a ClickHouse server, which reports failed writes. */
-  readonly #writeCheck: WriteCheck | undefined;
+  /** A ClickHouse server reports failed writes. */
+  readonly #isEmbedded: boolean;
   readonly #copy: ControlCopy | undefined;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
   /** The last write of control data has failed; perhaps by a fault that a look does not find. */
@@ -121,7 +121,7 @@ class EngineStorage implements Storage {
     this.#copy = copy;
     this.database = connection.database;
     this.cluster = connection.cluster;
-    this.#writeCheck = connection.headers[tokenHeader] === undefined ? undefined : new WriteCheck(this);
+    this.#isEmbedded = connection.headers[tokenHeader] !== undefined;
     this.#nodes = new EngineNodes(connection, log);
     this.#onFailure = onFailure;
   }
@@ -225,8 +225,7 @@ class EngineStorage implements Storage {
     );
   };
 
-  readonly checked: Storage['checked'] = (work) =>
-    this.#writeCheck === undefined ? work() : this.#writeCheck.run(work);
+  readonly checked: Storage['checked'] = (work) => (this.#isEmbedded ? checkedWrite(this, work) : work());
 
   readonly ping: Storage['ping'] = (timeoutMs) =>
     this.rows('SELECT 1', {}, { timeoutMs }).then(

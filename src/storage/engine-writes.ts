@@ -36,26 +36,15 @@ async function askState(storage: Pick<Storage, 'rows'>): Promise<EngineState> {
   return state;
 }
 
-/** Runs statements, and rejects with EngineError unless one engine, in which no write has failed, has run all of it. */
-export class WriteCheck {
-  readonly #storage: Pick<Storage, 'rows'>;
-  /** The engine that was seen last. After a restart, statements that began before it was seen fail once. */
-  #engine: string | undefined;
-
-  constructor(storage: Pick<Storage, 'rows'>) {
-    this.#storage = storage;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    const before = (this.#engine ??= (await askState(this.#storage)).engine);
-    const done = await work();
-    const state = await askState(this.#storage);
-    this.#engine = state.engine;
-    if (state.engine !== before)
-      throw new EngineError('unreachable', 'the engine has ended since it was given this');
-    if (await hasFailedWrite(state)) throw new EngineError('refused', 'a write of the engine has failed');
-    return done;
-  }
+/** Runs statements, and rejects with EngineError unless one engine, in which no write has failed, has run all of them. */
+export async function checkedWrite<T>(storage: Pick<Storage, 'rows'>, work: () => Promise<T>): Promise<T> {
+  const before = await askState(storage);
+  const done = await work();
+  const state = await askState(storage);
+  if (state.engine !== before.engine)
+    throw new EngineError('unreachable', 'the engine has ended since it was given this');
+  if (await hasFailedWrite(state)) throw new EngineError('refused', 'a write of the engine has failed');
+  return done;
 }
 
 /** A start on a full disk leaves the file `status` empty; no other file is written then, and nothing reads this one. */

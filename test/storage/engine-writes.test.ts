@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { EngineWrites, WriteCheck } from '../../src/storage/engine-writes.ts';
+import { checkedWrite, EngineWrites } from '../../src/storage/engine-writes.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -36,7 +36,7 @@ test('what an engine has taken counts only while it is that engine', async () =>
 
 test('a failed write fails each statement of that engine, but for its status on a full disk', async (t) => {
   const outcome = async (failed: string, statusBytes: number): Promise<number> =>
-    new WriteCheck(await failing(t, failed, statusBytes)).run(async () => 1);
+    checkedWrite(await failing(t, failed, statusBytes), async () => 1);
   assert.equal(await outcome('0', 100), 1);
   assert.equal(await outcome('1', 0), 1);
   await assert.rejects(outcome('2', 0), /a write of the engine has failed/);
