@@ -5,7 +5,7 @@ export interface CommandSchemas {
     /** Short name of an organization, also the first part of its host. */
     readonly organization: string;
     readonly provider: 'own' | 'service' | 'off';
-    /** The provider by which people sign in: its own one or, with `service`, the one of `OIDC_ISSUER` in the environment of the command. Left out where there is none. */
+    /** The provider by which people sign in: its own one or, with `service`, the one of `OIDC_PROVIDER` in the environment of the command. Left out where there is none. */
     readonly issuer?: string;
     readonly client_id?: string;
     readonly scopes: string;

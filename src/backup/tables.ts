@@ -27,7 +27,6 @@ const otherColumns: Readonly<Record<string, string>> = {
   removals: `id org partition expires rows before below done recorded`,
   deletions: `id slug name operator events users api_keys checkpoint started_at finished_at version`,
   acknowledged_losses: `id part org expires rows recorded`,
-  idempotency_keys: `id claim instance state sent answer at`,
   erasures: `id org pseudonym operator events digest account started_at finished_at version`,
   erased_events: `org erasure seq before after recorded`,
   fenced_writers: `instance id low operator fenced`,

@@ -165,7 +165,7 @@ export class BackupRun {
     try {
       const log = await this.#log(taken);
       const months = await this.#events(taken);
-      const tables = [...evidence.tables, ...erasures, ...(await this.#others(taken))];
+      const tables = [...evidence.tables, ...erasures, ...(await this.#others())];
       const added = months.reduce((sum, { events }) => sum + events, 0);
       const removed = await this.#removed();
       await this.#requireKnownErasures();
@@ -270,20 +270,11 @@ export class BackupRun {
   }
 
   /** After the events: an organization that has any is among those. */
-  async #others({ momentMs }: Taken): Promise<StoredTable[]> {
+  async #others(): Promise<StoredTable[]> {
     const tables: StoredTable[] = [];
     const rest = otherTables.filter(({ name }) => !evidenceTables.has(name) && !erasureTables.has(name));
-    for (const table of rest.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b)))) {
-      const isAnswers = table.name === 'idempotency_keys';
-      // Only what was answered before the snapshot: an answer to what is not in the backup would refuse its repetition.
-      const scope = isAnswers
-        ? {
-            where: "state = 3 AND at < fromUnixTimestamp64Milli({moment:Int64}, 'UTC')",
-            parameters: { moment: momentMs },
-          }
-        : all;
-      tables.push(await this.#table(table, scope));
-    }
+    for (const table of rest.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b))))
+      tables.push(await this.#table(table, all));
     return tables;
   }
 

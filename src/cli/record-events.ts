@@ -20,7 +20,9 @@ import type { Lease } from '../storage/lease.ts';
 import { announceCommand } from '../storage/other-writers.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { RecordEvents } from './context.ts';
-import { limits } from './limits.ts';
+
+/** Times that a command takes a place in the order for what it records; it loses one where it stands still for too long. */
+const recordTriesMax = 3;
 
 /** Stores the events as one segment; a random row within it keeps two commands of the same moment apart. */
 export const recordEvents: RecordEvents = async ({ storage, config, log }, events) => {
@@ -45,7 +47,7 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
     const first = firstSeqOf(number) + BigInt(firstRow);
     return (await storedRowsBetween(storage, first, first + BigInt(rows) - 1n)) === rows;
   };
-  for (let attempt = 1; attempt <= limits.recordTriesMax; attempt++)
+  for (let attempt = 1; attempt <= recordTriesMax; attempt++)
     if (await withSegmentNumber({ storage, log }, config, write)) return;
   throw new EngineError('timeout', 'the command stood still for too long, again and again');
 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { limits } from './limits.ts';
 import type { MappingDefinition } from '../adapters/definition.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
-import { errorFacts, type Logger } from '../base/observability/log.ts';
+import type { Logger } from '../base/observability/log.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { SegmentSink } from '../base/events/segment-insert.ts';
 import { ifThere } from '../base/errors/system-error.ts';
@@ -13,7 +13,6 @@ import { Arrivals } from './arrivals.ts';
 import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
-import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import type { EventsOf, KeptFree } from './log-room.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
@@ -45,8 +44,7 @@ export interface IngestOptions extends RedactionSettings {
   readonly answersNowMs?: () => number;
   readonly sink: SegmentSink;
   readonly damage: DamageReports;
-  /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
-  readonly keys?: KeyClaimsOptions & { readonly isShared: boolean };
+  readonly sharedAnswers?: AcceptOptions['sharedAnswers'];
   directory(): SharedDirectory;
 }
 
@@ -98,15 +96,12 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const arrivals = new Arrivals(wal.lastRecovered);
   const rejectionLog = new RejectionLog(log, () => performance.now());
   const outcomes = countOutcomes(rejectionLog);
-  const claims = openClaims(options);
-  const shared = options.keys?.isShared === true ? claims : undefined;
-  const sharing = shared && shareKnown(shared, idempotency, log);
-  const keys = { idempotency, claims: shared };
   const own = new OwnEventRecorder({ settings: options, wal, arrivals, ...outcomes });
-  const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
+  const { sharedAnswers } = options;
+  const remembered = { idempotency, sharedAnswers };
+  const accept = createAccept({ pools, wal, arrivals, ...remembered, bodyBytesMax, directory, ...outcomes });
   showLog(wal, batcher, options.walBytesMax);
   showWorkers(pools);
-  show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
     recordOwn: (organization, event) => own.record(organization, event),
@@ -121,32 +116,9 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       batcher.stop();
       await Promise.all([pools.small.close(), pools.large.close()]);
       rejectionLog.close();
-      await claims?.stop();
-      await sharing;
       await wal.close();
     },
   };
-}
-
-function openClaims({ keys, answersNowMs: nowMs = Date.now }: IngestOptions): KeyClaims | undefined {
-  return keys && new KeyClaims({ ...keys, nowMs });
-}
-
-/**
- * Tells other processes what this one knew before it started. Claims of its last run are looked for once more: one may
- * have been on its way to the engine when that died.
- */
-async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logger): Promise<void> {
-  const recall = (id: string) => idempotency.entry(id);
-  try {
-    await claims.resolveOwn(recall);
-    await claims.shareOwn((fromMs) => idempotency.entriesFrom(fromMs));
-    await claims.pause(limits.keyResolveMs);
-    await claims.resolveOwn(recall);
-  } catch (error) {
-    const words = 'other processes do not know yet which Idempotency-Keys this one had before its start';
-    log.warn(errorFacts(error), words);
-  }
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {

@@ -16,7 +16,6 @@ import {
   encodeManifestFrame,
   evidenceName,
   factsWith,
-  type Frame,
   fileHeaderBytes,
   frameSeed,
   framesOf,
@@ -41,8 +40,6 @@ export interface RenumberOptions {
   readonly after: number;
   /** How many rows of a segment the table has under the segment's old number, which nobody sends any more. */
   storedRowsOf(segment: number): Promise<number>;
-  /** Which of some Idempotency-Keys (`Entry.id`) another process has answered since, and stored the events of. */
-  answeredByOthers(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 /** What becomes of the files of the log, all of it or nothing. */
@@ -86,27 +83,6 @@ export async function renumberLog(options: RenumberOptions): Promise<void> {
   await carryOut(files, plan);
 }
 
-interface LoggedFrame extends Frame {
-  readonly following: number;
-}
-
-/** Frames by request: `following` counts down to 0 in each. */
-function requestsOf(frames: readonly LoggedFrame[]): LoggedFrame[][] {
-  const requests: LoggedFrame[][] = [];
-  for (const frame of frames) {
-    const last = requests.at(-1);
-    if (last !== undefined && last.at(-1)?.following === frame.following + 1) last.push(frame);
-    else requests.push([frame]);
-  }
-  return requests;
-}
-
-/** The Idempotency-Key of a request, as the notes of its last frame have it. */
-function idOf(request: readonly LoggedFrame[]): string | undefined {
-  const notes = request.at(-1)?.notes ?? new Uint8Array();
-  return notes.length === 0 ? undefined : entryOf(notes).id;
-}
-
 class Renumbering {
   readonly #options: RenumberOptions;
   readonly #files: LogFiles;
@@ -116,7 +92,6 @@ class Renumbering {
   readonly #kept: (readonly [string, string])[] = [];
   #number: number;
   #storedRows = 0;
-  #repeatedRows = 0;
 
   constructor(options: RenumberOptions, files: LogFiles, recovered: Recovered) {
     this.#options = options;
@@ -156,7 +131,6 @@ class Renumbering {
       segments: this.#entries.length,
       events: rows,
       storedBefore: this.#storedRows,
-      storedElsewhere: this.#repeatedRows,
     };
     const words = 'this server was fenced: the events in its log take new places in the order of ingest';
     this.#options.log.warn(facts, words);
@@ -174,13 +148,12 @@ class Renumbering {
     const found = assess(scanned, segment.bytes).frames.flatMap((one) =>
       framesOf(file, [one]).map((frame) => ({ ...frame, following: one.following })),
     );
-    const left = await this.#withoutRepeated(found);
-    if (left.length === 0) return;
+    if (found.length === 0) return;
     const number = this.#next();
     const seed = frameSeed(number);
     const frames: EncodedFrame[] = [];
     let firstRow = 0;
-    for (const { rows, payload, notes, following } of left) {
+    for (const { rows, payload, notes, following } of found) {
       const input = {
         rows,
         payload,
@@ -193,17 +166,6 @@ class Renumbering {
     await this.#write(number, frames);
     const facts = factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, frames);
     this.#entries.push({ number, ...facts, isOpen: false });
-  }
-
-  /** The frames of requests that no other process has stored since. */
-  async #withoutRepeated(frames: readonly LoggedFrame[]): Promise<readonly LoggedFrame[]> {
-    const requests = requestsOf(frames).map((parts) => ({ parts, id: idOf(parts) }));
-    const ids = requests.flatMap(({ id }) => id ?? []);
-    const repeated = await this.#options.answeredByOthers(ids);
-    const [left, gone] = [[] as LoggedFrame[], [] as LoggedFrame[]];
-    for (const { parts, id } of requests) (id !== undefined && repeated.has(id) ? gone : left).push(...parts);
-    this.#repeatedRows += gone.reduce((sum, { rows }) => sum + rows, 0);
-    return left;
   }
 
   async #keepAnswers(file: Buffer, { number, bytes }: SealedSegment): Promise<void> {

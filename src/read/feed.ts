@@ -21,6 +21,13 @@ import type { QueryParameters } from './parameters.ts';
 import type { ReadBody } from './read-body.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
 
+/** Long polls that wait, of one organization and of all. */
+const feedWaitingPerOrganizationMax = 16;
+const feedWaitingMax = 1_024;
+/** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
+const feedLimitMax = 10_000;
+const feedPollMs = 250;
+
 export interface FeedRequest {
   readonly filter: AuditFilter;
   readonly schema?: EventSchema;
@@ -68,7 +75,7 @@ export function readFeedRequest(parameters: QueryParameters, organization: Organ
     filter: readFilter(parameters, organization),
     ...readSchema(parameters),
     cursor: parameters.text('cursor') ?? '',
-    limit: readLimit(parameters, limits.pageLimitDefault, limits.feedLimitMax),
+    limit: readLimit(parameters, limits.pageLimitDefault, feedLimitMax),
     waitSeconds: parameters.readCapped('wait', seconds, limits.feedWaitSecondsMax) ?? 0,
   };
 }
@@ -93,8 +100,8 @@ class Feed {
   readonly #ahead: ReadAhead;
   /** Bounds those who wait: each costs a look at the table now and then. */
   readonly #waiting = slotsWithoutWaiting({
-    slotsPerOrganization: limits.feedWaitingPerOrganizationMax,
-    slots: limits.feedWaitingMax,
+    slotsPerOrganization: feedWaitingPerOrganizationMax,
+    slots: feedWaitingMax,
     refusal: 'Too many requests wait for events; ask without "wait", or later.',
     retryAfterSeconds: 1,
   });
@@ -202,7 +209,7 @@ class Feed {
     const release = await this.#waiting.acquire(organization);
     try {
       while (!found.rows && !found.more && performance.now() < deadline && !stopping.aborted) {
-        await this.#pauses.take(Math.min(limits.feedPollMs, deadline - performance.now()), signal);
+        await this.#pauses.take(Math.min(feedPollMs, deadline - performance.now()), signal);
         found = await this.#look(organization, request, found.last, signal);
       }
     } finally {

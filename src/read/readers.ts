@@ -9,13 +9,15 @@ import { createFeedCursors } from './feed-cursor.ts';
 import { createHistogramReader, type HistogramReader } from './histogram.ts';
 import { createLegacyReader, type LegacyReader } from './legacy.ts';
 import type { AuditFilter, EventSchema } from './filter.ts';
-import { limits } from './limits.ts';
 import { createPageReader, createOcsf110PageReader, type PageReader } from './page.ts';
 import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
 import { createRowsReader, type RowsReader } from './rows.ts';
 import { createSourceEventsReader, type SourceEventsReader } from './source-events.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
 import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
+
+/** The watermark is asked for this often; an older one is true as well. */
+const feedWatermarkMs = 50;
 
 /** What reads records, each for one organization. */
 export interface Readers {
@@ -56,7 +58,7 @@ export interface ReadersOptions {
 export function createReaders(options: ReadersOptions): Readers {
   const { storage, pool, envelope, clock, order } = options;
   const queue = readQueue();
-  const watermarks = memoizeFor(limits.feedWatermarkMs, () => order.watermarks());
+  const watermarks = memoizeFor(feedWatermarkMs, () => order.watermarks());
   const watermark = async (organization: string) => (await watermarks()).of(organization);
   const retentionCutOff = (organization: string) => options.retentionCutOff(organization);
   const { ofKept, byKept } = keepingTo(retentionCutOff);

@@ -1,14 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import { errorFacts } from '../base/observability/log.ts';
-import { Repeated } from '../base/waiting/repeated.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { IngestOrder } from '../ingest/ingest-order.ts';
-import { openIngest } from '../ingest/ingest.ts';
+import { type IngestOptions, openIngest } from '../ingest/ingest.ts';
 import { limits as ingestLimits } from '../ingest/limits.ts';
 import { renumberLog } from '../ingest/renumber.ts';
 import { createSegmentInsert, storedRowsOf } from '../storage/insert.ts';
 import { FeedWatch } from '../storage/feed-watch.ts';
-import { KeyTable } from '../storage/key-table.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import { WriterRegistry } from '../storage/writer-registry.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
@@ -18,7 +14,12 @@ import type { Base } from './base.ts';
 export type Writing = Awaited<ReturnType<typeof startWriting>>;
 
 /** The log and the way of its segments into the table, in one order with all others that write there. */
-export async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
+export async function startWriting(
+  base: Base,
+  stored: ServiceStorage,
+  organizations: IngestDirectory,
+  sharedAnswers: IngestOptions['sharedAnswers'],
+) {
   const { config, dataDir, log, damage } = base;
   const { storage, engineWrites } = stored;
   const isOwnEngine = stored.held !== undefined;
@@ -27,13 +28,6 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
     instance === undefined ? undefined : await WriterRegistry.join({ ...base, storage, instance });
   if (member !== undefined) await takeNewPlaces(base, stored, member);
   const answersNowMs = () => base.steadyMs();
-  const keys = new KeyTable(storage, answersNowMs);
-  const forgetting = new Repeated(
-    storageLimits.keyForgetEveryMs,
-    () => keys.forget(),
-    (error) => log.warn(errorFacts(error), 'Idempotency-Keys that are over could not be removed'),
-  );
-  base.stops.add(() => forgetting.stop());
   const sink = engineWrites.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
@@ -49,12 +43,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
     answersNowMs,
     sink: member?.fence(sink) ?? sink,
     damage,
-    keys: {
-      table: keys,
-      instance: instance ?? randomUUID(),
-      log,
-      isShared: instance !== undefined,
-    },
+    sharedAnswers,
     directory: () => organizations.shared(),
   });
   base.stops.add(() => ingest.close());
@@ -70,13 +59,11 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
 /** For a server that was fenced: nobody waits any more for the places that its log has. */
 async function takeNewPlaces(base: Base, stored: ServiceStorage, member: WriterRegistry): Promise<void> {
   const { dataDir, log, damage } = base;
-  const { storage, instance = '' } = stored;
+  const { storage } = stored;
   const { writer, renumberAfter: after } = member;
   if (after === undefined) return;
   const storedRows = (segment: number): Promise<number> => storedRowsOf(storage, segment);
   const answersNowMs = () => base.steadyMs();
-  const keys = new KeyTable(storage, answersNowMs);
-  const answeredByOthers = (ids: readonly string[]) => keys.answeredByOthers(ids, instance);
   await renumberLog({
     dataDir,
     log,
@@ -85,7 +72,6 @@ async function takeNewPlaces(base: Base, stored: ServiceStorage, member: WriterR
     writer,
     after,
     storedRowsOf: storedRows,
-    answeredByOthers,
   });
   await member.succeed();
 }

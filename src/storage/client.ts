@@ -142,7 +142,7 @@ class EngineStorage implements Storage {
       this.#nodes
         .once(
           options.signal,
-          (_, signal) => this.#rowsOf<Row>(node, signal, query, parameters, options),
+          (_, signal) => this.#rowsOf<ResultRow>(node, signal, query, parameters, options),
           node,
         )
         .then((rows): Answer => ({ rows }), unlessSilent),
@@ -348,11 +348,11 @@ async function copied(done: Promise<void> | undefined): Promise<void> {
   }
 }
 
-type Row = Record<string, unknown>;
+type ResultRow = Record<string, unknown>;
 
 /** What a node has answered, or that it has not. */
 interface Answer {
-  readonly rows: readonly Row[];
+  readonly rows: readonly ResultRow[];
   readonly error?: EngineError;
 }
 

@@ -44,7 +44,7 @@ export function defaultMemoryBytesMax(): number {
  * The session that keeps the engine running is `default` from loopback without a password, and no address rule could
  * tell it from other local processes. So `default` may hold one session only, which is that one, and may do nothing but
  * open the listener. Everything else is `audit`, by password. The engine waits for a reader of an export for longer than
- * a front end does (`streamStallMsMax`), so that it is never the one to give up.
+ * the HTTP server does (`streamStallMsMax`), so that it is never the one to give up.
  */
 export function renderConfig(config: EngineConfig, file: string): string {
   const { engineDir, port, user, password, headers, memoryBytesMax } = config;

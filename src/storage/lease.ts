@@ -31,7 +31,7 @@ export interface Rival {
 }
 
 /** The newest row of one owner. */
-interface Row extends ProcessIdentity, Rival {
+interface LeaseRow extends ProcessIdentity, Rival {
   /** False while it only asks. */
   readonly held: boolean;
   /** The number under which it held the lease, or the highest that it knew when it asked. */
@@ -165,9 +165,9 @@ export class Lease {
   }
 
   /** The row of its own, and those of others, while they last. */
-  async #look(): Promise<{ readonly own: Row | undefined; readonly rivals: readonly Row[] }> {
+  async #look(): Promise<{ readonly own: LeaseRow | undefined; readonly rivals: readonly LeaseRow[] }> {
     const { storage, name, owner } = this.#options;
-    const rows = await storage.rows<Row>(
+    const rows = await storage.rows<LeaseRow>(
       `SELECT toString(l.owner) AS owner, toString(max(version)) AS newest, toString(argMax(l.number, version)) AS number,
          argMax(l.held, version) AS held, toString(argMax(lasts, version)) AS lastsMs,
          toString(dateDiff('millisecond', argMax(seen, version), now64(3))) AS ageMs,

@@ -101,12 +101,6 @@ export const limits = {
   /** Time between questions whether an earlier attempt has ended on all nodes, and whether replicas have what was stored. */
   attemptPollMs: 200,
   writerRenewMs: 3_600_000,
-  /** How long claims on Idempotency-Keys count. */
-  keyWindowMs: 24 * 3_600_000,
-  /** How long the engine has for a question about them: as long as a request waits for an answer at all. */
-  keyAskMsMax: 10_000,
-  keyForgetEveryMs: 3_600_000,
-  keyForgottenAtOnceMs: 24 * 3_600_000,
   /** Servers that share an engine say this often that they are alive. */
   writerSeenMs: 5_000,
   /** A server that has not said so for longer is away. */

@@ -121,14 +121,14 @@ export class EventRemoval {
 
   /** Plans that somebody has begun, and not said to be done. A replica of a cluster that does not answer rejects. */
   async unfinished(): Promise<RemovalPlan[]> {
-    interface Row extends Omit<PlannedCount, 'rows'> {
+    interface RemovalRow extends Omit<PlannedCount, 'rows'> {
       readonly id: string;
       readonly org: string;
       readonly n: string;
       readonly before: string;
       readonly below: string;
     }
-    const rows = await this.#storage.rows<Row>(
+    const rows = await this.#storage.rows<RemovalRow>(
       `SELECT toString(id) AS id, toString(any(org)) AS org, partition, toString(expires) AS expires,
          argMax(rows, recorded) AS n, any(before) AS before, any(below) AS below
        FROM ${everyReplicaOf(this.#storage, 'removals')} GROUP BY id, partition, expires

@@ -34,7 +34,7 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   assert.equal(verified.code, 1, verified.stderr);
   assert.match(verified.stdout, /unproven: there is no checkpoint that a trusted key has signed/);
   // Of a restored directory it is the operator who brings the secrets.
-  const env = { OIDC_ISSUER: 'http://127.0.0.1:1', OIDC_CLIENT_ID: 'auditlog' };
+  const env = { OIDC_PROVIDER: 'http://auditlog@127.0.0.1:1' };
   assert.match((await runCli(['doctor', '--quick'], { dataDir, env })).stdout, /LOOK AT +sign_on/);
   assert.equal(existsSync(join(dataDir, 'session-secret')), false);
 

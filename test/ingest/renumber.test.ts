@@ -63,7 +63,6 @@ describe('new places for what is in a log', () => {
       writer: newWriter,
       after: 0,
       storedRowsOf: async () => 0,
-      answeredByOthers: async () => new Set(),
       ...options,
     });
 
@@ -118,33 +117,6 @@ describe('new places for what is in a log', () => {
       at: Date.now(),
       answer: { accepted: 1, rejected: 0, errors: [] },
     });
-
-  test('are not taken by a request that another process has stored since, and by all others', async () => {
-    const { files } = createTornFiles({ cutAfter: Number.POSITIVE_INFINITY, random: randomOf(3) });
-    const { wal } = await open(files, oldWriter);
-    const withNote = (ids: readonly number[], id: string) => ({ ...frameOf(ids, 10), notes: note(id) });
-    // Three requests in a segment, two of them of several frames; then one alone in its own.
-    await wal.append([frameOf([1, 2], 10), frameOf([3], 10), withNote([4], 'elsewhere')]);
-    await wal.append([frameOf([5], 10), withNote([6], 'here')]);
-    await wal.append([frameOf([7], 10)]);
-    await wal.seal();
-    await wal.append([withNote([8], 'alone elsewhere')]);
-    await wal.close();
-    const elsewhere = new Set(['elsewhere', 'alone elsewhere'].map(idOf));
-    await renumber(files, {
-      answeredByOthers: async (ids) => new Set(ids.filter((id) => elsewhere.has(id))),
-    });
-    const { wal: next, damage } = await open(files, newWriter);
-    const places: (readonly [number, number])[] = [];
-    for (const segment of next.sealed()) places.push(...(await rowsOf(next, segment)));
-    assert.deepEqual(places, [
-      [0, 5],
-      [1, 6],
-      [2, 7],
-    ]);
-    assert.deepEqual(damage.list(), []);
-    await next.close();
-  });
 
   test('keep the answers to repeated requests, also of what is stored', async () => {
     const disk = createTornFiles({ cutAfter: Number.POSITIVE_INFINITY, random: randomOf(1) });

@@ -203,8 +203,8 @@ export const plantedFaults: readonly PlantedFault[] = [
       },
       {
         file: 'src/evidence/builder.ts',
-        find: '    if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;\n',
-        put: '    if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;\n    if (this.#stopped.size > 0) return;\n',
+        find: '    if (!hasEvents && now - this.#savedMs < idleProgressMs) return;\n',
+        put: '    if (!hasEvents && now - this.#savedMs < idleProgressMs) return;\n    if (this.#stopped.size > 0) return;\n',
       },
     ],
     seenBy: ['everything ends', 'an erasure ends', 'verify is content with what nobody tampered with'],
