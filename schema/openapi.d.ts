@@ -799,7 +799,7 @@ export interface Schemas {
   };
   /** Damage of stored events, in words for the operator. */
   readonly Damage: {
-    readonly kind: 'log_segment' | 'engine_part' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
+    readonly kind: 'log_segment' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
     /** The segment, part, partition, table or organization. */
     readonly id: string;
     readonly detail: string;

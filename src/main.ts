@@ -38,7 +38,7 @@ import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
-import { explainFullDisk, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
+import { explainFullDisk, type ServiceStorage, startStorage } from './storage/open-storage.ts';
 
 const shutdownRequestsMsMax = 10_000;
 
@@ -86,7 +86,6 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const sharedAnswers = stored.instance === undefined ? undefined : counts.answers(stored.instance);
   const writing = await startWriting(base, stored, organizations, sharedAnswers);
   const { ingest, order } = writing;
-  if (stored.held) await watchParts(stored.held, base, async () => order.watermarks().ofAll, expiryMicros);
   const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, retentionCutOff);
   startRetention(base, stored, writing, organizations);
@@ -141,7 +140,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const { config, envelope, damage } = base;
   const { directory, organizations, evidence, retentionCutOff, secret } = parts;
   const { rateCounter, accounts, limitsShared } = parts.counts;
-  const { storage, writeHealth } = parts.stored;
+  const { storage, engineWrites } = parts.stored;
   const { ingest, order } = parts.writing;
   const passwords = new PasswordThrottle({ accounts });
   stopping.addEventListener('abort', () => passwords.stop());
@@ -169,7 +168,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     onCertificate: parts.announce,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
-      engineTakesWrites: () => writeHealth.takesWrites(),
+      engineTakesWrites: () => engineWrites.takesWrites(),
       logFailure: ingest.logFailure,
       controlDataTakesWrites: () => storage.takesControlWrites(storageLimits.readinessMsMax),
       limitsShared,

@@ -7,4 +7,9 @@ export const limits = {
   shareOfMachine: 0.1,
   /** How long the service's end waits for its last checkpoints; the next start makes the rest. */
   stopMsMax: 5_000,
+  /** Missing events: time between looks for work, between counts, and between counts after a failure or a finding. */
+  missingTurnMs: 2_000,
+  missingEveryMs: 3_600_000,
+  missingRetryMs: 10_000,
+  missingQueryMsMax: 600_000,
 } as const;

@@ -12,6 +12,7 @@ import { OwnAccounts } from '../control/own-accounts.ts';
 import { RetentionReconciler } from '../control/retention-reconciler.ts';
 import type { EvidenceReader } from '../evidence/evidence-reader.ts';
 import { newEvidenceKey, openEvidence } from '../evidence/evidence.ts';
+import { MissingWatch } from '../evidence/missing-events.ts';
 import { readProgress, watermarkOf } from '../evidence/progress-table.ts';
 import { RateLimiter } from '../http/rate-limit.ts';
 import type { BatchAnswer } from '../ingest/answer-records.ts';
@@ -58,7 +59,7 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
 
 /** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
 export async function startEvidence(
-  { config, log, damage, stops }: Base,
+  { config, log, damage, stops, steadyMs }: Base,
   stored: ServiceStorage,
   order: IngestOrder,
   retentionCutOff: (organization: string) => number | undefined,
@@ -70,6 +71,18 @@ export async function startEvidence(
   const own = { storage, instance, serviceName, keys, intervalMs };
   const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
   stops.add(() => evidence.stop());
+  // The parts of a ClickHouse server have replicas, and monitoring of their own.
+  if (stored.held !== undefined) {
+    const { engine } = stored.held;
+    const watch = new MissingWatch({
+      storage,
+      damage,
+      log,
+      nowMs: steadyMs,
+      engineStarts: () => engine.restarts(),
+    });
+    stops.add(() => watch.stop());
+  }
   return evidence.reader;
 }
 

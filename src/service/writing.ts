@@ -24,11 +24,11 @@ export async function startWriting(
   sharedAnswers: IngestOptions['sharedAnswers'],
 ) {
   const { config, dataDir, log, damage } = base;
-  const { storage, writeHealth } = stored;
+  const { storage, engineWrites } = stored;
   const { instance } = stored;
   const member = instance === undefined ? undefined : new Member(base, stored, instance);
   const answersNowMs = () => base.steadyMs();
-  const sink = writeHealth.watch(createSegmentInsert(storage, log));
+  const sink = engineWrites.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
     dataDir,

@@ -42,24 +42,13 @@ export const limits = {
   enginePortAttemptsMax: 50,
   engineBindAttemptsMax: 5,
   migrationAttemptsMax: 8,
-  /** With less room on its disk the engine is given nothing, and merges nothing: it does not notice a full disk. */
+  /** With less room on its disk the engine is given no segment, and merges nothing: it does not notice a full disk. */
   engineFreeBytesMin: 256 * 1024 * 1024,
-  /** Time between looks at that room. */
-  engineRoomLookMs: 250,
-  /** The ledger of stored events: time between its looks for work, its counts, and its comparisons. */
-  ledgerTurnMs: 1_000,
-  ledgerCountMs: 5_000,
-  ledgerCompareMs: 3_600_000,
-  /** After a comparison that failed, as the engine was away or a part cannot be read. */
-  ledgerRetryMs: 5_000,
-  /** Time between comparisons while events are missing, so that what the operator mends or records is soon seen. */
-  ledgerRecompareMs: 10_000,
-  /** The ledger pauses this many times as long as its last step took. */
-  ledgerShareOfTime: 50,
-  ledgerQueryMsMax: 600_000,
-  ledgerStopMsMax: 2_000,
-  /** Counts that the ledger remembers, one for each day of a partition; each is some 60 bytes. */
-  ledgerCountsMax: 100_000,
+  /**
+   * Time between looks for failed writes. Much shorter than `old_parts_lifetime`, for which the engine keeps the parts of a merge
+   * that was cut short.
+   */
+  engineWritesLookMs: 1_000,
   /** Time between comparisons of the copy of the control data with the tables. */
   controlCompareMs: 3_600_000,
   /** The same while something cannot be put back. */
@@ -71,10 +60,7 @@ export const limits = {
   controlCopySupersededMax: 1_000,
   controlCopyReadBytes: 256 * 1024,
   controlCompareRowsMax: 20_000,
-  /** Time between looks for parts that the engine has set aside. */
-  partsLookMs: 60_000,
-  /** Time between looks whether known damage is still there. */
-  damageLookMs: 2_000,
+  controlQueryMsMax: 600_000,
   /** How long reading one part whole may take. */
   partCheckMsMax: 1_800_000,
   /** How long any statement may take; most have a bound of their own. */

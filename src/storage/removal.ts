@@ -30,7 +30,7 @@ export const mutationSettings: Settings = {
   distributed_ddl_task_timeout: limits.removalMsMax / 1000,
 };
 
-/** Rows of a plan in one partition that expire, by the ledger's count, on the same day. */
+/** Rows of a plan in one partition that expire on the same day. */
 interface PlannedCount {
   readonly partition: string;
   readonly expires: string;
@@ -207,7 +207,15 @@ export class EventRemoval {
     return found;
   }
 
-  /** Says that no more will be removed by a plan, and how much was: the ledger takes no more than that for removed. */
+  /** Organizations of which something was removed, or is about to be. */
+  async organizations(): Promise<string[]> {
+    const rows = await this.#storage.rows<{ org: string }>(
+      'SELECT DISTINCT toString(org) AS org FROM removals ORDER BY org',
+    );
+    return rows.map(({ org }) => org);
+  }
+
+  /** Says that no more will be removed by a plan, and how much was. */
   async finish(plan: RemovalPlan): Promise<RemovalPlan> {
     const left = new Map(
       (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),
