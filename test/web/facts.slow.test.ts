@@ -137,6 +137,43 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     assert.equal(await page.evaluate("getSelection().empty(), find('done in the second quarter.pdf')"), true);
   });
 
+  test('nothing of an event leaves its cell: no line of a name, and no mark above its letters', async () => {
+    const of = (name: string, at: number) =>
+      sourceEvent(
+        { timestamp: start + at, actor: { name, email: 'framed@facts.example' }, target: name },
+        { msg: name },
+      );
+    const names = [
+      'Ada',
+      `\u00ad\n\n\n\n Framed Person`,
+      '\n\n\n Framed \t Person',
+      `Z${'\u0301'.repeat(60)}`,
+    ];
+    await tenant.record([...names.map(of), of('Zoe', names.length)]);
+    await tenant.settled(5, { actor: 'framed@facts.example' });
+    const place = '#/events?range=all&to=2024-12-31T00:00:00Z&actor=framed@facts.example';
+    const page = await shared.open(ada, place);
+    await page.locator('.total', { hasText: '5 events' }).waitFor();
+    await page.locator('.row[aria-selected]').nth(4).waitFor();
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      for (const at of [0, 4]) {
+        const row = page.locator('.row[aria-selected]').nth(at);
+        const shown = await row.screenshot();
+        await page.evaluate(`document.querySelectorAll('.row').forEach((row) => {
+          row.style.visibility = row.id === 'event-${at}' ? '' : 'hidden'; })`);
+        assert.ok(shown.equals(await row.screenshot()), `row ${at} of a page of ${width}`);
+        await page.evaluate(
+          "document.querySelectorAll('.row').forEach((row) => { row.style.visibility = ''; })",
+        );
+      }
+    }
+    const titles = await page
+      .locator('.row .actor .drawn')
+      .evaluateAll((all) => all.map(({ title }) => title));
+    assert.deepEqual(titles, ['↵↵↵ Framed ⇥ Person', '[U+00AD]↵↵↵↵ Framed Person']);
+  });
+
   test('a view that is not for somebody’s role says so, also where the role changes meanwhile', async () => {
     const { server } = shared;
     const eve = await createUser(server, 'facts', 'auditor', 'eve@facts.example');

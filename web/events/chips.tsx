@@ -25,7 +25,7 @@ export function Chips() {
       })}
       {unread.map((text) => (
         <li key={text} class="chip">
-          {text} <span class="fault">{t('eventsChipIgnored')}</span>
+          <Marked text={text} /> <span class="fault">{t('eventsChipIgnored')}</span>
         </li>
       ))}
       {filters.length > 1 && (
