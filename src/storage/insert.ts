@@ -94,8 +94,7 @@ async function store(
 ): Promise<void> {
   const { rows, earlier, isDamaged } = segment;
   const found = new Map<number, number>();
-  for (const number of earlier)
-    found.set(number, await storage.checked(() => attempts.rowsStored(number)));
+  for (const number of earlier) found.set(number, await storage.checked(() => attempts.rowsStored(number)));
   const present = [...found.values()].reduce((sum, one) => sum + one, 0);
   if (present === rows && !isDamaged) return;
   if (present > rows && !isDamaged)
