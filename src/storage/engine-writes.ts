@@ -20,24 +20,25 @@ interface EngineState {
   readonly path: string;
 }
 
-const stateQuery = `SELECT argMax(query_id, elapsed) AS engine, any(failed) AS failed, any(path) AS path
-  FROM system.processes, (SELECT sum(value) AS failed FROM system.events
-    WHERE event = 'WriteBufferFromFileDescriptorWriteFailed') AS e,
-    (SELECT path FROM system.disks WHERE name = 'default') AS d`;
+/** Scalars, one thread and the quick reader: less than half the time of a join. */
+const stateQuery = `SELECT argMax(query_id, elapsed) AS engine,
+  (SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed') AS failed,
+  (SELECT path FROM system.disks WHERE name = 'default') AS path FROM system.processes`;
+
+const options = { settings: { database: 'default', max_threads: 1 }, timeoutMs: limits.engineAskMsMax };
 
 /** In a database that is there already: the service's may still have to be made. */
-async function askState(storage: Pick<Storage, 'rows'>): Promise<EngineState> {
-  const [state] = await storage.rows<EngineState>(
-    stateQuery,
-    {},
-    { settings: { database: 'default' }, timeoutMs: limits.engineAskMsMax },
-  );
+async function askState(storage: Pick<Storage, 'readRows'>): Promise<EngineState> {
+  const [state] = await storage.readRows<EngineState>(stateQuery, {}, options);
   if (state === undefined) throw new EngineError('unreachable', 'the engine does not tell its failed writes');
   return state;
 }
 
 /** Runs statements, and rejects with EngineError unless one engine, in which no write has failed, has run all of them. */
-export async function checkedWrite<T>(storage: Pick<Storage, 'rows'>, work: () => Promise<T>): Promise<T> {
+export async function checkedWrite<T>(
+  storage: Pick<Storage, 'readRows'>,
+  work: () => Promise<T>,
+): Promise<T> {
   const before = await askState(storage);
   const done = await work();
   const state = await askState(storage);

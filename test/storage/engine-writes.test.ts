@@ -19,8 +19,8 @@ async function failing(t: { after(work: () => unknown): void }, failed: string, 
   const path = await temporaryDirectory();
   t.after(() => removeDirectory(path));
   await writeFile(join(path, 'status'), Buffer.alloc(statusBytes));
-  const rows: Storage['rows'] = async <T>() => [{ engine: 'one', failed, path }] as T[];
-  return { ...made.storage, rows };
+  const readRows: Storage['readRows'] = async <T>() => [{ engine: 'one', failed, path }] as T[];
+  return { ...made.storage, readRows };
 }
 
 test('what an engine has taken counts only while it is that engine', async () => {
