@@ -152,7 +152,7 @@ export interface Schemas {
   readonly OcsfEvent: {
     readonly category_uid: 3 | 6;
     readonly category_name: string;
-    readonly class_uid: 3001 | 3002 | 3003 | 3005 | 3006 | 6002 | 6003 | 6006;
+    readonly class_uid: 3001 | 3002 | 3003 | 3004 | 3005 | 3006 | 6002 | 6003 | 6006;
     readonly class_name: string;
     /** The activity of the class; 99 for one that the class does not have. */
     readonly activity_id: number;
