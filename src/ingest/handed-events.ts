@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, unlink } from 'node:fs/promises';
+import { readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32c } from '@node-rs/crc32';
 import { makeDirectories, namesIn, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { limits } from './limits.ts';
@@ -11,13 +13,16 @@ import type { OwnBlock } from './own-events.ts';
 /** What stores a block, unless it has stored one of this name within the last 24 hours. */
 interface Taker {
   takeOver(name: string, block: OwnBlock): Promise<void>;
+  /** Waits until all of it is in the engine; false when `timeoutMs` passed first. */
+  flush(timeoutMs: number): Promise<boolean>;
 }
 
+const pollMs = 10;
 const folderOf = (dataDir: string): string => join(dataDir, 'handed-events');
 
 /**
  * Leaves events of a command to the server that runs on the data directory, or to the next one. Resolves when they
- * survive a power cut.
+ * survive a power cut and the server has stored them, or does not come to it in time.
  */
 export async function handEvents(dataDir: string, { payload, rows }: OwnBlock): Promise<void> {
   const folder = folderOf(dataDir);
@@ -25,7 +30,10 @@ export async function handEvents(dataDir: string, { payload, rows }: OwnBlock): 
   await syncDirectory(dataDir);
   const base64 = Buffer.from(payload).toString('base64');
   const content = { rows, checksum: crc32c(payload), payload: base64 };
-  await replaceFile(join(folder, `${randomUUID()}.events`), JSON.stringify(content));
+  const path = join(folder, `${randomUUID()}.events`);
+  await replaceFile(path, JSON.stringify(content));
+  const deadline = performance.now() + limits.handedEventsWaitMsMax;
+  while (performance.now() < deadline && (await ifThere(stat(path))) !== undefined) await sleep(pollMs);
 }
 
 /**
@@ -52,6 +60,7 @@ export class HandedEvents {
   /** Takes over what is there. */
   async take(): Promise<void> {
     const folder = folderOf(this.#dataDir);
+    const taken: string[] = [];
     for (const name of await namesIn(folder)) {
       if (!name.endsWith('.events')) continue;
       const path = join(folder, name);
@@ -61,8 +70,12 @@ export class HandedEvents {
         continue;
       }
       await this.#ingest.takeOver(name, block);
-      await unlink(path);
+      taken.push(path);
     }
+    if (taken.length === 0) return;
+    // The command waits for its file to go, and whoever ran it may look for the event then.
+    await this.#ingest.flush(limits.handedEventsWaitMsMax);
+    for (const path of taken) await unlink(path);
   }
 
   stop(): Promise<void> {

@@ -106,7 +106,9 @@ export const limits = {
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** Time between looks for events that commands have left. */
-  handedEventsLookMs: 250,
+  handedEventsLookMs: 50,
+  /** A command waits so long until the server has stored what it left. */
+  handedEventsWaitMsMax: 3_000,
   /** So far ahead of the clock is what `wal-order` allows numbers and watermarks to reach without another write: 2 s. */
   orderReserveSegments: 200 * 64,
   /** Segments of which it is remembered which numbers had been given out when they were stored. */

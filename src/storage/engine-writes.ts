@@ -44,7 +44,8 @@ export async function checkedWrite<T>(
   const state = await askState(storage);
   if (state.engine !== before.engine)
     throw new EngineError('unreachable', 'the engine has ended since it was given this');
-  if (await hasFailedWrite(state)) throw new EngineError('refused', 'a write of the engine has failed');
+  if (await hasFailedWrite(state))
+    throw new EngineError('refused', 'a write of the engine has failed: its disk is full or failing');
   return done;
 }
 

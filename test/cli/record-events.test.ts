@@ -91,7 +91,7 @@ test('a server with an engine of its own is left the events in a file, and takes
     if (isFull) throw new Error('the log is full');
     taken.push([name, block]);
   };
-  const handed = new HandedEvents(dataDir, { takeOver }, silentLog);
+  const handed = new HandedEvents(dataDir, { takeOver, flush: async () => true }, silentLog);
   try {
     await assert.rejects(handed.take(), /full/);
     const [name] = await readdir(folder);
