@@ -98,7 +98,9 @@ describe('a server that does not come back', () => {
     );
     await follow();
     assert.ok(!late.some((flow) => seen.includes(flow)), 'the feed has gone on without the dead server');
-    const lines = living.stderrLines().filter((line) => line.includes('the feed waits for a writer'));
+    const waits = () => living.stderrLines().filter((line) => line.includes('the feed waits for a writer'));
+    await eventually('the line of the log', async () => waits().length > 0 || undefined);
+    const lines = waits();
     assert.equal(lines.length, 1, lines.join('\n'));
     assert.equal((JSON.parse(lines[0] ?? '{}') as { pid?: number }).pid, dying.pid);
     await passTime(dying.pid);
