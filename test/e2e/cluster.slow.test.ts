@@ -89,9 +89,13 @@ describe('reads on a cluster', () => {
       '/export?format=csv',
       '/feed?limit=50',
     ]) {
-      // The server asks for other things now and then, so one quiet try is enough; a read that asks b never has one.
-      await eventually(`${target} to ask its own shard alone`, async () =>
-        (await askedBeside(ofFirst, target)) === 1 ? true : undefined,
+      // The server asks for other things now and then, so one quiet try is enough; a read that asks b never has one. Between
+      // two tries the event of an export is stored, which asks b too.
+      await eventually(
+        `${target} to ask its own shard alone`,
+        async () => ((await askedBeside(ofFirst, target)) === 1 ? true : undefined),
+        120_000,
+        1_700,
       );
       assert.ok((await askedBeside(ofSecond, target)) > 1, `${target} asks the shard that has its events`);
     }
