@@ -45,6 +45,7 @@ export class HandedEvents {
   readonly #log: Logger;
   readonly #ingest: Taker;
   readonly #looking: Repeated;
+  #last = Promise.resolve();
 
   constructor(dataDir: string, ingest: Taker, log: Logger) {
     this.#dataDir = dataDir;
@@ -57,8 +58,15 @@ export class HandedEvents {
     );
   }
 
-  /** Takes over what is there. */
-  async take(): Promise<void> {
+  /** Takes over what is there; one call at a time. */
+  take(): Promise<void> {
+    const taking = this.#last.then(() => this.#takeAll());
+    // A failure is told to whoever asked, and the next call tries again.
+    this.#last = taking.catch(() => undefined);
+    return taking;
+  }
+
+  async #takeAll(): Promise<void> {
     const folder = folderOf(this.#dataDir);
     const taken: string[] = [];
     for (const name of await namesIn(folder)) {
