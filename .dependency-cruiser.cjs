@@ -67,7 +67,7 @@ const page = [
 /** Types that `npm run openapi` makes. */
 const types = {
   from: { path: '^(src/(contract|client|tools)|web/api)/' },
-  to: { path: '^schema/openapi\\.d\\.ts$' },
+  to: { path: '^schema/(openapi|commands)\\.d\\.ts$' },
 };
 const packages = { from: { path: '^src/' }, to: { dependencyTypes: ['core', 'npm', 'npm-optional'] } };
 

@@ -108,7 +108,7 @@ function pack(path, change) {
 }
 
 /** @type {(stage: string) => object} */
-function bundleFrontEnds(stage) {
+function bundleHttpPackages(stage) {
   for (const [name, loadable] of Object.entries(bundled))
     cpSync(join('node_modules', name), join(stage, 'node_modules', name), {
       recursive: true,
@@ -127,7 +127,7 @@ rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
 if (repository() === undefined)
   process.stderr.write('release: no remote "origin" with an address, so the packages name no repository\n');
-pack('.', bundleFrontEnds);
+pack('.', bundleHttpPackages);
 for (const path of packages) pack(path, () => ({}));
 writeFileSync(join(folder, 'sbom.cdx.json'), run('npm', ['run', '-s', 'sbom']));
 writeFileSync(join(folder, 'notes.md'), notes);

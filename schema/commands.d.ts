@@ -5,7 +5,7 @@ export interface CommandSchemas {
     /** Short name of an organization, also the first part of its host. */
     readonly organization: string;
     readonly provider: 'own' | 'service' | 'off';
-    /** The provider by which people sign in: its own one or, with `service`, the one of `OIDC_ISSUER` in the environment of the command. Left out where there is none. */
+    /** The provider by which people sign in: its own one or, with `service`, the one of `OIDC_PROVIDER` in the environment of the command. Left out where there is none. */
     readonly issuer?: string;
     readonly client_id?: string;
     readonly scopes: string;
@@ -196,29 +196,6 @@ export interface CommandSchemas {
     readonly id: string;
     readonly revoked_at: CommandSchemas['CliMoment'];
   };
-  /** `writers list`: the servers that share an engine, by number */
-  readonly CliWriters: readonly (CommandSchemas['CliWriter'])[];
-  /** A server that shares an engine with others. */
-  readonly CliWriter: {
-    /** In the order numbers of its events; given to another after a week. */
-    readonly number: number;
-    /** Of its data directory. */
-    readonly instance: string;
-    readonly host: string | null;
-    readonly pid: number | null;
-    /** `running`; `away` where it has not been seen for 15 seconds and may have events in its log; `stopped` with nothing left to send; `fenced`. */
-    readonly state: 'running' | 'away' | 'stopped' | 'fenced';
-    readonly last_seen: CommandSchemas['CliMoment'];
-    /** All of its events before this moment of the order are stored; null where nobody waits for it. */
-    readonly watermark: string | null;
-    /** The feed waits for it. */
-    readonly holds_feed_back: boolean;
-    /** Where in the order the feed stands because of it. */
-    readonly held_back_since: string | null;
-    readonly fenced_at: CommandSchemas['CliMomentOrNull'];
-    /** The user and the machine of the command. */
-    readonly fenced_by: string | null;
-  };
   /** `import` */
   readonly CliImport: {
     /** Lines of the file that are done, in all runs. */
@@ -327,20 +304,17 @@ export interface CommandSchemas {
   readonly CliBackup: {
     readonly id: string;
     readonly place: string;
-    /** The backup that this one stands on; null where it has everything itself. */
+    /** The full backup that this one stands on; null where it is one. */
     readonly base: string | null;
     /** Whatever was acknowledged before is in it. */
     readonly moment: string;
-    /** Events that are in this one and not in its base. */
-    readonly added: number;
-    /** Events of the table that are in it and in all that it stands on, which is what a restore brings back: also those that retention or a deletion has removed from the service since. */
+    /** Events of the table when the engine began to copy them. */
     readonly events: number;
     readonly organizations: number;
-    /** Events of the log that had not reached the table, beside these. */
-    readonly log_events: number;
     /** Names of the files with secrets that are in it. */
     readonly secrets: readonly (string)[];
     readonly files: number;
+    /** Of the tables, without those of the backup that it stands on. */
     readonly bytes: number;
     readonly notes: readonly (string)[];
   };
@@ -349,13 +323,12 @@ export interface CommandSchemas {
     /** Every file is what was written. */
     readonly healthy: boolean;
     readonly place: string;
-    /** As `events` of the newest of `backups`, which is what a restore brings back. */
+    /** As `events` of the last of `backups`, which is what a restore brings back. */
     readonly events: number;
-    /** The oldest first; each stands on the one before. */
+    /** The backup; before it the full one that it stands on. */
     readonly backups: readonly ({
       readonly id: string;
       readonly moment: string;
-      /** Of this one and all before it. */
       readonly events: number;
       readonly bytes: number;
     })[];
@@ -367,26 +340,13 @@ export interface CommandSchemas {
   };
   /** `restore` */
   readonly CliRestore: {
-    /** The table has what the backup has. */
-    readonly healthy: boolean;
     readonly id: string;
     readonly place: string;
     /** Whatever was acknowledged before was in the backup. */
     readonly moment: string;
-    /** Events of the table, as many as the backup tells; the server's first start removes what has expired, and shows it to nobody. */
+    /** Events of the table; the server's first start removes what has expired, and shows it to nobody. */
     readonly events: number;
     readonly organizations: number;
-    /** Events that wait in the log for the first start of the server. */
-    readonly log_events: number;
-    readonly findings: readonly ({
-      readonly organization: string;
-      /** Of recording. */
-      readonly month: string;
-      /** In the backup. */
-      readonly events: number;
-      /** In the table. */
-      readonly found: number;
-    })[];
     readonly notes: readonly (string)[];
   };
   /** `doctor` */

@@ -152,7 +152,7 @@ export interface Schemas {
   readonly OcsfEvent: {
     readonly category_uid: 3 | 6;
     readonly category_name: string;
-    readonly class_uid: 3001 | 3002 | 3003 | 3005 | 3006 | 6002 | 6003 | 6006;
+    readonly class_uid: 3001 | 3002 | 3003 | 3004 | 3005 | 3006 | 6002 | 6003 | 6006;
     readonly class_name: string;
     /** The activity of the class; 99 for one that the class does not have. */
     readonly activity_id: number;
@@ -198,7 +198,7 @@ export interface Schemas {
     readonly next_cursor: string;
     /** Whether more can be had at once. */
     readonly has_more: boolean;
-    /** Everything recorded before this moment (Unix microseconds) can be had. */
+    /** Everything that got its place in the order before this moment (Unix microseconds) can be had. */
     readonly settled_through: number;
     /** Everything recorded before this moment (Unix microseconds) has been handed out, with this page and those before it. */
     readonly read_through: number;
@@ -798,12 +798,10 @@ export interface Schemas {
     readonly nothing_damaged: boolean;
     /** Limits are counted together with other servers, as `REDIS_URL` says; false while Redis is away. Absent where each server counts for itself. */
     readonly limits_shared?: boolean;
-    /** The feed, and with it the evidence, waits for no other server and for no command; false while a server is away with events in its log, or falls behind, or a command stands still. */
-    readonly feed_goes_on?: boolean;
   };
   /** Damage of stored events, in words for the operator. */
   readonly Damage: {
-    readonly kind: 'log_segment' | 'engine_part' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
+    readonly kind: 'log_segment' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
     /** The segment, part, partition, table or organization. */
     readonly id: string;
     readonly detail: string;

@@ -1,8 +1,8 @@
 // @ts-check
 /** Run by the scripts of package.json before anything is loaded or built: ends with 2 where the service cannot run. */
-import { frontEnd } from './base/platform.js';
+import { httpPackage } from './base/platform.js';
 
-if (frontEnd.refusal !== undefined) {
-  process.stderr.write(`auditlog: ${frontEnd.refusal}\n`);
+if (httpPackage.refusal !== undefined) {
+  process.stderr.write(`auditlog: ${httpPackage.refusal}\n`);
   process.exitCode = 2;
 }

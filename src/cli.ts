@@ -4,14 +4,14 @@
  * follows does not parse, or crashes in a native module, where it was not made for them. So nothing but that check may
  * be imported statically, and no syntax stand here that an old release does not know.
  */
-import { frontEnd } from './base/platform.js';
+import { httpPackage } from './base/platform.js';
 
-if (frontEnd.refusal === undefined) {
+if (httpPackage.refusal === undefined) {
   import('./command-line.ts').catch((error: unknown) => {
     process.stderr.write(`auditlog: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   });
 } else {
-  process.stderr.write(`auditlog: ${frontEnd.refusal}\n`);
+  process.stderr.write(`auditlog: ${httpPackage.refusal}\n`);
   process.exitCode = 2;
 }

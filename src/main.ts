@@ -23,8 +23,7 @@ import { cutOffOf } from './control/retention.ts';
 import { SealedSecrets } from './control/sealed-secret.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
-import { startFrontEnd } from './http/front-end.ts';
-import { limits as httpLimits } from './http/limits.ts';
+import { serve } from './http/serve.ts';
 import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { newestAnswerMs } from './ingest/answer-store.ts';
@@ -39,7 +38,9 @@ import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
-import { explainFullDisk, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
+import { explainFullDisk, type ServiceStorage, startStorage } from './storage/open-storage.ts';
+
+const shutdownRequestsMsMax = 10_000;
 
 const clock = systemClock;
 
@@ -80,10 +81,11 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   directory.start();
   stops.add(() => directory.stop());
   const organizations = new IngestDirectory(directory, config.retentionDays);
-  const writing = await startWriting(base, stored, organizations);
+  const secret = await sessionSecret(config, log);
+  const counts = await openCounts(base, secret);
+  const sharedAnswers = stored.instance === undefined ? undefined : counts.answers(stored.instance);
+  const writing = await startWriting(base, stored, organizations, sharedAnswers);
   const { ingest, order } = writing;
-  if (stored.held)
-    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, expiryMicros);
   const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, retentionCutOff);
   startRetention(base, stored, writing, organizations);
@@ -91,7 +93,8 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   let url = '';
   const announce = (certificate: string | undefined) =>
     writeServerFile(config.dataDir, { url, certificate }, log);
-  const parts = { stored, directory, organizations, writing, evidence, retentionCutOff, announce };
+  const shown = { writing, evidence, retentionCutOff, announce };
+  const parts = { stored, directory, organizations, secret, counts, ...shown };
   const { server, certificate } = await startAnswering(base, parts, stopping.signal);
   url = localUrl(config.host, server.port, config.tls !== undefined);
   await announce(certificate);
@@ -122,6 +125,9 @@ interface Answering {
   readonly directory: Directory;
   readonly organizations: IngestDirectory;
   readonly writing: Writing;
+  /** Of sessions, and of names in Redis. */
+  readonly secret: string;
+  readonly counts: Awaited<ReturnType<typeof openCounts>>;
   readonly evidence: EvidenceReader;
   /** Before which time (Unix microseconds) an organization's events are over. */
   readonly retentionCutOff: (organization: string) => number | undefined;
@@ -132,11 +138,10 @@ interface Answering {
 /** Listens; `stopping` ends the requests that only wait. */
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
   const { config, envelope, damage } = base;
-  const { directory, organizations, evidence, retentionCutOff } = parts;
-  const { storage, writeHealth } = parts.stored;
-  const { ingest, order, feedGoesOn } = parts.writing;
-  const secret = await sessionSecret(config, base.log);
-  const { rateCounter, accounts, limitsShared } = await openCounts(base, secret);
+  const { directory, organizations, evidence, retentionCutOff, secret } = parts;
+  const { rateCounter, accounts, limitsShared } = parts.counts;
+  const { storage, engineWrites } = parts.stored;
+  const { ingest, order } = parts.writing;
   const passwords = new PasswordThrottle({ accounts });
   stopping.addEventListener('abort', () => passwords.stop());
   const keyUses = new KeyUses({ storage, clock, log: base.log });
@@ -144,7 +149,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   base.stops.add(() => keyUses.stop());
   const pool = new Ocsf110Pool(config, base.log);
   base.stops.add(() => pool.close());
-  return startFrontEnd({
+  return serve({
     ...base,
     clock,
     ingest,
@@ -163,11 +168,10 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     onCertificate: parts.announce,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
-      engineTakesWrites: () => writeHealth.takesWrites(),
+      engineTakesWrites: () => engineWrites.takesWrites(),
       logFailure: ingest.logFailure,
       controlDataTakesWrites: () => storage.takesControlWrites(storageLimits.readinessMsMax),
       limitsShared,
-      feedGoesOn,
       damage: () => damage.list(),
     },
   });
@@ -175,7 +179,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
 
 /** The end of a server that accepts nothing more: answers what it has begun, and gives the engine what is in the log. */
 async function drain(server: HttpServer, ingest: Ingest, log: Logger): Promise<void> {
-  const answered = await server.drained(httpLimits.shutdownRequestsMsMax);
+  const answered = await server.drained(shutdownRequestsMsMax);
   const flushed = await ingest.flush(ingestLimits.shutdownFlushMsMax).catch((error: unknown) => {
     log.warn(errorFacts(error), 'the log could not be sealed');
     return false;

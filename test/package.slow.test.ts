@@ -144,7 +144,7 @@ test('the page imports no package but those that the bill of materials counts as
   assert.ok(imported.has('preact'));
 });
 
-test('a release has its files with their checksums, and of the front end what a server can load', async () => {
+test('a release has its files with their checksums, and of the HTTP library what a server can load', async () => {
   // Not built here: other tests run what is in dist.
   const origin = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'remote.origin.url' };
   await run('npm', ['run', '-s', 'release', '--', '--as-built'], {

@@ -1,6 +1,6 @@
 import { crc32c } from '@node-rs/crc32';
 import { createLogger } from '../../src/base/observability/log.ts';
-import type { LogFile, LogFiles } from '../../src/ingest/files.ts';
+import type { LogFile, LogFiles, SyncedFile } from '../../src/ingest/files.ts';
 import {
   decodeSegment,
   encodeFileHeader,
@@ -80,6 +80,12 @@ function memoryFile(target: Buffer): LogFile {
   };
 }
 
+const noFile: SyncedFile = {
+  read: () => Promise.resolve(undefined),
+  write: () => Promise.resolve(),
+  remove: () => Promise.resolve(),
+};
+
 function memoryFiles(): LogFiles {
   const target = Buffer.alloc(256 * 1024);
   return {
@@ -92,11 +98,8 @@ function memoryFiles(): LogFiles {
     rename: () => Promise.resolve(),
     syncDirectory: () => Promise.resolve(),
     freeBytes: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
-    head: {
-      read: () => Promise.resolve(undefined),
-      write: () => Promise.resolve(),
-      remove: () => Promise.resolve(),
-    },
+    head: noFile,
+    order: noFile,
   };
 }
 
@@ -107,7 +110,6 @@ async function appending(): Promise<MicroCase> {
     log: createLogger('silent'),
     segmentBytes: 64 * 1024 ** 2,
     bytesMax: 2 ** 50,
-    writer: 0,
     nowMs: Date.now,
     damage: { report: () => true },
   });

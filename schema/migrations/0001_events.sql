@@ -99,8 +99,8 @@ TTL fromUnixTimestamp(toUInt32(intDiv(bitShiftRight(seq, 26), 100) + 1577836800)
 -- been stored is asked of the table. It is said here and not with each INSERT, as the setting for that is another one from
 -- release to release of the engine.
 --
--- An acknowledged insert is on the disk, and so is a merge. The parts that a merge has replaced stay two minutes: so long
--- takes the look at what was written (src/storage/parts-watch.ts), which comes each minute. A table at rest is cleaned each
+-- An acknowledged insert is on the disk, and so is a merge. The parts that a merge has replaced stay two minutes, much longer
+-- than it takes to notice a failed write (src/storage/engine-writes.ts: a second). A table at rest is cleaned each
 -- half minute, too: by default the engine would keep for five minutes more what a removal or an erasure has replaced.
 -- The statement of an erasure has its events' whole texts, with persons who may be erased later by another statement. So of
 -- those that are done only the last one stays, and not a hundred.

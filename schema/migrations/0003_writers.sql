@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
 (
     name String,
     owner UUID,
-    held Bool COMMENT 'false: it only asks, or has ended; of a command: nothing of it may begin to be stored',
+    held Bool COMMENT 'false: it only asks, or has ended',
     number UInt64 COMMENT 'fences: of a name only the highest holds',
     lasts UInt64 COMMENT 'so many milliseconds after it was seen; 0: it has ended',
     seen DateTime64(3, 'UTC') DEFAULT now64(3),
@@ -23,48 +23,21 @@ ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY (name, owner)
 TTL toDateTime(seen) + INTERVAL 30 DAY;
 
--- Instances that an operator has given up: nobody waits for what their logs still hold. Kept for ever, as a data
--- directory may come back at any time.
-CREATE TABLE IF NOT EXISTS fenced_writers {{on_cluster}}
-(
-    instance UUID,
-    id UInt8,
-    low UInt64,
-    operator String,
-    fenced DateTime64(3, 'UTC') DEFAULT now64(3)
-)
-ENGINE = {{ReplacingMergeTree(fenced)}}
-ORDER BY instance;
-
 -- The watermarks of the order of ingest, for the feed. A row says of its writer, a process that shares the engine:
--- everything of mine in segments below `low` is in the table or never will be, and while it `is_open` I may write at or
--- above it. Rows go by their age: of a writer's rows the newest, which counts, is the last to go.
+-- everything of mine below `low` is in the table or never will be, and while it `is_open` I may write at or above it;
+-- `gone_after` milliseconds without another row of mine nothing of it is under way any more. Rows go by their age: of a
+-- writer's rows the newest, which counts, is the last to go.
 CREATE TABLE IF NOT EXISTS watermarks {{on_cluster}}
 (
     writer UUID,
     low UInt64,
     is_open Bool,
     version UInt64,
+    gone_after UInt32,
+    host String,
+    pid UInt32,
     written DateTime('UTC') DEFAULT now()
 )
 ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY writer
 TTL written + INTERVAL 30 DAY;
-
--- Idempotency keys that processes on one engine share. A row is a claim: of those on an `id` (of API key and key) one
--- process stores events, and then says what it has answered. `state`: 1 claimed, 2 withdrawn, 3 answered; of a claim's
--- rows the highest state counts, in whatever order they come. `instance` is the process, `sent` what the body was. The service
--- removes what is over: a TTL would go by a clock that has jumped.
-CREATE TABLE IF NOT EXISTS idempotency_keys {{on_cluster}}
-(
-    id String,
-    claim UUID,
-    instance UUID,
-    state UInt8,
-    sent String,
-    answer String,
-    at DateTime64(3, 'UTC') DEFAULT now64(3)
-)
-ENGINE = {{ReplacingMergeTree(state)}}
-ORDER BY (id, claim)
-SETTINGS index_granularity = 256, fsync_after_insert = 1, fsync_part_directory = 1;

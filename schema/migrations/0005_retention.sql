@@ -42,13 +42,13 @@ ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
 -- What the service has removed, or is about to: written before rows go, so that whoever takes up the work after a crash
--- removes the same ones, and the ledger beside the table of events never takes them for lost.
+-- removes the same ones, and nothing takes them for lost.
 CREATE TABLE IF NOT EXISTS removals {{on_cluster}}
 (
     id UUID,
     org UUID,
     partition String,
-    expires Date COMMENT 'of the rows, as the ledger counts them',
+    expires Date COMMENT 'of the rows',
     rows UInt64,
     before Int64 COMMENT 'events whose time is before it, Unix microseconds',
     below UInt64 COMMENT 'events below this place of the order of ingest',
@@ -59,20 +59,19 @@ ENGINE = {{ReplacingMergeTree(recorded)}}
 ORDER BY (id, partition, expires)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- Rows of the table of events that are known to be lost, with the day that they would have expired on: what an operator
--- has taken out as damaged (`part`), or has recorded as missing (`part` is empty). The ledger beside the table counts
--- them as known.
+-- Events that are known to be lost, with the day that they would have expired on: an operator has taken them out as damaged
+-- (`part`), or has recorded them as missing (`part` is empty). The count of missing events leaves them out.
 CREATE TABLE IF NOT EXISTS acknowledged_losses {{on_cluster}}
 (
     id UUID,
     part String,
-    partition String,
+    org UUID,
     expires Date,
     rows UInt64,
     recorded DateTime64(6, 'UTC') DEFAULT now64(6)
 )
 ENGINE = {{ReplacingMergeTree(recorded)}}
-ORDER BY (id, partition, expires)
+ORDER BY (id, org, expires)
 TTL expires
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 

@@ -5,6 +5,8 @@ import { checkedDefinition, isBuiltIn, type MappingDefinition } from './definiti
 import { limits } from './limits.ts';
 import { Mapping } from './mapping.ts';
 
+const mappingBytesMax = 64 * 1024;
+
 /**
  * The mappings of an installation: the files `NAME.json` of a directory. Throws an Error that names the file and the rule
  * that it breaks.
@@ -36,8 +38,8 @@ function namesIn(directory: string): readonly string[] {
 export function readMapping(path: string): MappingDefinition {
   const facts = statSync(path);
   if (!facts.isFile()) throw new Error('is no file');
-  if (facts.size > limits.mappingBytesMax)
-    throw new Error(`has ${facts.size} bytes, at most ${limits.mappingBytesMax} are allowed`);
+  if (facts.size > mappingBytesMax)
+    throw new Error(`has ${facts.size} bytes, at most ${mappingBytesMax} are allowed`);
   const definition = checkedDefinition(parsed(readFileSync(path, 'utf8')));
   // Its expressions are compiled, too: one that is none must not wait for a record.
   return new Mapping(definition).definition;

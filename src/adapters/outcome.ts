@@ -1,8 +1,10 @@
 import type { JSONValue } from '@jmespath-community/jmespath';
 import type { OutcomeDefinition } from './definition.ts';
 import { compileExpression, type Evaluate } from './expressions.ts';
-import { limits } from './limits.ts';
 import { plain } from './parse.ts';
+
+/** Characters of an outcome that is shown in `status_detail`. */
+const outcomeCharactersMax = 100;
 
 /** How it went, and what the source event's result says of it: a code, or words for `status_detail`. */
 export interface Outcome {
@@ -60,6 +62,6 @@ function ofStatus(value: string): Outcome | undefined {
 }
 
 function unknown(what: string): Outcome {
-  const detail = `outcome unknown: ${what.slice(0, limits.outcomeCharactersMax)}`;
+  const detail = `outcome unknown: ${what.slice(0, outcomeCharactersMax)}`;
   return { kind: 'unknown', result: { detail } };
 }

@@ -1,7 +1,11 @@
 import { toWindow } from '../ocsf/byte-text.ts';
-import { limits } from './limits.ts';
 import type { RawMembers, RecordReader } from './members.ts';
 import { elementsOf } from './records.ts';
+
+/** Events that a record becomes; the last of them keeps what is left of its list. */
+const eventsOfRecordMax = 100;
+/** Each event repeats what the record's events share. All repeats of a record stay below this: it becomes fewer events. */
+const sharedBytesMax = 64 * 1024;
 
 /**
  * The record once for each element of the list at a path of names, with that element alone in the list. Beyond the
@@ -25,8 +29,8 @@ export function partsOf(
   const list = outer.at(-1)?.get(path.at(-1) ?? '') ?? '';
   const elements = elementsOf(list);
   if (elements.length < 2) return [text];
-  const copies = Math.floor(limits.sharedBytesMax / (text.length - list.length));
-  const last = Math.min(limits.eventsOfRecordMax, 1 + copies) - 1;
+  const copies = Math.floor(sharedBytesMax / (text.length - list.length));
+  const last = Math.min(eventsOfRecordMax, 1 + copies) - 1;
   const lists = elements.slice(0, last).map((element) => `[${element}]`);
   if (elements.length > last) lists.push(`[${elements.slice(last).join(',')}]`);
   return lists.map((own) =>

@@ -1,8 +1,8 @@
 import { firstSeqOf, segmentAtTime } from '../base/events/sequence.ts';
 import type { Config } from '../config/config.ts';
-import { newestSegmentIn } from '../ingest/files.ts';
+import { orderThrough } from '../ingest/order-numbers.ts';
 import type { Storage } from '../storage/storage.ts';
-import { orderOfWriters } from '../storage/watermarks.ts';
+import { reachedBy, readWriters } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
 
 /** The part of the configuration that tells where the log is. */
@@ -21,8 +21,8 @@ export async function endOfOrder(storage: Storage, { dataDir, clickhouse }: Wher
     'SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now',
   );
   const nowMs = Math.max(Date.now(), Number(row?.now ?? 0));
-  const inLog = clickhouse.url === undefined ? await newestSegmentIn(dataDir) : 0;
-  const { last } = await orderOfWriters(storage);
+  const inLog = clickhouse.url === undefined ? await orderThrough(dataDir) : 0;
+  const last = reachedBy(await readWriters(storage));
   const newest = Math.max(segmentAtTime(nowMs), inLog, last);
   return firstSeqOf(newest + limits.orderSlackSegments);
 }

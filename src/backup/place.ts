@@ -1,32 +1,213 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import {
+  makeDirectories,
+  namesIn,
+  readIfThere,
+  replaceFile,
+  syncDirectory,
+} from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
+import { limits } from './limits.ts';
 
-/**
- * Where backups are: each is a set of files under its id, and a file `latest.json` says which is the newest. A file is
- * there whole or not at all; a backup is when `finish` has returned.
- */
-export interface BackupPlace {
-  /** As an operator knows it. */
-  readonly name: string;
-  /** Bytes that there is room for; undefined where nobody knows. */
-  freeBytes(): Promise<number | undefined>;
-  /** Rejects with an Error for the operator. */
-  put(id: string, path: string, content: Uint8Array): Promise<void>;
-  /** A file of a finished backup; undefined where there is none. */
-  get(id: string, path: string): Promise<Buffer | undefined>;
-  /** Makes a backup one that is found, once all of its files have been put. */
-  finish(id: string, latest: string): Promise<void>;
-  /** Takes away what there is of a backup that will not be finished. */
-  abandon(id: string): Promise<void>;
-  latest(): Promise<string | undefined>;
-  /** Names of what runs that were cut short have left, or are writing now. */
-  unfinished(): Promise<string[]>;
+/** What a backup says of itself, in its file `auditlog.json`. */
+export interface BackupRecord {
+  readonly release: string;
+  readonly id: string;
+  /** RFC 3339: whatever was acknowledged before is in it. */
+  readonly moment: string;
+  /** The full backup that it stands on; null: it is a full one. */
+  readonly base: string | null;
+  /** The database that the engine's files name. */
+  readonly database: string;
+  /** The newest migration of its tables. */
+  readonly migration: number;
+  readonly events: number;
+  readonly organizations: number;
+  /** Ids of the erasures of persons that its events have gone through: with another one, no backup stands on it. */
+  readonly erasures: readonly string[];
+  readonly secrets: readonly string[];
+  /** Of its own files, those of the service itself aside. */
+  readonly bytes: number;
 }
 
-export const latestName = 'latest.json';
+/** A file of a backup that is not what was put there. */
+export interface BackupFinding {
+  readonly kind: 'missing' | 'altered';
+  readonly backup: string;
+  readonly path: string;
+}
 
-/** Names of files are made by us, and may have been altered since. */
-export function requirePath(id: string, path: string): void {
-  const isPlain = (name: string): boolean => /^[\w-][\w.-]*$/.test(name);
-  if (!isPlain(id) || !path.split('/').every(isPlain))
-    throw new Problem('conflict', `the backup names a file that it cannot have: ${JSON.stringify(path)}`);
+const sumsName = 'SHA256SUMS';
+export const recordName = 'auditlog.json';
+/** A backup is whole once its directory has its id as its name. */
+const unfinished = '.unfinished';
+const idPattern = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-[0-9a-f]{8}$/;
+
+/** A directory that has one directory for each backup. */
+export class BackupPlace {
+  readonly name: string;
+
+  constructor(directory: string) {
+    this.name = resolve(directory);
+  }
+
+  /** Where a file of a backup is, or the backup. */
+  path(id: string, ...names: string[]): string {
+    return join(this.name, id, ...names);
+  }
+
+  /** Makes the directory of a backup, below which the engine and others put files. */
+  async begin(id: string): Promise<string> {
+    await makeDirectories(this.name);
+    await mkdir(this.path(id + unfinished), { mode: 0o700 });
+    return this.path(id + unfinished);
+  }
+
+  /** Writes the checksums of all files, syncs them, and gives the directory its name. `pause` is called behind each file. */
+  async finish(id: string, pause: (bytes: number) => Promise<void>): Promise<{ files: number }> {
+    const directory = this.path(id + unfinished);
+    const lines: string[] = [];
+    for (const path of await filesBelow(directory)) {
+      const { sha256, bytes } = await digestOf(join(directory, path), true);
+      lines.push(`${sha256}  ${path}\n`);
+      await pause(bytes);
+    }
+    await replaceFile(join(directory, sumsName), lines.join(''));
+    for (const path of new Set(lines.map((line) => join(directory, line.slice(66), '..'))))
+      await syncDirectory(path);
+    await rename(directory, this.path(id));
+    await syncDirectory(this.name);
+    return { files: lines.length + 1 };
+  }
+
+  async abandon(id: string): Promise<void> {
+    await rm(this.path(id + unfinished), { recursive: true, force: true });
+  }
+
+  async freeBytes(): Promise<number> {
+    await makeDirectories(this.name);
+    const { bavail, bsize } = await statfs(this.name);
+    return bavail * bsize;
+  }
+
+  /** Directories of runs that were cut short, or are under way. */
+  async unfinished(): Promise<string[]> {
+    return (await namesIn(this.name)).filter((name) => name.endsWith(unfinished));
+  }
+
+  /** Ids, the oldest first. */
+  async ids(): Promise<string[]> {
+    return (await namesIn(this.name)).filter((name) => idPattern.test(name)).toSorted();
+  }
+
+  /** An id that sorts behind all others, whatever the clock says. */
+  async nextId(nowMs: number): Promise<string> {
+    const newest = (await this.ids()).at(-1)?.replace(idPattern, '$1-$2-$3T$4:$5:$6.$7Z');
+    const ms = newest === undefined ? nowMs : Math.max(nowMs, Date.parse(newest) + 1);
+    return `${new Date(ms).toISOString().replaceAll(/[-:.]/g, '')}-${randomBytes(4).toString('hex')}`;
+  }
+
+  /** A backup with the full one that it stands on, which comes first. Undefined: the newest. Rejects with a Problem. */
+  async chainOf(id?: string): Promise<BackupRecord[]> {
+    const ids = await this.ids();
+    const wanted = id ?? ids.at(-1);
+    if (wanted === undefined)
+      throw new Problem(
+        'conflict',
+        `${this.name} has no backup that was finished: name a directory that "auditlog backup --to" has written to`,
+      );
+    if (!ids.includes(wanted)) throw new Problem('conflict', `${this.name} has no backup ${wanted}`);
+    const newest = await this.record(wanted);
+    if (newest.base === null) return [newest];
+    if (!ids.includes(newest.base))
+      throw new Problem(
+        'conflict',
+        `the backup ${newest.base}, which ${wanted} stands on, is missing in ${this.name}`,
+      );
+    return [await this.record(newest.base), newest];
+  }
+
+  /** Rejects with a Problem where it is missing or altered. */
+  async record(id: string): Promise<BackupRecord> {
+    const sums = await this.#sums(id);
+    const text = await readIfThere(this.path(id, recordName));
+    const fault = text === undefined ? 'missing' : 'altered';
+    if (text === undefined || createHash('sha256').update(text).digest('hex') !== sums?.get(recordName))
+      throw new Problem('conflict', `${recordName} of the backup ${id} in ${this.name} is ${fault}`);
+    return JSON.parse(text) as BackupRecord;
+  }
+
+  /** Compares every file of backups with its checksum, and looks for files that have none. */
+  async findings(chain: readonly BackupRecord[], onFile: (bytes: number) => void): Promise<BackupFinding[]> {
+    const findings: BackupFinding[] = [];
+    for (const { id } of chain) {
+      const find = (kind: BackupFinding['kind'], path: string) => findings.push({ kind, backup: id, path });
+      const sums = await this.#sums(id);
+      if (sums === undefined) find('altered', sumsName);
+      const found = new Set(await filesBelow(this.path(id)));
+      for (const [path, sha256] of sums ?? []) {
+        if (!found.delete(path)) {
+          find('missing', path);
+          continue;
+        }
+        const digest = await digestOf(this.path(id, path), false);
+        onFile(digest.bytes);
+        if (digest.sha256 !== sha256) find('altered', path);
+      }
+      for (const path of found) find('altered', path);
+    }
+    return findings.slice(0, limits.backupFindingsMax);
+  }
+
+  /** Checksums by path; undefined where a line is none. */
+  async #sums(id: string): Promise<Map<string, string> | undefined> {
+    const sums = new Map<string, string>();
+    const lines = (await readIfThere(this.path(id, sumsName)))?.split('\n') ?? [''];
+    if (lines.pop() !== '') return undefined;
+    for (const line of lines) {
+      const [, sha256, path] = /^([0-9a-f]{64}) {2}(.+)$/.exec(line) ?? [];
+      if (sha256 === undefined || path === undefined) return undefined;
+      sums.set(path, sha256);
+    }
+    return sums.size === 0 ? undefined : sums;
+  }
+}
+
+/** Paths of all that a directory and those in it have and is no directory, but for the checksums. */
+async function filesBelow(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true, recursive: true });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(directory, join(entry.parentPath, entry.name)))
+    .filter((path) => path !== sumsName)
+    .toSorted();
+}
+
+/** The SHA-256 of a file, synced before where `isNew`. */
+async function digestOf(path: string, isNew: boolean): Promise<{ sha256: string; bytes: number }> {
+  if (isNew) {
+    const handle = await open(path, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  }
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const piece of createReadStream(path) as AsyncIterable<Buffer>) {
+    hash.update(piece);
+    bytes += piece.length;
+  }
+  return { sha256: hash.digest('hex'), bytes };
+}
+
+/** Bytes of all files below a directory. */
+export async function bytesBelow(directory: string): Promise<number> {
+  let bytes = 0;
+  for (const path of await filesBelow(directory)) bytes += (await stat(join(directory, path))).size;
+  return bytes;
 }

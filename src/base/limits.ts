@@ -2,11 +2,6 @@
 export const limits = {
   eventTimeMicrosMin: 0,
   eventTimeMicrosMax: 7_258_118_400_000_000,
-  /** Spans of traces that wait to be sent. */
-  traceSpansWaitingMax: 4_096,
-  /** Time between exports of spans, and the longest that one may take. */
-  traceExportMs: 2_000,
-  traceExportMsMax: 5_000,
   /** How long `/metrics` waits for figures of another program: scrapers give up within seconds, and the engine may hang. */
   metricsWaitMsMax: 250,
   /** The highest `maxErrors` of a request. */
@@ -18,10 +13,6 @@ export const limits = {
    * of another for its INSERT. With less, a sender of these has the main thread collect garbage for each.
    */
   bufferPoolBytesMax: 128 * 1024 * 1024,
-  pooledBufferBytesMax: 32 * 1024 * 1024,
-  bufferKeptMs: 20_000,
-  /** Bytes that are compressed to zstd in one turn of the event loop. */
-  zstdPieceBytes: 64 * 1024,
   retryDelayMsMin: 100,
   /** Damage of one kind that a process remembers; only what it remembers is logged and counted. */
   damageKnownPerKindMax: 10_000,

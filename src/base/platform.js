@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The Node releases and C libraries that the service runs on, and which package's build of the front end fits them:
+ * The Node releases and C libraries that the service runs on, and which package's build of uWebSockets.js fits them:
  * the one place that knows. It is plain JavaScript of old syntax, as it runs before anything else does: before there
  * is a loader of TypeScript, and on releases that know little of what follows.
  */
@@ -30,7 +30,7 @@ const releases = [
  * @param {Platform} platform
  * @returns {{ package: string, refusal?: undefined } | { package?: undefined, refusal: string }}
  */
-export function chooseFrontEnd(platform) {
+export function chooseHttpPackage(platform) {
   const [major, minor] = platform.node.slice(1).split('.').map(Number);
   const release = releases.find((known) => known.major === major && Number(minor) >= known.minorMin);
   if (release === undefined)
@@ -65,7 +65,7 @@ function glibcVersion() {
 }
 
 /** What was chosen for this process. */
-export const frontEnd = chooseFrontEnd({
+export const httpPackage = chooseHttpPackage({
   node: process.version,
   system: process.platform,
   glibc: glibcVersion,

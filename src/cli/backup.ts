@@ -1,19 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { projectFile } from '../base/files/project-file.ts';
+import { isServed } from '../base/files/directory-lock.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { bytesOf, findingsIn } from '../backup/check.ts';
-import { chainOf, eventsInLog } from '../backup/manifest.ts';
-import { placeOf } from '../backup/open-place.ts';
+import { limits } from '../backup/limits.ts';
+import { BackupPlace } from '../backup/place.ts';
 import { BackupRun, mebibytes } from '../backup/take.ts';
-import type { CliDeps } from './context.ts';
-import { option } from '../tools/option.ts';
-import { print } from './output.ts';
-import { counted, type JsonOption } from '../tools/output.ts';
 import { fullSpeedRow } from '../backup/throttle.ts';
+import { requireUsable } from '../config/data-dir.ts';
+import { eventsInLog } from '../ingest/log-copy.ts';
+import type { CliDeps } from './context.ts';
+import { print } from './output.ts';
+import { wrong } from '../tools/option.ts';
+import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
-import { type S3Options, s3Rows } from '../tools/s3.ts';
-import { setUp, withStorage } from './session.ts';
+import { setUp, type Setup, withStorage } from './session.ts';
 
-interface BackupOptions extends S3Options, JsonOption {
+interface BackupOptions extends JsonOption {
   readonly to?: string;
   readonly verify?: string;
   readonly backup?: string;
@@ -22,58 +26,87 @@ interface BackupOptions extends S3Options, JsonOption {
   readonly fullSpeed?: true;
 }
 
+const page = (): string => projectFile('docs/back-up.md');
+
+/** The place that an option names. */
+export function placeAt(text: string, name: string): BackupPlace {
+  if (text === '' || text.includes('\0') || /^[a-z0-9]+:\/\//.test(text))
+    throw wrong(name, `a directory; to a bucket copy that with a tool of its own (${page()})`);
+  return new BackupPlace(text);
+}
+
+/** Waits until the table has what the log has now; without a server one is run for that long. */
+async function sendLog(setup: Setup): Promise<void> {
+  const { deps, config, log } = setup;
+  const { dataDir } = config;
+  const waiting = await eventsInLog(dataDir);
+  if (waiting.size === 0) return;
+  if ((await ifThere(isServed(dataDir))) !== true) {
+    await requireUsable(dataDir);
+    const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined, redirectPort: undefined };
+    const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
+    try {
+      await service.flush(limits.backupLogMsMax);
+    } finally {
+      await service.stop();
+    }
+  }
+  const deadline = performance.now() + limits.backupLogMsMax;
+  for (;;) {
+    const now = await eventsInLog(dataDir);
+    const left = [...waiting.keys()].filter((number) => now.has(number));
+    if (left.length === 0) return;
+    if (performance.now() > deadline) {
+      const events = left.reduce((sum, number) => sum + (now.get(number) ?? 0), 0);
+      throw new Problem(
+        'conflict',
+        `the log of DATA_DIR ${dataDir} has ${counted(events, 'event')} that the engine does not take: nothing was backed up; "auditlog doctor" says why`,
+      );
+    }
+    await sleep(limits.backupLogPollMs);
+  }
+}
+
 async function take(deps: CliDeps, to: string, options: BackupOptions): Promise<void> {
-  const place = placeOf(to, '--to', options, deps.environment);
-  const choice = {
-    isFull: options.full === true,
-    withSecrets: options.withSecrets === true,
-    isFullSpeed: options.fullSpeed === true,
-  };
-  const taken = await withStorage(setUp(deps), (session) =>
-    new BackupRun(session, { place, ...choice }).run(),
+  const place = placeAt(to, '--to');
+  const setup = setUp(deps);
+  if (setup.config.clickhouse.url !== undefined)
+    throw new Problem(
+      'malformed',
+      `a ClickHouse server backs itself up: ${page()} has the statements (CLICKHOUSE_URL is set)`,
+    );
+  const momentMs = Date.now();
+  await sendLog(setup);
+  const { record, files, notes } = await withStorage(setup, (session) =>
+    new BackupRun(session, {
+      place,
+      momentMs,
+      isFull: options.full === true,
+      withSecrets: options.withSecrets === true,
+      isFullSpeed: options.fullSpeed === true,
+    }).run(),
   );
-  const { manifest, added, files, bytes, notes } = taken;
-  const { id, base, moment, events, organizations, secrets } = manifest;
-  const report = {
-    id,
-    place: place.name,
-    base: base?.id ?? null,
-    moment,
-    added,
-    events,
-    organizations,
-    log_events: eventsInLog(manifest),
-    secrets: secrets.map(({ name }) => name),
-    files,
-    bytes,
-    notes: [...notes],
-  };
-  const stands = base === null ? 'whole' : `on top of ${base.id}`;
+  const { id, base, moment, events, organizations, secrets, bytes } = record;
+  const report = { id, place: place.name, base, moment, events, organizations, secrets, files, bytes, notes };
   const text = [
-    `backup ${id} in ${place.name}: ${stands}, of ${moment}`,
-    `${counted(events, 'event')} of ${counted(organizations, 'organization')}, ${added} of them new; ` +
-      `${report.log_events} more in the log; ${counted(files, 'file')}, ${mebibytes(bytes)}`,
-    secrets.length === 0 ? 'without secrets' : `with ${report.secrets.join(', ')}`,
+    `backup ${id} in ${place.name}: ${base === null ? 'whole' : `on top of ${base}`}, of ${moment}`,
+    `${counted(events, 'event')} of ${counted(organizations, 'organization')}; ${counted(files, 'file')}, ${mebibytes(bytes)}`,
+    secrets.length === 0 ? 'without secrets' : `with ${secrets.join(', ')}`,
     ...notes.map((note) => `note: ${note}`),
   ];
   print(deps, options, 'CliBackup', report, text.join('\n'));
 }
 
 async function verify(deps: CliDeps, at: string, options: BackupOptions): Promise<void> {
-  const place = placeOf(at, '--verify', options, deps.environment);
-  const chain = await chainOf(place, options.backup);
-  const total = chain.reduce((sum, manifest) => sum + bytesOf(manifest), 0);
+  const place = placeAt(at, '--verify');
+  const chain = await place.chainOf(options.backup);
+  const total = chain.reduce((sum, { bytes }) => sum + bytes, 0);
   const progress = createProgress(deps.io, { items: 'bytes', total });
   let done = 0;
-  const findings = await findingsIn(place, chain, (bytes) => progress.at((done += bytes), done));
+  const findings = await place.findings(chain, (bytes) => progress.at((done += bytes), done));
   progress.end();
   const last = chain.at(-1);
-  const backups = chain.map((one) => ({
-    id: one.id,
-    moment: one.moment,
-    events: one.events,
-    bytes: bytesOf(one),
-  }));
+  const backups = chain.map(({ id, moment, events, bytes }) => ({ id, moment, events, bytes }));
   const healthy = findings.length === 0;
   const report = { healthy, place: place.name, events: last?.events ?? 0, backups, findings };
   const text = healthy
@@ -95,22 +128,21 @@ async function backup(deps: CliDeps, options: BackupOptions): Promise<void> {
 }
 
 const notes = `
-A place has one backup after the other: each has what came since the one before, and stands on it.
-With s3, credentials are taken from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.`;
+Each backup of a directory has what came since the newest full one there, and stands on it.
+It becomes a full one itself when the last was larger than half of that.`;
 
 /** `backup` (contract: Command line): a copy of all that is stored, beside a server that goes on. */
 export function registerBackup(program: Command, deps: CliDeps): void {
-  const command = program
+  program
     .command('backup')
-    .description('copy all data to a directory or a bucket, beside a running server')
-    .option('--to <place>', 'a directory, or s3://BUCKET/PREFIX')
+    .description('copy all data to a directory, beside a running server')
+    .option('--to <directory>', 'where backups are')
     .option('--full', 'leave nothing to the backups that are there')
     .option('--with-secrets', 'with the keys that sign sessions and evidence')
     .option(...fullSpeedRow)
-    .option('--verify <place>', 'only hold a backup against its checksums')
-    .option('--backup <id>', 'that one and those below it (default: the newest)')
+    .option('--verify <directory>', 'only compare a backup with its checksums')
+    .option('--backup <id>', 'that one and the one it stands on (default: the newest)')
     .option('--json', 'print JSON')
     .addHelpText('after', notes)
     .action((options: BackupOptions) => backup(deps, options));
-  for (const row of s3Rows) command.addOption(option(...row));
 }

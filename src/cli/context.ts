@@ -10,7 +10,13 @@ import type { ToolDeps } from '../tools/context.ts';
  * Resolves once they are durable.
  */
 export type RecordEvents = (
-  on: { readonly storage: Storage; readonly config: Config; readonly log: Logger },
+  on: {
+    readonly storage: Storage;
+    readonly config: Config;
+    readonly log: Logger;
+    /** A server may run on the engine. */
+    readonly isShared: boolean;
+  },
   events: readonly object[],
 ) => Promise<void>;
 

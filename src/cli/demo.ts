@@ -25,6 +25,9 @@ import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { projectFile } from '../base/files/project-file.ts';
 
+const demoBodiesAtOnceMax = 4;
+const demoTellMs = 1_000;
+
 interface DemoOptions {
   readonly dataDir?: string;
   readonly events: string;
@@ -116,14 +119,14 @@ async function recordCompany({ service, tell, stop }: Filling, request: DemoRequ
       const answer = await service.record(slug, body);
       if (answer.rejected > 0) throw new Error(`${answer.rejected} demo events of ${slug} were rejected`);
       accepted += answer.accepted;
-      if (performance.now() - told < limits.demoTellMs) continue;
+      if (performance.now() - told < demoTellMs) continue;
       told = performance.now();
       tell(`${accepted} of ${counted(request.count, 'event')} of ${slug}`);
     }
   }
 
   // The senders share one iterator; generating in this thread goes on while workers encode what was sent.
-  await Promise.all(Array.from({ length: limits.demoBodiesAtOnceMax }, send));
+  await Promise.all(Array.from({ length: demoBodiesAtOnceMax }, send));
   return accepted;
 }
 

@@ -9,18 +9,17 @@ import { ConfigError } from '../config/config.ts';
 import { hasData, prepareDataDir } from '../config/data-dir.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
+import { acknowledgeMissing, findMissing, type MissingEvents } from '../evidence/missing-events.ts';
 import { seqTimeMs } from '../base/events/sequence.ts';
-import { Ledger, type MissingRows, readLedger } from '../storage/ledger.ts';
 import { type ActivePart, activeParts, detachPart, isPartWhole, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
 import { OtherReleaseError } from '../storage/migrate.ts';
 import { operatorWords } from '../storage/exception.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
-import { compareWithTable, acknowledgeLoss } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { type Check, check, checkOfPlace } from './doctor/check.ts';
 import { checkControlData, repairControlData } from './doctor/control.ts';
-import { checkLedger, checkLogFolder, checkParts, checkTrees } from './doctor/damage.ts';
+import { checkLogFolder, checkMissing, checkParts, checkTrees } from './doctor/damage.ts';
 import {
   checkBacklog,
   checkClock,
@@ -116,7 +115,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
         checks.push(...(await pastDamage('retention', async () => [await checkRetention(storage)])));
     }
     if (!isOwn) checks.push(await checkUser(storage, config.clickhouse));
-    else checks.push(...(await pastDamage('nothing_missing', () => checkLedger(storage, config.dataDir))));
+    else checks.push(...(await pastDamage('nothing_missing', async () => [await checkMissing(storage)])));
     if (isOwn && quick === undefined) {
       checks.push(await checkParts(storage, deps.io));
       checks.push(...(await pastDamage('trees_whole', async () => [await checkTrees(storage)])));
@@ -197,15 +196,16 @@ async function takeOut(session: Session, options: DoctorOptions, name: string): 
     throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
   const shares = (await sharesOfPart(storage, name))?.map(recordedShare);
   await detachPart(storage, part);
-  const missing = await missingAfter(session);
-  const inPartition = missing.filter(({ partition }) => partition === part.partition);
-  await record(session, options, { part, shares, missing: inPartition });
+  const missing = (await missingAfter(storage)).filter(
+    ({ organization }) => shares?.some(({ organizationId }) => organizationId === organization) ?? true,
+  );
+  await record(session, options, { part, shares, missing });
 }
 
 /** Another damaged part may prevent the count. Then the run that takes that part out acknowledges the loss. */
-async function missingAfter(session: Session): Promise<MissingRows[]> {
+async function missingAfter(storage: Session['storage']): Promise<MissingEvents[]> {
   try {
-    return await missingNow(session);
+    return await findMissing(storage, Date.now());
   } catch (error) {
     if (error instanceof EngineError && error.damagedPart !== undefined) return [];
     throw error;
@@ -214,15 +214,9 @@ async function missingAfter(session: Session): Promise<MissingRows[]> {
 
 /** Records the missing events as lost, so that no later run reports them again. */
 async function recordMissing(session: Session, options: DoctorOptions): Promise<void> {
-  const missing = await missingNow(session);
+  const missing = await findMissing(session.storage, Date.now());
   if (missing.length === 0) throw new Problem('conflict', 'no stored events are missing');
   await record(session, options, { part: undefined, shares: undefined, missing });
-}
-
-/** Compares the table with the ledger in the file. What the ledger has not counted, no server will miss later. */
-async function missingNow({ config, storage }: Session): Promise<MissingRows[]> {
-  const ledger = (await readLedger(config.dataDir, () => {})) ?? new Ledger();
-  return (await compareWithTable(storage, ledger, Date.now())).missing;
 }
 
 type RecordedShare = PartShare & { readonly fromMicros: number; readonly toMicros: number };
@@ -236,7 +230,7 @@ interface Loss {
   readonly part: ActivePart | undefined;
   /** The organizations that the events belonged to; undefined where nothing tells that any more. */
   readonly shares: readonly RecordedShare[] | undefined;
-  readonly missing: readonly MissingRows[];
+  readonly missing: readonly MissingEvents[];
 }
 
 /** Acknowledges the loss, then records an audit event in each organization that lost events, or may have. */
@@ -247,10 +241,20 @@ async function record(
 ): Promise<void> {
   const { deps, storage } = session;
   const loss = randomUUID();
-  await acknowledgeLoss(storage, loss, part?.name ?? '', missing);
-  const events = part?.rows ?? missing.reduce((sum, { rows }) => sum + rows, 0);
-  const organizations = (await listOrganizations(storage)).map(({ id }) => id);
-  const told = lostEvents({ loss, events, shares, organizations, operator: operator(), now: systemClock() });
+  await acknowledgeMissing(storage, loss, part?.name ?? '', missing);
+  const events = part?.rows ?? missing.reduce((sum, one) => sum + one.events, 0);
+  const there = (await listOrganizations(storage)).map(({ id }) => id);
+  const facts = { loss, shares, operator: operator(), now: systemClock() };
+  const told =
+    part === undefined
+      ? missing.flatMap((one) =>
+          lostEvents({
+            ...facts,
+            events: one.events,
+            organizations: there.filter((id) => id === one.organization),
+          }),
+        )
+      : lostEvents({ ...facts, events, organizations: there });
   await recordAfter(session, told, 'audit events');
   const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
@@ -273,7 +277,7 @@ export function registerDoctor(program: Command, deps: CliDeps): void {
     .command('doctor')
     .description('look for damage of stored events and at what the service stands on; take damaged parts out')
     .option('--detach <part>', 'take a damaged part out of the table, and acknowledge the loss')
-    .option('--record-missing', 'record missing events as lost, in every organization')
+    .option('--record-missing', 'record missing events as lost, in the organizations that they were of')
     .option(
       '--repair',
       'put back what control data has lost, from its copy, and take out what cannot be read of it and of tables that the service makes anew',

@@ -10,7 +10,6 @@ import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
 import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
 import { hashBytes } from '../tlog/hash.ts';
 import { tileWidth } from '../tlog/tile.ts';
-import { limits } from './limits.ts';
 import { Interrupted, nothingKept } from '../tools/interrupted.ts';
 import { type WrittenFile, writeWhole } from '../tools/output-file.ts';
 import { createProgress, type ProgressIo } from '../tools/progress.ts';
@@ -18,6 +17,12 @@ import { erasuresOf } from './verify/erasures.ts';
 import { erasureLine, eventLine, headLine, type StoredContent } from '../tools/verify/evidence-file.ts';
 import { policiesOf } from './verify/policies.ts';
 import { historyOf, type PlacedEvent } from '../tools/verify/policies.ts';
+
+/** Tiles whose events an export with evidence reads at once: 2,048 events. */
+const evidenceTilesAtOnce = 8;
+/** Erased events in a line of an export with evidence. */
+const erasedOfLineMax = 4_096;
+const evidenceSourceBytesMax = 32 * 1024 * 1024;
 
 interface EvidenceExport {
   readonly organization: Organization;
@@ -102,7 +107,7 @@ const lineOf = ({ position, seq, source, shown }: PlacedEvent) => ({
 });
 
 function* erasureLines(erasure: number, list: Buffer): Generator<Buffer> {
-  const bytes = limits.erasedOfLineMax * erasedBytes;
+  const bytes = erasedOfLineMax * erasedBytes;
   for (let at = 0; at < list.length; at += bytes)
     yield Buffer.from(erasureLine(erasure, list.subarray(at, at + bytes)));
 }
@@ -119,7 +124,7 @@ async function* eventLines(
   const progress = createProgress(deps.io, { items: 'events', total: size });
   for (let position = 0; position < size; ) {
     if (stop.aborted) throw new Interrupted(nothingKept);
-    const found = await tiles.entries(organization.id, position / tileWidth, limits.evidenceTilesAtOnce);
+    const found = await tiles.entries(organization.id, position / tileWidth, evidenceTilesAtOnce);
     const entries = found.subarray(0, (size - position) * entryBytes);
     const count = entries.length / entryBytes;
     if (count === 0)
@@ -152,7 +157,7 @@ async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigi
   const count = entries.length / entryBytes;
   const { storage, where } = matching;
   const stretch = { from: entryAt(entries, 0).seq, to: entryAt(entries, count - 1).seq };
-  const bytesMax = limits.evidenceSourceBytesMax;
+  const bytesMax = evidenceSourceBytesMax;
   const held = await storage.bytes(
     `SELECT seq, ${shownHash}, source FROM events WHERE ${where.sql} AND seq >= {from:UInt64} AND seq <= {to:UInt64}
      FORMAT RowBinary`,

@@ -45,6 +45,9 @@ import { createProgress } from '../tools/progress.ts';
 import { linesOf } from '../tools/lines.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
+/** Snapshots that an export tries on a table that keeps changing. */
+const exportSnapshotsMax = 5;
+
 interface EngineExport extends ExportOptions {
   readonly org: string;
   readonly partitionBy?: 'day';
@@ -88,7 +91,7 @@ async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
     try {
       return await work(attempt);
     } catch (error) {
-      if (!(error instanceof SnapshotGoneError) || attempt >= limits.exportSnapshotsMax) throw error;
+      if (!(error instanceof SnapshotGoneError) || attempt >= exportSnapshotsMax) throw error;
     }
   }
 }

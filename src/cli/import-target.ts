@@ -15,6 +15,9 @@ import { givenKey } from '../tools/secret.ts';
 import { eventsOf, type Session, type Setup, setUp, withStorage } from './session.ts';
 import { trustedFetch, type TrustOptions } from '../tools/trusted-fetch.ts';
 
+/** A server that has the data directory may be slow, and to an import one that does not answer is none. */
+const importServerAskMsMax = 30_000;
+
 const keyDuration = '30d';
 /** An import does not begin with a key that expires sooner. */
 const keyLeftMicrosMin = 3_600_000_000;
@@ -94,7 +97,7 @@ async function withTarget(deps: CliDeps, options: TargetOptions, work: ImportWor
 }
 
 async function doesAnswer({ url, certificate }: ServerAddress, trust: TrustOptions): Promise<boolean> {
-  return answers(url, limits.importServerAskMsMax, await trustedFetch(trust, certificate));
+  return answers(url, importServerAskMsMax, await trustedFetch(trust, certificate));
 }
 
 /** Imports on a server of this machine, or on one that is started for it. */

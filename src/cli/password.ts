@@ -3,12 +3,13 @@ import { text as readText } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
 import { Problem } from '../base/errors/problem.ts';
 import type { CliIo } from '../tools/context.ts';
-import { limits } from './limits.ts';
+
+const cliPasswordMsMax = 120_000;
 
 function withTimeout<T>(work: Promise<T>): Promise<T> {
   const late = new Problem('malformed', 'no password was given');
   return new Promise<T>((resolve, reject) => {
-    const timer = setTimeout(() => reject(late), limits.cliPasswordMsMax);
+    const timer = setTimeout(() => reject(late), cliPasswordMsMax);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

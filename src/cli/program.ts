@@ -25,7 +25,6 @@ import { registerStop } from './stop.ts';
 import { registerUser } from './user.ts';
 import { engineVerifier } from './verify.ts';
 import { registerVersion } from './version.ts';
-import { registerWriters } from './writers.ts';
 
 const { exitCodes } = tools;
 
@@ -48,7 +47,6 @@ function createProgram(deps: CliDeps): Command {
   registerBackup(program, deps);
   registerRestore(program, deps);
   registerErase(program, deps);
-  registerWriters(program, deps);
   registerVersion(program, deps);
   registerCompletion(program, deps);
   registerEnvironment(program);

@@ -1,34 +1,49 @@
-import { randomInt } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { EngineError } from '../base/errors/engine-error.ts';
-import type { Logger } from '../base/observability/log.ts';
-import type { Config } from '../config/config.ts';
-import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
-import { daysKept, readPolicies } from '../control/retention.ts';
-import { OwnEvents } from '../ingest/own-events.ts';
-import { newestSegmentIn } from '../ingest/files.ts';
 import {
   encodeSeqColumn,
   firstSeqOf,
   nextSegmentNumber,
   rowsPerSegmentMax,
-  segmentAtTime,
   writersMax,
 } from '../base/events/sequence.ts';
-import { commandClaim, commandName } from '../storage/command-claims.ts';
-import { createSegmentInsert, storedRowsBetween } from '../storage/insert.ts';
-import type { Lease } from '../storage/lease.ts';
-import { announceCommand } from '../storage/other-writers.ts';
-import { requireRoom } from '../storage/own-engine.ts';
+import type { Config } from '../config/config.ts';
+import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
+import { daysKept, readPolicies } from '../control/retention.ts';
+import { handEvents } from '../ingest/handed-events.ts';
+import { takeNumberIn } from '../ingest/order-numbers.ts';
+import { type OwnBlock, OwnEvents } from '../ingest/own-events.ts';
+import { createSegmentInsert, newestStored, storedRowsBetween } from '../storage/insert.ts';
+import { limits as storageLimits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
+import { closeWriter, hasLease, putWriter, reachedBy, readWriters } from '../storage/watermarks.ts';
 import type { RecordEvents } from './context.ts';
-import { limits } from './limits.ts';
 
-/** Stores the events as one segment; a random row within it keeps two commands of the same moment apart. */
-export const recordEvents: RecordEvents = async ({ storage, config, log }, events) => {
+/** Times that a command takes a place in the order for what it records; it loses one where it stands still for too long. */
+const recordTriesMax = 3;
+
+/** Events of commands have the last writer number, which no server has. */
+const writer = writersMax - 1;
+
+/**
+ * Stores what a command did: a server with its own engine is left the events in a file, and where none runs, or several
+ * share a ClickHouse server, the command stores them as a segment of its own.
+ */
+export const recordEvents: RecordEvents = async (on, events) => {
+  const { storage, config, isShared } = on;
+  const block = await encode(storage, config, events);
+  if (config.clickhouse.url !== undefined) return storeBeside(on, block);
+  if (isShared) return handEvents(config.dataDir, block);
+  const number = await takeNumberIn(config.dataDir, writer, () => newestStored(storage));
+  await store(on, block, { number, firstRow: randomInt(rowsPerSegmentMax - block.rows) });
+};
+
+async function encode(storage: Storage, config: Config, events: readonly object[]): Promise<OwnBlock> {
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
   const policies = await readPolicies(storage);
   const texts = events.map((event) => JSON.stringify(event));
-  const { payload, rows } = new OwnEvents(config).encode(texts, (id) => {
+  return new OwnEvents(config).encode(texts, (id) => {
     const found = organizations.get(id);
     if (found === undefined) return undefined;
     const policy = policies.get(id);
@@ -36,51 +51,54 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
       policy === undefined ? effectiveRetentionDays(found, config.retentionDays) : daysKept(policy);
     return { id, retentionDays };
   });
-  const write = async (number: number, claim: Lease): Promise<boolean> => {
-    const firstRow = randomInt(rowsPerSegmentMax - rows);
-    const body = [payload, encodeSeqColumn(number, firstRow, rows)];
-    const insert = createSegmentInsert(storage, log, commandName(claim.owner), claim.condition);
-    await insert({ number, rows, body, doubtful: false, isDamaged: false });
-    // The embedded engine takes what a full disk cuts short for stored. A disk is full for longer than a write takes.
-    if (config.clickhouse.url === undefined) await requireRoom(config.dataDir);
-    const [row] = await storage.rows<{ held: boolean }>(`SELECT ${claim.condition} AS held`);
-    if (row?.held === true) return true;
-    const first = firstSeqOf(number) + BigInt(firstRow);
-    return (await storedRowsBetween(storage, first, first + BigInt(rows) - 1n)) === rows;
-  };
-  for (let attempt = 1; attempt <= limits.recordTriesMax; attempt++)
-    if (await withSegmentNumber({ storage, log }, config, write)) return;
-  throw new EngineError('timeout', 'the command stood still for too long, again and again');
-};
+}
+
+interface Attempt {
+  readonly number: number;
+  /** A random one keeps two commands of the same moment apart. */
+  readonly firstRow: number;
+  readonly condition?: string;
+}
+
+async function store(
+  { storage, log }: Parameters<RecordEvents>[0],
+  { payload, rows }: OwnBlock,
+  { number, firstRow, condition }: Attempt,
+): Promise<void> {
+  const insert = createSegmentInsert(storage, log, `command-${randomUUID()}`, condition);
+  const take = () => Promise.resolve(number);
+  const body = () => [payload, encodeSeqColumn(number, firstRow, rows)];
+  await insert({ segment: number, rows, earlier: [], isDamaged: false, take, body });
+}
 
 /**
- * Runs `write` with a segment number of the command's own, beside a server that writes the same table. Readers of the
- * feed must wait for the rows before these have a place in the order of ingest. So the command puts its claim into the
- * engine, and announces it to the server, before it takes the number. The number is above the newest segment of the log
- * in the data directory, whatever the clock says: nobody was given one above that. The last writer number belongs to
- * commands. False where nothing was stored, as somebody had closed the claim before.
+ * Among servers on one engine the command is a writer like them, of one segment (see storage/shared-order.ts). Where it
+ * stands still in between the engine stores nothing, and it begins anew.
  */
-async function withSegmentNumber(
-  { storage, log }: { readonly storage: Storage; readonly log: Logger },
-  { dataDir, clickhouse }: Config,
-  write: (segment: number, claim: Lease) => Promise<boolean>,
-): Promise<boolean> {
-  const hasOwnEngine = clickhouse.url === undefined;
-  const newest = async (): Promise<number> => (hasOwnEngine ? newestSegmentIn(dataDir) : 0);
-  const low = Math.max(await newest(), segmentAtTime(Date.now()));
-  const claim = commandClaim(storage, log);
-  try {
-    await claim.claim(low);
-    if (hasOwnEngine) await announceCommand(dataDir);
-    const last = Math.max(low, await newest());
-    // In the same tick as the server's last, whose writer number is lower: its next one is then above this one.
-    const number = nextSegmentNumber(Date.now(), writersMax - 1, last - writersMax);
-    await claim.claim(number);
-    const isStored = await write(number, claim);
-    await claim.end();
-    return isStored;
-  } finally {
-    // Else the feed would wait for as long as this process lives.
-    claim.abandon();
-  }
+async function storeBeside(on: Parameters<RecordEvents>[0], block: OwnBlock): Promise<void> {
+  for (let attempt = 1; attempt <= recordTriesMax; attempt++) if (await storeOnceBeside(on, block)) return;
+  throw new EngineError('timeout', 'the command stood still for too long, again and again');
+}
+
+/** False where nothing was stored, as it came too late. */
+async function storeOnceBeside(on: Parameters<RecordEvents>[0], block: OwnBlock): Promise<boolean> {
+  const { storage } = on;
+  const id = randomUUID();
+  const row = {
+    writer: id,
+    low: reachedBy(await readWriters(storage)),
+    isOpen: true,
+    version: 2n,
+    goneAfterMs: storageLimits.writerLeaseMs + storageLimits.attemptMsMax,
+    host: hostname(),
+    pid: process.pid,
+  };
+  await putWriter(storage, row);
+  const number = nextSegmentNumber(Date.now(), writer, reachedBy(await readWriters(storage)));
+  const firstRow = randomInt(rowsPerSegmentMax - block.rows);
+  await store(on, block, { number, firstRow, condition: hasLease(storage, id) });
+  const first = firstSeqOf(number) + BigInt(firstRow);
+  const isStored = (await storedRowsBetween(storage, first, first + BigInt(block.rows) - 1n)) === block.rows;
+  await closeWriter(storage, { ...row, low: number });
+  return isStored;
 }

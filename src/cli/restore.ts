@@ -1,67 +1,70 @@
-import { readdir, rmdir, stat, statfs } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { readdir, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { firstSeqOf, rowsPerSegmentMax, segmentAtTime } from '../base/events/sequence.ts';
 import { systemClock } from '../base/time/clock.ts';
+import { formatMicros, parseRfc3339Micros } from '../base/time/timestamp.ts';
 import { lockDirectory } from '../base/files/directory-lock.ts';
 import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { errorCode, ifThere } from '../base/errors/system-error.ts';
+import { limits } from '../backup/limits.ts';
+import type { BackupPlace, BackupRecord } from '../backup/place.ts';
+import { restoreTables } from '../backup/statements.ts';
+import { backupSteps, stepNames } from '../backup/tables.ts';
+import { answersName, mebibytes, secretNames, secretsName } from '../backup/take.ts';
 import type { Config } from '../config/config.ts';
 import { isOfRestore, markRestoring, prepareDataDir, restoringInto } from '../config/data-dir.ts';
 import { restoredEvents } from '../control/restored-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
-import { isKeptName, LogMaker } from '../ingest/log-copy.ts';
-import { EventRemoval } from '../storage/removal.ts';
-import { bytesOf, contentOf, findingsIn } from '../backup/check.ts';
-import { highestOf } from '../backup/snapshot.ts';
-import { chainOf, eventsInLog, type Manifest } from '../backup/manifest.ts';
-import { placeOf } from '../backup/open-place.ts';
-import type { BackupPlace } from '../backup/place.ts';
-import { evidenceTables, mebibytes, secretNames } from '../backup/take.ts';
+import { makeLog, removeLog } from '../ingest/log-copy.ts';
+import { newestMigration } from '../storage/migration-files.ts';
+import { damagedParts } from '../storage/parts.ts';
+import { placeAt } from './backup.ts';
 import type { CliDeps } from './context.ts';
-import { limits } from '../backup/limits.ts';
-import { option } from '../tools/option.ts';
 import { print } from './output.ts';
+import { wrong } from '../tools/option.ts';
 import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
-import { CountComparison } from '../backup/counts.ts';
-import { requireKnown, RowRestore } from '../backup/rows.ts';
-import { type S3Options, s3Rows } from '../tools/s3.ts';
 import { operator, recordAfter, type Session, setUp, type Setup, withStorage } from './session.ts';
 
-interface RestoreOptions extends S3Options, JsonOption {
-  readonly from: string;
+interface RestoreOptions extends JsonOption {
+  readonly from?: string;
   readonly backup?: string;
+  readonly record?: string;
 }
 
-/** What is restored: the newest backup of the chain, with all that it stands on. */
-interface Restore {
-  readonly place: BackupPlace;
-  readonly chain: readonly Manifest[];
-  readonly newest: Manifest;
-  /** Nothing of it is there yet. */
-  readonly isFresh: boolean;
-}
-
-/** The backup with all that it stands on. */
-async function findBackup(place: BackupPlace, id: string | undefined): Promise<Omit<Restore, 'isFresh'>> {
-  const chain = await chainOf(place, id);
-  const newest = chain.at(-1);
-  if (newest === undefined)
+/** The backup with the full one that it stands on. */
+async function findBackup(place: BackupPlace, id: string | undefined): Promise<Chain> {
+  const chain = await place.chainOf(id);
+  const [newest, base] = [chain.at(-1), chain.at(-2)];
+  if (newest === undefined) throw new Error('a chain has a backup');
+  if (newest.migration > (await newestMigration()))
     throw new Problem(
       'conflict',
-      `${place.name} has no backup: name a place that "auditlog backup --to" has written to`,
+      `the backup ${newest.id} is of release ${newest.release}: restore with that one`,
     );
-  for (const manifest of chain) requireKnown(manifest);
-  return { place, chain, newest };
+  return { place, newest, base };
 }
 
+interface Chain {
+  readonly place: BackupPlace;
+  readonly newest: BackupRecord;
+  readonly base: BackupRecord | undefined;
+}
+
+const backupsOf = ({ newest, base }: Chain): BackupRecord[] =>
+  base === undefined ? [newest] : [base, newest];
+
 /** Rejects where a file of it is missing or altered. */
-async function checkFiles(deps: CliDeps, { place, chain }: Omit<Restore, 'isFresh'>): Promise<void> {
-  const total = chain.reduce((sum, manifest) => sum + bytesOf(manifest), 0);
+async function checkFiles(deps: CliDeps, chain: Chain): Promise<void> {
+  const total = bytesOf(chain);
   const progress = createProgress(deps.io, { items: 'bytes checked', total });
   let done = 0;
-  const findings = await findingsIn(place, chain, (bytes) => progress.at((done += bytes), done));
+  const findings = await chain.place.findings(backupsOf(chain), (bytes) =>
+    progress.at((done += bytes), done),
+  );
   progress.end();
   const [first] = findings;
   if (first !== undefined)
@@ -69,6 +72,15 @@ async function checkFiles(deps: CliDeps, { place, chain }: Omit<Restore, 'isFres
       'conflict',
       `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored ("auditlog backup --verify" lists all); restore an earlier one with --backup`,
     );
+}
+
+const bytesOf = (chain: Chain): number => backupsOf(chain).reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** Removes what a run has made that was killed, as the mark says: everything but secrets. */
+async function clearUnfinished({ dataDir }: Config): Promise<void> {
+  await removeLog(dataDir);
+  for (const name of ['engine', 'engine.json', 'control-data.log'])
+    await rm(join(dataDir, name), { recursive: true, force: true });
 }
 
 /** Nobody else may have been at work in a data directory, but an operator may have put secrets there. */
@@ -94,20 +106,16 @@ async function requireEmptyDatabase({ storage }: Session): Promise<void> {
   if (row?.rows !== '0')
     throw new Problem(
       'conflict',
-      `the database "${storage.database}" is not empty: restore into an empty one`,
+      `the database "${storage.database}" is not empty: restore into an empty one (drop it where a restore was cut short)`,
     );
 }
 
-/** What is noted of a restore that has begun: only a run with the same backup and database goes on with it. */
-function taskOf({ clickhouse: { url, database } }: Config, { id }: Manifest): string {
-  return url === undefined ? id : `${id} into ${url}, database ${database}`;
-}
-
 /** An own engine puts the tables on this machine's disk. */
-async function requireRoom({ config }: Setup, chain: readonly Manifest[], free: number): Promise<void> {
+async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
   if (config.clickhouse.url !== undefined) return;
-  const bytes = chain.reduce((sum, manifest) => sum + bytesOf(manifest), 0);
-  const needed = bytes * limits.restoreRoomRatio + limits.backupFreeBytesMin;
+  const { bavail, bsize } = await statfs(config.dataDir);
+  const free = bavail * bsize;
+  const needed = bytesOf(chain) * limits.restoreRoomRatio + limits.backupFreeBytesMin;
   if (needed > free)
     throw new Problem(
       'conflict',
@@ -115,50 +123,39 @@ async function requireRoom({ config }: Setup, chain: readonly Manifest[], free: 
     );
 }
 
-async function restoreRows(session: Session, { place, chain, newest, isFresh }: Restore): Promise<void> {
-  const rows = new RowRestore(session, place, newest.id, isFresh);
-  const total = chain.reduce((sum, { months }) => sum + months.reduce((n, { events }) => n + events, 0), 0);
-  const progress = createProgress(session.deps.io, { items: 'events', total });
-  let done = 0;
-  for (const [n, manifest] of chain.entries()) {
-    await rows.events(manifest, chain[n - 1], (events) => progress.at((done += events), done));
-    // Each backup has the evidence since the one before; the newest has everything else.
-    for (const table of manifest.tables)
-      if (manifest === newest || evidenceTables.has(table.name)) await rows.table(manifest, table);
+/** Restores all tables, and reads each part of them. Rejects where one is damaged. */
+async function restoreTablesOf({ storage }: Session, { place, newest, base }: Chain): Promise<void> {
+  const { database } = newest;
+  const paths = { from: place.path(newest.id), base: base && place.path(base.id) };
+  for (const step of stepNames) {
+    await restoreTables(storage, step, { ...paths, database });
+    for (const table of backupSteps[step])
+      for (const { name } of await damagedParts(storage, table))
+        throw new Error(
+          `the part ${name} of the table ${table} is damaged in the backup ${newest.id}: do not use this directory, restore an earlier backup into another`,
+        );
   }
-  progress.end();
 }
 
-/** What was removed after an earlier backup of the chain had been taken. */
-async function removeAgain({ storage }: Session, { removed }: Manifest): Promise<string[]> {
-  const removal = new EventRemoval(storage);
-  let events = 0;
-  for (const bounds of removed) events += await removal.repeat({ ...bounds, below: BigInt(bounds.below) });
-  return events === 0
-    ? []
-    : [`${counted(events, 'event')} had been removed before the backup was taken, and were removed again`];
-}
-
-/** The log with what had not reached the table, and answers to repeated requests: the first start goes on from there. */
-async function restoreLog({ config }: Session, { place, newest }: Restore): Promise<void> {
-  const { id, log, snapshot } = newest;
-  const maker = await LogMaker.begin(config.dataDir);
-  for (const segment of log.segments) await maker.segment(segment, contentOf(place, id, segment.files));
-  for (const { name, files } of log.kept)
-    if (isKeptName(name)) await maker.kept(name, contentOf(place, id, files));
-  await maker.answers(contentOf(place, id, log.answers));
-  await maker.finish(highestOf(snapshot));
+/** An empty log above all events that writers can have put there and all that the trees have passed, and the answers to repeated requests. */
+async function restoreLog({ storage, config }: Session, { place, newest }: Chain): Promise<void> {
+  const nowMs = Math.max(Date.now(), Date.parse(newest.moment));
+  const end = firstSeqOf(segmentAtTime(nowMs) + limits.orderSlackSegments);
+  const [row] = await storage.rows<{ newest: string }>(
+    `SELECT greatest((SELECT max(seq) FROM events WHERE seq < {end:UInt64}),
+       (SELECT max(watermark) FROM evidence_progress)) AS newest`,
+    { end },
+  );
+  const segment = Number(BigInt(row?.newest ?? 0) / BigInt(rowsPerSegmentMax));
+  await makeLog(config.dataDir, createReadStream(place.path(newest.id, answersName)), segment);
 }
 
 /** Puts the secrets of the backup where there are none; what an operator has put there stays. */
-async function restoreSecrets({ config }: Session, { place, newest }: Restore): Promise<string[]> {
+async function restoreSecrets({ config }: Session, { place, newest }: Chain): Promise<string[]> {
   const notes: string[] = [];
-  for (const { name, files } of newest.secrets) {
-    if (!secretNames.some((known) => known === name)) continue;
-    const pieces: Buffer[] = [];
-    for await (const piece of contentOf(place, newest.id, files)) pieces.push(piece);
-    const text = Buffer.concat(pieces).toString('utf8');
-    if ((await readOrCreateFile(join(config.dataDir, name), text)) !== text)
+  for (const name of secretNames) {
+    const text = await readIfThere(place.path(newest.id, secretsName, name));
+    if (text !== undefined && (await readOrCreateFile(join(config.dataDir, name), text)) !== text)
       notes.push(`${name} is not that of the backup: the one that was in DATA_DIR stays`);
   }
   return notes;
@@ -195,66 +192,37 @@ async function missingSecrets({ config, storage }: Session): Promise<string[]> {
 }
 
 /** Followers of the feed may have seen what is lost: an event of each organization tells them. */
-async function recordRestore(session: Session, { newest }: Restore): Promise<void> {
+async function recordRestore(session: Session, backup: string, moment: string): Promise<void> {
   const organizations = await listOrganizations(session.storage);
   const events = restoredEvents({
     organizations: organizations.map(({ id }) => id),
-    backup: newest.id,
-    moment: newest.moment,
+    backup,
+    moment,
     operator: operator(),
     now: systemClock(),
   });
   await recordAfter(session, events, 'an event of each organization');
 }
 
-async function work(session: Session, restore: Restore) {
-  const { config } = session;
-  const { place, chain, newest, isFresh } = restore;
-  if (isFresh) {
-    await requireEmptyDatabase(session);
-    // Not before: the next run would take what is there for its own.
-    await markRestoring(config.dataDir, taskOf(config, newest));
-  }
-  await restoreRows(session, restore);
-  const findings = await new CountComparison(session, place, chain).findings();
-  const healthy = findings.length === 0;
-  const notes: string[] = [];
-  if (healthy) {
-    notes.push(...(await removeAgain(session, newest)));
-    await restoreLog(session, restore);
-    notes.push(...(await restoreSecrets(session, restore)), ...(await missingSecrets(session)));
-    await recordRestore(session, restore);
-    await markRestoring(config.dataDir, undefined);
-  }
-  const { id, moment, events, organizations } = newest;
-  const facts = { id, place: place.name, moment, events, organizations, log_events: eventsInLog(newest) };
-  return { healthy, ...facts, findings: findings.slice(0, limits.backupFindingsMax), notes };
+async function work(session: Session, chain: Chain) {
+  const { storage, config } = session;
+  const { place, newest } = chain;
+  await requireEmptyDatabase(session);
+  await markRestoring(config.dataDir, newest.id);
+  await restoreTablesOf(session, chain);
+  await restoreLog(session, chain);
+  const notes = [...(await restoreSecrets(session, chain)), ...(await missingSecrets(session))];
+  const [row] = await storage.rows<{ events: string }>('SELECT count() AS events FROM events');
+  await recordRestore(session, newest.id, newest.moment);
+  await markRestoring(config.dataDir, undefined);
+  const { id, moment, organizations } = newest;
+  return { id, place: place.name, moment, events: Number(row?.events), organizations, notes };
 }
 
-type Report = Awaited<ReturnType<typeof work>>;
-
-function textOf({ healthy, findings, notes, ...facts }: Report): string {
-  const { id, moment, events, organizations, log_events } = facts;
-  if (!healthy)
-    return findings
-      .map(
-        (one) =>
-          `${one.organization}, recorded in ${one.month}: ${one.events} in the backup, ${one.found} here`,
-      )
-      .join('\n');
-  return [
-    `restored ${id}, of ${moment}: ${counted(events, 'event')} of ${counted(organizations, 'organization')}, compared with the backup`,
-    ...(log_events === 0
-      ? []
-      : [`${log_events} more wait in the log: the first start of the server stores them`]),
-    ...notes.map((note) => `note: ${note}`),
-  ].join('\n');
-}
-
-async function restore(deps: CliDeps, options: RestoreOptions): Promise<void> {
+async function restore(deps: CliDeps, from: string, options: RestoreOptions): Promise<void> {
   const setup = setUp(deps);
   const { dataDir } = setup.config;
-  const place = placeOf(options.from, '--from', options, deps.environment);
+  const place = placeAt(from, '--from');
   const wasThere = (await ifThere(stat(dataDir))) !== undefined;
   await prepareDataDir(dataDir, setup.log);
   const lock = await lockDirectory(dataDir);
@@ -284,47 +252,52 @@ async function removeEmpty(directory: string): Promise<void> {
 /** Marks the directory before anything else: the check of a large backup takes hours, and a kill may end it. */
 async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreOptions): Promise<void> {
   const { deps, config } = setup;
+  // A run that was killed leaves nothing to go on from: it takes seconds.
   const begun = await restoringInto(config.dataDir);
-  const isFresh = begun === undefined || begun === '';
-  if (isFresh) {
-    await requireEmptyDirectory(config);
-    await markRestoring(config.dataDir, '');
-  }
-  const found = await findBackup(place, options.backup);
-  const task = taskOf(config, found.newest);
-  if (!isFresh && begun !== task)
-    throw new Problem(
-      'conflict',
-      `DATA_DIR ${config.dataDir} has begun to restore ${begun}: go on with that (--backup), or empty it`,
-    );
-  await checkFiles(deps, found);
-  if (isFresh) {
-    await requireRoom(setup, found.chain, await freeBytesOf(config.dataDir));
-    // A directory that has an engine is not empty any more, whatever became of the run.
-    if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, task);
-  }
-  const run = (session: Session) => work(session, { ...found, isFresh });
+  if (begun !== undefined) await clearUnfinished(config);
+  await requireEmptyDirectory(config);
+  if (begun === undefined) await markRestoring(config.dataDir, '');
+  const chain = await findBackup(place, options.backup);
+  await checkFiles(deps, chain);
+  await requireRoom(setup, chain);
+  // A directory that has an engine is not empty any more, whatever becomes of the run.
+  if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, chain.newest.id);
+  const run = (session: Session) => work(session, chain);
   const report = await withStorage(setup, run, { evenIf: 'restoring', makes: true });
-  print(deps, options, 'CliRestore', report, textOf(report));
-  if (!report.healthy)
-    throw new Error(
-      'what was restored is not what the backup has: see above; do not use this directory, restore an earlier backup into another',
-    );
+  const { id, moment, events, organizations, notes } = report;
+  const text = [
+    `restored ${id}, of ${moment}: ${counted(events, 'event')} of ${counted(organizations, 'organization')}`,
+    ...notes.map((note) => `note: ${note}`),
+  ];
+  print(deps, options, 'CliRestore', report, text.join('\n'));
 }
 
-async function freeBytesOf(directory: string): Promise<number> {
-  const { bavail, bsize } = await statfs(directory);
-  return bavail * bsize;
+/** Records a restore that a ClickHouse server has done by its own statements. */
+async function record(deps: CliDeps, moment: string): Promise<void> {
+  const micros = parseRfc3339Micros(moment);
+  if (micros === undefined) throw wrong('--record', 'when the backup began, such as 2026-11-28T06:00:00Z');
+  await withStorage(setUp(deps), (session) =>
+    recordRestore(session, 'of the ClickHouse server', formatMicros(micros)),
+  );
 }
 
 /** `restore` (contract: Command line): a backup into an empty data directory, or an empty database. */
 export function registerRestore(program: Command, deps: CliDeps): void {
-  const command = program
+  program
     .command('restore')
-    .description('restore a backup into an empty DATA_DIR or database, and go on where a run was cut short')
-    .requiredOption('--from <place>', 'a directory, or s3://BUCKET/PREFIX')
+    .description('restore a backup into an empty DATA_DIR or database')
+    .option('--from <directory>', 'where backups are')
     .option('--backup <id>', 'that one (default: the newest)')
+    .option(
+      '--record <moment>',
+      'only record that a ClickHouse server has restored its own backup of that moment',
+    )
     .option('--json', 'print JSON')
-    .action((options: RestoreOptions) => restore(deps, options));
-  for (const row of s3Rows) command.addOption(option(...row));
+    .action((options: RestoreOptions) => {
+      if ((options.from === undefined) === (options.record === undefined))
+        throw new Problem('malformed', 'give either --from or --record');
+      return options.record === undefined
+        ? restore(deps, options.from ?? '', options)
+        : record(deps, options.record);
+    });
 }

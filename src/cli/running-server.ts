@@ -2,8 +2,9 @@ import { type LockHolder, lockHolder } from '../base/files/directory-lock.ts';
 import { parseServerFile, type ServerFile } from '../base/files/server-file.ts';
 import { ifThere } from '../base/errors/system-error.ts';
 import type { Answer } from '../contract/document.ts';
-import { limits } from './limits.ts';
 import { trustedFetch } from '../tools/trusted-fetch.ts';
+
+const cliServerAskMsMax = 2_000;
 
 type Status = Answer<'CliStatus'>;
 
@@ -30,7 +31,7 @@ export async function statusOf(dataDir: string): Promise<Status> {
 async function readinessOf({ url, certificate }: ServerFile): Promise<Pick<Status, 'ready' | 'checks'>> {
   const ask = await trustedFetch({}, certificate);
   try {
-    const answer = await ask(`${url}/readyz`, { signal: AbortSignal.timeout(limits.cliServerAskMsMax) });
+    const answer = await ask(`${url}/readyz`, { signal: AbortSignal.timeout(cliServerAskMsMax) });
     const { checks = {} } = (await answer.json()) as { readonly checks?: Status['checks'] };
     return { ready: answer.ok, checks };
   } catch {

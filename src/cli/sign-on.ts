@@ -64,7 +64,7 @@ function addSet(signOn: Command, deps: CliDeps): void {
     .command('set')
     .description('set up the provider of OpenID Connect by which people of an organization sign in')
     .requiredOption('--org <slug>', 'slug or id of the organization')
-    .option('--provider <own|service|off>', 'its own provider, the one of OIDC_ISSUER, or none')
+    .option('--provider <own|service|off>', 'its own provider, the one of OIDC_PROVIDER, or none')
     .option('--issuer <url>', 'address of its own provider, as the provider spells it')
     .option('--client-id <id>', 'name of the service there')
     .option('--client-secret-stdin', 'read the secret of the service there from standard input; empty: none')

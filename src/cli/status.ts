@@ -12,6 +12,9 @@ import { printJson } from './output.ts';
 import type { JsonOption } from '../tools/output.ts';
 import { statusOf } from './running-server.ts';
 
+/** `status --wait`: longer than a first start takes. */
+const statusWaitMs = 120_000;
+
 interface StatusOptions extends JsonOption {
   readonly dataDir?: string;
   /** True without a duration. */
@@ -49,7 +52,7 @@ async function status(deps: CliDeps, options: StatusOptions): Promise<void> {
 
 function waitMs({ wait }: StatusOptions): number {
   if (wait === undefined) return 0;
-  if (wait === true) return limits.statusWaitMs;
+  if (wait === true) return statusWaitMs;
   return parseDurationMs(wait) ?? fail();
 }
 

@@ -9,6 +9,9 @@ import type { JsonOption } from '../tools/output.ts';
 import { serverOn } from './running-server.ts';
 import { configOf } from './status.ts';
 
+/** `stop`: longer than a server waits for requests, the log and the engine. */
+const stopServerMsMax = 180_000;
+
 interface StopOptions extends JsonOption {
   readonly dataDir?: string;
 }
@@ -22,12 +25,12 @@ async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
   const { pid, isHere } = server;
   if (!isHere) throw new Error(`the server on DATA_DIR ${dataDir} runs in another container: stop that`);
   askToEnd(pid);
-  const deadline = performance.now() + limits.stopServerMsMax;
+  const deadline = performance.now() + stopServerMsMax;
   // The lock goes with the process, however that ends.
   while ((await serverOn(dataDir))?.pid === pid) {
     if (performance.now() > deadline)
       throw new Error(
-        `process ${pid} was asked to end and has not after ${limits.stopServerMsMax / 1000} s: see its log, or end it with ` +
+        `process ${pid} was asked to end and has not after ${stopServerMsMax / 1000} s: see its log, or end it with ` +
           `kill -KILL ${pid}; the next start stores what waits in its log`,
       );
     await sleep(limits.statusPollMs);

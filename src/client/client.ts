@@ -29,6 +29,22 @@ export type {
   SourceMessage,
 } from './types.ts';
 
+const requestMsDefault = 30_000;
+/** Node's fetch gives up on response headers after 300 s by itself, so a longer wait would not be one. */
+const requestMsMax = 290_000;
+const readGiveUpMsDefault = 120_000;
+const writeGiveUpMsDefault = 900_000;
+/** The service remembers idempotency keys for 24 h; a retry after that could be stored twice. */
+const writeGiveUpMsMax = 23 * 3_600_000;
+const batchEventsDefault = 500;
+const batchEventsMax = 10_000;
+const batchBytesDefault = 1024 * 1024;
+const batchDelayMsDefault = 200;
+const batchDelayMsMax = 3_600_000;
+const queueEventsDefault = 10_000;
+const queueBytesDefault = 16 * 1024 * 1024;
+const requestsAtOnceMax = 16;
+
 export interface ClientOptions {
   /** Address of the service, such as `https://audit.example`; what follows the host is kept. */
   readonly url: string;
@@ -78,32 +94,32 @@ export function createClient(options: ClientOptions): Client {
   const shared = {
     base: baseUrl(options.url),
     headers: { 'x-api-key': apiKey, accept: 'application/json' },
-    timeoutMs: within('timeoutMs', options.timeoutMs, limits.requestMsDefault, 1, limits.requestMsMax),
+    timeoutMs: within('timeoutMs', options.timeoutMs, requestMsDefault, 1, requestMsMax),
     fetch: options.fetch,
     onRetry,
   };
-  const writeRetry = retryPolicy(options.writeRetry, limits.writeGiveUpMsDefault);
+  const writeRetry = retryPolicy(options.writeRetry, writeGiveUpMsDefault);
   const most = Number.MAX_SAFE_INTEGER;
   const recorder = new Recorder({
     ...shared,
-    retry: { ...writeRetry, giveUpAfterMs: Math.min(writeRetry.giveUpAfterMs, limits.writeGiveUpMsMax) },
+    retry: { ...writeRetry, giveUpAfterMs: Math.min(writeRetry.giveUpAfterMs, writeGiveUpMsMax) },
     batch: {
-      events: within('batch.events', batch.events, limits.batchEventsDefault, 1, limits.batchEventsMax),
-      bytes: within('batch.bytes', batch.bytes, limits.batchBytesDefault, 1, most),
-      delayMs: within('batch.delayMs', batch.delayMs, limits.batchDelayMsDefault, 0, limits.batchDelayMsMax),
+      events: within('batch.events', batch.events, batchEventsDefault, 1, batchEventsMax),
+      bytes: within('batch.bytes', batch.bytes, batchBytesDefault, 1, most),
+      delayMs: within('batch.delayMs', batch.delayMs, batchDelayMsDefault, 0, batchDelayMsMax),
     },
     queue: {
-      events: within('queue.events', queue.events, limits.queueEventsDefault, 1, most),
-      bytes: within('queue.bytes', queue.bytes, limits.queueBytesDefault, 1, most),
+      events: within('queue.events', queue.events, queueEventsDefault, 1, most),
+      bytes: within('queue.bytes', queue.bytes, queueBytesDefault, 1, most),
     },
-    requestsAtOnce: within('requestsAtOnce', options.requestsAtOnce, 1, 1, limits.requestsAtOnceMax),
+    requestsAtOnce: within('requestsAtOnce', options.requestsAtOnce, 1, 1, requestsAtOnceMax),
     gzipBytesMin: within('gzipBytesMin', options.gzipBytesMin, limits.gzipBytesMin, 0, Infinity),
     onError,
     onRejected,
   });
   const reader = new Reader({
     ...shared,
-    retry: retryPolicy(options.readRetry, limits.readGiveUpMsDefault),
+    retry: retryPolicy(options.readRetry, readGiveUpMsDefault),
     responseBytesMax: options.responseBytesMax ?? limits.responseBytesMax,
   });
   return {

@@ -1,6 +1,5 @@
 import { AuditlogError } from './error.ts';
 import { type Envelope, readEnvelope } from './json-text.ts';
-import { limits } from './limits.ts';
 import { pause, type RetryFacts, type RetryPolicy, withRetries } from './retry.ts';
 import { type Call, endpoint, request } from './transport.ts';
 import type {
@@ -13,6 +12,10 @@ import type {
   FeedQuery,
   PageQuery,
 } from './types.ts';
+
+const pageEventsMax = 1000;
+const feedWaitSecondsMax = 30;
+const feedIdleMs = 1_000;
 
 export interface ReaderOptions {
   readonly base: URL;
@@ -44,7 +47,7 @@ export class Reader {
     query: PageQuery<S> = {},
     { signal }: CallOptions = {},
   ): Promise<EventPage<EventOf<S>>> {
-    const { limit = limits.pageEventsMax, offset = 0 } = query;
+    const { limit = pageEventsMax, offset = 0 } = query;
     const url = endpoint(this.#options.base, 'api/v1/audit', { ...query, limit, offset });
     return this.#get(
       { url, signal, mayNotIgnore: filtersOf(query) },
@@ -63,8 +66,8 @@ export class Reader {
     query: FeedQuery<S> = {},
     { signal }: CallOptions = {},
   ): Promise<FeedPage<EventOf<S>>> {
-    const { cursor, limit = limits.pageEventsMax } = query;
-    const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), limits.feedWaitSecondsMax);
+    const { cursor, limit = pageEventsMax } = query;
+    const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), feedWaitSecondsMax);
     const parameters = { ...query, cursor: cursor === '' ? undefined : cursor, limit, wait };
     const url = endpoint(this.#options.base, 'api/v1/audit/feed', parameters);
     return this.#get(
@@ -142,8 +145,8 @@ export class Reader {
       if (!follow) return;
       if (intervalMs !== undefined) await pause(intervalMs, signal);
       // A server that does not hold requests, or was not asked to, is not to be asked all the time.
-      else if (wait === waitMax && page.events.length === 0 && tookMs < limits.feedIdleMs)
-        await pause(limits.feedIdleMs, signal);
+      else if (wait === waitMax && page.events.length === 0 && tookMs < feedIdleMs)
+        await pause(feedIdleMs, signal);
       wait = waitMax;
     }
   }
@@ -177,7 +180,7 @@ function numberOf(meta: Envelope<unknown>['meta'], name: string): number {
 
 /** Asks in smaller parts for a page that is too large to be held. */
 async function halved<T>(
-  { limit = limits.pageEventsMax }: { readonly limit?: number | undefined },
+  { limit = pageEventsMax }: { readonly limit?: number | undefined },
   ask: (limit: number) => Promise<T>,
 ): Promise<T> {
   for (let asked = limit; ; asked = Math.ceil(asked / 2)) {

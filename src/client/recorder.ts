@@ -8,6 +8,9 @@ import { type BatchRoute, sendBatch } from './send-batch.ts';
 import type { Refusals } from './transport.ts';
 import type { Counts, FlushReport, Rejection, SourceEvent } from './types.ts';
 
+const flushMsDefault = 30_000;
+const closeMsDefault = 10_000;
+
 export interface RecorderOptions extends Omit<BatchRoute, 'hooks'> {
   readonly batch: { readonly events: number; readonly bytes: number; readonly delayMs: number };
   readonly queue: { readonly events: number; readonly bytes: number };
@@ -71,14 +74,14 @@ export class Recorder {
    * Sends what is queued without delay and waits, `timeoutMs` at most (default 30 s), until each event recorded so
    * far has been stored or given up. Never rejects: the report says what was not stored since the last report.
    */
-  async flush({ timeoutMs = limits.flushMsDefault }: SettleOptions = {}): Promise<FlushReport> {
+  async flush({ timeoutMs = flushMsDefault }: SettleOptions = {}): Promise<FlushReport> {
     this.#seal();
     await this.#sender.settled(timeoutMs);
     return this.#report();
   }
 
   /** `flush` (default 10 s), then gives up what is left and takes nothing more. */
-  async close({ timeoutMs = limits.closeMsDefault }: SettleOptions = {}): Promise<FlushReport> {
+  async close({ timeoutMs = closeMsDefault }: SettleOptions = {}): Promise<FlushReport> {
     this.#closed = true;
     this.#seal();
     await this.#sender.settled(timeoutMs);

@@ -2,6 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from './limits.ts';
 import { AuditlogError, isTransient } from './error.ts';
 
+const retryDelayMsMin = 200;
+/** Also how long a service is back before a client that could not reach it asks again. */
+const retryDelayMsMax = 2_000;
+/** A `Retry-After` beyond this is taken as this. */
+const retryAfterMsMax = 600_000;
+
 export interface RetryOptions {
   /** First and largest step of the exponential backoff; each delay is drawn between 0 and the step. */
   readonly delayMsMin?: number | undefined;
@@ -24,10 +30,10 @@ export interface RetryFacts {
 }
 
 export function retryPolicy(options: RetryOptions = {}, giveUpAfterMs: number): RetryPolicy {
-  const delayMsMin = options.delayMsMin ?? limits.retryDelayMsMin;
+  const delayMsMin = options.delayMsMin ?? retryDelayMsMin;
   return {
     delayMsMin,
-    delayMsMax: Math.max(delayMsMin, options.delayMsMax ?? limits.retryDelayMsMax),
+    delayMsMax: Math.max(delayMsMin, options.delayMsMax ?? retryDelayMsMax),
     giveUpAfterMs: options.giveUpAfterMs ?? giveUpAfterMs,
   };
 }
@@ -38,7 +44,7 @@ export function retryPolicy(options: RetryOptions = {}, giveUpAfterMs: number): 
  */
 export function retryDelayMs(policy: RetryPolicy, attempt: number, retryAfterMs = 0): number {
   const step = Math.min(policy.delayMsMax, policy.delayMsMin * 2 ** Math.min(attempt, 30));
-  return Math.min(retryAfterMs, limits.retryAfterMsMax) + Math.random() * step;
+  return Math.min(retryAfterMs, retryAfterMsMax) + Math.random() * step;
 }
 
 /** Milliseconds of a `Retry-After` header: seconds, or an HTTP date. */

@@ -2,6 +2,9 @@ import { limits } from './limits.ts';
 import { AuditlogError, blockedPort } from './error.ts';
 import { abortedError, parseRetryAfter } from './retry.ts';
 
+/** Why each of 10,000 events was refused. */
+const errorBodyBytesMax = 16 * 1024 * 1024;
+
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly url: URL;
@@ -90,7 +93,7 @@ function problemOf(text: string) {
 export async function httpError(response: Response): Promise<AuditlogError> {
   const { status, headers } = response;
   const problem = problemOf(
-    await readBounded(response, limits.errorBodyBytesMax)
+    await readBounded(response, errorBodyBytesMax)
       .then(textOf)
       .catch(() => ''),
   );

@@ -70,18 +70,15 @@ function segmentBytes(values: Values): number {
 }
 
 /** How the service and a ClickHouse server trust each other, as texts of PEM; undefined: as Node.js does by itself. */
-function engineTls(values: Values): EngineTls | undefined {
-  const { CLICKHOUSE_URL: urls, CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert, CLICKHOUSE_KEY: key } = values;
-  if (ca === undefined && cert === undefined && key === undefined) return undefined;
-  if (urls?.[0]?.startsWith('https:') !== true) {
-    const given = namesOfGiven({ CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert, CLICKHOUSE_KEY: key });
-    throw allowedOnly('with a CLICKHOUSE_URL of https://', given);
-  }
-  if (cert === undefined && key !== undefined)
-    throw allowedOnly('together with CLICKHOUSE_CERT', ['CLICKHOUSE_KEY']);
-  if (cert !== undefined && key === undefined)
-    throw allowedOnly('together with CLICKHOUSE_KEY', ['CLICKHOUSE_CERT']);
-  return Object.freeze({ ca, cert, key });
+function engineTls({
+  CLICKHOUSE_URL: urls,
+  CLICKHOUSE_CA: ca,
+  CLICKHOUSE_CERT: cert,
+}: Values): EngineTls | undefined {
+  if (ca === undefined && cert === undefined) return undefined;
+  if (urls?.[0]?.startsWith('https:') === true) return Object.freeze({ ca, cert, key: cert });
+  const given = namesOfGiven({ CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert });
+  throw allowedOnly('with a CLICKHOUSE_URL of https://', given);
 }
 
 /** Paths of PEM files, which are read again when they change. */
@@ -144,21 +141,7 @@ function evidenceOf(values: Values) {
     evidenceIntervalMs: values.EVIDENCE_INTERVAL,
     /** Undefined: the one in the data directory, see `evidenceKeys`. */
     evidenceKey: values.EVIDENCE_KEY,
-    evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,
   };
-}
-
-/** The provider of the whole service. */
-function oidcOf(values: Values) {
-  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values;
-  if (issuer !== undefined && clientId !== undefined)
-    return Object.freeze({ issuer, clientId, clientSecret });
-  if ([issuer, clientId, clientSecret].every((value) => value === undefined)) return undefined;
-  const [there, missing] =
-    issuer === undefined
-      ? [clientId === undefined ? 'OIDC_CLIENT_SECRET' : 'OIDC_CLIENT_ID', 'OIDC_ISSUER']
-      : ['OIDC_ISSUER', 'OIDC_CLIENT_ID'];
-  throw allowedOnly(`together with ${missing}`, [there]);
 }
 
 function rateLimits(values: Values) {
@@ -194,8 +177,6 @@ export function loadConfig(environment: Environment) {
     /** Undefined: the way back from a provider leads to this machine alone, unless a tenant domain says it. */
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
-    /** Undefined: as many as `Connections` finds right. */
-    connectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS,
     /** In lower case, as the session cookie is named. */
     serviceName: values.SERVICE_NAME,
     vendorName: values.VENDOR_NAME,
@@ -206,7 +187,7 @@ export function loadConfig(environment: Environment) {
     pseudonymSecret: values.PSEUDONYM_SECRET,
     sessionTtlMs: values.SESSION_TTL,
     /** Undefined: none for the whole service. */
-    oidc: oidcOf(values),
+    oidc: values.OIDC_PROVIDER,
     rateLimits: rateLimits(values),
     /** Undefined: each server counts for itself. */
     redisUrl: values.REDIS_URL,
@@ -220,11 +201,8 @@ export function loadConfig(environment: Environment) {
     workers: values.WORKERS ?? Math.max(1, availableParallelism() - 1),
     logLevel: values.LOG_LEVEL,
     metricsPublic: values.METRICS_PUBLIC,
-    traces: Object.freeze({
-      /** Without a slash at the end; undefined: nothing is traced. */
-      url: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
-      sampled: values.OTEL_TRACES_SAMPLER_ARG,
-    }),
+    /** Without a slash at the end; undefined: nothing is traced. */
+    tracesUrl: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
     ...evidenceOf(values),
     /** Own mappings, checked; `from` takes their names beside those of the built-in ones. */
     mappings: values.MAPPINGS_DIR ?? [],

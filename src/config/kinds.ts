@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { isIssuer, issuerWords, isLoopback } from '../base/network/issuer.ts';
+import { isIssuer, isLoopback } from '../base/network/issuer.ts';
 import { formatDurationMs, parseBytes, parseDurationMs } from '../base/time/units.ts';
 import { parseRate, type Rate } from '../base/time/rates.ts';
 import { plainName } from '../base/events/secret-name.ts';
@@ -124,7 +124,23 @@ export function httpUrls(max: number): Kind<readonly string[]> {
 }
 
 /** A provider of OpenID Connect. */
-export const issuer: Kind<string> = kind(issuerWords, (text) => (isIssuer(text) ? text : undefined));
+/** The issuer with the name and the secret of the service there, percent-encoded, as user and password. */
+export const oidcProvider = kind(
+  'the address of an issuer with client id and secret, such as https://CLIENT-ID:SECRET@idp.example/realms/a (http:// on this machine alone), without query, fragment and .well-known',
+  (text) => {
+    const [, scheme, user = '', secret, rest] =
+      /^(https?:\/\/)([^:@/]+)(?::([^@/]*))?@(.*)$/.exec(text) ?? [];
+    const issuer = `${scheme}${rest}`;
+    if (!isIssuer(issuer)) return undefined;
+    try {
+      const clientSecret = secret === undefined ? undefined : decodeURIComponent(secret);
+      return Object.freeze({ issuer, clientId: decodeURIComponent(user), clientSecret });
+    } catch {
+      // Not percent-encoded.
+      return undefined;
+    }
+  },
+);
 
 /** Where browsers reach the service; the path can only be `/`. Without a slash at the end. */
 export const publicUrl: Kind<string> = kind(
@@ -183,6 +199,12 @@ function pemFile(what: string, isGood: (text: string) => unknown): Kind<string> 
 export const certificateFile = pemFile('one or more certificates', (text) => new X509Certificate(text));
 /** Without a passphrase. */
 export const privateKeyFile = pemFile('a private key without a passphrase', (text) => createPrivateKey(text));
+
+/** Both in one file, so that none is given without the other. */
+export const certificateAndKeyFile = pemFile('a certificate and its private key', (text) => [
+  new X509Certificate(text),
+  createPrivateKey(text),
+]);
 
 /** A file that is read again while the service runs: where it is, and what is in it now. */
 export interface WatchedFile {

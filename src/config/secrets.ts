@@ -91,28 +91,22 @@ export interface EvidenceKeys {
 }
 
 /**
- * The configured keys, else those in `DATA_DIR/evidence-key` (mode 0600), which is `made` when it is missing, and in
- * `evidence-key.previous`, where the operator moves a key that is to be replaced.
+ * The configured key, else the one in `DATA_DIR/evidence-key` (mode 0600), which is `made` when it is missing; and the one
+ * in `evidence-key.previous`, where the operator puts a key that is to be replaced.
  */
 export async function evidenceKeys(
-  config: {
-    readonly evidenceKey: string | undefined;
-    readonly evidenceKeyPrevious: string | undefined;
-    readonly dataDir: string;
-  },
+  { evidenceKey, dataDir }: { readonly evidenceKey: string | undefined; readonly dataDir: string },
   log: Warn,
   made: () => string,
 ): Promise<EvidenceKeys> {
-  const { evidenceKey: current, evidenceKeyPrevious } = config;
-  if (current !== undefined) return { current, previous: evidenceKeyPrevious };
-  await makeDataDir(config.dataDir, log);
-  const path = join(config.dataDir, 'evidence-key');
-  const text = await readOrCreateFile(path, `${made()}\n`);
+  if (evidenceKey === undefined) await makeDataDir(dataDir, log);
+  const path = join(dataDir, 'evidence-key');
   const page = projectFile('docs/evidence.md');
   const words = `the key that signs evidence; its mode is 0600 now. ${page} says how to replace it`;
-  await keepPrivate(path, log, words);
+  const current = evidenceKey ?? (await readOrCreateFile(path, `${made()}\n`));
+  if (evidenceKey === undefined) await keepPrivate(path, log, words);
   const previousPath = `${path}.previous`;
   const previous = await readIfThere(previousPath);
   if (previous !== undefined) await keepPrivate(previousPath, log, words);
-  return { current: text.trim(), previous: previous?.trim() };
+  return { current: current.trim(), previous: previous?.trim() };
 }

@@ -2,6 +2,7 @@ import { limits } from '../base/limits.ts';
 import { logLevels } from '../base/observability/log.ts';
 import {
   bytes,
+  certificateAndKeyFile,
   certificateFile,
   domain,
   duration,
@@ -9,10 +10,10 @@ import {
   httpUrl,
   httpUrls,
   integer,
-  issuer,
   type Kind,
   kind,
   mapped,
+  oidcProvider,
   oneOf,
   orOff,
   pattern,
@@ -67,9 +68,6 @@ const noteKey = pattern(
   /^PRIVATE\+KEY\+[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/,
   'a key as DATA_DIR/evidence-key has it: PRIVATE+KEY+name+id+key',
 );
-const share = kind('a number from 0 to 1', (text) =>
-  /^(0|0?\.\d{1,9}|1(\.0{1,9})?)$/.test(text) ? Number(text) : undefined,
-);
 const directory = kind('a directory', (text) => (text.includes('\0') ? undefined : text));
 /** Expiry has the granularity of a day, so a part of a day counts as a whole one. */
 const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
@@ -121,8 +119,11 @@ export const variables = {
     'file with the authorities that may vouch for that server, with an https:// URL',
     certificateFile,
   ),
-  CLICKHOUSE_CERT: optional('unset', 'file with a certificate that the service shows it', certificateFile),
-  CLICKHOUSE_KEY: optional('unset', 'file with the key of that certificate', privateKeyFile),
+  CLICKHOUSE_CERT: optional(
+    'unset',
+    'file with a certificate that the service shows it, and its key',
+    certificateAndKeyFile,
+  ),
   CLICKHOUSE_CLUSTER: optional(
     'unset',
     'cluster name: replicated and distributed tables, DDL ON CLUSTER',
@@ -147,11 +148,6 @@ export const variables = {
     shownValue: hasNoCredentials,
   },
   TRUST_PROXY: setting('0', 'proxy hops whose X-Forwarded-For is believed', integer(0, 16)),
-  MAX_CONNECTIONS_PER_ADDRESS: optional(
-    'half of what there may be; with TRUST_PROXY all',
-    'connections of one address',
-    integer(1, 1_000_000),
-  ),
   SERVICE_NAME: setting(
     'service',
     'name of the session cookie, in lower case',
@@ -167,16 +163,14 @@ export const variables = {
     optional('generated into DATA_DIR', 'key that pseudonyms of erased persons are made with', sessionKey),
   ),
   SESSION_TTL: setting('12h', 'life of a session', duration(1000, 400 * dayMs)),
-  OIDC_ISSUER: {
+  OIDC_PROVIDER: {
     ...optional(
       'unset: organizations have providers of their own, or none',
       'provider of OpenID Connect by which users of every organization without one of its own sign in',
-      issuer,
+      oidcProvider,
     ),
     shownValue: hasNoCredentials,
   },
-  OIDC_CLIENT_ID: optional('unset', 'name of the service there', fixedText),
-  OIDC_CLIENT_SECRET: secret(optional('unset: none', 'secret of the service there', anyText)),
   RATE_LIMIT_TENANT: setting('30/15s', 'requests per client on tenant endpoints', orOff(rate)),
   RATE_LIMIT_AUDIT: setting('300/15s', 'requests per client on the audit endpoints', orOff(rate)),
   RATE_LIMIT_INGEST: setting('off', 'write requests per client', orOff(rate)),
@@ -184,7 +178,7 @@ export const variables = {
   REDIS_URL: {
     ...optional(
       'unset: each server counts for itself',
-      'Redis or Valkey server through which servers share rate limits and counts of failed passwords',
+      'Redis or Valkey server through which servers share rate limits, counts of failed passwords and Idempotency-Keys',
       redisUrl,
     ),
     shownValue: hasNoCredentials,
@@ -226,11 +220,6 @@ export const variables = {
     ...optional('unset: no traces', 'address of a receiver of traces (OTLP over HTTP, JSON)', httpUrl),
     shownValue: hasNoCredentials,
   },
-  OTEL_TRACES_SAMPLER_ARG: setting(
-    '1',
-    'share of requests that are traced, 0 to 1, where their sender has not decided',
-    share,
-  ),
   EVIDENCE_INTERVAL: setting(
     '30s',
     'how often new events are added to the trees of evidence and signed for; off builds none',
@@ -242,9 +231,6 @@ export const variables = {
       'key that signs evidence; the same one for all servers on an engine',
       noteKey,
     ),
-  ),
-  EVIDENCE_KEY_PREVIOUS: secret(
-    optional('unset', 'the key that EVIDENCE_KEY replaces: it signs its successor', noteKey),
   ),
   MAPPINGS_DIR: optional(
     'unset: the built-in mappings alone',

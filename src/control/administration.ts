@@ -14,7 +14,6 @@ import {
   rotateApiKey,
 } from './api-keys.ts';
 import { identitiesOf, identityOfUser, identityTable, usersOfExternalId } from './identities.ts';
-import { limits } from './limits.ts';
 import { type WaitingRemoval, waitingRemovals } from './planned-removals.ts';
 import {
   changeOfProvisioning,
@@ -41,6 +40,11 @@ import {
   usersOfIds,
 } from './users.ts';
 
+const apiKeysPerOrganizationMax = 1_000;
+const usersPerOrganizationMax = 20_000;
+/** Changes of one organization that wait for each other. */
+const controlChangesWaitingMax = 32;
+
 /** What there was before and what there is now; the same object where nothing changed. */
 export interface Changed<T> {
   readonly before: T;
@@ -60,7 +64,7 @@ export class Administration {
   readonly #clock: Clock;
   readonly #retentionDays: number | undefined;
   readonly #changes = new KeyedMutex(
-    limits.controlChangesWaitingMax,
+    controlChangesWaitingMax,
     () => new Problem('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }),
   );
 
@@ -81,7 +85,7 @@ export class Administration {
     return this.#changes.run(organization, async () => {
       const keys = await listApiKeys(this.#storage, organization);
       const alive = keys.filter((key) => key.revokedMicros === undefined);
-      checkCount(alive.length, limits.apiKeysPerOrganizationMax, 'API keys that are not revoked');
+      checkCount(alive.length, apiKeysPerOrganizationMax, 'API keys that are not revoked');
       return createApiKey(this.#storage, { ...input, organization }, this.#clock);
     });
   }
@@ -274,7 +278,7 @@ export class Administration {
 
   async #createUser(organization: string, input: NewUser): Promise<User> {
     const users = await listUsers(this.#storage, organization);
-    checkCount(users.length, limits.usersPerOrganizationMax, 'users');
+    checkCount(users.length, usersPerOrganizationMax, 'users');
     return createUser(this.#storage, { ...input, organization }, this.#clock);
   }
 

@@ -6,7 +6,16 @@ import type { ControlTableName } from '../storage/control-rows.ts';
 import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
-type Row = Readonly<Record<string, unknown>>;
+/** Control rows read at once; a table of any size is read in pages of this. */
+const controlPageRowsMax = 20_000;
+/** Times that a row is put whose INSERT took half of `controlOverlapMs`. */
+const controlPutTriesMax = 4;
+/** Times that a change is tried while other processes change the same. */
+const controlUpdateTriesMax = 12;
+/** The wait before a try is random: up to this, times the number of the try. */
+const controlUpdateWaitMs = 10;
+
+type ControlRow = Readonly<Record<string, unknown>>;
 
 /** How a member of an object stands in a table. */
 interface Field<V> {
@@ -14,8 +23,8 @@ interface Field<V> {
   readonly select: string;
   /** Whether it only ever grows. */
   readonly isCounter?: boolean;
-  read(row: Row): V;
-  write(value: V): Row;
+  read(row: ControlRow): V;
+  write(value: V): ControlRow;
 }
 
 type Fields<T> = { readonly [Member in keyof T]: Field<T[Member]> };
@@ -115,7 +124,7 @@ export class ControlTable<T extends Versioned> {
    * they would not see it before their next start, and a key that was revoked would go on there.
    */
   async put(storage: Storage, value: T): Promise<void> {
-    for (let tries = 0; tries < limits.controlPutTriesMax; tries += 1) {
+    for (let tries = 0; tries < controlPutTriesMax; tries += 1) {
       const begunMs = performance.now();
       await storage.insertRows(this.name, [this.#rowOf(value)]);
       if (performance.now() - begunMs < limits.controlOverlapMs / 2) return;
@@ -148,7 +157,7 @@ export class ControlTable<T extends Versioned> {
     if (copied !== undefined && copied > base.version)
       throw new Problem('unavailable', 'What is stored of this is being put back.', { retryAfterSeconds: 1 });
     let lowest = 0;
-    for (let attempt = 1; attempt <= limits.controlUpdateTriesMax; attempt += 1) {
+    for (let attempt = 1; attempt <= controlUpdateTriesMax; attempt += 1) {
       const wanted = changeOf(base);
       // Above all that was seen, also where the clock of this machine is behind the last writer's.
       const written: T = { ...base, ...wanted, version: Math.max(nowMicros, base.version + 1, lowest) };
@@ -161,7 +170,7 @@ export class ControlTable<T extends Versioned> {
       base = newest;
       lowest = written.version + 1;
       // Two that keep step with each other would go on for ever.
-      await sleep(Math.random() * attempt * limits.controlUpdateWaitMs);
+      await sleep(Math.random() * attempt * controlUpdateWaitMs);
     }
     throw new Problem('unavailable', 'Others change the same all the time.', { retryAfterSeconds: 1 });
   }
@@ -218,11 +227,11 @@ export class ControlTable<T extends Versioned> {
         'written >= fromUnixTimestamp64Micro({since:Int64})',
         ...(after === undefined ? [] : [`id > {after:${this.#idType}}`]),
       ].join(' AND ');
-      const query = `${condition} ORDER BY id LIMIT ${limits.controlPageRowsMax}`;
+      const query = `${condition} ORDER BY id LIMIT ${controlPageRowsMax}`;
       const parameters = { since: sinceMicros, ...(after !== undefined && { after }) };
       const page = await this.#read(storage, query, parameters, options);
       found.push(...page);
-      if (page.length < limits.controlPageRowsMax) return found;
+      if (page.length < controlPageRowsMax) return found;
     }
   }
 
@@ -234,7 +243,7 @@ export class ControlTable<T extends Versioned> {
     from = `${this.name} FINAL`,
   ): Promise<T[]> {
     const query = `SELECT ${this.#columns} FROM ${from} WHERE ${condition}`;
-    const rows = await storage.rows<Row>(query, parameters, options);
+    const rows = await storage.rows<ControlRow>(query, parameters, options);
     return rows.map((row) => {
       const value: Record<string, unknown> = {};
       for (const [member, { read }] of this.#fields) value[member] = read(row);

@@ -12,6 +12,9 @@ import { retentionTable } from './retention.ts';
 import { signOnTable } from './sign-on-settings.ts';
 import { userTable } from './users.ts';
 
+const controlRefreshMs = 1_000;
+const controlRefreshMsMax = 5_000;
+
 export interface DirectoryDeps {
   readonly storage: Storage;
   readonly log: Logger;
@@ -40,7 +43,7 @@ const newestQuery = [
 
 /**
  * Organizations, their policies, users and keys in memory: what every request is checked against without asking the engine. Empty until
- * the first `refresh`. Changes of other processes arrive within `limits.controlRefreshMs` and the time of a query
+ * the first `refresh`. Changes of other processes arrive within `controlRefreshMs` and the time of a query
  * (contract: Credentials).
  */
 export class Directory extends DirectoryState {
@@ -59,10 +62,10 @@ export class Directory extends DirectoryState {
     this.#deps = deps;
   }
 
-  /** Refreshes every `limits.controlRefreshMs` from now on; a failure is logged once and tried again. */
+  /** Refreshes every `controlRefreshMs` from now on; a failure is logged once and tried again. */
   start(): void {
     this.#refreshing ??= new Repeated(
-      limits.controlRefreshMs,
+      controlRefreshMs,
       () => this.#refreshOrKeep(),
       () => undefined,
     );
@@ -85,7 +88,7 @@ export class Directory extends DirectoryState {
     // An insert takes its time after it is stamped: look back far enough to see what committed late.
     const since = Math.max(0, this.#engineMicros - limits.controlOverlapMs * 1000);
     // The first one is what the process starts with: it may take as long as any read.
-    const options = this.#engineMicros === 0 ? {} : { timeoutMs: limits.controlRefreshMsMax };
+    const options = this.#engineMicros === 0 ? {} : { timeoutMs: controlRefreshMsMax };
     const found = await storage.rows<{ name: string; micros: string }>(newestQuery, {}, options);
     const newest = new Map(found.map(({ name, micros }) => [name, Number(micros)]));
     const engineMicros = newest.get('now');

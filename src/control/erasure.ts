@@ -3,8 +3,14 @@ import { eventHashNow } from '../storage/event-hash.ts';
 import type { Storage } from '../storage/storage.ts';
 import { hashesAfter, replaceEvents, type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
 import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
-import { limits } from './limits.ts';
 import { readPolicy } from './retention.ts';
+
+/** Events that a step of an erasure replaces at once. */
+const erasureEventsAtOnce = 2_000;
+/** Bytes of such a step; one event may be larger. */
+const erasureBytesOfStep = 256 * 1024;
+/** An erasure that was planned this long ago and has not begun is of a command that was killed. */
+const erasurePlanMsMax = 24 * 3_600_000;
 
 /** Persons who were taken out of stored events: one row for each time. */
 const erasureTable = new ControlTable('erasures', 'UUID', {
@@ -88,7 +94,7 @@ export async function forgetLeftPlans(storage: Storage, nowMicros: number): Prom
       WHERE recorded < fromUnixTimestamp64Micro({before:Int64}, 'UTC') AND erasure NOT IN (SELECT id FROM erasures)`,
   );
   const rows = await storage.rows<{ id: string }>(left.join(' UNION DISTINCT '), {
-    before: Math.floor(nowMicros) - limits.erasurePlanMsMax * 1000,
+    before: Math.floor(nowMicros) - erasurePlanMsMax * 1000,
   });
   for (const { id } of rows) await forgetPlan(storage, id);
   return rows.length;
@@ -138,7 +144,7 @@ async function nextSeqs(
   const rows = await storage.rows<{ place: string; bytes: string }>(
     `SELECT toString(seq) AS place, toString(length(source) + length(ocsf)) AS bytes FROM erasure_rows FINAL
      WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq > {after:UInt64} ORDER BY seq LIMIT {limit:UInt32}`,
-    { org: organizationId, id, after, limit: limits.erasureEventsAtOnce },
+    { org: organizationId, id, after, limit: erasureEventsAtOnce },
   );
   return rows.map(({ place, bytes }) => ({ seq: BigInt(place), bytes: Number(bytes) }));
 }
@@ -149,7 +155,7 @@ function stepsOf(events: readonly Sized[]): bigint[][] {
   let held = Number.POSITIVE_INFINITY;
   for (const { seq, bytes } of events) {
     held += bytes;
-    if (held > limits.erasureBytesOfStep) {
+    if (held > erasureBytesOfStep) {
       steps.push([]);
       held = bytes;
     }
@@ -238,7 +244,7 @@ export async function overtakenEvents(storage: Storage, erasure: StoredErasure):
     const rows = await storage.rows<{ place: string }>(
       `SELECT toString(seq) AS place FROM erased_events FINAL
        WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq > {after:UInt64} ORDER BY seq LIMIT {limit:UInt32}`,
-      { org: organizationId, id, after, limit: limits.erasureEventsAtOnce },
+      { org: organizationId, id, after, limit: erasureEventsAtOnce },
     );
     const seqs = rows.map(({ place }) => BigInt(place));
     const last = seqs.at(-1);
@@ -291,12 +297,12 @@ async function rowsOf(
   { id, organizationId }: StoredErasure,
   seqs: readonly bigint[],
 ): Promise<ReplacedEvent[]> {
-  type Row = Record<
+  type ErasureRow = Record<
     'place' | 'before' | 'activity_name' | 'actor_email' | 'actor_id' | 'ocsf' | 'source',
     string
   > &
     Record<'names' | 'file_hash', string[]>;
-  const rows = await storage.rows<Row>(
+  const rows = await storage.rows<ErasureRow>(
     `SELECT toString(seq) AS place, before, activity_name, actor_email, actor_id, names, file_hash, ocsf, source
      FROM erasure_rows FINAL INNER JOIN (SELECT seq, before FROM erased_events FINAL
        WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})) AS list USING seq

@@ -5,6 +5,10 @@ import { formatMicros } from '../base/time/timestamp.ts';
 import type { Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
+/** Time between writes of when keys were last used. */
+const keyUsesWriteMs = 60_000;
+const keyUsesWriteMsMax = 2_000;
+
 export interface KeyUsesDeps {
   readonly storage: Storage;
   readonly clock: Clock;
@@ -13,7 +17,7 @@ export interface KeyUsesDeps {
 
 /**
  * When keys were last used. Uses are counted in memory, one entry a key, and written together once in
- * `limits.keyUsesWriteMs`: a request never waits for it, and a kill costs a minute of it (contract: Credentials).
+ * `keyUsesWriteMs`: a request never waits for it, and a kill costs a minute of it (contract: Credentials).
  */
 export class KeyUses {
   readonly #deps: KeyUsesDeps;
@@ -33,7 +37,7 @@ export class KeyUses {
   start(): void {
     const failed = (error: unknown) =>
       this.#warn(error, 'the last uses of API keys could not be written; kept');
-    this.#writing ??= new Repeated(limits.keyUsesWriteMs, () => this.write(), failed);
+    this.#writing ??= new Repeated(keyUsesWriteMs, () => this.write(), failed);
   }
 
   /** Writes what is left. Where the engine is gone already, a minute of uses is, too, as after a kill. */
@@ -57,7 +61,7 @@ export class KeyUses {
       used_at: formatMicros(micros).replace('T', ' ').slice(0, -1),
     }));
     try {
-      const options = { timeoutMs: limits.keyUsesWriteMsMax };
+      const options = { timeoutMs: keyUsesWriteMsMax };
       await this.#deps.storage.insertRows('api_key_uses', rows, options);
     } catch (error) {
       this.#unwritten = new Map([...uses, ...this.#unwritten]);

@@ -6,6 +6,8 @@ import type { Directory } from './directory.ts';
 import { limits } from './limits.ts';
 import type { User } from './users.ts';
 
+const passwordLinkMs = 24 * 3_600_000;
+
 export interface PasswordLink {
   readonly token: string;
   readonly expiresMicros: number;
@@ -36,7 +38,7 @@ export class PasswordLinks {
   }
 
   async issue({ id, credentialVersion }: User): Promise<PasswordLink> {
-    const expiresSeconds = Math.floor((this.#options.clock() / 1000 + limits.passwordLinkMs) / 1000);
+    const expiresSeconds = Math.floor((this.#options.clock() / 1000 + passwordLinkMs) / 1000);
     const token = await new SignJWT({ ver: credentialVersion })
       .setProtectedHeader({ alg: algorithm })
       .setSubject(id)

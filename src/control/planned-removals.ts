@@ -4,6 +4,9 @@ import type { Storage } from '../storage/storage.ts';
 import type { Expired } from '../storage/removal.ts';
 import { limits } from './limits.ts';
 
+/** How often the running time is stored, and so how much of it a restart may lose. */
+const runningStoreMs = 600_000;
+
 /** Events that a policy has expired: hidden from readers, and removed once servers have run for the grace period. */
 export interface PlannedRemoval extends Expired {
   /** How many there were when the removal was planned. */
@@ -89,8 +92,7 @@ export class PlannedRemovals {
     this.#lookedMs = now;
     this.#storedMs = await storedRunningMs(this.#storage);
     this.#runningMs = Math.max(this.#runningMs + Math.floor(passedMs), this.#storedMs);
-    if (this.#runningMs - this.#storedMs >= Math.min(limits.runningStoreMs, this.#graceMs / 2))
-      await this.#store();
+    if (this.#runningMs - this.#storedMs >= Math.min(runningStoreMs, this.#graceMs / 2)) await this.#store();
     this.#waiting = new Map(await waitingRemovals(this.#storage));
   }
 

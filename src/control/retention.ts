@@ -7,6 +7,10 @@ import type { Storage } from '../storage/storage.ts';
 import { ControlTable, field, optional, optionalTime, type RowOf, version } from './control-table.ts';
 import { limits } from './limits.ts';
 
+const holdReasonCharactersMax = 1_000;
+/** How long a hold waits for a removal that is under way. */
+const holdWaitMsMax = 3_600_000;
+
 /**
  * What is kept of each organization: of one without a row, everything. The setting of an organization says what its
  * administrators want; this is what holds, and follows the setting where nothing would go, or once somebody has
@@ -127,8 +131,8 @@ export async function applyPolicy(
 
 function checkReason(reason: string): string {
   const text = reason.trim();
-  if (text !== '' && text.length <= limits.holdReasonCharactersMax) return text;
-  throw new Problem('malformed', `reason must have 1 to ${limits.holdReasonCharactersMax} characters`);
+  if (text !== '' && text.length <= holdReasonCharactersMax) return text;
+  throw new Problem('malformed', `reason must have 1 to ${holdReasonCharactersMax} characters`);
 }
 
 /**
@@ -159,7 +163,7 @@ export async function placeHold(
 export async function awaitHold(removal: EventRemoval, id: string): Promise<boolean> {
   const begun = performance.now();
   let quietFrom = begun;
-  while (performance.now() - begun < limits.holdWaitMsMax) {
+  while (performance.now() - begun < holdWaitMsMax) {
     const found = await removalOf(removal, id);
     if (found === undefined) return false;
     const { isPlanned, isAtIt } = found;

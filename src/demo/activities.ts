@@ -14,10 +14,10 @@ export interface DemoActivity {
   readonly message: string;
 }
 
-type Row = readonly [code: number, weight: number, target: Target, message: string];
+type ActivityRow = readonly [code: number, weight: number, target: Target, message: string];
 
 /** By who does it: anyone at work, administrators, auditors, people of other companies, and programs. */
-const rows: Readonly<Record<string, readonly Row[]>> = {
+const rows: Readonly<Record<string, readonly ActivityRow[]>> = {
   member: [
     [2004, 95, 'file', '{who} opened {what}'],
     [2010, 5, 'file', '{who} deleted {what}'],

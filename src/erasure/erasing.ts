@@ -28,6 +28,14 @@ import { type EraseScope, eventsOf, Planner, scopeOf } from './events-of.ts';
 import { limits } from './limits.ts';
 import { type PersonOptions, personOf } from './person.ts';
 
+/** Events of one erasure. */
+const eraseEventsMax = 100_000;
+/** Times that what is left is planned anew. */
+const eraseAgainMax = 3;
+/** How long the command waits for the server; this goes on by itself. */
+const eraseWaitMsMax = 600_000;
+const erasePollMs = 200;
+
 /** Who is erased, and from where. */
 export interface ErasureOptions extends PersonOptions {
   readonly org: string;
@@ -135,10 +143,10 @@ async function plan(
 
 /** Undefined: what is left of a number that was confirmed. */
 function requireCount(events: number, confirmed: number | undefined): void {
-  if (events > limits.eraseEventsMax)
+  if (events > eraseEventsMax)
     throw new Problem(
       'conflict',
-      `the person is in ${events} stored events, and ${limits.eraseEventsMax} can be changed at once: name fewer addresses, names and ids`,
+      `the person is in ${events} stored events, and ${eraseEventsMax} can be changed at once: name fewer addresses, names and ids`,
     );
   if (confirmed !== undefined && confirmed !== events)
     throw new Problem(
@@ -155,7 +163,7 @@ function requireCount(events: number, confirmed: number | undefined): void {
 async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease) => Promise<T>) {
   const { storage, log } = deps;
   const lease = new Lease({ storage, name: `erase ${organization.id}`, owner: randomUUID(), log });
-  const deadline = performance.now() + limits.eraseWaitMsMax;
+  const deadline = performance.now() + eraseWaitMsMax;
   for (;;) {
     if (await lease.take())
       try {
@@ -165,7 +173,7 @@ async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease
       }
     if (performance.now() > deadline)
       throw new Problem('conflict', 'another command is planning an erasure of the organization: try again');
-    await sleep(limits.erasePollMs);
+    await sleep(erasePollMs);
   }
 }
 
@@ -219,11 +227,11 @@ async function untilDone(
   { deps: { storage }, organization }: Erasing,
   { id }: StoredErasure,
 ): Promise<StoredErasure | undefined> {
-  const deadline = performance.now() + limits.eraseWaitMsMax;
+  const deadline = performance.now() + eraseWaitMsMax;
   while (performance.now() < deadline) {
     const found = (await listErasures(storage, organization.id)).find((one) => one.id === id);
     if (found?.finishedMicros !== undefined) return found;
-    await sleep(limits.erasePollMs);
+    await sleep(erasePollMs);
   }
   return undefined;
 }
@@ -241,7 +249,7 @@ export async function carryOut(
     const done = await untilDone(run, begun);
     const left = done === undefined ? 0 : await overtakenEvents(storage, done);
     if (left === 0) return done ?? begun;
-    if (again === limits.eraseAgainMax)
+    if (again === eraseAgainMax)
       throw new Problem(
         'conflict',
         `${left} events were changed while the person was erased from them: run this again`,

@@ -8,6 +8,12 @@ import { type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
+/** Names of the application in events that were recorded under another configuration; each has a mapper or two. */
+const eraseAppNamesMax = 32;
+/** Events that are looked through at once. */
+const eraseCandidatesAtOnce = 200_000;
+const eraseScanMsMax = 3_600_000;
+
 /** Where a person is looked for. */
 export interface EraseScope {
   /** Id of the organization. */
@@ -19,7 +25,7 @@ export interface EraseScope {
 }
 
 /** An event with the person in it. */
-interface Found {
+interface PersonEvent {
   readonly seq: bigint;
   /** Hash of the event with the person, in hex. */
   readonly before: string;
@@ -33,7 +39,7 @@ interface Candidate {
   readonly bytes: number;
 }
 
-const scan = { settings: { max_threads: 2 }, timeoutMs: limits.eraseScanMsMax } as const;
+const scan = { settings: { max_threads: 2 }, timeoutMs: eraseScanMsMax } as const;
 
 /** All that an organization has now. Rejects with EngineError. */
 export async function scopeOf(storage: Storage, organization: string): Promise<EraseScope> {
@@ -50,7 +56,7 @@ export async function* eventsOf(
   storage: Storage,
   scope: EraseScope,
   person: Person,
-): AsyncGenerator<Found, void, undefined> {
+): AsyncGenerator<PersonEvent, void, undefined> {
   const pseudonymizer = new Pseudonymizer(person);
   for (let after = 0n; ; ) {
     const candidates = await candidatesOf(storage, scope, person, after);
@@ -61,7 +67,7 @@ export async function* eventsOf(
       }
     }
     const last = candidates.at(-1);
-    if (last === undefined || candidates.length < limits.eraseCandidatesAtOnce) return;
+    if (last === undefined || candidates.length < eraseCandidatesAtOnce) return;
     after = last.seq;
   }
 }
@@ -87,7 +93,7 @@ async function candidatesOf(
       below,
       terms,
       escape: isAscii ? String.raw`\\u00[2-7]|\\/` : String.raw`\\u|\\/`,
-      limit: limits.eraseCandidatesAtOnce,
+      limit: eraseCandidatesAtOnce,
     },
     scan,
   );
@@ -132,7 +138,7 @@ export class Planner {
   }
 
   /** Throws an Error where the event cannot be shown any more. */
-  plan({ seq, before, source, ocsf }: Found): ReplacedEvent {
+  plan({ seq, before, source, ocsf }: PersonEvent): ReplacedEvent {
     const window = windowOf(Buffer.from(source));
     const mapped = this.#mapperOf(appNameIn(ocsf) ?? this.#appName).mapStored(
       window,
@@ -150,7 +156,7 @@ export class Planner {
   #mapperOf(appName: string): Mapper {
     const found = this.#mappers.get(appName);
     if (found !== undefined) return found;
-    if (this.#mappers.size >= limits.eraseAppNamesMax) this.#mappers.clear();
+    if (this.#mappers.size >= eraseAppNamesMax) this.#mappers.clear();
     // What had to be redacted has been, by the list of its time.
     const mapper = new Mapper({ appName });
     this.#mappers.set(appName, mapper);

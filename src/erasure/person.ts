@@ -4,6 +4,8 @@ import { parseAnyEmail } from '../control/email-address.ts';
 import type { Person } from '../ocsf/pseudonymize.ts';
 import { limits } from './limits.ts';
 
+const eraseTermsMax = 100;
+
 /** What the command line names of a person. */
 export interface PersonOptions {
   readonly email: readonly string[];
@@ -48,7 +50,7 @@ export function personOf(
     pseudonym: pseudonymOf(secret, organization, first),
   };
   const terms = [...emails, ...person.names, ...person.ids, ...person.ips].length;
-  if (terms > limits.eraseTermsMax)
-    throw new Problem('malformed', `at most ${limits.eraseTermsMax} addresses, names and ids at once`);
+  if (terms > eraseTermsMax)
+    throw new Problem('malformed', `at most ${eraseTermsMax} addresses, names and ids at once`);
   return person;
 }

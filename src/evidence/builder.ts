@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/observability/damage.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
-import { counter, gauge } from '../base/observability/metrics.ts';
+import { gauge } from '../base/observability/metrics.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { firstSeqOf, segmentAtTime, seqTimeMs } from '../base/events/sequence.ts';
 import type { Lease } from '../storage/lease.ts';
@@ -20,6 +20,19 @@ import { type Progress, readProgress, writeProgress } from './progress-table.ts'
 import { type Slice, slicesOf } from './slices.ts';
 import { StoppedTrees } from './stopped-trees.ts';
 import type { TileTable } from './tile-table.ts';
+
+/**
+ * Processor time of an event, engine and process together, as measured (bench/notes.md), and the share of the machine that a
+ * backlog may take: a pause after each slice keeps to it.
+ */
+const eventCostMicros = 3.4;
+const stopPollMs = 200;
+/** How far ahead the clock may be of a process whose events the end waits for. */
+const aheadMsMax = 60_000;
+/** Progress without any event is saved this often. */
+const idleProgressMs = 600_000;
+/** A tree that stands still is tried again this often: what stopped it may be mended. */
+const stoppedRetryMs = 600_000;
 
 export interface BuilderOptions {
   readonly storage: Storage;
@@ -53,7 +66,6 @@ export class Builder {
   #hasForeignKey = false;
   /** The number of the lease under which the last turn was. */
   #leaseNumber = 0n;
-  readonly #events = counter('auditlog_evidence_events_total', 'Events added to the trees of evidence.', []);
   #progress: Progress | undefined;
   #savedMs = 0;
   /** When trees that stand still are tried again, by `performance.now()`. */
@@ -88,7 +100,7 @@ export class Builder {
     try {
       await this.turn(ended);
       while (await this.#isBehind()) {
-        await sleep(limits.stopPollMs, undefined, { signal: ended });
+        await sleep(stopPollMs, undefined, { signal: ended });
         await this.turn(ended);
       }
     } catch (error) {
@@ -106,7 +118,7 @@ export class Builder {
     if (this.#progress === undefined) return false;
     const counts = await countEvents(this.#options.storage, {
       from: this.#progress.watermark,
-      before: firstSeqOf(segmentAtTime(Date.now() + limits.aheadMsMax)),
+      before: firstSeqOf(segmentAtTime(Date.now() + aheadMsMax)),
     });
     return counts.size > 0;
   }
@@ -153,7 +165,7 @@ export class Builder {
 
   /** Tries the trees that stand still once more: what stopped them may be mended. */
   async #retry(progress: Progress, signal: AbortSignal): Promise<void> {
-    this.#retryMs = performance.now() + limits.stoppedRetryMs;
+    this.#retryMs = performance.now() + stoppedRetryMs;
     await this.#stopped.retry(progress.watermark, (organization, from) =>
       this.#addEach(
         { organizations: [organization], events: Number.POSITIVE_INFINITY },
@@ -201,7 +213,7 @@ export class Builder {
     await this.#stopped.save(this.#progress?.watermark ?? 0n);
     this.#progress = progress;
     const now = performance.now();
-    if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;
+    if (!hasEvents && now - this.#savedMs < idleProgressMs) return;
     await writeProgress(this.#options.storage, progress);
     this.#savedMs = now;
   }
@@ -273,7 +285,6 @@ export class Builder {
       this.#trees.forget([...trees.keys()]);
       throw error;
     }
-    this.#events.inc(added);
     return added;
   }
 
@@ -325,6 +336,6 @@ function addRun(open: OpenTree, run: Run): Contradiction | undefined {
 
 /** By the time that a slice took, where nothing else ran, else by what it must have cost. */
 function pauseAfter(events: number, elapsedMs: number, shareOfMachine: number): number {
-  const costMs = Math.min((events * limits.eventCostMicros) / 1000, elapsedMs);
+  const costMs = Math.min((events * eventCostMicros) / 1000, elapsedMs);
   return costMs / (shareOfMachine * availableParallelism()) - elapsedMs;
 }

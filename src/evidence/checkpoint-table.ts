@@ -14,13 +14,13 @@ export interface StoredCheckpoint extends Checkpoint {
   readonly signedMicros: number;
 }
 
-interface Row {
+interface CheckpointRow {
   readonly org: string;
   readonly note: string;
   readonly signed_micros: string;
 }
 
-function toCheckpoint({ org, note, signed_micros: signed }: Row): StoredCheckpoint {
+function toCheckpoint({ org, note, signed_micros: signed }: CheckpointRow): StoredCheckpoint {
   return { ...parseCheckpoint(note), organization: org, signedMicros: Number(signed) };
 }
 
@@ -41,7 +41,7 @@ export class CheckpointTable {
 
   /** The newest of each of these organizations that has any. */
   async newest(organizations: readonly string[]): Promise<StoredCheckpoint[]> {
-    const rows = await this.#storage.readRows<Row>(
+    const rows = await this.#storage.readRows<CheckpointRow>(
       `SELECT ${columns} FROM evidence_checkpoints WHERE (org, size) IN (SELECT org, max(size)
         FROM evidence_checkpoints WHERE org IN {organizations:Array(UUID)} GROUP BY org)
        AND org IN {organizations:Array(UUID)} ORDER BY org, signed DESC LIMIT 1 BY org`,
@@ -52,7 +52,7 @@ export class CheckpointTable {
 
   /** The oldest that covers a tree of `size`; undefined where none does. */
   async covering(organization: string, size: number): Promise<StoredCheckpoint | undefined> {
-    const [row] = await this.#storage.readRows<Row>(
+    const [row] = await this.#storage.readRows<CheckpointRow>(
       `SELECT ${columns} FROM evidence_checkpoints WHERE org = {organization:UUID} AND size >= {size:UInt64}
        ORDER BY size, signed DESC LIMIT 1`,
       { organization, size },
@@ -62,7 +62,7 @@ export class CheckpointTable {
 
   /** The newest, and others spread evenly over all before it: at most `rows`, by size. */
   async spread(organization: string, rows: number): Promise<StoredCheckpoint[]> {
-    const found = await this.#storage.readRows<Row>(
+    const found = await this.#storage.readRows<CheckpointRow>(
       `SELECT ${columns} FROM (
          SELECT *, row_number() OVER (ORDER BY size DESC) AS n, count() OVER () AS checkpoints FROM (
            SELECT * FROM evidence_checkpoints WHERE org = {organization:UUID}

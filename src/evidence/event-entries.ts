@@ -5,6 +5,10 @@ import { hashBytes } from '../tlog/hash.ts';
 import { limits } from './limits.ts';
 import { uuidBytes } from './tile-table.ts';
 
+const sliceBytesMax = 32 * 1024 * 1024;
+/** How long reading a slice may take; on a busy machine it takes less. */
+const sliceMsMax = 120_000;
+
 /**
  * The entry of an event and the hash of its leaf (src/tlog/entry.ts), as the engine makes them of the columns: ingest
  * pays nothing, and no event comes to this process. A test holds the two to each other.
@@ -77,7 +81,7 @@ export async function countEvents(storage: Storage, { from, before }: Stretch): 
     `SELECT org, count() AS events FROM events WHERE seq >= {from:UInt64} AND seq < {before:UInt64}
      GROUP BY org ORDER BY org`,
     { from, before },
-    { settings: { ...settings }, timeoutMs: limits.sliceMsMax },
+    { settings: { ...settings }, timeoutMs: sliceMsMax },
   );
   return new Map(rows.map(({ org, events }) => [org, Number(events)]));
 }
@@ -93,7 +97,7 @@ export async function endOfSlice(
      WHERE org = {organization:UUID} AND seq >= {from:UInt64} AND seq < {before:UInt64}
      ORDER BY org, seq LIMIT {rows:UInt64})`,
     { organization, from, before, rows: limits.sliceEventsMax },
-    { settings: inOrder, timeoutMs: limits.sliceMsMax },
+    { settings: inOrder, timeoutMs: sliceMsMax },
   );
   const isFull = Number(row?.events ?? 0) === limits.sliceEventsMax;
   return isFull ? BigInt(row?.last ?? 0) + 1n : before;
@@ -104,7 +108,7 @@ export async function entriesOf(
   storage: Storage,
   organization: string,
   stretch: Stretch,
-  { settings: more, timeoutMs = limits.sliceMsMax }: HowFast = {},
+  { settings: more, timeoutMs = sliceMsMax }: HowFast = {},
 ): Promise<Run> {
   const how = { settings: { ...bySequence, ...more }, timeoutMs };
   const runs = await readRuns(storage, [organization], stretch, { ...how, columns: presentColumns });
@@ -127,7 +131,7 @@ async function readRuns(
   storage: Storage,
   organizations: readonly string[],
   stretch: Stretch,
-  { columns, settings: more, timeoutMs = limits.sliceMsMax }: HowFast & { readonly columns: string },
+  { columns, settings: more, timeoutMs = sliceMsMax }: HowFast & { readonly columns: string },
 ): Promise<Run[]> {
   const order = organizations.length > 1 ? 'org, seq' : 'seq';
   const held = await storage.bytes(
@@ -139,12 +143,12 @@ async function readRuns(
       timeoutMs,
       headroom: 0,
       tailroom: 0,
-      bytesMax: limits.sliceBytesMax,
+      bytesMax: sliceBytesMax,
     },
   );
   if (!('release' in held)) {
     held.destroy();
-    throw new TooManyEventsError(`more than ${limits.sliceBytesMax} bytes of entries in a slice`);
+    throw new TooManyEventsError(`more than ${sliceBytesMax} bytes of entries in a slice`);
   }
   // Memory of its own: what was read is read into again.
   const bytes = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));

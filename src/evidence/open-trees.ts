@@ -1,9 +1,11 @@
 import { messageOf } from '../base/errors/system-error.ts';
 import type { CheckpointTable, StoredCheckpoint } from './checkpoint-table.ts';
-import { limits } from './limits.ts';
 import type { StoredTile, TileTable } from './tile-table.ts';
 import { Tree } from './tree.ts';
 import { TreeReader } from './tree-reader.ts';
+
+/** Trees that are kept open between turns; each is some 30 KB. */
+const openTreesMax = 1_000;
 
 /** A tree with the newest checkpoint that was signed of it. */
 export interface OpenTree {
@@ -63,7 +65,7 @@ export class OpenTrees {
     for (const one of loaded) this.#open.set(one.organization, one);
     const trees = organizations.flatMap((one) => this.#open.get(one) ?? []);
     for (const one of this.#open.keys()) {
-      if (this.#open.size <= Math.max(limits.openTreesMax, organizations.length)) break;
+      if (this.#open.size <= Math.max(openTreesMax, organizations.length)) break;
       if (!organizations.includes(one)) this.#open.delete(one);
     }
     return new Map(trees.map((one) => [one.organization, one]));

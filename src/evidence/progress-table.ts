@@ -12,7 +12,7 @@ export interface Progress {
   readonly begunMicros: number;
 }
 
-interface Row {
+interface ProgressRow {
   readonly watermark: string;
   readonly begun_before: string;
   readonly begun_micros: string;
@@ -25,7 +25,7 @@ export function watermarkOf(progress: Progress | undefined, organization: string
 
 /** Undefined where no tree has been begun. Rejects with EngineError. */
 export async function readProgress(storage: Storage): Promise<Progress | undefined> {
-  const [row] = await storage.readRows<Row>(
+  const [row] = await storage.readRows<ProgressRow>(
     `SELECT watermark, begun_before, toUnixTimestamp64Micro(begun) AS begun_micros FROM evidence_progress
      ORDER BY watermark DESC LIMIT 1`,
   );

@@ -40,7 +40,7 @@ function encodeRow({ organization, level, index, width, firstSeq, lastSeq, conte
   return [Buffer.concat([uuidBytes(organization), fixed, lengthPrefix(content.length)]), content];
 }
 
-interface Row {
+interface TileRow {
   readonly org: string;
   readonly level: number;
   readonly tile: string;
@@ -51,7 +51,7 @@ interface Row {
 }
 
 /** A row that has less than its width says is a narrower tile: what follows from it will show that it was damaged. */
-function toTile(row: Row): StoredTile {
+function toTile(row: TileRow): StoredTile {
   const { org: organization, level } = row;
   const content = Buffer.from(row.base64, 'base64');
   const width = Math.min(row.width, Math.floor(content.length / (level === 0 ? entryBytes : hashBytes)));
@@ -104,7 +104,7 @@ export class TileTable {
 
   /** The last tile of each level of the trees of organizations. */
   async last(organizations: readonly string[]): Promise<StoredTile[]> {
-    const rows = await this.#storage.readRows<Row>(
+    const rows = await this.#storage.readRows<TileRow>(
       `SELECT ${columns} FROM evidence_tiles WHERE org IN {organizations:Array(UUID)} AND (org, level, tile) IN
         (SELECT org, level, max(tile) FROM evidence_tiles WHERE org IN {organizations:Array(UUID)} GROUP BY org, level)
        ${widest}`,
@@ -116,7 +116,7 @@ export class TileTable {
   /** Those of the tiles that are there. */
   async get(organization: string, tiles: readonly TileId[]): Promise<StoredTile[]> {
     if (tiles.length === 0) return [];
-    const rows = await this.#storage.readRows<Row>(
+    const rows = await this.#storage.readRows<TileRow>(
       `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND (level, tile) IN
         (SELECT p.1, p.2 FROM (SELECT arrayJoin(arrayZip({levels:Array(UInt8)}, {indexes:Array(UInt64)})) AS p))
        ${widest}`,

@@ -3,6 +3,9 @@ import { LineSink } from '../base/files/line-sink.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { limits } from './limits.ts';
 
+const accessLogFlushMs = 100;
+const accessLogCloseMsMax = 2_000;
+
 /** One answered (or abandoned) request. Bytes are body bytes on the wire; `path` is as sent, without the query. */
 export interface AccessRecord {
   readonly status: number;
@@ -38,7 +41,7 @@ export interface AccessLogOptions {
 }
 
 /**
- * The access log. Lines are gathered for at most limits.accessLogFlushMs and written asynchronously; a reader that
+ * The access log. Lines are gathered for at most accessLogFlushMs and written asynchronously; a reader that
  * stalls or a closed pipe costs lines beyond limits.accessLogBufferedBytesMax, never a request or the process.
  */
 export class AccessLog {
@@ -58,7 +61,7 @@ export class AccessLog {
   write(record: AccessRecord): void {
     this.#batch += accessLine(record, this.#timestamp());
     if (this.#batch.length >= batchCharactersMax) this.#flush();
-    else this.#timer ??= setTimeout(() => this.#flush(), limits.accessLogFlushMs).unref();
+    else this.#timer ??= setTimeout(() => this.#flush(), accessLogFlushMs).unref();
   }
 
   /** Lines dropped so far because the reader of the log is too slow or gone. */
@@ -66,10 +69,10 @@ export class AccessLog {
     return this.#sink.dropped();
   }
 
-  /** Writes what is held, within limits.accessLogCloseMsMax. */
+  /** Writes what is held, within accessLogCloseMsMax. */
   close(): Promise<void> {
     this.#flush();
-    return this.#sink.close(limits.accessLogCloseMsMax);
+    return this.#sink.close(accessLogCloseMsMax);
   }
 
   /** Made once for all lines of a millisecond: it would cost more than the rest of the line. */

@@ -3,6 +3,12 @@ import { limits } from './limits.ts';
 import { Problem } from '../base/errors/problem.ts';
 import type { BodyAnnouncement } from './request.ts';
 
+/** The share of `bodiesInFlightBytesMax` that is kept for bodies of at most `unreadBodyBytesMax`. */
+const bodiesInFlightSmallShare = 1 / 8;
+/** Memory for a body at first. What its sender announces beyond that is allocated once this much has come. */
+const bodyFirstAllocationBytes = 1024 * 1024;
+const pooledBodyBytesMin = 32 * 1024;
+
 /** A whole request body as received (still compressed). The buffer behind it may be transferred to a worker. */
 export interface ReceivedBody {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -18,7 +24,7 @@ export class BodyBudget {
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
-    this.#largeBytesMax = bytesMax - Math.floor(bytesMax * limits.bodiesInFlightSmallShare);
+    this.#largeBytesMax = bytesMax - Math.floor(bytesMax * bodiesInFlightSmallShare);
   }
 
   /**
@@ -75,13 +81,13 @@ class GrowingBlock {
 
   /** Not zeroed: only what was written is ever handed out. Large ones are worth using again. */
   #newBytes(bytes: number): Uint8Array<ArrayBuffer> {
-    this.#lease = bytes < limits.pooledBodyBytesMin ? undefined : buffers.take(bytes);
+    this.#lease = bytes < pooledBodyBytesMin ? undefined : buffers.take(bytes);
     return new Uint8Array(this.#lease?.memory ?? Buffer.allocUnsafeSlow(bytes).buffer);
   }
 
   #capacityFor(needed: number): number {
     if (this.#announcedBytes === undefined) return Math.max(needed, this.#bytes.length * 2, 16 * 1024);
-    const first = Math.min(this.#announcedBytes, limits.bodyFirstAllocationBytes);
+    const first = Math.min(this.#announcedBytes, bodyFirstAllocationBytes);
     return needed <= first ? first : Math.max(needed, this.#announcedBytes);
   }
 }

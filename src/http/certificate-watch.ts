@@ -5,14 +5,16 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { gauge } from '../base/observability/metrics.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import type { CertificateFiles } from './deps.ts';
-import { limits } from './limits.ts';
+
+/** Time between looks at the files of the certificate. */
+const certificateLookMs = 2_000;
 
 interface CertificateWatchDeps {
   readonly files: CertificateFiles;
   readonly log: Logger;
   /** Begins to serve what is in the files. Throws where that cannot be. */
   readonly replace: (facts: CertificateFacts) => void;
-  /** Default limits.certificateLookMs. */
+  /** Default certificateLookMs. */
   readonly lookMs?: number;
 }
 
@@ -32,7 +34,7 @@ export class CertificateWatch {
     this.#deps = deps;
     this.#served = served;
     this.#looking = new Repeated(
-      deps.lookMs ?? limits.certificateLookMs,
+      deps.lookMs ?? certificateLookMs,
       () => this.#look(),
       (error) => deps.log.error(errorFacts(error), 'the files of the certificate could not be looked at'),
     );

@@ -6,6 +6,13 @@ import { descriptorsMax } from '../base/processes/descriptors.ts';
 import { limits } from './limits.ts';
 import type { UwsApp, UwsResponse } from './uws.ts';
 
+/**
+ * Descriptors of a process that are not for clients' connections: the log, threads, and what is under way at the engine (64
+ * statements, 48 streams, 8 reads or more). Where there are few descriptors, half of them.
+ */
+const reservedDescriptors = 384;
+const refusedConnectionsLogMs = 60_000;
+
 const refused = counter(
   'auditlog_http_connections_refused_total',
   'Connections that were closed at once: there were too many in all, or of one address',
@@ -16,8 +23,6 @@ export interface ConnectionsOptions {
   readonly log: Logger;
   /** Number of proxy hops in front. */
   readonly trustProxy: number;
-  /** Connections of one address; by default half of all, and behind a proxy all. */
-  readonly connectionsPerAddress?: number | undefined;
 }
 
 /**
@@ -33,14 +38,13 @@ export class Connections {
   #open = 0;
   #toldAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ log, trustProxy, connectionsPerAddress }: ConnectionsOptions) {
+  constructor({ log, trustProxy }: ConnectionsOptions) {
     this.#log = log;
     const descriptors = descriptorsMax();
-    const reserved = Math.min(limits.reservedDescriptors, Math.floor(descriptors / 2));
+    const reserved = Math.min(reservedDescriptors, Math.floor(descriptors / 2));
     this.#max = descriptors - reserved;
     // The connections of a proxy are those of all clients.
-    const perAddress = trustProxy > 0 ? this.#max : Math.floor(this.#max / 2);
-    this.#perAddress = Math.min(this.#max, connectionsPerAddress ?? perAddress);
+    this.#perAddress = trustProxy > 0 ? this.#max : Math.floor(this.#max / 2);
     gauge('auditlog_http_connections', 'Open connections of clients', [], (it) => it.set(this.#open));
     gauge('auditlog_http_connections_max', 'How many there may be, by the limit of open files', [], (it) =>
       it.set(this.#max),
@@ -80,7 +84,7 @@ export class Connections {
   #refuse(res: UwsResponse, reason: 'all' | 'address'): void {
     refused.inc({ reason });
     res.close();
-    if (performance.now() - this.#toldAtMs < limits.refusedConnectionsLogMs) return;
+    if (performance.now() - this.#toldAtMs < refusedConnectionsLogMs) return;
     this.#toldAtMs = performance.now();
     this.#log.warn(
       { reason, connectionsMax: this.#max, connectionsPerAddress: this.#perAddress },

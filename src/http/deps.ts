@@ -30,7 +30,7 @@ export interface CertificateFiles {
 }
 
 /** The part of the configuration that requests are answered by. */
-interface FrontEndConfig {
+interface HttpConfig {
   readonly host: string;
   readonly port: number;
   /** Undefined: plain HTTP. */
@@ -42,7 +42,6 @@ interface FrontEndConfig {
   readonly publicUrl: string | undefined;
   readonly trustProxy: number;
   /** Undefined: half of what there may be, or behind a proxy all. */
-  readonly connectionsPerAddress: number | undefined;
   readonly serviceName: string;
   readonly sessionTtlMs: number;
   /** Undefined: no limit of that class. */
@@ -65,15 +64,13 @@ interface Readiness {
   controlDataTakesWrites(): Promise<boolean>;
   /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
   limitsShared(): boolean | undefined;
-  /** False while the feed, and with it the trees of evidence, wait for another server or for a command. */
-  feedGoesOn(): boolean;
   /** What is known to be damaged. */
   damage(): readonly Schemas['Damage'][];
 }
 
 /** What requests are answered with. */
-export interface FrontEndDeps {
-  readonly config: FrontEndConfig;
+export interface HttpDeps {
+  readonly config: HttpConfig;
   readonly log: Logger;
   readonly clock: Clock;
   /** Where access-log lines go: a file descriptor or a path. */
@@ -98,8 +95,8 @@ export interface FrontEndDeps {
   readonly stops: StopStack;
 }
 
-/** The same with what the front end makes itself. An endpoint names the members that it needs. */
-export interface EndpointDeps extends FrontEndDeps {
+/** The same with what `serve` makes itself. An endpoint names the members that it needs. */
+export interface EndpointDeps extends HttpDeps {
   readonly cookie: SessionCookie;
   readonly selfAudit: SelfAudit;
   /** The web page; without it `/` says how it is made. */

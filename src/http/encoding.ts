@@ -5,6 +5,9 @@ import { limits } from './limits.ts';
 import { compressZstd, loadZstd } from '../base/bytes/zstd.ts';
 import { ZstdCompressor } from '../base/bytes/zstd-compressor.ts';
 
+/** An answer that is compressed to zstd in one piece. That runs on the event loop, so a larger one goes in pieces. */
+const zstdAtOnceBytesMax = 128 * 1024;
+
 export type Encoding = 'zstd' | 'br' | 'gzip';
 
 /** Parts of node:zlib that newer versions of Node have (22.15 and later). */
@@ -81,7 +84,7 @@ export function isCompressible(contentType: string): boolean {
 }
 
 async function compressZstdWasm(bytes: Uint8Array): Promise<Uint8Array> {
-  if (bytes.length <= limits.zstdAtOnceBytesMax) {
+  if (bytes.length <= zstdAtOnceBytesMax) {
     await loadZstd();
     return compressZstd(bytes, zstdLevel);
   }

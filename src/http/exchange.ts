@@ -1,7 +1,9 @@
 import type { BodyReceiver } from './body.ts';
-import { limits } from './limits.ts';
 import type { ProblemForm, RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
+
+/** Time between looks whether the client of a read has left; one that has only stopped sending is answered within it. */
+const clientLookMs = 1_000;
 
 /** Status in the access log and the metrics of a request whose client went away before its answer was complete. */
 export const clientGoneStatus = 499;
@@ -99,7 +101,7 @@ export class Exchange {
     if (this.#state !== 'open' || this.isLast || this.body !== undefined) return;
     this.#isHeld = true;
     this.res.pause();
-    this.#looks ??= setInterval(() => this.#look(), limits.clientLookMs);
+    this.#looks ??= setInterval(() => this.#look(), clientLookMs);
   }
 
   letGo(): void {

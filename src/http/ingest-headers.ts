@@ -2,8 +2,9 @@ import { Problem } from '../base/errors/problem.ts';
 import { type ContentEncoding, contentEncodings } from '../ingest/decompress.ts';
 import type { IngestRequest } from '../ingest/request.ts';
 import type { KeyCaller } from './endpoint.ts';
-import { limits } from './limits.ts';
 import type { RequestContext } from './request-context.ts';
+
+const idempotencyKeyCharactersMax = 255;
 
 /** What all writes have in common: who sends, how the body is compressed, and by what a repeat is known. */
 export function writeHeaders(context: RequestContext, { key, organization }: KeyCaller) {
@@ -35,7 +36,7 @@ function idempotency(header: string | undefined, apiKey: string): IngestRequest[
   const [key = '', ...others] = header.split('\n');
   if (others.some((other) => other !== key))
     throw new Problem('malformed', 'There are several Idempotency-Key headers, and they are not the same.');
-  const lengthMax = limits.idempotencyKeyCharactersMax;
+  const lengthMax = idempotencyKeyCharactersMax;
   if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return { apiKey, key };
   throw new Problem('malformed', `Idempotency-Key must be 1 to ${lengthMax} printable ASCII characters.`);
 }

@@ -1,9 +1,15 @@
 import type { PageRequest } from '../read/filter.ts';
 import type { PageBody } from '../read/page.ts';
 import type { QueryParameters } from '../read/parameters.ts';
-import { limits } from './limits.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ReplyHeaders } from './response.ts';
+
+/** A name in the header `Ignored-Parameters`. */
+const ignoredNameBytesMax = 100;
+/** All names in it. */
+const ignoredNamesBytesMax = 1_000;
+/** The header `Link`. Node's clients take 16 KiB of headers in all. */
+const linksBytesMax = 6_000;
 
 /**
  * Names the parameters that had no effect (contract: Read parameters). Names only, percent-encoded, and no more than
@@ -17,10 +23,10 @@ export function ignoredParameters(parameters: QueryParameters): ReplyHeaders {
   let bytes = 0;
   for (const name of names) {
     const encoded = encodeURIComponent(name)
-      .slice(0, limits.ignoredNameBytesMax)
+      .slice(0, ignoredNameBytesMax)
       .replace(/%[0-9A-F]?$/, '');
     bytes += encoded.length + separator.length;
-    if (bytes > limits.ignoredNamesBytesMax) break;
+    if (bytes > ignoredNamesBytesMax) break;
     shown.push(encoded);
   }
   return { 'Ignored-Parameters': shown.join(separator) };
@@ -46,7 +52,7 @@ export function pageLinks(
     if (endTime !== undefined) parameters.set('endTime', endTime);
     const link = `<${head.path}?${parameters.toString()}>; rel="${relation}"`;
     bytes += link.length + separator.length;
-    if (bytes <= limits.linksBytesMax) links.push(link);
+    if (bytes <= linksBytesMax) links.push(link);
   };
   const next = offset + limit;
   if (next < total) add('next', next);

@@ -1,5 +1,4 @@
 import { checkAddress } from '../base/network/address.ts';
-import { counter } from '../base/observability/metrics.ts';
 import type { Connections } from './connections.ts';
 import { listenAt, uws, type UwsListenSocket, type UwsRequest, type UwsResponse } from './uws.ts';
 
@@ -14,11 +13,6 @@ const credentials = ['x-api-key', 'authorization'];
 export class RedirectServer {
   readonly #app = uws.App();
   readonly #tlsPort: number;
-  readonly #answered = counter(
-    'auditlog_http_redirects_total',
-    'Requests on HTTP_REDIRECT_PORT: sent on to https, or refused',
-    ['outcome'],
-  );
   #socket: UwsListenSocket = false;
 
   constructor(tlsPort: number, connections: Connections) {
@@ -52,12 +46,10 @@ export class RedirectServer {
     const mayFollow = method === 'GET' || method === 'HEAD';
     const isOpen = credentials.some((name) => req.getHeader(name) !== '');
     if (host === undefined || !mayFollow || isOpen) {
-      this.#answered.inc({ outcome: 'refused' });
       res.writeStatus('403 Forbidden').writeHeader('Content-Type', 'text/plain; charset=utf-8');
       res.writeHeader('Connection', 'close').end('This port only leads browsers to https.\n', true);
       return;
     }
-    this.#answered.inc({ outcome: 'sent_on' });
     const port = this.#tlsPort === 443 ? '' : `:${this.#tlsPort}`;
     const query = req.getQuery();
     res.writeStatus('308 Permanent Redirect').writeHeader('Cache-Control', 'no-store');

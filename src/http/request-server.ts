@@ -17,6 +17,8 @@ import type { StallWatch } from './stall-watch.ts';
 import { sendStream } from './stream-reply.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 
+const requestsInFlightMax = 20_000;
+
 export interface RequestServerDeps extends TransportFacts {
   readonly router: Router;
   readonly log: Logger;
@@ -126,7 +128,7 @@ export class RequestServer {
         headers: { Connection: 'close' },
       });
     }
-    if (this.#deps.inFlight.count > limits.requestsInFlightMax) {
+    if (this.#deps.inFlight.count > requestsInFlightMax) {
       return new Problem('unavailable', 'Too many requests are in progress.', { retryAfterSeconds: 1 });
     }
     if (announced.kind === 'invalid') {

@@ -1,8 +1,9 @@
 import type { Problem } from '../base/errors/problem.ts';
 import { randomUUID } from 'node:crypto';
-import { limits } from './limits.ts';
 import { addressText, clientAddress, type HeaderMap } from './client-address.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
+
+const requestIdCharactersMax = 128;
 
 /** What the request announces of its body. `invalid`: Content-Length is repeated or not a plain number. */
 export type BodyAnnouncement =
@@ -56,7 +57,7 @@ export interface TransportFacts {
   readonly asksCertificate?: boolean;
 }
 
-const requestIdPattern = new RegExp(`^[A-Za-z0-9._-]{1,${limits.requestIdCharactersMax}}$`);
+const requestIdPattern = new RegExp(`^[A-Za-z0-9._-]{1,${requestIdCharactersMax}}$`);
 
 function decodePath(rawPath: string): string {
   if (!rawPath.includes('%')) return rawPath;

@@ -4,6 +4,8 @@ import { Problem } from '../base/errors/problem.ts';
 import { singleFlight } from '../base/waiting/single-flight.ts';
 import { limits } from './limits.ts';
 
+const selfAuditRetryMs = 1_000;
+
 /** An event of the service itself, ready to be sent. */
 export interface PreparedEvent {
   readonly organizationId: string;
@@ -79,7 +81,7 @@ export class SelfAuditRetries {
 
   #schedule(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.retryNow(), limits.selfAuditRetryMs).unref();
+    this.#timer = setTimeout(() => void this.retryNow(), selfAuditRetryMs).unref();
   }
 
   #lose({ facts }: PreparedEvent, error: unknown): void {

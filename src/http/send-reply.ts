@@ -5,6 +5,11 @@ import { limits } from './limits.ts';
 import { checkHeaders, type FixedReply, replyEncoding, writeHead } from './response.ts';
 import type { StallWatch } from './stall-watch.ts';
 
+const compressBytesMin = 1024;
+const refusedBodyDrainMsMax = 10_000;
+/** A refused sender that pauses this long has read the answer; one that is cut off while it sends would not see it. */
+const refusedBodyQuietMs = 300;
+
 type Body = string | Uint8Array;
 
 const byteLength = (body: Body): number => (typeof body === 'string' ? Buffer.byteLength(body) : body.length);
@@ -66,8 +71,8 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
     res.cork(() => res.end());
     exchange.finish({ status, bytesSent });
   };
-  const quiet = setTimeout(end, limits.refusedBodyQuietMs);
-  const last = setTimeout(() => exchange.abort(status), limits.refusedBodyDrainMsMax);
+  const quiet = setTimeout(end, refusedBodyQuietMs);
+  const last = setTimeout(() => exchange.abort(status), refusedBodyDrainMsMax);
   exchange.onGone(end);
   exchange.body?.discard(limits.refusedBodyDrainBytesMax, (isLast) => {
     if (isLast && !unframed) end();
@@ -91,8 +96,8 @@ function untilSent(exchange: Exchange, status: number): Promise<void> {
       clearTimeout(last);
       setImmediate(resolve);
     };
-    const quiet = setTimeout(end, limits.refusedBodyQuietMs);
-    const last = setTimeout(() => exchange.abort(status), limits.refusedBodyDrainMsMax);
+    const quiet = setTimeout(end, refusedBodyQuietMs);
+    const last = setTimeout(() => exchange.abort(status), refusedBodyDrainMsMax);
     if (body === undefined || body.outstanding() === 0) return end();
     exchange.onGone(end);
     body.discard(limits.refusedBodyDrainBytesMax, (isLast) => void (isLast ? end() : quiet.refresh()));
@@ -155,7 +160,7 @@ export function sendFixed(
   checkHeaders(reply.headers);
   const { body = '' } = reply;
   const length = byteLength(body);
-  const encoding = length > limits.compressBytesMin ? replyEncoding(exchange, reply.headers) : undefined;
+  const encoding = length > compressBytesMin ? replyEncoding(exchange, reply.headers) : undefined;
   const { isLast } = exchange;
   if (encoding === undefined) {
     if (reply.release !== undefined) exchange.onClosed(reply.release);

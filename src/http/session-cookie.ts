@@ -1,5 +1,7 @@
-import { limits } from './limits.ts';
 import type { RequestContext } from './request-context.ts';
+
+/** Cookies of the service's name that are looked at in one request. */
+const sessionCookiesMax = 8;
 
 /** The session cookie (contract: Authentication, Sessions): named after the service, out of reach of scripts. */
 export class SessionCookie {
@@ -10,7 +12,7 @@ export class SessionCookie {
   }
 
   /**
-   * The different values that were sent under this name, in their order, at most `limits.sessionCookiesMax`: another
+   * The different values that were sent under this name, in their order, at most `sessionCookiesMax`: another
    * host of the same domain can add some to what the browser sends.
    */
   read(context: RequestContext): readonly string[] {
@@ -19,7 +21,7 @@ export class SessionCookie {
       const equals = pair.indexOf('=');
       if (equals < 0 || pair.slice(0, equals).trim() !== this.#name) continue;
       values.add(pair.slice(equals + 1).trim());
-      if (values.size === limits.sessionCookiesMax) break;
+      if (values.size === sessionCookiesMax) break;
     }
     return [...values];
   }

@@ -2,6 +2,9 @@ import { counter } from '../base/observability/metrics.ts';
 import { clientGoneStatus, type Exchange } from './exchange.ts';
 import { limits } from './limits.ts';
 
+/** What is held for all readers that stand still; above it the one that has stood still longest is dropped. */
+const unsentBytesMax = 256 * 1024 * 1024;
+
 /** An answer that waits for its reader. */
 interface Waiting {
   readonly sinceMs: number;
@@ -38,7 +41,7 @@ export class StallWatch {
     const before = this.#waiting.get(exchange);
     this.#waiting.set(exchange, { sinceMs: before?.sinceMs ?? performance.now(), heldBytes, nudge });
     this.#heldBytes += heldBytes - (before?.heldBytes ?? 0);
-    while (this.#heldBytes > limits.unsentBytesMax) this.#dropOldest();
+    while (this.#heldBytes > unsentBytesMax) this.#dropOldest();
   }
 
   /** It has taken some, or the answer has ended. */

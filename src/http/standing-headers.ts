@@ -2,6 +2,9 @@ import { limits } from './limits.ts';
 import type { RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 
+/** How long browsers are told to use TLS only. */
+const strictTransportSeconds = 365 * 24 * 3600;
+
 /**
  * What every answer says to browsers and caches: data of an organization is kept by nobody, shown in no frame, run as
  * nothing and loaded by no other site. A route that needs something else, such as a page, sets the header itself.
@@ -20,7 +23,7 @@ const standing: readonly (readonly [name: string, value: string])[] = [
 ];
 const standingNames = new Set(standing.map(([name]) => name.toLowerCase()));
 
-const strictTransport = `max-age=${limits.strictTransportSeconds}`;
+const strictTransport = `max-age=${strictTransportSeconds}`;
 const kept: readonly (readonly [name: string, value: string])[] = [
   ['Connection', 'keep-alive'],
   ['Keep-Alive', `timeout=${limits.keepAliveHintSeconds}`],

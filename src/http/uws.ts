@@ -1,5 +1,5 @@
 import type { AppOptions, HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
-import { frontEnd } from '../base/platform.js';
+import { httpPackage } from '../base/platform.js';
 import { limits } from './limits.ts';
 
 /**
@@ -20,7 +20,7 @@ export const uws = await load();
  * not the chunk. The newer one has been mended. A bound serves slow readers there: the library counts a connection as
  * idle until all that it holds for it has gone out.
  */
-export const writeBytesMax = (frontEnd.package === 'uwebsockets' ? 64 : 15) * 1024;
+export const writeBytesMax = (httpPackage.package === 'uwebsockets' ? 64 : 15) * 1024;
 
 export type UwsRequest = HttpRequest;
 export type UwsResponse = HttpResponse & { getRemotePort?(): number; getX509Certificate(): string };
@@ -54,12 +54,12 @@ function isUws(value: unknown): value is Uws {
 async function load(): Promise<Uws> {
   // The library reads its header limit from the environment, once, while it is loaded: hence no static import.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.headersBytesMax);
-  const loaded: object = await (frontEnd.package === 'uwebsockets'
+  const loaded: object = await (httpPackage.package === 'uwebsockets'
     ? import('uwebsockets')
     : import('uWebSockets.js'));
   const found = [loaded, 'default' in loaded ? loaded.default : undefined].find(isUws);
   if (found === undefined)
-    throw new Error(`${frontEnd.package} has neither named exports nor a default export`);
+    throw new Error(`${httpPackage.package} has neither named exports nor a default export`);
   // The library's switch for leaving its name and version out of every response.
   found._cfg?.('999999990007');
   return found;

@@ -3,7 +3,6 @@ import { Problem } from '../base/errors/problem.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { BatchAnswer } from './answer-records.ts';
 import { type Idempotency, sentOf } from './idempotency.ts';
-import type { KeyClaims } from './key-claims.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { limits } from './limits.ts';
 import type { WorkerPool } from './pool.ts';
@@ -21,14 +20,36 @@ import type { Wal } from './wal.ts';
  */
 export type Accept = (request: IngestRequest) => Promise<BatchAnswer>;
 
+interface Answered {
+  readonly kind: 'answered';
+  readonly sent: string;
+  readonly answer: BatchAnswer;
+}
+
+/** The right to store the events of a request, to be given up in one of two ways. */
+interface Claim {
+  readonly kind: 'claimed';
+  answered(answer: BatchAnswer): Promise<void>;
+  /** Nothing was stored. */
+  withdraw(): Promise<void>;
+}
+
+/** Answers to requests with an Idempotency-Key that the servers of an installation share. */
+export interface SharedAnswers {
+  /** Rejects with a 503 Problem when another server has the key and does not answer in time. */
+  claim(id: string, sent: string): Promise<Claim | Answered>;
+  /** For a request that stores nothing. */
+  find(id: string): Promise<Answered | undefined>;
+}
+
 export interface AcceptOptions {
   /** For small bodies, and for those whose work may take long: neither waits for the other. */
   readonly pools: { readonly small: WorkerPool; readonly large: WorkerPool };
   readonly wal: Pick<Wal, 'append'>;
   readonly arrivals: Arrivals;
   readonly idempotency: Idempotency;
-  /** What processes on the engine know of each other's keys; undefined where this one has it for itself. */
-  readonly claims?: KeyClaims | undefined;
+  /** Answers that servers share; undefined where this one remembers for itself. */
+  readonly sharedAnswers?: SharedAnswers | undefined;
   readonly bodyBytesMax: number;
   readonly directory: Directory;
   /** Called for each durable batch with its accepted events, for metrics. */
@@ -109,9 +130,9 @@ class Acceptor {
     const before = idempotency.recall(id, sent);
     if (before === 'other') throw keyReused();
     if (before !== undefined) return before;
-    const { claims } = this.#options;
+    const { sharedAnswers: shared } = this.#options;
     // What stores nothing needs no claim, and is another body all the same.
-    const claim = await (isAccepted(mapped.outcome) ? claims?.claim(id, sent) : claims?.answered(id));
+    const claim = await (isAccepted(mapped.outcome) ? shared?.claim(id, sent) : shared?.find(id));
     if (claim?.kind === 'answered') {
       if (claim.sent !== sent) throw keyReused();
       return claim.answer;
@@ -121,11 +142,12 @@ class Acceptor {
     try {
       await this.#appendMapped(mapped, notes, request);
     } catch (error) {
-      claim?.withdraw();
+      await claim?.withdraw();
       throw error;
     }
     idempotency.remember(notes);
-    claim?.answered(answer);
+    // Before the client hears of it: the answer may get lost, and the repeat come to another server.
+    await claim?.answered(answer);
     this.#options.accepted(answer.accepted);
     return answer;
   }

@@ -160,13 +160,6 @@ export class AnswerTable {
     return undefined;
   }
 
-  /** The records of a moment (Unix milliseconds) or later, those that came last first. */
-  *recordsFrom(fromMs: number): Generator<Buffer> {
-    // The oldest may go meanwhile.
-    for (const chunk of this.#chunks.filter(({ newestMs }) => newestMs >= fromMs).toReversed())
-      for (const record of chunk.records()) if (timeOf(record) >= fromMs) yield record;
-  }
-
   /** Lets go of chunks that have nothing of `fromMs` (Unix) or later. */
   removeBefore(fromMs: number): void {
     while ((this.#chunks[0]?.newestMs ?? Number.POSITIVE_INFINITY) < fromMs) this.#chunks.shift();

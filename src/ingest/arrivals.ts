@@ -60,3 +60,35 @@ export class Arrivals {
     return entry;
   }
 }
+
+/** Which numbers had been given out by the time at which segments of the log were stored. */
+export class SettledSegments {
+  readonly #lasts = new Map<number, number>();
+  #newest: number;
+  /** That of each segment that is not remembered. */
+  #lastOfOthers: number;
+
+  /** `newest`: the newest segment of earlier processes, and `last`: the last number that they had taken. */
+  constructor(newest: number, last: number) {
+    this.#newest = newest;
+    this.#lastOfOthers = last;
+  }
+
+  /** A segment is stored, under a number that is not above `last`. */
+  settle(segment: number, last: number): void {
+    // Those that came after it and were stored before it have their events in the order before its own.
+    if (segment < this.#newest)
+      for (const one of this.#lasts.keys()) if (one > segment) this.#lasts.set(one, last);
+    this.#lasts.set(segment, last);
+    this.#newest = Math.max(this.#newest, segment);
+    if (this.#lasts.size <= limits.settledSegmentsMax) return;
+    const [oldest] = this.#lasts.keys();
+    this.#lastOfOthers = Math.max(this.#lastOfOthers, this.#lasts.get(oldest ?? 0) ?? 0);
+    this.#lasts.delete(oldest ?? 0);
+  }
+
+  /** No segment up to this one has events above this number, where all of them are stored. */
+  lastOf(segment: number): number {
+    return this.#lasts.get(segment) ?? this.#lastOfOthers;
+  }
+}

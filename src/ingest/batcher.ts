@@ -3,6 +3,7 @@ import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { rangesText, type SegmentContent } from './segment.ts';
+import type { OrderNumbers } from './order-numbers.ts';
 import type { DamageReports } from './recovery.ts';
 import { encodeSeqColumn } from '../base/events/sequence.ts';
 import type { SegmentInsert, SegmentSink } from '../base/events/segment-insert.ts';
@@ -11,6 +12,7 @@ import type { Wal } from './wal.ts';
 
 export interface BatcherOptions {
   readonly wal: Wal;
+  readonly order: Pick<OrderNumbers, 'numbersOf' | 'take' | 'settle'>;
   readonly sink: SegmentSink;
   readonly log: Logger;
   readonly damage: DamageReports;
@@ -154,7 +156,7 @@ export class Batcher {
   }
 
   async #attempt(segment: SealedSegment, tries: number): Promise<void> {
-    const { wal, sink, keepNotes } = this.#options;
+    const { wal, order, sink, keepNotes } = this.#options;
     const content = await this.#read(segment, tries);
     if (content === undefined) return;
     const isDamaged = content.rows !== segment.rows;
@@ -163,16 +165,19 @@ export class Batcher {
       throw new Error('the segment reads back with rows missing');
     }
     if (isDamaged) this.#reportLoss(segment, content);
+    const { number: name, organization } = segment;
     const insert: SegmentInsert = {
-      number: segment.number,
+      segment: name,
       rows: content.rows,
-      body: insertBody(segment.number, content),
-      doubtful: segment.recovered || tries > 0,
+      earlier: order.numbersOf(name),
       isDamaged: isDamaged || segment.isDamaged,
+      take: (stored) => order.take(name, organization, stored),
+      body: (number) => insertBody(number, content),
     };
     const began = performance.now();
     const outcome = await sink(insert);
     const ms = performance.now() - began;
+    order.settle(name);
     await keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
     // The engine has read all of it; after any other end something may still be sending it.
     if (outcome === 'stored') content.release();
@@ -225,9 +230,9 @@ export class Batcher {
 }
 
 /** Each frame's block, then the values of its last column. */
-function insertBody(segment: number, content: SegmentContent): Uint8Array[] {
+function insertBody(number: number, content: SegmentContent): Uint8Array[] {
   return content.frames.flatMap(({ payload, firstRow, rows }) => [
     payload,
-    encodeSeqColumn(segment, firstRow, rows),
+    encodeSeqColumn(number, firstRow, rows),
   ]);
 }

@@ -14,7 +14,6 @@ import {
 import { dirname, join } from 'node:path';
 import { errorCode, ifThere, namingFile } from '../base/errors/system-error.ts';
 import { namesIn, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
-import type { HeadFile } from './log-head.ts';
 import { segmentOfName } from './segment.ts';
 
 /** An open file of the log. Offsets and lengths in bytes. */
@@ -52,7 +51,19 @@ export interface LogFiles {
   syncDirectory(): Promise<void>;
   /** Bytes of the disk that are free for us. */
   freeBytes(): Promise<number>;
-  readonly head: HeadFile;
+  /** `wal-head`: see log-head.ts. */
+  readonly head: SyncedFile;
+  /** `wal-order`: see order-numbers.ts. */
+  readonly order: SyncedFile;
+}
+
+/** A small file beside the log's folder. */
+export interface SyncedFile {
+  /** Undefined where there is no such file. */
+  read(): Promise<Buffer | undefined>;
+  /** Replaces the content; resolves when that survives a power cut. Not to be called again before that. */
+  write(content: Uint8Array): Promise<void>;
+  remove(): Promise<void>;
 }
 
 /**
@@ -98,22 +109,28 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
       const { bavail, bsize } = await statfs(directory);
       return bavail * bsize;
     },
-    head: headFile(directory),
+    head: besideLog(directory, 'head'),
+    order: besideLog(directory, 'order'),
   };
 }
 
-/** The file beside the folder of a log that tells what must be in it. */
-export function headFile(directory: string): HeadFile {
-  const path = `${directory}-head`;
+/** A file beside the folder of a log, which tells what nothing in the folder can. */
+export function besideLog(directory: string, name: 'head' | 'order'): SyncedFile {
+  const path = `${directory}-${name}`;
   return {
     read: () => ifThere(namingFile(path, () => readFile(path))),
-    write: (content) => namingFile(path, () => overwrite(path, content)),
+    write: (content) =>
+      namingFile(path, () =>
+        content.length <= sectorBytes ? overwrite(path, content) : replaceFile(path, content),
+      ),
     async remove() {
       await rm(path, { force: true });
       await ifThere(syncDirectory(dirname(path)));
     },
   };
 }
+
+const sectorBytes = 512;
 
 /** Within one sector of the disk, so a power cut leaves the content before or this one; a full disk has the room. */
 async function overwrite(path: string, content: Uint8Array): Promise<void> {

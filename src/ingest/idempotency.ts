@@ -108,17 +108,6 @@ export class Idempotency {
     return record === undefined ? undefined : this.#entryIn(record);
   }
 
-  /**
-   * What is remembered of a moment (Unix milliseconds) or later. What came last is first: of millions others are told for
-   * minutes, and what is repeated is mostly what was not answered in time.
-   */
-  *entriesFrom(fromMs: number): Generator<Entry> {
-    for (const record of this.#answers.recordsFrom(fromMs)) {
-      const entry = this.#entryIn(record);
-      if (entry !== undefined) yield entry;
-    }
-  }
-
   /** The id of a request whose key is what it holds. */
   idOfContent(apiKey: string, sent: string): string {
     // No key that a client can send has a line break.

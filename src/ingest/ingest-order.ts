@@ -1,17 +1,10 @@
+import { firstSeqOf } from '../base/events/sequence.ts';
 import type { Ingest } from './ingest.ts';
-import { firstSeqOf, segmentAtTime } from '../base/events/sequence.ts';
 
 interface IngestOrderOptions {
-  readonly ingest: Pick<Ingest, 'watermarks' | 'lastSegmentOf' | 'raise'>;
-  /** Others that write the same table. */
-  readonly others: {
-    /** The lowest segment that one of them may still write; Infinity when nobody else is writing. */
-    watermark(): Promise<number>;
-    /** The last segment that they may have written by then; Infinity while some write, or when that cannot be told. */
-    writtenThrough(): number;
-  };
-  /** By how much the clocks of processes that share an engine may differ; undefined beside an own engine. */
-  readonly clockSkewMs: number | undefined;
+  readonly ingest: Pick<Ingest, 'watermarks' | 'lastNumberOf' | 'waitingMs'>;
+  /** Where others write the same table: nothing that comes later is below it, whoever stores it. */
+  readonly shared: { watermark(): number } | undefined;
 }
 
 /** No event below its place in the order can come any more. */
@@ -28,35 +21,33 @@ export class IngestOrder {
     this.#options = options;
   }
 
-  /**
-   * The watermarks: below what this process has yet to store and below what others say. Where
-   * processes share an engine also below the clock, as a writer that begins now begins there. With an own engine no
-   * clock counts: commands begin above the newest segment, and this process goes on above what they have written, which
-   * it would hold back for as long as its clock is behind theirs. Rejects with EngineError.
-   */
-  async watermarks(): Promise<OrderWatermarks> {
-    const { ingest, others, clockSkewMs } = this.#options;
-    const { lowest, ofOrganization } = await ingest.watermarks();
-    const elsewhere = await others.watermark();
-    const written = others.writtenThrough();
-    if (Number.isFinite(written)) ingest.raise(written);
-    const byClock =
-      clockSkewMs === undefined ? Number.MAX_SAFE_INTEGER : segmentAtTime(Date.now() - clockSkewMs);
-    const anybodys = Math.min(lowest, elsewhere, byClock);
+  /** With an own engine a large request of one organization holds back no other's. */
+  watermarks(): OrderWatermarks {
+    const { ingest, shared } = this.#options;
+    if (shared !== undefined) {
+      const ofAll = firstSeqOf(shared.watermark());
+      return { ofAll, of: () => ofAll };
+    }
+    const { lowest, ofOrganization } = ingest.watermarks();
     return {
-      ofAll: firstSeqOf(Math.min(anybodys, ...ofOrganization.values())),
-      of: (organization) => firstSeqOf(Math.min(anybodys, ofOrganization.get(organization) ?? anybodys)),
+      ofAll: firstSeqOf(Math.min(lowest, ...ofOrganization.values())),
+      of: (organization) => firstSeqOf(Math.min(lowest, ofOrganization.get(organization) ?? lowest)),
     };
   }
 
   /**
-   * A place before which all events of an organization are that have been taken by now; undefined while some are being
-   * written, or when that cannot be told.
+   * A place before which all events of an organization are that have been taken by now; undefined while some wait for
+   * the engine, or when that cannot be told.
    */
   arrivedBefore(organization: string): bigint | undefined {
-    const { ingest, others } = this.#options;
-    const last = Math.max(ingest.lastSegmentOf(organization), others.writtenThrough());
-    // What is in a segment lies below the first place of the next.
+    const { ingest, shared } = this.#options;
+    const last = shared === undefined ? ingest.lastNumberOf(organization) : Number.POSITIVE_INFINITY;
+    // What has a number lies below the first place of the next.
     return Number.isFinite(last) ? firstSeqOf(last + 1) : undefined;
+  }
+
+  /** For how long the oldest event that was taken here has waited to get its place; 0 when none waits. */
+  waitingMs(): number {
+    return this.#options.ingest.waitingMs();
   }
 }

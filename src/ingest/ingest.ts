@@ -3,24 +3,23 @@ import { join } from 'node:path';
 import { limits } from './limits.ts';
 import type { MappingDefinition } from '../adapters/definition.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
-import { errorFacts, type Logger } from '../base/observability/log.ts';
+import type { Logger } from '../base/observability/log.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { SegmentSink } from '../base/events/segment-insert.ts';
 import { ifThere } from '../base/errors/system-error.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
-import { Arrivals } from './arrivals.ts';
-import { Batcher } from './batcher.ts';
+import { Arrivals, SettledSegments } from './arrivals.ts';
+import { Batcher, type BatcherOptions } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
-import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import type { EventsOf, KeptFree } from './log-room.ts';
-import { OwnEventRecorder } from './own-events.ts';
+import { OrderNumbers, type Permit, type Watermarks } from './order-numbers.ts';
+import { type OwnBlock, OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejections.ts';
-import type { Watermarks } from './sealed-segments.ts';
 import { Wal } from './wal.ts';
 
 export interface IngestOptions extends RedactionSettings {
@@ -39,14 +38,16 @@ export interface IngestOptions extends RedactionSettings {
   readonly walBytesMax: number;
   /** Bytes of the log's disk that are not for it. */
   readonly keepFreeBytes?: KeptFree;
-  /** Number of this process among those that share the engine. */
-  readonly writer: number;
+  /** Number of this process among those that share the engine; left out: no other does. */
+  readonly writer?: () => number;
+  readonly permit?: Permit | undefined;
   /** Unix milliseconds by which answers are forgotten; left out: of the clock. */
   readonly answersNowMs?: () => number;
   readonly sink: SegmentSink;
+  /** The newest number that the table has, where the log does not know; left out: none. */
+  readonly newestStored?: () => Promise<number>;
   readonly damage: DamageReports;
-  /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
-  readonly keys?: KeyClaimsOptions & { readonly isShared: boolean };
+  readonly sharedAnswers?: AcceptOptions['sharedAnswers'];
   directory(): SharedDirectory;
 }
 
@@ -54,14 +55,18 @@ export interface Ingest {
   readonly accept: Accept;
   /** Stores what the service itself says of an organization (see own-events.ts). */
   recordOwn(organization: OrganizationFacts, event: string): Promise<void>;
-  /** The lowest segment whose events may not be in the engine yet; nothing that comes later is below it. */
-  watermark(): Promise<number>;
-  /** The same by organization: a large request of one holds back no other's. */
-  watermarks(): Promise<Watermarks>;
-  /** The last segment that may hold events of an organization; Infinity while some are being written. */
-  lastSegmentOf(organization: string): number;
-  /** Begins segments above this number from now on (see `Wal.raise`). */
-  raise(segment: number): void;
+  /** Stores events that a command has left, unless those of this name were stored within the last 24 hours. */
+  takeOver(name: string, block: OwnBlock): Promise<void>;
+  /** Nothing that comes later is below these numbers; a large request of one organization holds back no other's. */
+  watermarks(): Watermarks;
+  /** No event of an organization that has come by now is above this number; Infinity while some wait for the engine. */
+  lastNumberOf(organization: string): number;
+  /** For how long the oldest event that is not in the engine has waited. */
+  waitingMs(): number;
+  /** Takes numbers above this one from now on. */
+  raise(number: number): void;
+  /** Whether an attempt to store a segment is in flight, or may be. */
+  isInFlight(): boolean;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends of such events (of producers if left out) to the log work. */
@@ -76,10 +81,12 @@ type Pools = AcceptOptions['pools'];
 /** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const { log, flushIntervalMs, segmentBytes, damage, bodyBytesMax, directory } = options;
-  const wal = await openLog(options);
+  const { wal, order } = await openLog(options);
   const idempotency = await openAnswers(options, wal);
+  const settled = new SettledSegments(wal.lastRecovered, order.last);
   const batcher = new Batcher({
     wal,
+    order: settling(order, settled),
     sink: options.sink,
     log,
     damage,
@@ -98,22 +105,24 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const arrivals = new Arrivals(wal.lastRecovered);
   const rejectionLog = new RejectionLog(log, () => performance.now());
   const outcomes = countOutcomes(rejectionLog);
-  const claims = openClaims(options);
-  const shared = options.keys?.isShared === true ? claims : undefined;
-  const sharing = shared && shareKnown(shared, idempotency, log);
-  const keys = { idempotency, claims: shared };
-  const own = new OwnEventRecorder({ settings: options, wal, arrivals, ...outcomes });
-  const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
-  showLog(wal, batcher, options.walBytesMax);
+  const own = new OwnEventRecorder({ settings: options, wal, arrivals, idempotency, ...outcomes });
+  const { sharedAnswers } = options;
+  const remembered = { idempotency, sharedAnswers };
+  const accept = createAccept({ pools, wal, arrivals, ...remembered, bodyBytesMax, directory, ...outcomes });
+  showLog(wal, batcher, options.walBytesMax, idempotency);
   showWorkers(pools);
-  show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
     recordOwn: (organization, event) => own.record(organization, event),
-    watermark: () => wal.watermark(),
-    watermarks: () => wal.watermarks(),
-    lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
-    raise: (segment) => wal.raise(segment),
+    takeOver: (name, block) => own.takeOver(name, block),
+    watermarks: () => order.watermarks(),
+    lastNumberOf(organization) {
+      const segment = arrivals.lastSegmentOf(organization);
+      return wal.isWaiting(segment) ? Number.POSITIVE_INFINITY : settled.lastOf(segment);
+    },
+    waitingMs: () => wal.waitingMs(),
+    raise: (number) => order.raise(number),
+    isInFlight: () => order.isInFlight,
     unsent: () => wal.sealed().length,
     logFailure: (of) => wal.failure(of),
     flush: (timeoutMs) => batcher.flush(timeoutMs),
@@ -121,41 +130,41 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       batcher.stop();
       await Promise.all([pools.small.close(), pools.large.close()]);
       rejectionLog.close();
-      await claims?.stop();
-      await sharing;
+      await order.close();
       await wal.close();
     },
   };
 }
 
-function openClaims({ keys, answersNowMs: nowMs = Date.now }: IngestOptions): KeyClaims | undefined {
-  return keys && new KeyClaims({ ...keys, nowMs });
+/** The order, and which numbers had been given out when a segment was stored. */
+function settling(order: OrderNumbers, settled: SettledSegments): BatcherOptions['order'] {
+  return {
+    numbersOf: (segment) => order.numbersOf(segment),
+    take: (...segment) => order.take(...segment),
+    settle(segment) {
+      order.settle(segment);
+      settled.settle(segment, order.last);
+    },
+  };
 }
 
-/**
- * Tells other processes what this one knew before it started. Claims of its last run are looked for once more: one may
- * have been on its way to the engine when that died.
- */
-async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logger): Promise<void> {
-  const recall = (id: string) => idempotency.entry(id);
-  try {
-    await claims.resolveOwn(recall);
-    await claims.shareOwn((fromMs) => idempotency.entriesFrom(fromMs));
-    await claims.pause(limits.keyResolveMs);
-    await claims.resolveOwn(recall);
-  } catch (error) {
-    const words = 'other processes do not know yet which Idempotency-Keys this one had before its start';
-    log.warn(errorFacts(error), words);
-  }
-}
-
-async function openLog(options: IngestOptions): Promise<Wal> {
-  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, writer, damage } = options;
+async function openLog(options: IngestOptions): Promise<{ readonly wal: Wal; readonly order: OrderNumbers }> {
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes, damage, permit } = options;
+  const { newestStored = () => Promise.resolve(0), writer = () => 0 } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
   const bounds = { segmentBytes, bytesMax: walBytesMax, ...(keepFreeBytes && { keepFreeBytes }) };
   // It is made after the first segment, so where it is there was a log.
   const isExpected = (await ifThere(stat(join(dataDir, 'idempotency')))) !== undefined;
-  return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage, isExpected });
+  const wal = await Wal.open({ files, log, ...bounds, nowMs: Date.now, damage, isExpected });
+  const recovered = wal.sealed().map(({ number }) => number);
+  const hasFile = (segment: number): boolean => wal.hasFile(segment);
+  const own = { file: files.order, writer, permit, nowMs: Date.now, log, damage };
+  try {
+    return { wal, order: await OrderNumbers.open({ ...own, newestStored, hasFile, recovered }) };
+  } catch (error) {
+    await wal.close();
+    throw error;
+  }
 }
 
 async function openAnswers(
@@ -205,7 +214,8 @@ function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepte
 }
 
 /** Metrics of the log and of what waits in it. */
-function showLog(wal: Wal, batcher: Batcher, bytesMax: number): void {
+function showLog(wal: Wal, batcher: Batcher, bytesMax: number, keys: Idempotency): void {
+  show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => keys.size);
   show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => bytesMax);
   const lag = 'How long the oldest acknowledged event that is not in the engine has waited';
   show('auditlog_wal_bytes', 'Bytes in the write-ahead log', () => wal.bytes());

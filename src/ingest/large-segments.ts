@@ -1,6 +1,6 @@
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { limits } from './limits.ts';
-import type { SealedSegment, SealedSegments } from './sealed-segments.ts';
+import type { SealedSegments } from './sealed-segments.ts';
 import type { SegmentFiles } from './segment-files.ts';
 import {
   encodeFileHeader,
@@ -26,14 +26,11 @@ export interface SegmentDeps {
   readonly nextNumber: () => number;
 }
 
-type LargeSegment = Pick<SealedSegment, 'number' | 'organization'>;
-
 /** Writes large requests, one after the other: each becomes a sealed segment beside the open one. */
 export class LargeSegments {
   readonly #deps: SegmentDeps;
   readonly #turns = new Mutex();
   #waitingBytes = 0;
-  #writing: LargeSegment | undefined;
   #newest = 0;
 
   constructor(deps: SegmentDeps) {
@@ -43,11 +40,6 @@ export class LargeSegments {
   /** The bytes of requests that are not done. */
   get waitingBytes(): number {
     return this.#waitingBytes;
-  }
-
-  /** The segment that is being written. */
-  get writing(): LargeSegment | undefined {
-    return this.#writing;
   }
 
   /** Number of the newest segment that is whole; 0 when there is none. */
@@ -75,19 +67,14 @@ export class LargeSegments {
     const sinceMs = performance.now();
     const { files, sealed, nextNumber } = this.#deps;
     const number = nextNumber();
-    this.#writing = { number, organization };
-    try {
-      const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
-      const encoded = encodeRequests([{ frames }], position);
-      const parts = [encodeFileHeader(number), ...encoded.flatMap((frame) => frame.parts)];
-      const slices = slicesOf(parts, limits.walSliceBytesMax);
-      await files.close(await files.create(number, sealed.version, slices));
-      const facts = factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, encoded);
-      this.#newest = number;
-      sealed.add({ number, facts, sinceMs }, { isLarge: true, organization });
-    } finally {
-      this.#writing = undefined;
-    }
+    const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
+    const encoded = encodeRequests([{ frames }], position);
+    const parts = [encodeFileHeader(number), ...encoded.flatMap((frame) => frame.parts)];
+    const slices = slicesOf(parts, limits.walSliceBytesMax);
+    await files.close(await files.create(number, sealed.version, slices));
+    const facts = factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, encoded);
+    this.#newest = number;
+    sealed.add({ number, facts, sinceMs }, { isLarge: true, organization });
     return number;
   }
 }

@@ -66,8 +66,8 @@ export const limits = {
   idempotencyWindowMs: 24 * 3_600_000,
   /** Keys are forgotten by chunks of this many, which take 14 MB. */
   idempotencyChunkKeys: 2 ** 18,
-  /** Beside the newest one: some 10 million keys. */
-  idempotencyChunksMax: 40,
+  /** Beside the newest one: a million keys. */
+  idempotencyChunksMax: 4,
   /** Errors of remembered answers: once for those in memory, once for those in files. */
   idempotencyErrorsBytesMax: 128 * 1024 * 1024,
   /** All files of answers: as much as the keys in memory take if each has a block of its own. */
@@ -79,26 +79,6 @@ export const limits = {
   idempotencyPartBytesMax: 16 * 1024 * 1024,
   /** That answers are forgotten before their time is logged once in this time. */
   idempotencyForgottenLogMs: 600_000,
-  /** Keys that one statement claims, or asks about, where processes share an engine. */
-  keyBatchMax: 500,
-  /** Answers that one statement tells the other processes. */
-  keyTellMax: 5_000,
-  /** Time between notes in the engine up to when all answers are told. */
-  keyMarkMs: 10_000,
-  /** How long a request waits for the answer of the process that has claimed its key. */
-  keyWaitMsMax: 3_000,
-  /** How long the engine has for a question about keys: one that was killed is back by then, on a busy machine, too. */
-  keyEngineMsMax: 10_000,
-  /** The same once it has not answered in time, until it does: not every request waits for one that is away. */
-  keyEngineAwayMsMax: 1_000,
-  keyPollMsMin: 10,
-  keyPollMsMax: 200,
-  /** How long an engine that did not answer is not asked again. */
-  keyRetryMs: 1_000,
-  /** Longer than a claim can still arrive at the engine after its process has died. */
-  keyResolveMs: 10_000,
-  /** Answers that wait to be told while the engine is away; beyond it the oldest are not told. */
-  keyOutboxMax: 100_000,
   retryDelayMsMax: 5_000,
   /** What clients are told while the log is full. */
   walRetryAfterSeconds: 5,
@@ -125,8 +105,14 @@ export const limits = {
   walManifestSegmentsMax: 4_096,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
-  /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */
-  walNumberAgeMsMax: 200,
+  /** Time between looks for events that commands have left. */
+  handedEventsLookMs: 50,
+  /** A command waits so long until the server has stored what it left. */
+  handedEventsWaitMsMax: 3_000,
+  /** So far ahead of the clock is what `wal-order` allows numbers and watermarks to reach without another write: 2 s. */
+  orderReserveSegments: 200 * 64,
+  /** Segments of which it is remembered which numbers had been given out when they were stored. */
+  settledSegmentsMax: 10_000,
   shutdownFlushMsMax: 10_000,
   /** Times that the files of a log in use are listed again because one went before it could be opened. */
   heldLogAttemptsMax: 100,

@@ -1,114 +1,42 @@
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { namesIn } from '../base/files/durable-file.ts';
 import { nextSegmentNumber } from '../base/events/sequence.ts';
-import { errorCode } from '../base/errors/system-error.ts';
-import { headFile, type LogFiles, openLogFiles } from './files.ts';
-import { limits } from './limits.ts';
+import { ifThere } from '../base/errors/system-error.ts';
+import { besideLog, openLogFiles } from './files.ts';
 import { answerBlocks, blocksOf, encodeBlocks } from './answer-files.ts';
 import { partsBefore } from './answer-records.ts';
 import { AnswerStore } from './answer-store.ts';
 import { encodeHead } from './log-head.ts';
-import type { ManifestEntry } from './manifest.ts';
+import { encodeOrder } from './order-numbers.ts';
 import {
   assess,
   encodeFileHeader,
   encodeManifestFrame,
-  evidenceKinds,
   factsWith,
   fileHeaderBytes,
   frameSeed,
   scanSegment,
-  type SegmentFacts,
   segmentName,
   segmentOfName,
-  unfinishedEnding,
 } from './segment.ts';
 
-/** A segment as it was read: its first `bytes` hold whole requests, whatever was being written behind them. */
-export interface SegmentCopy extends SegmentFacts {
-  readonly number: number;
-  readonly isDamaged: boolean;
-  /** The version of the last manifest in it; 0 where there is none. */
-  readonly manifestVersion: number;
-  readonly file: Buffer;
-}
-
-/** A file that the log keeps beside its segments as evidence of damage, or of what the engine refused. */
-const keptName = new RegExp(`^[\\w.]+\\.(${[...evidenceKinds, 'unknown'].join('|')})$`);
-
-export const isKeptName = (name: string): boolean => keptName.test(name);
-
 /**
- * The files that the log of a data directory has at one moment, held open: what the server removes meanwhile, as it has
- * reached the engine, can still be read. Nothing is written, so a server may run on it.
+ * How many events each segment of the log of a data directory has, by its number; those without events are left out. Nothing
+ * is written, so a server may run on it: a segment is gone once its events are in the table.
  */
-export class HeldLog {
-  /** Segments, rising; the last one takes appends, or is about to. */
-  readonly segments: readonly number[];
-  /** Those of large requests that are being written: nobody has been told of them, and they come into the order below others. */
-  readonly unfinished: readonly number[];
-  readonly kept: readonly string[];
-  readonly #handles: ReadonlyMap<string, FileHandle>;
-
-  private constructor(names: readonly string[], handles: ReadonlyMap<string, FileHandle>) {
-    this.segments = names.flatMap((name) => segmentOfName(name) ?? []).toSorted((a, b) => a - b);
-    this.unfinished = names
-      .filter((name) => name.endsWith(unfinishedEnding))
-      .flatMap((name) => segmentOfName(name.slice(0, -unfinishedEnding.length)) ?? []);
-    this.kept = names.filter(isKeptName).toSorted();
-    this.#handles = handles;
+export async function eventsInLog(dataDir: string): Promise<Map<number, number>> {
+  const directory = join(dataDir, 'wal');
+  const events = new Map<number, number>();
+  for (const name of await namesIn(directory)) {
+    const number = segmentOfName(name);
+    if (number === undefined) continue;
+    const file = await ifThere(readFile(join(directory, name)));
+    if (file === undefined) continue;
+    const { rows, damage } = assess(scanSegment(file, number), fileHeaderBytes);
+    if (rows > 0 || damage.length > 0) events.set(number, rows);
   }
-
-  /** Rejects when a log changes its files faster than they can be opened. */
-  static async open(dataDir: string): Promise<HeldLog> {
-    const directory = join(dataDir, 'wal');
-    for (let attempt = 0; attempt < limits.heldLogAttemptsMax; attempt += 1) {
-      const names = await namesIn(directory);
-      if (names.includes('renumbering'))
-        throw new Error(`${directory} is about to get other numbers: start the server on it once`);
-      const handles = await openAll(directory, names);
-      if (handles !== undefined) return new HeldLog(names, handles);
-    }
-    throw new Error(`the files of ${directory} change too fast to be read`);
-  }
-
-  async read(number: number): Promise<SegmentCopy> {
-    const file = await this.readKept(segmentName(number));
-    const scan = scanSegment(file, number);
-    const { bytes, rows, checksum, damage } = assess(scan, fileHeaderBytes);
-    const isDamaged = damage.length > 0;
-    const facts = { number, isDamaged, rows, checksum, bytes, manifestVersion: scan.manifest?.version ?? 0 };
-    return { ...facts, file: isDamaged ? file : file.subarray(0, bytes) };
-  }
-
-  async readKept(name: string): Promise<Buffer> {
-    const handle = this.#handles.get(name);
-    if (handle === undefined) throw new Error(`${name} is not held`);
-    return handle.readFile();
-  }
-
-  async close(): Promise<void> {
-    for (const handle of this.#handles.values()) await handle.close();
-  }
-}
-
-/** Undefined where one of them has gone since it was listed. */
-async function openAll(
-  directory: string,
-  names: readonly string[],
-): Promise<Map<string, FileHandle> | undefined> {
-  const handles = new Map<string, FileHandle>();
-  try {
-    for (const name of names)
-      if (segmentOfName(name) !== undefined || isKeptName(name))
-        handles.set(name, await open(join(directory, name), 'r'));
-    return handles;
-  } catch (error) {
-    for (const handle of handles.values()) await handle.close();
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  return events;
 }
 
 /**
@@ -131,73 +59,38 @@ export async function* readAnswers(dataDir: string, beforeMs: number): AsyncGene
       );
 }
 
-/** Makes the log of a data directory that has none, of segments of another. */
-export class LogMaker {
-  readonly #dataDir: string;
-  readonly #files: LogFiles;
-  readonly #entries: ManifestEntry[] = [];
-  /** Copied segments have manifests of the log that they were in. */
-  #version = 0;
-
-  private constructor(dataDir: string, files: LogFiles) {
-    this.#dataDir = dataDir;
-    this.#files = files;
+/**
+ * Makes the log of a data directory that has none, with remembered answers of another and without events. The numbers that
+ * this log gives go on above `after`, also where the clock is behind.
+ */
+export async function makeLog(
+  dataDir: string,
+  answers: AsyncIterable<Uint8Array>,
+  after: number,
+): Promise<void> {
+  const files = await openLogFiles(join(dataDir, 'wal'));
+  const number = nextSegmentNumber(Date.now(), 0, after);
+  const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
+  const frame = encodeManifestFrame({ version: 1, entries: [] }, position);
+  const file = await files.create(segmentName(number));
+  try {
+    await file.append([encodeFileHeader(number), ...frame.parts]);
+  } finally {
+    await file.close();
   }
+  await files.syncDirectory();
+  const open = { number, ...factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, [frame]) };
+  await files.head.write(encodeHead({ newest: number, closed: { waiting: 0, open } }));
+  await files.order.write(encodeOrder({ through: after, taken: new Map() }));
+  const store = await AnswerStore.open(await openLogFiles(join(dataDir, 'idempotency')), Date.now);
+  const unknown = (): never => {
+    throw new Error('the backup has remembered answers that cannot be read');
+  };
+  for await (const blocks of blocksOf(answers, unknown)) await store.keepBlocks(blocks);
+}
 
-  /** What an earlier attempt has made is removed. */
-  static async begin(dataDir: string): Promise<LogMaker> {
-    await headFile(join(dataDir, 'wal')).remove();
-    for (const name of ['wal', 'idempotency'])
-      await rm(join(dataDir, name), { recursive: true, force: true });
-    return new LogMaker(dataDir, await openLogFiles(join(dataDir, 'wal')));
-  }
-
-  async segment(
-    { number, bytes, rows, checksum, manifestVersion }: Omit<SegmentCopy, 'file' | 'isDamaged'>,
-    pieces: AsyncIterable<Uint8Array>,
-  ): Promise<void> {
-    this.#version = Math.max(this.#version, manifestVersion);
-    await this.kept(segmentName(number), pieces);
-    this.#entries.push({ number, bytes, rows, checksum, isOpen: false });
-  }
-
-  async kept(name: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
-    const file = await this.#files.create(name);
-    try {
-      for await (const piece of pieces) await file.append([piece]);
-    } finally {
-      await file.close();
-    }
-  }
-
-  async answers(pieces: AsyncIterable<Uint8Array>): Promise<void> {
-    const directory = join(this.#dataDir, 'idempotency');
-    const store = await AnswerStore.open(await openLogFiles(directory), Date.now);
-    const unknown = (): never => {
-      throw new Error('the backup has remembered answers that cannot be read');
-    };
-    for await (const blocks of blocksOf(pieces, unknown)) await store.keepBlocks(blocks);
-  }
-
-  /**
-   * An empty segment with a manifest of all others, so that what it does not name is not missed. Its number is above
-   * `after`: numbers that this log gives go on from there, also where the clock is behind.
-   */
-  async finish(after: number): Promise<void> {
-    const number = nextSegmentNumber(Date.now(), 0, after);
-    const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
-    const manifest = { version: this.#version + 1, entries: this.#entries };
-    const frame = encodeManifestFrame(manifest, position);
-    const file = await this.#files.create(segmentName(number));
-    try {
-      await file.append([encodeFileHeader(number), ...frame.parts]);
-    } finally {
-      await file.close();
-    }
-    await this.#files.syncDirectory();
-    const open = { number, ...factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, [frame]) };
-    await this.#files.head.write(
-      encodeHead({ newest: number, closed: { waiting: this.#entries.length, open } }),
-    );
-  }
+/** Removes a log that `makeLog` may have made in part. */
+export async function removeLog(dataDir: string): Promise<void> {
+  for (const name of ['head', 'order'] as const) await besideLog(join(dataDir, 'wal'), name).remove();
+  for (const name of ['wal', 'idempotency']) await rm(join(dataDir, name), { recursive: true, force: true });
 }

@@ -1,6 +1,7 @@
 import { crc32c } from '@node-rs/crc32';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
+import type { SyncedFile } from './files.ts';
 import type { SegmentFacts } from './segment.ts';
 
 /** A segment that was open when its log was closed. */
@@ -66,23 +67,14 @@ export function decodeHead(bytes: Buffer): Head | undefined {
   return { newest, closed: { waiting, open: open.number === 0 ? undefined : open } };
 }
 
-/** Outside of the log's folder. */
-export interface HeadFile {
-  /** Undefined where there is no such file. */
-  read(): Promise<Buffer | undefined>;
-  /** Replaces the content; resolves when that survives a power cut. Not to be called again before that. */
-  write(content: Uint8Array): Promise<void>;
-  remove(): Promise<void>;
-}
-
 /** Keeps the head of a log that is open. */
 export class LogHead {
-  readonly #file: HeadFile;
+  readonly #file: SyncedFile;
   readonly #log: Logger;
   readonly #turns = new Mutex();
   #newest = 0;
 
-  constructor(file: HeadFile, log: Logger) {
+  constructor(file: SyncedFile, log: Logger) {
     this.#file = file;
     this.#log = log;
   }

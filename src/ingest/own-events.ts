@@ -5,9 +5,16 @@ import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
 import { redactionOf } from '../ocsf/redact.ts';
 import type { Arrivals } from './arrivals.ts';
+import type { Idempotency } from './idempotency.ts';
 import { BlockBuilder } from './native-block.ts';
 import type { WorkerSettings } from './task.ts';
 import type { Wal } from './wal.ts';
+
+/** Events as the table gets them, without their places in the order. */
+export interface OwnBlock {
+  readonly payload: Uint8Array;
+  readonly rows: number;
+}
 
 /**
  * What the service itself says (contract: Events): source events that no body brought, as a block whose rows have the mark
@@ -25,10 +32,7 @@ export class OwnEvents {
    * Events as one block without its last column, `seq`; each is the JSON of a source event that names its organization by the id.
    * `organizationOf` is undefined where there is none. Throws where an event is not valid.
    */
-  encode(
-    events: readonly string[],
-    organizationOf: (id: string) => OrgReference | undefined,
-  ): { readonly payload: Uint8Array; readonly rows: number } {
+  encode(events: readonly string[], organizationOf: (id: string) => OrgReference | undefined): OwnBlock {
     this.#block.reset();
     for (const event of events) {
       const window = toWindow(event);
@@ -53,6 +57,7 @@ interface RecorderOptions {
   readonly settings: WorkerSettings;
   readonly wal: Pick<Wal, 'append'>;
   readonly arrivals: Arrivals;
+  readonly idempotency: Idempotency;
   /** Called for each durable event, for metrics. */
   accepted(events: number): void;
 }
@@ -83,6 +88,18 @@ export class OwnEventRecorder {
     );
     const frame = { rows, payload, payloadCrc: crc32c(payload), notes: '' };
     await arrivals.during(new Set([id]), () => traced('log', () => wal.append([frame], id, 'service')));
+    accepted(rows);
+  }
+
+  /** Stores events that a command has left under a name, unless that was done within the last 24 hours. */
+  async takeOver(name: string, { payload, rows }: OwnBlock): Promise<void> {
+    const { wal, arrivals, idempotency, accepted } = this.#options;
+    const id = idempotency.id('', name);
+    if (idempotency.entry(id) !== undefined) return;
+    const notes = idempotency.notes(id, id, { accepted: rows, rejected: 0, errors: [] });
+    const frame = { rows, payload, payloadCrc: crc32c(payload), notes };
+    await arrivals.during(new Set([undefined]), () => wal.append([frame], undefined, 'service'));
+    idempotency.remember(notes);
     accepted(rows);
   }
 }

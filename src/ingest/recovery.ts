@@ -158,7 +158,7 @@ export class Recovery {
       const sealed = entry?.isOpen === false ? entry : found;
       const sinceMs = performance.now();
       const facts = { number, rows, bytes, sealed, isLarge: isOneLarge(found), sinceMs };
-      this.#segments.push({ ...facts, isDamaged, recovered: true });
+      this.#segments.push({ ...facts, isDamaged });
     } else if (isDamaged) {
       await this.#deps.files.rename(segmentName(number), evidenceName(number, 'damaged'));
       await this.#deps.files.syncDirectory();

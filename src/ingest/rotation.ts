@@ -1,20 +1,15 @@
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { LargeSegments, SegmentDeps } from './large-segments.ts';
-import { limits } from './limits.ts';
 import { OpenSegment } from './open-segment.ts';
 import { segmentName } from './segment.ts';
 
 export interface RotationDeps extends SegmentDeps {
   readonly large: LargeSegments;
   readonly log: Logger;
-  /** Milliseconds that only pass, as the clock may be set. */
-  readonly passedMs: () => number;
 }
 
 /** The segment after the open one, begun ahead of need. */
 interface Successor {
-  readonly number: number;
-  readonly begunMs: number;
   readonly segment: Promise<OpenSegment>;
   hasFailed: boolean;
 }
@@ -23,11 +18,8 @@ interface Successor {
 export class Rotation {
   readonly #deps: RotationDeps;
   #open: OpenSegment | undefined;
-  #openedMs = 0;
   #successor: Successor | undefined;
   #isStopped = false;
-  /** An empty segment of this number or below is not for use. */
-  #floor = 0;
 
   constructor(deps: RotationDeps) {
     this.#deps = deps;
@@ -38,18 +30,10 @@ export class Rotation {
     return this.#open;
   }
 
-  /** What the next segment's number is not below. */
-  get nextNumber(): number {
-    // Never above all on disk: after a restart with the clock set back, lower ones would come.
-    const afterNewest = this.#deps.files.newest + 1;
-    return Math.min(this.#successor?.number ?? afterNewest, afterNewest);
-  }
-
-  /** True for an open segment that is empty and has been for a while, or is not the newest. */
+  /** True for an open segment that is empty and not the newest. */
   get isStale(): boolean {
     if (this.#isStopped || this.#open?.isEmpty !== true) return false;
-    if (this.#open.number < Math.max(this.#deps.large.newest, this.#floor)) return true;
-    return this.#deps.passedMs() - this.#openedMs > limits.walNumberAgeMsMax;
+    return this.#open.number < this.#deps.large.newest;
   }
 
   /** Begins the successor where a rotation will need one, and resolves when it is there or has failed. */
@@ -67,12 +51,11 @@ export class Rotation {
     // One that failed for a segment that has failed since then says nothing of the disk as it is now.
     if (old === undefined && this.#successor?.hasFailed === true) this.#successor = undefined;
     this.#successor ??= this.#begin();
-    const { segment, begunMs } = this.#successor;
+    const { segment } = this.#successor;
     try {
       const next = await segment;
       if (old?.isEmpty === true) this.#discardEmpty(old);
       this.#open = next;
-      this.#openedMs = begunMs;
       this.#deps.files.removeObsolete(next);
       return next;
     } finally {
@@ -101,11 +84,6 @@ export class Rotation {
     if (segment.isEmpty) this.#discardEmpty(segment);
   }
 
-  /** An empty segment below the number is to be replaced. */
-  raise(number: number): void {
-    this.#floor = Math.max(this.#floor, number);
-  }
-
   /** From now on an empty segment is good enough. */
   stop(): void {
     this.#isStopped = true;
@@ -120,10 +98,10 @@ export class Rotation {
   }
 
   #begin(): Successor {
-    const { nextNumber, sealed, files, passedMs } = this.#deps;
+    const { nextNumber, sealed, files } = this.#deps;
     const number = nextNumber();
     const segment = OpenSegment.create(number, sealed.manifest(this.#open), files);
-    const begun = { number, begunMs: passedMs(), segment, hasFailed: false };
+    const begun = { segment, hasFailed: false };
     segment.catch(() => {
       begun.hasFailed = true;
     });

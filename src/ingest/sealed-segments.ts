@@ -5,6 +5,7 @@ import type { SegmentFacts } from './segment.ts';
 
 /** A segment that takes no more appends. */
 export interface SealedSegment {
+  /** Its name in the log, where it rises. Its place in the order of ingest comes with its INSERT (order-numbers.ts). */
   readonly number: number;
   /** That can be read. */
   readonly rows: number;
@@ -17,32 +18,8 @@ export interface SealedSegment {
   readonly isLarge: boolean;
   /** The only organization whose events are in it, where that is known. */
   readonly organization?: string | undefined;
-  /** Left by an earlier process: whether it reached the engine is unknown. */
-  readonly recovered: boolean;
   /** When its first rows came, or it was found; by `performance.now()`. */
   readonly sinceMs: number;
-}
-
-/** Lowest segment numbers whose rows may not be in the engine yet. */
-export interface Watermarks {
-  /** The lowest of the segments that may hold events of any organization. */
-  readonly lowest: number;
-  /** The same of segments that hold events of one organization only, by its id. */
-  readonly ofOrganization: ReadonlyMap<string, number>;
-}
-
-/** `lowest` is the lowest number of all other segments. */
-export function lowestOf(
-  waiting: readonly Pick<SealedSegment, 'number' | 'organization'>[],
-  lowest: number,
-): Watermarks {
-  const ofOrganization = new Map<string, number>();
-  let ofAny = lowest;
-  for (const { number, organization } of waiting) {
-    if (organization === undefined) ofAny = Math.min(ofAny, number);
-    else ofOrganization.set(organization, Math.min(number, ofOrganization.get(organization) ?? number));
-  }
-  return { lowest: ofAny, ofOrganization };
 }
 
 /**
@@ -85,8 +62,7 @@ export class SealedSegments {
     content: Pick<SealedSegment, 'isLarge' | 'organization'> = { isLarge: false },
   ): void {
     const { rows, bytes } = facts;
-    const state = { isDamaged: false, recovered: false };
-    this.#list.push({ number, rows, bytes, sealed: facts, sinceMs, ...content, ...state });
+    this.#list.push({ number, rows, bytes, sealed: facts, sinceMs, ...content, isDamaged: false });
     this.#bytes += bytes;
     this.#version += 1;
     this.#added();

@@ -16,6 +16,8 @@ export class SegmentFiles {
   readonly #head: Pick<LogHead, 'begun'>;
   readonly #obsolete = new Map<string, ObsoleteFile>();
   #obsoleteBytes = 0;
+  /** Names whose removal a power cut may undo. */
+  #unsynced = new Set<string>();
   /** Number of the newest segment that is surely on disk. */
   #newest: number;
   #removing = Promise.resolve();
@@ -47,7 +49,7 @@ export class SegmentFiles {
     try {
       for (const slice of slices) await file.append(slice);
       await this.#files.rename(unfinished, name);
-      await this.#files.syncDirectory();
+      await this.#sync();
     } catch (error) {
       await this.close(file);
       // Nothing needs what there is of it; which name that has nobody knows.
@@ -83,6 +85,19 @@ export class SegmentFiles {
     if (names.length > 0) this.#removing = this.#removing.then(() => this.#remove(names));
   }
 
+  /** Whether a file that was discarded or set aside is there, or could be there again after a power cut. */
+  mayHave(name: string): boolean {
+    return this.#obsolete.has(name) || this.#unsynced.has(name);
+  }
+
+  /** Gives a file another name, which is no segment's; `done` is called when it has it, and it resolves when that is durable. */
+  async setAside(name: string, as: string, done: () => void): Promise<void> {
+    await this.#files.rename(name, as);
+    this.#unsynced.add(name);
+    done();
+    await this.#sync();
+  }
+
   /** Resolves when all removals so far have been tried. */
   removed(): Promise<void> {
     return this.#removing;
@@ -94,6 +109,17 @@ export class SegmentFiles {
       await file.close();
     } catch (error) {
       this.#log.warn(errorFacts(error), 'a file of the log could not be closed');
+    }
+  }
+
+  async #sync(): Promise<void> {
+    const unsynced = this.#unsynced;
+    this.#unsynced = new Set();
+    try {
+      await this.#files.syncDirectory();
+    } catch (error) {
+      for (const name of unsynced) this.#unsynced.add(name);
+      throw error;
     }
   }
 
@@ -110,6 +136,7 @@ export class SegmentFiles {
           continue;
         }
       }
+      this.#unsynced.add(name);
       this.#obsolete.delete(name);
       this.#obsoleteBytes -= file.bytes;
     }

@@ -9,7 +9,7 @@ import { LogHead } from './log-head.ts';
 import { type EventsOf, type KeptFree, LogRoom, noneKeptFree } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
-import { lowestOf, type SealedSegment, SealedSegments, type Watermarks } from './sealed-segments.ts';
+import { type SealedSegment, SealedSegments } from './sealed-segments.ts';
 import { SegmentFiles } from './segment-files.ts';
 import { readIntact } from './segment-reader.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
@@ -26,10 +26,8 @@ export interface WalOptions {
   readonly largeBytes?: number;
   /** Bytes of the disk that appends leave free; none where it is left out. */
   readonly keepFreeBytes?: KeptFree;
-  readonly writer: number;
+  /** Unix milliseconds, which are in the names of segments; the clock may be set. */
   readonly nowMs: () => number;
-  /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
-  readonly passedMs?: () => number;
   readonly damage: DamageReports;
   /** There was a log here before, whatever is left of it. */
   readonly isExpected?: boolean;
@@ -73,13 +71,7 @@ export class Wal {
   #started = (): void => {};
 
   private constructor(options: WalOptions, recovered: Recovered) {
-    const {
-      files,
-      log,
-      bytesMax,
-      keepFreeBytes = noneKeptFree,
-      passedMs = () => performance.now(),
-    } = options;
+    const { files, log, bytesMax, keepFreeBytes = noneKeptFree } = options;
     const { segmentBytes } = options;
     this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
     this.#options = options;
@@ -91,12 +83,12 @@ export class Wal {
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
     this.#highest = recovered.highest;
     const nextNumber = (): number => {
-      this.#highest = nextSegmentNumber(options.nowMs(), options.writer, this.#highest);
+      this.#highest = nextSegmentNumber(options.nowMs(), 0, this.#highest);
       return this.#highest;
     };
     const parts = { files: this.#files, sealed: this.#sealed, nextNumber };
     this.#large = new LargeSegments(parts);
-    this.#rotation = new Rotation({ ...parts, large: this.#large, log, passedMs });
+    this.#rotation = new Rotation({ ...parts, large: this.#large, log });
     this.#commits = new GroupCommit((group) => this.#health.guard(() => this.#write(group)));
     this.#room = new LogRoom({ files, log, bytesMax, keepFreeBytes });
     this.#health = new DiskHealth(log, () => this.seal());
@@ -189,10 +181,9 @@ export class Wal {
     await this.#outlive(segment);
     // While the log closes it stays what it is: the next start finds it again, and its number cannot come twice.
     if (this.#isClosed) return;
-    const { files } = this.#options;
-    await files.rename(segmentName(segment.number), evidenceName(segment.number, why));
-    this.#sealed.remove(segment);
-    await files.syncDirectory();
+    await this.#files.setAside(segmentName(segment.number), evidenceName(segment.number, why), () =>
+      this.#sealed.remove(segment),
+    );
     await this.#writeDueManifest();
   }
 
@@ -203,31 +194,16 @@ export class Wal {
     await this.#writeDueManifest();
   }
 
-  /**
-   * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. It is taken as it
-   * is known, so it needs no room on the disk. An idle log then begins a segment with a new number, so that it does not
-   * hold back what others write; the next read sees that.
-   */
-  async watermark(): Promise<number> {
-    const { lowest, ofOrganization } = await this.watermarks();
-    return Math.min(lowest, ...ofOrganization.values());
+  /** Whether some segment up to this one has rows that wait for the engine. */
+  isWaiting(through: number): boolean {
+    const { open } = this.#rotation;
+    const isOpen = open?.isEmpty === false && open.number <= through;
+    return isOpen || this.#sealed.list.some(({ number }) => number <= through);
   }
 
-  /** The same by organization: a large request of one holds back no other's. */
-  async watermarks(): Promise<Watermarks> {
-    this.#renewSoon();
-    const { writing } = this.#large;
-    const waiting = writing === undefined ? this.#sealed.list : [...this.#sealed.list, writing];
-    return lowestOf(waiting, this.#rotation.open?.number ?? this.#rotation.nextNumber);
-  }
-
-  /**
-   * From now on segments are begun above this number: another log in the same order has come so far, and this one
-   * would hold it back while the clock, or what this one has begun before, is behind.
-   */
-  raise(number: number): void {
-    this.#highest = Math.max(this.#highest, number);
-    this.#rotation.raise(number);
+  /** Whether the file of a segment is there, or could be there again after a power cut. */
+  hasFile(number: number): boolean {
+    return this.#sealed.list.some((one) => one.number === number) || this.#files.mayHave(segmentName(number));
   }
 
   bytes(): number {
@@ -274,7 +250,6 @@ export class Wal {
   async #write(group: readonly Append[]): Promise<number> {
     const rows = group.reduce((sum, append) => sum + append.rows, 0);
     let segment = this.#rotation.open;
-    // The number of a segment tells readers when its events were taken in, so one that was begun long ago takes none.
     if (segment === undefined || (rows > 0 && this.#rotation.isStale))
       segment = await this.#rotation.rotate();
     const isOverfull = segment.facts.bytes >= this.#overfullBytes;
@@ -294,15 +269,6 @@ export class Wal {
     // A failure shows in `failure()`, and with the next append.
     if (isFull && !this.#isClosed) this.seal().catch(() => undefined);
     return segment.number;
-  }
-
-  /** Begins a segment in place of an empty one whose number is old. A failing disk is tried by its probe alone. */
-  #renewSoon(): void {
-    if (this.#isClosed || !this.#rotation.isStale || this.#sealing !== undefined) return;
-    if (this.#health.failure !== undefined) return;
-    this.seal().catch((error: unknown) =>
-      this.#log.debug(errorFacts(error), 'an idle segment could not be replaced yet'),
-    );
   }
 
   /** Writes the manifest of a change; the appends that wait go along with it. */
@@ -331,8 +297,8 @@ export class Wal {
   }
 
   /**
-   * Numbers rise from the highest one on disk, so a segment stays until a newer one is there: else its number, or one
-   * below a watermark that was told, could come again after a restart with the clock set back.
+   * Numbers rise from the highest one on disk, so a segment stays until a newer one is there: else its number could
+   * come again after a restart with the clock set back.
    */
   async #outlive(segment: SealedSegment): Promise<void> {
     while (!this.#isClosed && segment.number >= this.#files.newest) await this.seal();

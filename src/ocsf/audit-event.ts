@@ -82,9 +82,9 @@ class Pair {
     return this.#lists[(hasOne ? 1 : 0) + (hasTwo ? 2 : 0)] ?? [];
   }
 }
-type Row = { -readonly [K in keyof MappedEvent]: MappedEvent[K] };
+type MutableEvent = { -readonly [K in keyof MappedEvent]: MappedEvent[K] };
 
-const emptyRow = (source: Piece): Row => ({
+const emptyRow = (source: Piece): MutableEvent => ({
   org: '',
   retentionDays: undefined,
   timeMicros: 0,
@@ -111,7 +111,7 @@ export class Mapper {
   readonly #arena: Arena;
   readonly #redaction: Redaction | undefined;
   readonly #now: () => number;
-  readonly #row: Row;
+  readonly #row: MutableEvent;
   readonly #names = new Pair();
   readonly #fileHashes = new Pair();
 

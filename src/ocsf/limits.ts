@@ -7,9 +7,4 @@ export const limits = {
   containersDepthMax: 1_000,
   /** A smaller integer, zero aside, is taken for seconds or milliseconds. */
   eventTimeIntegerMin: 100_000_000_000_000,
-  remoteIpCharactersMax: 255,
-  /** No secret that is known by its shape has a shorter first word. */
-  secretRunBytesMin: 19,
-  /** No private key is shorter. */
-  secretPemBytesMin: 64,
 } as const;

@@ -1,5 +1,9 @@
 import { type Cursor, textSlice } from './json-cursor.ts';
-import { limits } from './limits.ts';
+
+/** No secret that is known by its shape has a shorter first word. */
+const secretRunBytesMin = 19;
+/** No private key is shorter. */
+const secretPemBytesMin = 64;
 
 /** What stands in for a secret. */
 export const redactedText = '[redacted]';
@@ -60,11 +64,10 @@ const suspectWhereEscaped =
  */
 export function mayHoldSecret(c: Cursor, start: number, end: number): boolean {
   const { bytes } = c;
-  const bytesMin = limits.secretRunBytesMin;
+  const bytesMin = secretRunBytesMin;
   if (end - start < bytesMin) return false;
   if (c.escaped) return suspectWhereEscaped.test(textSlice(c, start, end));
-  if (end - start >= limits.secretPemBytesMin && textSlice(c, start, end).includes('-----BEGIN '))
-    return true;
+  if (end - start >= secretPemBytesMin && textSlice(c, start, end).includes('-----BEGIN ')) return true;
   let from = start + 1;
   for (let at = from + bytesMin - 1; at < end; at = from + bytesMin - 1) {
     let back = at;

@@ -17,6 +17,8 @@ import {
 import { parseEventTimeMicros } from '../base/time/timestamp.ts';
 import { usualMicros } from './usual-time.ts';
 
+const remoteIpCharactersMax = 255;
+
 const errorsReportedMax = 5;
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -37,7 +39,7 @@ export function isSurelyValid(r: SourceReading): boolean {
   if (!isTime(r, slot.time) || !isTime(r, slot.timestamp)) return false;
   if (kinds[slot.time] === kind.absent && kinds[slot.timestamp] === kind.absent) return false;
   // Characters are no more than bytes.
-  if (bytesOf(r, slot.ip) > limits.remoteIpCharactersMax) return false;
+  if (bytesOf(r, slot.ip) > remoteIpCharactersMax) return false;
   if (kinds[slot.flowId] !== kind.absent && !isUuid(r, slot.flowId)) return false;
   if (kinds[slot.port] === kind.absent) return true;
   const port = isShort(r, slot.port) ? numberOf(r, slot.port) : -1;

@@ -1,9 +1,12 @@
-import { limits } from './limits.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { exportWhere } from './export.ts';
 import { type AuditFilter, timesOf, whereClause } from './filter.ts';
 import { throughTexts } from './plans.ts';
+
+/** Parts in which a command exports to a file; an interrupted one loses at most one of them. */
+const exportSliceRowsMin = 250_000;
+const exportSlicesMax = 2_000;
 
 /** A range of time, Unix microseconds, both inclusive, and how many events of the snapshot are in it. */
 export interface ExportSlice {
@@ -24,7 +27,7 @@ const minuteMicros = 60_000_000;
 
 /** Events of a slice: the same in number for all of them, more where there would be too many slices. */
 function rowsOfSlice(rows: number): number {
-  return Math.max(limits.exportSliceRowsMin, Math.ceil(rows / limits.exportSlicesMax));
+  return Math.max(exportSliceRowsMin, Math.ceil(rows / exportSlicesMax));
 }
 
 /**

@@ -6,6 +6,19 @@ import { gauge } from '../base/observability/metrics.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Turn } from './page-slices.ts';
 
+/** Exports of all organizations; each has a connection to the engine, as each of `sourceStreamsMax` has. */
+const exportsMax = 24;
+const exportRetryAfterSeconds = 10;
+/** Streams of events as their producers sent them. */
+const sourceStreamsPerOrganizationMax = 8;
+/** Reads other than streams that the engine is given at once: for each core, and never fewer than this. */
+const readsAtOncePerCore = 4;
+const readsAtOnceMin = 8;
+const readsWaitingPerOrganizationMax = 256;
+const readsWaitingMax = 4_096;
+const readWaitMsMax = 10_000;
+const readRetryAfterSeconds = 2;
+
 const aborted = (): Error => new EngineError('aborted', 'the caller ended the request');
 
 /**
@@ -45,16 +58,16 @@ export function turnOf(queue: FairQueue): Turn {
 }
 
 const waiting = {
-  waitingPerOrganization: limits.readsWaitingPerOrganizationMax,
-  waiting: limits.readsWaitingMax,
-  waitMs: limits.readWaitMsMax,
-  retryAfterSeconds: limits.readRetryAfterSeconds,
+  waitingPerOrganization: readsWaitingPerOrganizationMax,
+  waiting: readsWaitingMax,
+  waitMs: readWaitMsMax,
+  retryAfterSeconds: readRetryAfterSeconds,
   aborted,
 };
 
 /** For reads that are over soon. Half of all slots is the most for one organization. */
 export function readQueue(): FairQueue {
-  const slots = Math.max(limits.readsAtOnceMin, limits.readsAtOncePerCore * availableParallelism());
+  const slots = Math.max(readsAtOnceMin, readsAtOncePerCore * availableParallelism());
   const queue = new FairQueue({
     ...waiting,
     slotsPerOrganization: Math.ceil(slots / 2),
@@ -74,7 +87,7 @@ export function readQueue(): FairQueue {
 export function sourceStreamSlots(): FairQueue {
   return new FairQueue({
     ...waiting,
-    slotsPerOrganization: limits.sourceStreamsPerOrganizationMax,
+    slotsPerOrganization: sourceStreamsPerOrganizationMax,
     slots: limits.sourceStreamsMax,
     refusal: 'Too many streams of the organization are being read; try again later.',
   });
@@ -92,8 +105,8 @@ export function exportSlots(): FairQueue {
   const most = limits.exportsPerOrganizationMax;
   return slotsWithoutWaiting({
     slotsPerOrganization: most,
-    slots: limits.exportsMax,
+    slots: exportsMax,
     refusal: `At most ${most} exports of an organization run at once; try again when one has ended.`,
-    retryAfterSeconds: limits.exportRetryAfterSeconds,
+    retryAfterSeconds: exportRetryAfterSeconds,
   });
 }

@@ -4,6 +4,16 @@ import { Problem } from '../base/errors/problem.ts';
 import type { HeldBytes } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
+/** Events that are read ahead at once: no more than are read by their places in one part (plans.ts). */
+const feedAheadEventsMax = 20_000;
+/** Bytes of them, by the size of the events before. */
+const feedAheadBytesMax = 16 * 1024 * 1024;
+const feedAheadMax = 4;
+/** Organizations whose events' size is remembered. */
+const feedAheadOrganizationsMax = 1_024;
+/** What was read ahead is kept this long. */
+const feedAheadMsMax = 5_000;
+
 /** A page of the feed: its events follow those of the page before it, up to the place `last`. */
 export interface PagePlace {
   readonly last: bigint;
@@ -85,7 +95,7 @@ export class ReadAhead {
   /** Takes down how large events of an organization are. */
   note(organization: string, bytes: number, events: number): void {
     this.#eventBytes.set(organization, bytes / events);
-    if (this.#eventBytes.size > limits.feedAheadOrganizationsMax) this.#eventBytes.removeOldest();
+    if (this.#eventBytes.size > feedAheadOrganizationsMax) this.#eventBytes.removeOldest();
   }
 
   /** Whether a page of events as large as those before would be more than a page may have. */
@@ -97,9 +107,9 @@ export class ReadAhead {
   pagesAtOnce(organization: string, limit: number): number {
     const eventBytes = this.#eventBytes.get(organization);
     const own = [...this.#live].filter((entry) => entry.organization === organization).length;
-    const isFull = own >= limits.feedAheadPerOrganizationMax || this.#live.size >= limits.feedAheadMax;
+    const isFull = own >= limits.feedAheadPerOrganizationMax || this.#live.size >= feedAheadMax;
     if (this.#stopped || isFull || eventBytes === undefined) return 1;
-    const events = Math.min(limits.feedAheadEventsMax, limits.feedAheadBytesMax / eventBytes);
+    const events = Math.min(feedAheadEventsMax, feedAheadBytesMax / eventBytes);
     return Math.max(1, Math.floor(events / limit));
   }
 
@@ -181,7 +191,7 @@ export class ReadAhead {
   #put(key: string, entry: Entry): void {
     this.#drop(key);
     this.#entries.set(key, entry);
-    entry.expiry = setTimeout(() => this.#drop(key), limits.feedAheadMsMax);
+    entry.expiry = setTimeout(() => this.#drop(key), feedAheadMsMax);
     entry.expiry.unref();
   }
 

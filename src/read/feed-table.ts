@@ -12,6 +12,12 @@ import { type SliceBytes, SlicedFlow } from './sliced-flow.ts';
 import { readOcsf110, ocsf110Slice, type Ocsf110Reads } from './ocsf110/body.ts';
 import { rowColumns } from './ocsf110/rows.ts';
 
+/** What an answer adds to each event: the time of reading, its name, and what stands between two events. */
+const loggedTimeBytesMax = 40;
+/** Events that one request of a filtered feed looks through before it answers with what it has. */
+const feedWindowRows = 20_000;
+const feedWindowsMax = 25;
+
 /** What one look at the table found: events in (after, last], and whether there is more behind them. */
 export interface Found {
   readonly after: bigint;
@@ -148,9 +154,9 @@ export class FeedTable {
     const matching = this.#whereOf(organization, filter);
     let from = after;
     for (let windows = 0; ; windows++) {
-      const range = { after: from, before: watermark, limit, rows: limits.feedWindowRows };
+      const range = { after: from, before: watermark, limit, rows: feedWindowRows };
       const window = await this.#rangeStart(all, range, feedOrder, signal);
-      const isLast = window.found < limits.feedWindowRows;
+      const isLast = window.found < feedWindowRows;
       const end = isLast ? watermark - 1n : window.last;
       const inWindow = { ...range, before: end + 1n, rows: limit + 1 };
       const { found, full } =
@@ -158,7 +164,7 @@ export class FeedTable {
           ? await this.#rangeStart(matching, inWindow, { ...byProjection, ...throughTexts(filter) }, signal)
           : { found: 0, full: 0n };
       const isFull = found > limit;
-      if (found > 0 || isLast || windows >= limits.feedWindowsMax) {
+      if (found > 0 || isLast || windows >= feedWindowsMax) {
         const last = isFull ? full : end;
         return { after: from, last, rows: found > 0, more: isFull || !isLast, watermark };
       }
@@ -211,7 +217,7 @@ export class FeedTable {
       { ...where.parameters, after, before: last + 1n },
       { signal, settings: { ...byProjection, ...throughTexts(filter) } },
     );
-    const aroundEvent = this.#envelope.head.length + this.#envelope.tail.length + limits.loggedTimeBytesMax;
+    const aroundEvent = this.#envelope.head.length + this.#envelope.tail.length + loggedTimeBytesMax;
     const places: FeedPlace[] = [];
     let bytes = 0;
     for (const row of rows) {

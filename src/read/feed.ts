@@ -21,6 +21,13 @@ import type { QueryParameters } from './parameters.ts';
 import type { ReadBody } from './read-body.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
 
+/** Long polls that wait, of one organization and of all. */
+const feedWaitingPerOrganizationMax = 16;
+const feedWaitingMax = 1_024;
+/** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
+const feedLimitMax = 10_000;
+const feedPollMs = 250;
+
 export interface FeedRequest {
   readonly filter: AuditFilter;
   readonly schema?: EventSchema;
@@ -48,12 +55,14 @@ export interface FeedOptions {
   readonly clock: Clock;
   readonly cursors: FeedCursors;
   /** No event of the organization with a lower `seq` can come any more. */
-  watermark(organization: string): Promise<bigint>;
+  watermark(organization: string): bigint;
   /**
    * A place before which all events of the organization are that have come by the last answer of `watermark`;
    * undefined while some come, or when that cannot be told.
    */
   arrivedBefore(organization: string): bigint | undefined;
+  /** For how long the oldest event that was taken here has waited for its place in the order; 0 when none waits. */
+  waitingMs(): number;
   /** Before which time the events of an organization have expired; see `ReadersOptions`. */
   retentionCutOff(organization: string): number | undefined;
   /** Each look at the table waits here for its turn; a poll that only waits holds none. */
@@ -68,7 +77,7 @@ export function readFeedRequest(parameters: QueryParameters, organization: Organ
     filter: readFilter(parameters, organization),
     ...readSchema(parameters),
     cursor: parameters.text('cursor') ?? '',
-    limit: readLimit(parameters, limits.pageLimitDefault, limits.feedLimitMax),
+    limit: readLimit(parameters, limits.pageLimitDefault, feedLimitMax),
     waitSeconds: parameters.readCapped('wait', seconds, limits.feedWaitSecondsMax) ?? 0,
   };
 }
@@ -93,8 +102,8 @@ class Feed {
   readonly #ahead: ReadAhead;
   /** Bounds those who wait: each costs a look at the table now and then. */
   readonly #waiting = slotsWithoutWaiting({
-    slotsPerOrganization: limits.feedWaitingPerOrganizationMax,
-    slots: limits.feedWaitingMax,
+    slotsPerOrganization: feedWaitingPerOrganizationMax,
+    slots: feedWaitingMax,
     refusal: 'Too many requests wait for events; ask without "wait", or later.',
     retryAfterSeconds: 1,
   });
@@ -154,7 +163,7 @@ class Feed {
 
   /** The full pages of a range: one that is not full yet is read when it is asked for. */
   async #findFull(organization: string, range: AheadOf, signal: AbortSignal): Promise<PlacesFound> {
-    const watermark = await this.#options.watermark(organization);
+    const watermark = this.#options.watermark(organization);
     const from = { after: range.after, watermark };
     if (this.#hasAll(organization, range.after, watermark)) return { ...from, pages: [] };
     const found = await this.#table.findAll(organization, range, from, signal);
@@ -202,7 +211,7 @@ class Feed {
     const release = await this.#waiting.acquire(organization);
     try {
       while (!found.rows && !found.more && performance.now() < deadline && !stopping.aborted) {
-        await this.#pauses.take(Math.min(limits.feedPollMs, deadline - performance.now()), signal);
+        await this.#pauses.take(Math.min(feedPollMs, deadline - performance.now()), signal);
         found = await this.#look(organization, request, found.last, signal);
       }
     } finally {
@@ -218,7 +227,7 @@ class Feed {
     from: bigint | undefined,
     signal: AbortSignal,
   ): Promise<Found> {
-    const watermark = await this.#options.watermark(organization);
+    const watermark = this.#options.watermark(organization);
     if (from !== undefined && this.#hasAll(organization, from, watermark)) {
       const last = from < watermark ? watermark - 1n : from;
       return { after: from, last, rows: false, more: false, watermark };
@@ -245,10 +254,17 @@ class Feed {
     const meta = {
       next_cursor: this.#options.cursors.write(organization, found.last),
       has_more: found.more,
-      settled_through: microsOfSeq(found.watermark),
+      settled_through: Math.min(microsOfSeq(found.watermark), this.#oldestMicros()),
       read_through: microsOfSeq(found.last),
     };
     return `,"meta":${stringify('FeedMeta', meta)}}\n`;
+  }
+
+  /** When the oldest event was taken that has no place in the order yet. */
+  #oldestMicros(): number {
+    const { clock, waitingMs } = this.#options;
+    const ms = waitingMs();
+    return ms === 0 ? Number.POSITIVE_INFINITY : clock() - Math.round(ms * 1000);
   }
 }
 

@@ -1,10 +1,11 @@
 import { limits as baseLimits } from '../base/limits.ts';
 import { formatMicros, formatMicrosIfAny } from '../base/time/timestamp.ts';
-import { limits } from './limits.ts';
 import type { Answer } from '../contract/document.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
 import { newestFirst, oldestFirst, planOf } from './plans.ts';
+
+const histogramBucketsMax = 120;
 
 /**
  * Buckets oldest first, without gaps; none when there is no range. The first may start before the range: only what is
@@ -47,7 +48,7 @@ interface Buckets {
 
 /**
  * The buckets that cover a range of Unix microseconds, both ends included: of the smallest width that needs no more
- * than `limits.histogramBucketsMax`. A range of less than half a minute has fewer than 30, of a second each.
+ * than `histogramBucketsMax`. A range of less than half a minute has fewer than 30, of a second each.
  */
 export function bucketsOver(startMicros: number, endMicros: number): Buckets {
   let best: Buckets | undefined;
@@ -56,7 +57,7 @@ export function bucketsOver(startMicros: number, endMicros: number): Buckets {
     const first = Math.floor((startMicros - originMicros) / width);
     const count = Math.floor((endMicros - originMicros) / width) - first + 1;
     best = { firstMicros: originMicros + first * width, count, widthSeconds };
-    if (count <= limits.histogramBucketsMax) return best;
+    if (count <= histogramBucketsMax) return best;
   }
   throw new Error(`no width covers ${startMicros} to ${endMicros}`);
 }

@@ -1,6 +1,8 @@
 import type { FilterName } from '../base/events/event-filters.ts';
 import { type AuditFilter, earliestOf, hasColumnFilter, timesOf, type Where } from './filter.ts';
-import { limits } from './limits.ts';
+
+/** Events of ranges of time from this length on are counted by the counts of ten minutes (offset-index.ts). */
+const countedRangeMicrosMin = 6 * 3_600_000_000;
 
 /**
  * Counts of an organization's events by buckets of time, which projections of the table keep: true to each
@@ -131,7 +133,7 @@ export function countOf(filter: AuditFilter, where: Where): string {
   const { from, to } = timesOf(filter);
   const isBounded = earliestOf(filter) !== undefined || filter.toMicros !== undefined;
   if (!isBounded || filter.nothing) return `${plain} ${byCounts}`;
-  if (to - from < limits.countedRangeMicrosMin) return plain;
+  if (to - from < countedRangeMicrosMin) return plain;
   return `SELECT sum(held) FROM (${bucketsOf(ofAll, filter, where)})`;
 }
 

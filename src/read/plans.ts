@@ -1,6 +1,8 @@
 import type { Settings } from '../storage/storage.ts';
 import { type AuditFilter, hasIndexedFilter } from './filter.ts';
-import { limits } from './limits.ts';
+
+/** The engine's memory for what is to be held. */
+const heldReadMemoryBytesMax = 256 * 1024 * 1024;
 
 /** Newest first, then last written first: a total order, since `seq` is unique. */
 export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
@@ -64,7 +66,7 @@ export const fewTexts: Settings = {
  * What is to be held as a whole has not more than this of the engine's memory: the engine gathers all rows of a page before
  * it hands out the first, so one that is too large is known before it costs much.
  */
-export const heldWhole: Settings = { max_memory_usage: limits.heldReadMemoryBytesMax };
+export const heldWhole: Settings = { max_memory_usage: heldReadMemoryBytesMax };
 
 export function planOf(filter: AuditFilter): Settings {
   return hasIndexedFilter(filter) ? byProjection : inKeyOrder;

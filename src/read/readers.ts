@@ -1,5 +1,4 @@
 import type { Clock } from '../base/time/clock.ts';
-import { memoizeFor } from '../base/waiting/single-flight.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { createExportReader, createOcsf110ExportReader, type ExportReader } from './export.ts';
@@ -9,7 +8,6 @@ import { createFeedCursors } from './feed-cursor.ts';
 import { createHistogramReader, type HistogramReader } from './histogram.ts';
 import { createLegacyReader, type LegacyReader } from './legacy.ts';
 import type { AuditFilter, EventSchema } from './filter.ts';
-import { limits } from './limits.ts';
 import { createPageReader, createOcsf110PageReader, type PageReader } from './page.ts';
 import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
 import { createRowsReader, type RowsReader } from './rows.ts';
@@ -40,8 +38,9 @@ export interface ReadersOptions {
   readonly secret: string;
   /** The order of ingest; see `FeedOptions`. */
   readonly order: {
-    watermarks(): Promise<{ of(organization: string): bigint }>;
+    watermarks(): { of(organization: string): bigint };
     arrivedBefore(organization: string): bigint | undefined;
+    waitingMs(): number;
   };
   /**
    * Before which time (Unix microseconds) the events of an organization have expired by its retention; undefined: none is. It
@@ -56,8 +55,7 @@ export interface ReadersOptions {
 export function createReaders(options: ReadersOptions): Readers {
   const { storage, pool, envelope, clock, order } = options;
   const queue = readQueue();
-  const watermarks = memoizeFor(limits.feedWatermarkMs, () => order.watermarks());
-  const watermark = async (organization: string) => (await watermarks()).of(organization);
+  const watermark = (organization: string) => order.watermarks().of(organization);
   const retentionCutOff = (organization: string) => options.retentionCutOff(organization);
   const { ofKept, byKept } = keepingTo(retentionCutOff);
   const turn = turnOf(queue);
@@ -78,6 +76,7 @@ export function createReaders(options: ReadersOptions): Readers {
       cursors: createFeedCursors(options.secret),
       watermark,
       arrivedBefore: (organization) => order.arrivedBefore(organization),
+      waitingMs: () => order.waitingMs(),
       retentionCutOff,
       queue,
       stopping: options.stopping,

@@ -3,10 +3,12 @@ import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { csvAliases } from './export-csv.ts';
 import { type RowsRequest, whereClause } from './filter.ts';
-import { limits } from './limits.ts';
 import { placeOf } from './page-place.ts';
 import { fewTexts, newestFirst, oldestFirst } from './plans.ts';
 import { isTooLarge } from './read-body.ts';
+
+/** Characters of a message in the list of the web page, which shows a line of it. */
+const rowMessageCharactersMax = 300;
 
 /** Events as a list shows them, newest first, and how many match. */
 export type Rows = Answer<'Rows'>;
@@ -34,7 +36,7 @@ const cells = [
   'activity_name',
   'severity',
   'status',
-  `substringUTF8(cells.1, 1, ${limits.rowMessageCharactersMax})`,
+  `substringUTF8(cells.1, 1, ${rowMessageCharactersMax})`,
   'cells.2.1.1',
   'cells.2.1.2',
   'cells.3.1',
@@ -44,7 +46,7 @@ const cells = [
   `arrayFirst(pair -> pair.1 = 'fileName' AND pair.2 != 'null', cells.4).2`,
 ].join(', ');
 
-interface Found {
+interface RowsAnswer {
   readonly total: string;
   readonly unsettled: string;
   readonly rows: readonly (readonly string[])[];
@@ -57,12 +59,9 @@ interface Found {
  * `watermark` is an order number below which no event of the organization is stored any more. How many of the total are
  * not below it tells what came later: of `since` that number there are so many more by then.
  */
-export function createRowsReader(
-  storage: Storage,
-  watermark: (organization: string) => Promise<bigint>,
-): RowsReader {
+export function createRowsReader(storage: Storage, watermark: (organization: string) => bigint): RowsReader {
   return async (organization, request, signal) => {
-    const settled = String(await watermark(organization));
+    const settled = String(watermark(organization));
     const { filter, limit, offset } = request;
     const place = await placeOf(storage, organization, request, signal);
     const { scalars, condition, skip, total } = place.start;
@@ -79,7 +78,7 @@ export function createRowsReader(
       `FROM (SELECT *, JSONExtract(${parsable}, '${shown}') AS cells, ${csvAliases} FROM (${found}))`;
     const parameters = { ...matching.parameters, ...place.parameters, settled };
     const ask = (settings: Settings) =>
-      storage.readRows<Found>(onShard(storage, query), parameters, { settings, signal });
+      storage.readRows<RowsAnswer>(onShard(storage, query), parameters, { settings, signal });
     const [answer] = await ask(place.settings).catch((error: unknown) => {
       if (!isTooLarge(error)) throw error;
       return ask({ ...place.settings, ...fewTexts });

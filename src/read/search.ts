@@ -1,8 +1,13 @@
 import { formatMicros } from '../base/time/timestamp.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
 import { type AuditFilter, type PageRequest, timesOf, whereClause } from './filter.ts';
-import { limits } from './limits.ts';
 import { newestFirst, planOf, throughTexts } from './plans.ts';
+
+/** A search for words ends after this time. */
+const searchMsMax = 1_500;
+/** Events that it looks through at first. */
+const searchRowsMin = 20_000;
+const searchThreads = 2;
 
 /** What a search has found in the part that it looked through, and how far back that goes. */
 export interface SearchFound {
@@ -19,7 +24,7 @@ export interface SearchBudget {
   readonly firstRows: number;
 }
 
-const usual: SearchBudget = { ms: limits.searchMsMax, firstRows: limits.searchRowsMin };
+const usual: SearchBudget = { ms: searchMsMax, firstRows: searchRowsMin };
 
 /**
  * Looks for words in the texts of events, from the newest on. No index knows them, so it costs by the events that it
@@ -37,7 +42,7 @@ export async function search(
   signal: AbortSignal,
   { ms, firstRows }: SearchBudget = usual,
 ): Promise<SearchFound> {
-  const options = { signal, settings: { ...planOf(filter), max_threads: limits.searchThreads } };
+  const options = { signal, settings: { ...planOf(filter), max_threads: searchThreads } };
   const { from, to } = timesOf(filter);
   const isNewer = filter.side?.of === 'newer';
   const begun = performance.now();

@@ -1,5 +1,7 @@
 import type { ByteFlow, ByteSink } from '../base/bytes/byte-flow.ts';
-import { limits } from './limits.ts';
+
+/** Pieces in which a slice is handed out. */
+const pagePieceBytes = 256 * 1024;
 
 /** A part of an answer, in memory that `release` gives back. */
 export interface SliceBytes {
@@ -94,7 +96,7 @@ export class SlicedFlow<Slice> implements ByteFlow {
   }
 
   #handPiece(sink: ByteSink, { bytes }: SliceBytes): void {
-    const piece = bytes.subarray(this.#handed, this.#handed + limits.pagePieceBytes);
+    const piece = bytes.subarray(this.#handed, this.#handed + pagePieceBytes);
     this.#handed += piece.length;
     this.#hand(sink, piece);
     if (this.#handed === bytes.length) this.#releaseHeld();

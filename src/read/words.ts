@@ -13,11 +13,15 @@ export function wordsCondition(words: readonly string[]): {
 } {
   const parameters: Record<string, string> = {};
   const sql = words.map((word, index) => {
-    const [plain, pattern] = [`word${index}`, `pattern${index}`];
+    const [plain, pattern, afterName] = [`word${index}`, `pattern${index}`, `after${index}`];
     parameters[plain] = JSON.stringify(word).slice(1, -1);
-    parameters[pattern] = valuePattern(word);
+    parameters[pattern] = `^${valuePattern(word)}`;
+    parameters[afterName] = `^"${inString}"${valuePattern(word)}`;
     const stands = `positionCaseInsensitiveUTF8(ocsf, {${plain}:String}) > 0`;
-    return `((${stands} OR ${mayHide}) AND match(${producersPart}, {${pattern}:String}))`;
+    const inValue =
+      `match(${pieces.first}, {${pattern}:String}) OR match(${pieces.fromAppName}, {${afterName}:String}) ` +
+      `OR match(${pieces.last}, {${pattern}:String})`;
+    return `((${stands} OR ${mayHide}) AND (${inValue}))`;
   });
   return { sql, parameters };
 }
@@ -26,19 +30,29 @@ export function wordsCondition(words: readonly string[]): {
 const mayHide = "position(ocsf, '\\\\') > 0 OR lengthUTF8(ocsf) != length(ocsf)";
 
 /**
- * The rendering without `actor.app_name` and without `enrichments`, which have the values of `extra_map` once more, beside
- * their names. These members are ours, and stand before any that a producer can name (src/ocsf/render.ts).
+ * Where the value of `actor.app_name` begins, and where `enrichments` and `extra_map` do; 0 where there is none. These members
+ * are ours, and stand before any that a producer can name (src/ocsf/render.ts).
  */
-const producersPart = `concat(
-  replaceRegexpOne(if(position(ocsf, ',"enrichments":[') > 0, substring(ocsf, 1, position(ocsf, ',"enrichments":[')), ocsf),
-    '"actor":\\\\{"app_name":"(?:[^"\\\\\\\\]|\\\\\\\\.)*"', '"actor":{'),
-  if(position(ocsf, ',"enrichments":[') > 0, substring(ocsf, greatest(1, position(ocsf, ',"extra_map":', position(ocsf, ',"enrichments":[')))), ''))`;
+const appName = '"actor":{"app_name":';
+const appNameAt = `position(ocsf, '${appName}"')`;
+const enrichmentsAt = `position(ocsf, ',"enrichments":[')`;
+const extraAt = `position(ocsf, ',"extra_map":', ${enrichmentsAt})`;
+
+/** The rendering up to `enrichments`, which have the values of `extra_map` once more, beside their names. */
+const beforeEnrichments = `if(${enrichmentsAt} > 0, ${enrichmentsAt}, length(ocsf))`;
+
+/** The rendering in pieces, without `enrichments`: up to `actor.app_name`, from its value on, and from `extra_map` on. */
+const pieces = {
+  first: `substring(ocsf, 1, if(${appNameAt} > 0, ${appNameAt} - 1, ${beforeEnrichments}))`,
+  fromAppName: `if(${appNameAt} > 0, substring(ocsf, ${appNameAt} + ${appName.length}, ${beforeEnrichments} + 1 - ${appNameAt} - ${appName.length}), '')`,
+  last: `if(${enrichmentsAt} > 0, substring(ocsf, ${extraAt}), '')`,
+};
 
 /** RE2 for what stands between the quotation marks of a string; an escape is one piece. */
 const inString = String.raw`(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*`;
 
 /** RE2 for JSON up to any place that is not within a string. */
-const upToValue = `^(?:[^"]|"${inString}")*`;
+const upToValue = `(?:[^"]|"${inString}")*`;
 
 /**
  * RE2 for a word within a value. A string that a colon follows is a name. Numbers, `true`, `false` and `null` are values, too.

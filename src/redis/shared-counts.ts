@@ -1,6 +1,7 @@
 import type { Logger } from '../base/observability/log.ts';
 import type { RateCounter } from '../base/time/rates.ts';
 import { RedisLink } from './redis-link.ts';
+import { SharedAnswers } from './shared-answers.ts';
 import { SharedRates } from './shared-rates.ts';
 import { SharedRecords } from './shared-records.ts';
 
@@ -12,8 +13,8 @@ interface SharedCountsOptions {
 }
 
 /**
- * What processes count together through Redis (contract: Rate limits, Credentials). This folder is loaded only where
- * REDIS_URL is set.
+ * What servers share through Redis (contract: Ingest, Rate limits, Credentials). This folder is loaded only where REDIS_URL
+ * is set.
  */
 export class SharedCounts {
   readonly #link: RedisLink;
@@ -41,6 +42,11 @@ export class SharedCounts {
     ownWith: ConstructorParameters<typeof SharedRecords<State>>[2],
   ): SharedRecords<State> {
     return new SharedRecords(this.#link, kind, ownWith);
+  }
+
+  /** `instance`: a UUID of this server that survives restarts. */
+  answers<Answer>(instance: string): SharedAnswers<Answer> {
+    return new SharedAnswers(this.#link, instance);
   }
 
   stop(): void {

@@ -12,13 +12,19 @@ import { OwnAccounts } from '../control/own-accounts.ts';
 import { RetentionReconciler } from '../control/retention-reconciler.ts';
 import type { EvidenceReader } from '../evidence/evidence-reader.ts';
 import { newEvidenceKey, openEvidence } from '../evidence/evidence.ts';
+import { MissingWatch } from '../evidence/missing-events.ts';
 import { readProgress, watermarkOf } from '../evidence/progress-table.ts';
 import { RateLimiter } from '../http/rate-limit.ts';
+import type { BatchAnswer } from '../ingest/answer-records.ts';
 import type { IngestOrder } from '../ingest/ingest-order.ts';
 import type { Base } from './base.ts';
 import type { Writing } from './writing.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { EventRemoval } from '../storage/removal.ts';
+
+/** Time between turns of retention: a 144th of the grace period, within these. */
+const retentionMsMin = 200;
+const retentionMsMax = 600_000;
 
 /** What limits are counted by: this process alone, or together with others through Redis. */
 export async function openCounts({ config, log, stops }: Base, secret: string) {
@@ -27,7 +33,12 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
   if (url === undefined) {
     const words = 'limits and failed passwords are counted by each process for itself; REDIS_URL shares them';
     if (config.clickhouse.url !== undefined) log.info({}, words);
-    return { rateCounter: own, accounts: new OwnAccounts(), limitsShared: () => undefined };
+    return {
+      rateCounter: own,
+      accounts: new OwnAccounts(),
+      limitsShared: () => undefined,
+      answers: () => undefined,
+    };
   }
   if (config.sessionSecret === undefined) {
     const words =
@@ -42,12 +53,13 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
     rateCounter: shared.rates(own),
     accounts: shared.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
     limitsShared: () => shared.isReachable,
+    answers: (instance: string) => shared.answers<BatchAnswer>(instance),
   };
 }
 
 /** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
 export async function startEvidence(
-  { config, log, damage, stops }: Base,
+  { config, log, damage, stops, steadyMs }: Base,
   stored: ServiceStorage,
   order: IngestOrder,
   retentionCutOff: (organization: string) => number | undefined,
@@ -55,10 +67,22 @@ export async function startEvidence(
   const { serviceName, evidenceIntervalMs: intervalMs } = config;
   const { storage, instance } = stored;
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
-  const watermark = async () => (await order.watermarks()).ofAll;
+  const watermark = async () => order.watermarks().ofAll;
   const own = { storage, instance, serviceName, keys, intervalMs };
   const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
   stops.add(() => evidence.stop());
+  // The parts of a ClickHouse server have replicas, and monitoring of their own.
+  if (stored.held !== undefined) {
+    const { engine } = stored.held;
+    const watch = new MissingWatch({
+      storage,
+      damage,
+      log,
+      nowMs: steadyMs,
+      engineStarts: () => engine.restarts(),
+    });
+    stops.add(() => watch.stop());
+  }
   return evidence.reader;
 }
 
@@ -74,9 +98,9 @@ export function startRetention(
 ): void {
   const { retentionDays, retentionGraceMs: graceMs, evidenceIntervalMs } = config;
   // A wait of a day is looked at every ten minutes, a shorter one more often.
-  const intervalMs = Math.min(limits.retentionMsMax, Math.max(limits.retentionMsMin, graceMs / 144));
+  const intervalMs = Math.min(retentionMsMax, Math.max(retentionMsMin, graceMs / 144));
   const watermarks = async (): Promise<(organization: string) => bigint> => {
-    const { ofAll } = await order.watermarks();
+    const { ofAll } = order.watermarks();
     if (evidenceIntervalMs === undefined) return () => ofAll;
     const progress = await readProgress(storage);
     return (organization) => {
@@ -107,14 +131,13 @@ export function startRetention(
 
 /** Nothing of it is loaded where no traces are asked for. */
 export async function startTracing(
-  { traces, serviceName }: Config,
+  { tracesUrl: url, serviceName }: Config,
   log: Logger,
   stops: StopStack,
 ): Promise<void> {
-  const { url, sampled } = traces;
   if (url === undefined) return;
   const { OtlpTracer } = await import('../base/observability/otlp-tracer.ts');
-  const tracer = new OtlpTracer({ url, sampled, serviceName, log });
+  const tracer = new OtlpTracer({ url, serviceName, log });
   setTracer(tracer);
   stops.add(() => tracer.stop());
 }

@@ -1,40 +1,34 @@
-import { randomUUID } from 'node:crypto';
 import { errorFacts } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
+import { HandedEvents } from '../ingest/handed-events.ts';
 import { IngestOrder } from '../ingest/ingest-order.ts';
-import { openIngest } from '../ingest/ingest.ts';
+import { type Ingest, type IngestOptions, openIngest } from '../ingest/ingest.ts';
 import { limits as ingestLimits } from '../ingest/limits.ts';
-import { renumberLog } from '../ingest/renumber.ts';
-import { createSegmentInsert, storedRowsOf } from '../storage/insert.ts';
-import { FeedWatch } from '../storage/feed-watch.ts';
-import { KeyTable } from '../storage/key-table.ts';
+import type { Permit } from '../ingest/order-numbers.ts';
+import { createSegmentInsert, newestStored } from '../storage/insert.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
-import { WriterRegistry } from '../storage/writer-registry.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
-import { otherCommands } from '../storage/other-writers.ts';
+import { isAtHome } from '../storage/own-place.ts';
+import { SharedOrder } from '../storage/shared-order.ts';
+import { WriterNumber } from '../storage/writers.ts';
 import type { Base } from './base.ts';
 
 export type Writing = Awaited<ReturnType<typeof startWriting>>;
 
 /** The log and the way of its segments into the table, in one order with all others that write there. */
-export async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
+export async function startWriting(
+  base: Base,
+  stored: ServiceStorage,
+  organizations: IngestDirectory,
+  sharedAnswers: IngestOptions['sharedAnswers'],
+) {
   const { config, dataDir, log, damage } = base;
-  const { storage, writeHealth } = stored;
-  const isOwnEngine = stored.held !== undefined;
+  const { storage, engineWrites } = stored;
   const { instance } = stored;
-  const member =
-    instance === undefined ? undefined : await WriterRegistry.join({ ...base, storage, instance });
-  if (member !== undefined) await takeNewPlaces(base, stored, member);
+  const member = instance === undefined ? undefined : new Member(base, stored, instance);
   const answersNowMs = () => base.steadyMs();
-  const keys = new KeyTable(storage, answersNowMs, isOwnEngine ? dataDir : undefined);
-  const forgetting = new Repeated(
-    storageLimits.keyForgetEveryMs,
-    () => keys.forget(),
-    (error) => log.warn(errorFacts(error), 'Idempotency-Keys that are over could not be removed'),
-  );
-  base.stops.add(() => forgetting.stop());
-  const sink = writeHealth.watch(createSegmentInsert(storage, log));
+  const sink = engineWrites.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
     dataDir,
@@ -45,47 +39,77 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
       producers: ingestLimits.walKeepFreeBytes,
       service: ingestLimits.walKeepFreeOfServiceBytes,
     },
-    writer: member?.writer ?? 0,
+    ...(member && { writer: () => member.writer, permit: member.permit }),
     answersNowMs,
-    sink: member?.fence(sink) ?? sink,
+    sink,
+    newestStored: () => newestStored(storage),
     damage,
-    keys: {
-      table: keys,
-      instance: instance ?? randomUUID(),
-      log,
-      isShared: instance !== undefined,
-    },
+    sharedAnswers,
     directory: () => organizations.shared(),
   });
   base.stops.add(() => ingest.close());
-  await member?.publish(ingest);
-  const others = member?.others ?? otherCommands(storage, dataDir);
-  const clockSkewMs = isOwnEngine ? undefined : storageLimits.clockSkewMsMax;
-  const watch = isOwnEngine ? new FeedWatch({ storage, instance: undefined, log }) : undefined;
-  base.stops.add(() => watch?.stop());
-  const feedGoesOn = (): boolean => watch?.isHeld !== true && member?.feedGoesOn() !== false;
-  return { ingest, feedGoesOn, order: new IngestOrder({ ingest, others, clockSkewMs }), member };
+  const shared = await member?.join(ingest);
+  await watchHanded(base, ingest);
+  return { ingest, order: new IngestOrder({ ingest, shared }) };
 }
 
-/** For a server that was fenced: nobody waits any more for the places that its log has. */
-async function takeNewPlaces(base: Base, stored: ServiceStorage, member: WriterRegistry): Promise<void> {
-  const { dataDir, log, damage } = base;
-  const { storage, instance = '' } = stored;
-  const { writer, renumberAfter: after } = member;
-  if (after === undefined) return;
-  const storedRows = (segment: number): Promise<number> => storedRowsOf(storage, segment);
-  const answersNowMs = () => base.steadyMs();
-  const keys = new KeyTable(storage, answersNowMs);
-  const answeredByOthers = (ids: readonly string[]) => keys.answeredByOthers(ids, instance);
-  await renumberLog({
-    dataDir,
-    log,
-    answersNowMs,
-    damage,
-    writer,
-    after,
-    storedRowsOf: storedRows,
-    answeredByOthers,
-  });
-  await member.succeed();
+/** Takes over what commands have left. */
+async function watchHanded({ dataDir, log, stops }: Base, ingest: Ingest): Promise<void> {
+  const handed = new HandedEvents(dataDir, ingest, log);
+  stops.add(() => handed.stop());
+  await handed.take();
+}
+
+/** This server among those that share a ClickHouse server. */
+class Member {
+  readonly permit: Permit;
+  readonly #base: Base;
+  readonly #storage: ServiceStorage['storage'];
+  readonly #instance: string;
+  readonly #number: WriterNumber;
+  #join = (_order: SharedOrder): void => {};
+
+  constructor(base: Base, { storage }: ServiceStorage, instance: string) {
+    this.#base = base;
+    this.#storage = storage;
+    this.#instance = instance;
+    this.#number = new WriterNumber(storage, instance);
+    const joined = new Promise<SharedOrder>((resolve) => (this.#join = resolve));
+    let order: SharedOrder | undefined;
+    this.permit = {
+      async ready() {
+        order = await joined;
+        await order.ready();
+      },
+      requireReady: () => order?.requireReady(),
+    };
+  }
+
+  get writer(): number {
+    return this.#number.id;
+  }
+
+  async join(ingest: Ingest): Promise<SharedOrder> {
+    const { dataDir, log, stops, failed } = this.#base;
+    const [storage, instance, number] = [this.#storage, this.#instance, this.#number];
+    const takeNumber = () => number.take();
+    const options = { storage, instance, log, failed, takeNumber, isAtHome: await isAtHome(dataDir) };
+    const order = await SharedOrder.join(options, {
+      lowest() {
+        const { lowest, ofOrganization } = ingest.watermarks();
+        return Math.min(lowest, ...ofOrganization.values());
+      },
+      raise: (reached) => ingest.raise(reached),
+      isInFlight: () => ingest.isInFlight(),
+    });
+    const renewal = new Repeated(
+      storageLimits.writerRenewMs,
+      () => number.renew(),
+      (error) => log.warn(errorFacts(error), 'the lease of this writer number could not be renewed yet'),
+    );
+    stops.add(() => renewal.stop());
+    stops.add(() => order.leave());
+    this.#join(order);
+    return order;
+  }
 }

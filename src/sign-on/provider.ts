@@ -24,6 +24,12 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';
 import { failureOf, ProviderFailed, unavailable } from './provider-failed.ts';
 
+/** How long what a provider says of itself is believed; its keys are asked for again when one is not known. */
+const providerKeptMs = 3_600_000;
+/** Of what a provider says: a longer subject is none (OpenID Connect Core, 2), and a longer text no e-mail address. */
+const subjectCharactersMax = 255;
+const emailCharactersMax = 254;
+
 /** A provider and the client that this service is there. */
 export interface ProviderClient {
   readonly issuer: string;
@@ -48,7 +54,7 @@ interface Wanted {
 
 /**
  * A provider of OpenID Connect, as openid-client speaks with it. What it says of itself is asked for when it is first
- * needed and after `limits.providerKeptMs`; calls in between share it. Its keys are kept with that, and asked for again
+ * needed and after `providerKeptMs`; calls in between share it. Its keys are kept with that, and asked for again
  * when an ID token names one that is not among them, at most once a minute (oauth4webapi does both).
  */
 export class Provider {
@@ -56,7 +62,7 @@ export class Provider {
   #waiting = 0;
 
   constructor(client: ProviderClient) {
-    this.#discovered = memoizeFor(limits.providerKeptMs, () => discover(client));
+    this.#discovered = memoizeFor(providerKeptMs, () => discover(client));
   }
 
   /** How far its clock is ahead, where it is who it should be; to a second. Rejects with ProviderFailed. */
@@ -108,7 +114,7 @@ export class Provider {
       if (claims.iat > Date.now() / 1000 + limits.clockToleranceSeconds)
         throw new ClientError('the ID token was issued in the future');
       // An empty one would be everybody's.
-      if (claims.sub === '' || claims.sub.length > limits.subjectCharactersMax)
+      if (claims.sub === '' || claims.sub.length > subjectCharactersMax)
         throw new ClientError('the subject is empty or too long');
       const needsMore = claims['email'] === undefined || lacks(claims, wanted.roleClaim);
       const asks = needsMore && configuration.serverMetadata().userinfo_endpoint !== undefined;
@@ -180,7 +186,7 @@ function identityOf(claims: IDToken, more: Readonly<Record<string, unknown>>): I
   return {
     issuer: claims.iss,
     subject: claims.sub,
-    email: typeof email === 'string' && email.length <= limits.emailCharactersMax ? email : undefined,
+    email: typeof email === 'string' && email.length <= emailCharactersMax ? email : undefined,
     // Some send it as a text.
     emailVerified: verified === undefined ? undefined : verified === true || verified === 'true',
     name: typeof name === 'string' ? name : undefined,

@@ -1,9 +1,11 @@
 import { FifoMap } from '../base/waiting/fifo-map.ts';
 import type { SealedSecrets } from '../control/sealed-secret.ts';
 import { secretPurpose, type SignOnSettings } from '../control/sign-on-settings.ts';
-import { limits } from './limits.ts';
 import { Provider, type ProviderClient } from './provider.ts';
 import { unavailable } from './provider-failed.ts';
+
+/** Providers of which that is remembered. */
+const providersMax = 1_000;
 
 export interface ProvidersOptions {
   /** The one of the configuration; undefined: there is none. */
@@ -37,7 +39,7 @@ export class Providers {
     if (known !== undefined) return known;
     const provider = new Provider(client);
     this.#providers.set(name, provider);
-    if (this.#providers.size > limits.providersMax) this.#providers.removeOldest();
+    if (this.#providers.size > providersMax) this.#providers.removeOldest();
     return provider;
   }
 

@@ -14,9 +14,6 @@ const replaceSettings: Settings = {
 /** Nodes that do not answer are left out, and counted. */
 const everywhere: Settings = { skip_unavailable_shards: 1 };
 
-/** After this long the engine has ended an attempt, wherever it runs. */
-const attemptMsMax = limits.insertMsMax + limits.insertEndMsMax;
-
 const present = 'seq BETWEEN {first:UInt64} AND {last:UInt64}';
 
 /**
@@ -31,27 +28,39 @@ const present = 'seq BETWEEN {first:UInt64} AND {last:UInt64}';
  */
 export class Attempts {
   readonly #storage: Storage;
-  /** When each segment that is not stored yet was sent last, by `performance.now()`. */
+  readonly #name: string;
+  /** When each attempt of this process began of which it is not known what came of it, by `performance.now()`. */
   readonly #sentAt = new Map<number, number>();
 
-  constructor(storage: Storage) {
+  /** `name` tells those apart that number segments each for itself. */
+  constructor(storage: Storage, name: string) {
     this.#storage = storage;
+    this.#name = name;
   }
 
-  sending(segment: number): void {
-    this.#sentAt.set(segment, performance.now());
+  /** Runs the attempt that has this number. */
+  async during(number: number, attempt: (queryId: string) => Promise<void>): Promise<void> {
+    this.#sentAt.set(number, performance.now());
+    await attempt(this.#queryId(number));
+    this.#sentAt.delete(number);
   }
 
-  /** It is stored, or refused for good: nobody will ask for it any more. */
-  settled(segment: number): void {
-    this.#sentAt.delete(segment);
+  #queryId(number: number): string {
+    return `${this.#storage.database}-${this.#name}-${number}`;
   }
 
   /**
-   * Ends them, then counts the rows of the segment that are stored. Rejects with an EngineError while it cannot be
-   * known, as a node does not answer or replicas lag behind.
+   * Ends the attempt that has this number, then counts the rows that are stored under it. Rejects with an EngineError
+   * while it cannot be known, as a node does not answer or replicas lag behind.
    */
-  async rowsStored(segment: number, queryId: string): Promise<number> {
+  async rowsStored(number: number): Promise<number> {
+    const queryId = this.#queryId(number);
+    const found = await this.#rowsOf(number, queryId);
+    this.#sentAt.delete(number);
+    return found;
+  }
+
+  async #rowsOf(segment: number, queryId: string): Promise<number> {
     const { rows, silent } = await this.#storage.rowsOfEach(
       `SELECT count() AS rows FROM events WHERE ${present}`,
       segmentSeqRange(segment),
@@ -69,8 +78,8 @@ export class Attempts {
   #requireAge(segment: number): void {
     // What an earlier process sent, it sent before this one started.
     const ageMs = performance.now() - (this.#sentAt.get(segment) ?? 0);
-    if (ageMs > attemptMsMax) return;
-    const words = `a node does not answer, where an earlier attempt may still be under way for ${Math.ceil((attemptMsMax - ageMs) / 1000)} s`;
+    if (ageMs > limits.attemptMsMax) return;
+    const words = `a node does not answer, where an earlier attempt may still be under way for ${Math.ceil((limits.attemptMsMax - ageMs) / 1000)} s`;
     throw new EngineError('unreachable', words);
   }
 

@@ -4,6 +4,8 @@ import { traced } from '../base/observability/trace.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { ControlCopy } from './control-copy.ts';
 import { isControlTable } from './control-rows.ts';
+import { tokenHeader } from './engine-config.ts';
+import { checkedWrite } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
 import { quoteIdentifier } from './quote.ts';
@@ -103,6 +105,8 @@ class EngineStorage implements Storage {
   readonly database: string;
   readonly cluster: string | undefined;
   readonly #nodes: EngineNodes;
+  /** A ClickHouse server reports failed writes. */
+  readonly #isEmbedded: boolean;
   readonly #copy: ControlCopy | undefined;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
   /** The last write of control data has failed; perhaps by a fault that a look does not find. */
@@ -117,6 +121,7 @@ class EngineStorage implements Storage {
     this.#copy = copy;
     this.database = connection.database;
     this.cluster = connection.cluster;
+    this.#isEmbedded = connection.headers[tokenHeader] !== undefined;
     this.#nodes = new EngineNodes(connection, log);
     this.#onFailure = onFailure;
   }
@@ -137,7 +142,7 @@ class EngineStorage implements Storage {
       this.#nodes
         .once(
           options.signal,
-          (_, signal) => this.#rowsOf<Row>(node, signal, query, parameters, options),
+          (_, signal) => this.#rowsOf<ResultRow>(node, signal, query, parameters, options),
           node,
         )
         .then((rows): Answer => ({ rows }), unlessSilent),
@@ -220,6 +225,8 @@ class EngineStorage implements Storage {
     );
   };
 
+  readonly checked: Storage['checked'] = (work) => (this.#isEmbedded ? checkedWrite(this, work) : work());
+
   readonly ping: Storage['ping'] = (timeoutMs) =>
     this.rows('SELECT 1', {}, { timeoutMs }).then(
       (found) => found.length === 1,
@@ -270,17 +277,17 @@ class EngineStorage implements Storage {
     return parseRows<T>(await this.#run(node, signal, query, parameters, timed, this.#rowSettings(options)));
   }
 
-  #write(
+  async #write(
     node: EngineNode,
     signal: AbortSignal | undefined,
     query: string,
     parameters: Parameters,
     options: QueryOptions,
     body?: Statement['body'],
-  ): Promise<string> {
+  ): Promise<void> {
     const timed = { timeoutMs: limits.insertMsMax, ...options };
     const settings = { ...writeSettings, ...(this.cluster === undefined ? {} : clusterWriteSettings) };
-    return this.#run(node, signal, query, parameters, timed, settings, body);
+    await this.checked(() => this.#run(node, signal, query, parameters, timed, settings, body));
   }
 
   #run(
@@ -341,11 +348,11 @@ async function copied(done: Promise<void> | undefined): Promise<void> {
   }
 }
 
-type Row = Record<string, unknown>;
+type ResultRow = Record<string, unknown>;
 
 /** What a node has answered, or that it has not. */
 interface Answer {
-  readonly rows: readonly Row[];
+  readonly rows: readonly ResultRow[];
   readonly error?: EngineError;
 }
 

@@ -90,7 +90,7 @@ async function rowsOf(storage: Storage, table: ControlTableName): Promise<Map<st
       `SELECT * EXCEPT written FROM ${table} FINAL WHERE ignore(written) = 0 ${after === undefined ? '' : 'AND toString(id) > {after:String}'}
        ORDER BY toString(id) LIMIT ${limits.controlCompareRowsMax}`,
       after === undefined ? {} : { after },
-      { timeoutMs: limits.ledgerQueryMsMax },
+      { timeoutMs: limits.controlQueryMsMax },
     );
     for (const row of rows) found.set(row.id, row);
     if (rows.length < limits.controlCompareRowsMax) return found;

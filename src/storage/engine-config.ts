@@ -44,7 +44,8 @@ export function defaultMemoryBytesMax(): number {
  * The session that keeps the engine running is `default` from loopback without a password, and no address rule could
  * tell it from other local processes. So `default` may hold one session only, which is that one, and may do nothing but
  * open the listener. Everything else is `audit`, by password. The engine waits for a reader of an export for longer than
- * a front end does (`streamStallMsMax`), so that it is never the one to give up.
+ * the HTTP server does (`streamStallMsMax`), so that it is never the one to give up. A backup goes where its command says:
+ * only `audit` may have one made, and whoever has its password is this system user.
  */
 export function renderConfig(config: EngineConfig, file: string): string {
   const { engineDir, port, user, password, headers, memoryBytesMax } = config;
@@ -68,6 +69,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
 <uncompressed_cache_size>0</uncompressed_cache_size>
 <background_pool_size>${mergeThreads}</background_pool_size>
 <max_mutations_bandwidth_for_server>${limits.mutationBytesOfCore * availableParallelism()}</max_mutations_bandwidth_for_server>
+<backups><allowed_path>/</allowed_path></backups>
 <user_files_path>${xmlText(join(engineDir, 'user_files'))}</user_files_path>
 <format_schema_path>${xmlText(join(engineDir, 'format_schemas'))}</format_schema_path>
 <storage_configuration><disks><default><keep_free_space_bytes>${limits.engineFreeBytesMin}</keep_free_space_bytes></default></disks></storage_configuration>

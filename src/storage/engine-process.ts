@@ -21,6 +21,9 @@ const keeperStatement = `SYSTEM START LISTEN HTTP; ${keeperQuery} SETTINGS max_b
 /** Cancels the query above, which lets the engine shut its tables down and return. */
 export const releaseStatement = `KILL QUERY WHERE query LIKE '${keeperQuery}%' ASYNC`;
 
+/** Fails until that query runs, whose id stands for the process (engine-writes.ts). */
+const keeperIsThere = `SELECT throwIf(count() = 0) FROM system.processes WHERE query LIKE '${keeperQuery}%'`;
+
 export interface EngineEnd {
   /** Signal or exit code. */
   readonly how: string;
@@ -169,7 +172,7 @@ export class EngineProcess {
       last = end;
     });
     const client = new StatementClient(config, false);
-    const question = { query: 'SELECT 1', parameters: {}, settings: {}, timeoutMs: limits.engineAskMsMax };
+    const question = { query: keeperIsThere, parameters: {}, settings: {}, timeoutMs: limits.engineAskMsMax };
     const deadline = performance.now() + limits.engineStartMsMax;
     try {
       while (performance.now() < deadline) {

@@ -7,7 +7,7 @@ import { projectFile } from '../base/files/project-file.ts';
 import { fullDiskWords, isDiskFull } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
-import { removeCutMutations } from './cut-mutations.ts';
+import { removeCutMutations } from './engine-writes.ts';
 import { defaultMemoryBytesMax, type EngineConfig, tokenHeader } from './engine-config.ts';
 import { engineHolder, removeEngineFile, writeEngineFile } from './engine-file.ts';
 import {
@@ -167,6 +167,11 @@ export class EmbeddedEngine {
   /** How often the engine has been started again after it ended unasked. */
   restarts(): number {
     return this.#restarts;
+  }
+
+  /** Ends the engine at once; it is started again. */
+  kill(): void {
+    this.#running?.kill();
   }
 
   /** Ends the engine and its restarts; at most `engineStopMsMax`, then it is killed. May be called twice. */

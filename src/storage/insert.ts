@@ -32,8 +32,8 @@ const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 
 
 /**
  * Stores segments exactly once. A first attempt is a plain INSERT. After any doubt (an error, a time-out, a restart
- * of this process or of the engine) earlier attempts are ended, the table is asked by `seq` range (`attempts.ts`), and
- * only rows that are absent are sent.
+ * of this process or of the engine) earlier attempts are ended, the table is asked what they have stored
+ * (`attempts.ts`), and only rows that are absent are sent, under a number of their own.
  *
  * `name` tells those apart that number segments each for itself: the log, and each command. Where there is a `condition` of
  * the engine's, nothing is stored once that does not hold any more.
@@ -44,21 +44,19 @@ export function createSegmentInsert(
   name = 'segment',
   condition?: string,
 ): SegmentSink {
-  const attempts = new Attempts(storage);
+  const attempts = new Attempts(storage, name);
   return async (segment) => {
-    const queryId = `${storage.database}-${name}-${segment.number}`;
     try {
-      if (segment.rows > 0) await store(storage, log, segment, { queryId, attempts, condition });
-      attempts.settled(segment.number);
+      if (segment.rows > 0) await store(storage, log, segment, { attempts, condition });
       return 'stored';
     } catch (error) {
       // Only a second look may condemn a segment: what looks like bad content can be a connection cut short.
-      if (!isOfContent(error) || !segment.doubtful || (await isReadable(storage, segment))) throw error;
+      const isFirst = segment.earlier.length === 0;
+      if (!isOfContent(error) || isFirst || (await isReadable(storage, segment))) throw error;
       log.error(
-        { segment: segment.number, ...errorFacts(error) },
+        { segment: segment.segment, ...errorFacts(error) },
         'the engine cannot read the content of a segment',
       );
-      attempts.settled(segment.number);
       return 'refused';
     }
   };
@@ -75,7 +73,7 @@ function isOfContent(error: unknown): error is EngineError {
 async function isReadable(storage: Storage, { body }: SegmentInsert): Promise<boolean> {
   const none = `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq = 0 FORMAT Native`;
   try {
-    await storage.insertNative(none, body, { settings: insertSettings, timeoutMs: limits.insertMsMax });
+    await storage.insertNative(none, body(1), { settings: insertSettings, timeoutMs: limits.insertMsMax });
     return true;
   } catch (error) {
     if (isOfContent(error)) return false;
@@ -84,7 +82,6 @@ async function isReadable(storage: Storage, { body }: SegmentInsert): Promise<bo
 }
 
 interface Attempt {
-  readonly queryId: string;
   readonly attempts: Attempts;
   readonly condition: string | undefined;
 }
@@ -93,33 +90,42 @@ async function store(
   storage: Storage,
   log: Logger,
   segment: SegmentInsert,
-  { queryId, attempts, condition }: Attempt,
+  { attempts, condition }: Attempt,
 ): Promise<void> {
-  const options = { queryId, settings: insertSettings, timeoutMs: limits.insertMsMax };
-  let query =
-    condition === undefined
-      ? `INSERT INTO events (${columns}) FORMAT Native`
-      : `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE ${condition} FORMAT Native`;
-  if (segment.doubtful) {
-    const present = await attempts.rowsStored(segment.number, queryId);
-    if (present === segment.rows && !segment.isDamaged) return;
-    if (present > segment.rows && !segment.isDamaged)
-      throw new Error(`segment ${segment.number} has ${present} rows of ${segment.rows} stored`);
-    // On a cluster each shard has a part of its own.
-    if (present > 0) {
-      log.warn(
-        { segment: segment.number, present, rows: segment.rows },
-        'completing a segment that was stored in part',
-      );
-      const { first, last } = segmentSeqRange(segment.number);
-      const stored = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
-      query =
-        `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN ` +
-        `(SELECT seq FROM ${stored} WHERE seq BETWEEN ${first} AND ${last}) FORMAT Native`;
-    }
+  const { rows, earlier, isDamaged } = segment;
+  const found = new Map<number, number>();
+  for (const number of earlier) found.set(number, await storage.checked(() => attempts.rowsStored(number)));
+  const present = [...found.values()].reduce((sum, one) => sum + one, 0);
+  if (present === rows && !isDamaged) return;
+  if (present > rows && !isDamaged)
+    throw new Error(`segment ${segment.segment} has ${present} rows of ${rows} stored`);
+  const stored = earlier.filter((number) => (found.get(number) ?? 0) > 0);
+  // On a cluster each shard has a part of its own.
+  if (present > 0) {
+    const facts = { segment: segment.segment, present, rows };
+    log.warn(facts, 'completing a segment that was stored in part');
   }
-  attempts.sending(segment.number);
-  await storage.insertNative(query, segment.body, options);
+  const number = await segment.take(stored);
+  const where = stored.length > 0 ? absentFrom(storage, stored) : condition;
+  const source = where === undefined ? '' : `SELECT ${columns} FROM input('${structure}') WHERE ${where} `;
+  await attempts.during(number, (queryId) =>
+    storage.insertNative(`INSERT INTO events (${columns}) ${source}FORMAT Native`, segment.body(number), {
+      queryId,
+      settings: insertSettings,
+      timeoutMs: limits.insertMsMax,
+    }),
+  );
+}
+
+/** Which rows of a segment are not stored under one of these numbers: a row has the same place in the segment under each. */
+function absentFrom(storage: Storage, numbers: readonly number[]): string {
+  const events = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
+  const ranges = numbers.map((number) => {
+    const { first, last } = segmentSeqRange(number);
+    return `seq BETWEEN ${first} AND ${last}`;
+  });
+  const row = `bitAnd(seq, ${rowsPerSegmentMax - 1})`;
+  return `${row} NOT IN (SELECT ${row} FROM ${events} WHERE ${ranges.join(' OR ')})`;
 }
 
 /** Rows of a stretch of the order that are stored, ends included. Rejects with EngineError. */
@@ -133,8 +139,11 @@ export async function storedRowsBetween(storage: Storage, first: bigint, last: b
   return Number(row?.present ?? 0);
 }
 
-/** Rows of a segment that are stored, for one that nobody sends any more. Rejects with EngineError. */
-export function storedRowsOf(storage: Storage, segment: number): Promise<number> {
-  const { first, last } = segmentSeqRange(segment);
-  return storedRowsBetween(storage, BigInt(first), BigInt(last));
+/** The newest number that a segment in the table has, or that the trees of evidence have passed. Rejects with EngineError. */
+export async function newestStored(storage: Storage): Promise<number> {
+  const [row] = await storage.rows<{ newest: string }>(
+    `SELECT toString(bitShiftRight(greatest((SELECT max(seq) FROM events),
+       (SELECT max(watermark) FROM evidence_progress)), 20)) AS newest`,
+  );
+  return Number(row?.newest ?? 0);
 }

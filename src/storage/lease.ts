@@ -4,7 +4,6 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { hasEnded, ownIdentity, type ProcessIdentity } from '../base/processes/process-identity.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
-import { quoteString } from './quote.ts';
 import { everyReplicaOf, everywhere, requireMajority } from './cluster.ts';
 import type { Storage } from './storage.ts';
 
@@ -22,7 +21,7 @@ export interface LeaseOptions {
 }
 
 /** Another that has the name, or asks for it. */
-export interface Rival {
+interface Rival {
   readonly owner: string;
   readonly host: string;
   readonly pid: number;
@@ -31,7 +30,7 @@ export interface Rival {
 }
 
 /** The newest row of one owner. */
-interface Row extends ProcessIdentity, Rival {
+interface LeaseRow extends ProcessIdentity, Rival {
   /** False while it only asks. */
   readonly held: boolean;
   /** The number under which it held the lease, or the highest that it knew when it asked. */
@@ -77,16 +76,6 @@ export class Lease {
     return this.#number;
   }
 
-  get owner(): string {
-    return this.#options.owner;
-  }
-
-  /** For the WHERE of a statement under a lease that was claimed: the engine looks, when it begins, whether it was closed. */
-  get condition(): string {
-    const { storage, name } = this.#options;
-    return `(SELECT argMax(held, version) FROM ${everyReplicaOf(storage, 'leases')} WHERE name = ${quoteString(name)})`;
-  }
-
   /** False where another process has it. Rejects with EngineError. */
   async take(): Promise<boolean> {
     const begunMs = performance.now();
@@ -100,18 +89,6 @@ export class Lease {
     else if (await this.#ask()) await this.#hold(this.#highest + 1n, begunMs);
     else return false;
     return true;
-  }
-
-  /** Takes a name for itself, whoever else has it, with this number; again, to give a sign of life. Rejects with EngineError. */
-  async claim(number: number): Promise<void> {
-    const begunMs = performance.now();
-    this.#process = await ownIdentity();
-    await this.#hold(BigInt(number), begunMs);
-  }
-
-  /** Who else has the name and may be alive. Rejects with EngineError. */
-  async rivals(): Promise<readonly Rival[]> {
-    return (await this.#look()).rivals;
   }
 
   /** Whether nobody has taken it since, as the engine knows it. Rejects with EngineError. */
@@ -165,9 +142,9 @@ export class Lease {
   }
 
   /** The row of its own, and those of others, while they last. */
-  async #look(): Promise<{ readonly own: Row | undefined; readonly rivals: readonly Row[] }> {
+  async #look(): Promise<{ readonly own: LeaseRow | undefined; readonly rivals: readonly LeaseRow[] }> {
     const { storage, name, owner } = this.#options;
-    const rows = await storage.rows<Row>(
+    const rows = await storage.rows<LeaseRow>(
       `SELECT toString(l.owner) AS owner, toString(max(version)) AS newest, toString(argMax(l.number, version)) AS number,
          argMax(l.held, version) AS held, toString(argMax(lasts, version)) AS lastsMs,
          toString(dateDiff('millisecond', argMax(seen, version), now64(3))) AS ageMs,

@@ -7,12 +7,6 @@ export const limits = {
   watermarkPublishMs: 1_000,
   /** The clocks of processes that share an engine differ by no more than this. */
   clockSkewMsMax: 2_000,
-  /** The clock is compared with theirs this often. */
-  clockCheckMs: 30_000,
-  /** A command's claim lapses this long after its last sign of life. */
-  commandClaimMsMax: 20_000,
-  /** Time between looks for claims that have lapsed. */
-  commandClaimLookMs: 2_000,
   /** The engine looks at all parts as it starts: with many, by way of a slow disk, that takes its time. */
   engineStartMsMax: 60_000,
   /** A ClickHouse server that starts at the same moment, or none. */
@@ -34,6 +28,8 @@ export const limits = {
   insertMsMax: 120_000,
   /** An earlier attempt ends within this time after it has been asked to. */
   insertEndMsMax: 60_000,
+  /** After this long the engine has ended an attempt, wherever it runs: both together. */
+  attemptMsMax: 180_000,
   /** The result of a read that is parsed here. Pages are not: they are passed on as bytes. */
   engineRowsBytesMax: 64 * 1024 * 1024,
   /** End of a result that is held back until the engine has said whether it failed; an exception fits in it. */
@@ -46,24 +42,13 @@ export const limits = {
   enginePortAttemptsMax: 50,
   engineBindAttemptsMax: 5,
   migrationAttemptsMax: 8,
-  /** With less room on its disk the engine is given nothing, and merges nothing: it does not notice a full disk. */
+  /** With less room on its disk the engine is given no segment, and merges nothing: it does not notice a full disk. */
   engineFreeBytesMin: 256 * 1024 * 1024,
-  /** Time between looks at that room. */
-  engineRoomLookMs: 250,
-  /** The ledger of stored events: time between its looks for work, its counts, and its comparisons. */
-  ledgerTurnMs: 1_000,
-  ledgerCountMs: 5_000,
-  ledgerCompareMs: 3_600_000,
-  /** After a comparison that failed, as the engine was away or a part cannot be read. */
-  ledgerRetryMs: 5_000,
-  /** Time between comparisons while events are missing, so that what the operator mends or records is soon seen. */
-  ledgerRecompareMs: 10_000,
-  /** The ledger pauses this many times as long as its last step took. */
-  ledgerShareOfTime: 50,
-  ledgerQueryMsMax: 600_000,
-  ledgerStopMsMax: 2_000,
-  /** Counts that the ledger remembers, one for each day of a partition; each is some 60 bytes. */
-  ledgerCountsMax: 100_000,
+  /**
+   * Time between looks for failed writes. Much shorter than `old_parts_lifetime`, for which the engine keeps the parts of a merge
+   * that was cut short.
+   */
+  engineWritesLookMs: 1_000,
   /** Time between comparisons of the copy of the control data with the tables. */
   controlCompareMs: 3_600_000,
   /** The same while something cannot be put back. */
@@ -75,18 +60,13 @@ export const limits = {
   controlCopySupersededMax: 1_000,
   controlCopyReadBytes: 256 * 1024,
   controlCompareRowsMax: 20_000,
-  /** Time between looks for parts that the engine has set aside. */
-  partsLookMs: 60_000,
-  /** Time between looks whether known damage is still there. */
-  damageLookMs: 2_000,
+  controlQueryMsMax: 600_000,
   /** How long reading one part whole may take. */
   partCheckMsMax: 1_800_000,
   /** How long any statement may take; most have a bound of their own. */
   statementMsMax: 3_600_000,
   /** A sign of life of a writer counts for this long. */
   writerSignMsMax: 30_000,
-  /** Time between looks whether the claims of commands have ended. */
-  claimPollMs: 500,
   /** A lease ends this long after its holder's last sign of life. */
   leaseMsMax: 30_000,
   leaseRenewMs: 5_000,
@@ -115,25 +95,10 @@ export const limits = {
   /** Time between questions whether an earlier attempt has ended on all nodes, and whether replicas have what was stored. */
   attemptPollMs: 200,
   writerRenewMs: 3_600_000,
-  /** How long claims on Idempotency-Keys count. */
-  keyWindowMs: 24 * 3_600_000,
-  /** How long the engine has for a question about them: as long as a request waits for an answer at all. */
-  keyAskMsMax: 10_000,
-  keyForgetEveryMs: 3_600_000,
-  keyForgottenAtOnceMs: 24 * 3_600_000,
-  /** Servers that share an engine say this often that they are alive. */
-  writerSeenMs: 5_000,
-  /** A server that has not said so for longer is away. */
-  writerRunStaleMs: 15_000,
-  /** Time between looks of a start whether another server on a copy of its data directory is seen again. */
-  writerRunLookMs: 500,
-  /** After this long without an answer of the engine, a server asks whether it was fenced before it sends a segment. */
+  /** Time in which a server on the original of a copied data directory gives a sign of life. */
+  writerCopyLookMs: 5_000,
+  /** After this long without a sign of life that the engine took, a server joins the others anew before it sends anything. */
   writerLeaseMs: 20_000,
-  /**
-   * A server is fenced this long after it was last seen: its lease, the longest INSERT that it can have begun, and the
-   * engine's end of that.
-   */
-  writerFenceAfterMs: 180_000,
   /** The feed is always a few seconds behind. Beyond this the log names whom it waits for. */
   feedHeldMsMin: 10_000,
   feedHeldLogMs: 60_000,

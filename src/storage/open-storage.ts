@@ -14,16 +14,14 @@ import { ControlCopy } from './control-copy.ts';
 import { mendControlData } from './control-mend.ts';
 import { ControlWatch, logMended } from './control-watch.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
+import { EngineWrites, requireRoom } from './engine-writes.ts';
 import { engineHolder, readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
 import { isDamage, operatorWords } from './exception.ts';
 import { limits } from './limits.ts';
-import { instanceFile } from './writer-registry.ts';
 import { hasTables, migrate } from './migrate.ts';
-import { requireRoom, RunningEngine, WriteHealth, WrittenParts } from './own-engine.ts';
-import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
 import type { EngineConnection, EngineTls, Storage } from './storage.ts';
 
@@ -55,13 +53,12 @@ export interface StorageOptions extends EngineOptions {
 interface HeldEngine {
   readonly storage: Storage;
   readonly engine: EmbeddedEngine;
-  readonly own: RunningEngine;
 }
 
 /** The storage of a service, migrated. */
 export interface ServiceStorage {
   readonly storage: Storage;
-  readonly writeHealth: WriteHealth;
+  readonly engineWrites: EngineWrites;
   /** The embedded engine, which shares its disk with the log, and its clock with us; undefined: a ClickHouse server is used. */
   readonly held: HeldEngine | undefined;
   /** This server among those that share a ClickHouse server; undefined with the embedded engine. */
@@ -76,7 +73,13 @@ export async function startStorage(options: StorageOptions): Promise<ServiceStor
   const { url } = options.clickhouse;
   if (url !== undefined) return reachServer(options, url);
   const held = await holdEngine(options);
-  return { storage: held.storage, writeHealth: new WriteHealth(held.own), held, instance: undefined };
+  const { dataDir, log, stops } = options;
+  const engineWrites = new EngineWrites({
+    own: { storage: held.storage, dataDir, kill: () => held.engine.kill() },
+    log,
+  });
+  stops.add(() => engineWrites.stop());
+  return { storage: held.storage, engineWrites, held, instance: undefined };
 }
 
 /** Starts the embedded engine, and makes the tables in it. */
@@ -91,12 +94,8 @@ async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const watch = new ControlWatch({ storage, copy, damage, log, engineStarts });
   await watch.start();
   options.stops.add(() => watch.stop());
-  const written = new WrittenParts(storage);
-  await written.trustLoaded();
   showEngine({ storage, engine });
-  const own = RunningEngine.of(engine, options.dataDir, written, log);
-  options.stops.add(() => own.stop());
-  return { storage, engine, own };
+  return { storage, engine };
 }
 
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
@@ -110,12 +109,19 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
   const instance = await instanceOf(options.dataDir);
   await makeTables(options, storage);
   showEngine({ storage, engine: undefined });
-  return { storage, writeHealth: new WriteHealth(undefined), held: undefined, instance };
+  return { storage, engineWrites: new EngineWrites({ own: undefined, log }), held: undefined, instance };
+}
+
+/** Tells the operator of a part that reads have found damaged, once. */
+function reportUnreadable(damage: DamageRegister, log: Logger, part: string): void {
+  const detail = 'a damaged part of a table: reads that need it fail';
+  if (!damage.report({ kind: 'unreadable', id: part, detail })) return;
+  log.error({ part }, 'a part of a table is damaged, and reads that need it fail; see `auditlog doctor`');
 }
 
 /** By what a data directory is known among those that share an engine: a UUID that outlives restarts. */
 async function instanceOf(dataDir: string): Promise<string> {
-  return (await readOrCreateFile(join(dataDir, instanceFile), randomUUID())).trim();
+  return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
 
 function serverConnection({ clickhouse }: EngineOptions, url: string): EngineConnection {
@@ -284,31 +290,6 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
       await sleep(limits.engineRestartDelayMsMin);
     }
   }
-}
-
-/**
- * Holds the table of the embedded engine against its ledger; the parts of a ClickHouse server have replicas, and
- * monitoring of their own. No event can come below `watermark` any more.
- */
-export async function watchParts(
-  { storage, engine, own }: HeldEngine,
-  { dataDir, damage, log, stops }: StorageOptions,
-  watermark: () => Promise<bigint>,
-  expiryMicros: () => number,
-): Promise<void> {
-  const watch = new PartsWatch({
-    storage,
-    dataDir,
-    damage,
-    log,
-    watermark,
-    expiryMicros,
-    stored: () => own.checks(),
-    checkWritten: () => own.checkParts(),
-    engineStarts: () => engine.restarts(),
-  });
-  await watch.start();
-  stops.add(() => watch.stop());
 }
 
 /**

@@ -9,22 +9,13 @@ export interface QuarantinedPart {
   readonly table: string;
   /** The name of its folder below `detached`: the reason, then the part, such as `broken-on-start_202611_4_4_0`. */
   readonly name: string;
-  readonly reason: string;
-  readonly partition: string;
 }
 
-/** Of all tables, or of one. Parts that an operator has taken out have no reason, and are not among them. */
-export function quarantinedParts(
-  storage: Storage,
-  table?: string,
-  signal?: AbortSignal,
-): Promise<QuarantinedPart[]> {
+/** Of all tables. Parts that an operator has taken out have no reason, and are not among them. */
+export function quarantinedParts(storage: Storage): Promise<QuarantinedPart[]> {
   return storage.rows<QuarantinedPart>(
-    `SELECT table, name, reason, ifNull(partition_id, '') AS partition FROM system.detached_parts
-     WHERE database = currentDatabase() AND ({table:String} = '' OR table = {table:String}) AND reason != ''
-     ORDER BY table, name`,
-    { table: table ?? '' },
-    signal === undefined ? {} : { signal },
+    `SELECT table, name FROM system.detached_parts
+     WHERE database = currentDatabase() AND reason != '' ORDER BY table, name`,
   );
 }
 
@@ -54,15 +45,10 @@ export async function activeParts(storage: Storage, table?: string): Promise<Act
 }
 
 /** Those of the names that a table of the service still is made of. */
-export async function stillActive(
-  storage: Storage,
-  names: readonly string[],
-  signal: AbortSignal,
-): Promise<Set<string>> {
+export async function stillActive(storage: Storage, names: readonly string[]): Promise<Set<string>> {
   const rows = await storage.rows<{ name: string }>(
     'SELECT name FROM system.parts WHERE database = currentDatabase() AND active AND has({names:Array(String)}, name)',
     { names },
-    { signal },
   );
   return new Set(rows.map(({ name }) => name));
 }

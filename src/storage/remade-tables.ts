@@ -10,7 +10,6 @@ const becomes: Readonly<Record<string, string>> = {
   leases: 'processes take their claims again',
   watermarks: 'processes write theirs again',
   logs: 'processes note their logs again',
-  idempotency_keys: 'repeats of the requests that they remember are stored twice',
   api_key_uses: 'times at which API keys were used are forgotten',
 };
 

@@ -30,7 +30,7 @@ export const mutationSettings: Settings = {
   distributed_ddl_task_timeout: limits.removalMsMax / 1000,
 };
 
-/** Rows of a plan in one partition that expire, by the ledger's count, on the same day. */
+/** Rows of a plan in one partition that expire on the same day. */
 interface PlannedCount {
   readonly partition: string;
   readonly expires: string;
@@ -62,7 +62,7 @@ const isNoPolicy = `NOT own OR activity_id NOT IN (${policyActivities.join(', ')
 const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (${isNoPolicy} OR {before:Int64} >= ${allTimeMicros})`;
 /** The month of recording, as the partition key of the table has it. */
-export const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
+const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
 const partition = `toString(${recordingMonth})`;
 /** The bucket of the counts that the table keeps by ten minutes; a day is a whole number of them. */
 const bucketMicros = 600_000_000;
@@ -121,14 +121,14 @@ export class EventRemoval {
 
   /** Plans that somebody has begun, and not said to be done. A replica of a cluster that does not answer rejects. */
   async unfinished(): Promise<RemovalPlan[]> {
-    interface Row extends Omit<PlannedCount, 'rows'> {
+    interface RemovalRow extends Omit<PlannedCount, 'rows'> {
       readonly id: string;
       readonly org: string;
       readonly n: string;
       readonly before: string;
       readonly below: string;
     }
-    const rows = await this.#storage.rows<Row>(
+    const rows = await this.#storage.rows<RemovalRow>(
       `SELECT toString(id) AS id, toString(any(org)) AS org, partition, toString(expires) AS expires,
          argMax(rows, recorded) AS n, any(before) AS before, any(below) AS below
        FROM ${everyReplicaOf(this.#storage, 'removals')} GROUP BY id, partition, expires
@@ -215,15 +215,7 @@ export class EventRemoval {
     return rows.map(({ org }) => org);
   }
 
-  /** Removes what another engine has removed, from which this one has a copy; nothing is written down. Resolves with how many. */
-  async repeat(bounds: RemovalBounds): Promise<number> {
-    const plan = { ...bounds, id: '', counts: await this.#count(bounds) };
-    for (const month of new Set(plan.counts.map((count) => count.partition)))
-      await this.#removeIn(month, [plan], undefined);
-    return plan.counts.reduce((sum, { rows }) => sum + rows, 0);
-  }
-
-  /** Says that no more will be removed by a plan, and how much was: the ledger takes no more than that for removed. */
+  /** Says that no more will be removed by a plan, and how much was. */
   async finish(plan: RemovalPlan): Promise<RemovalPlan> {
     const left = new Map(
       (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),

@@ -108,6 +108,11 @@ export interface Storage {
     parameters?: Parameters,
     options?: QueryOptions,
   ): Promise<{ readonly rows: readonly Record<string, unknown>[]; readonly silent: number }>;
+  /**
+   * Runs `work`, and rejects unless all that the embedded engine has written until its end is on the disk. Writes do this by
+   * themselves; a caller that finds rows of an earlier attempt has to.
+   */
+  checked<T>(work: () => Promise<T>): Promise<T>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
   /** True when rows of control tables, and of their copy, can be written now. */

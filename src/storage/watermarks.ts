@@ -1,75 +1,66 @@
-import { commandLeases } from './command-claims.ts';
-import { notFenced } from './fenced-writers.ts';
+import { everyReplicaOf, everywhere, requireMajority } from './cluster.ts';
+import { limits } from './limits.ts';
+import { quoteString } from './quote.ts';
 import type { Storage } from './storage.ts';
 
-/** For the FROM of a query: servers, and commands that write past their logs. */
-export const writers = `(
-  SELECT writer, low, is_open, false AS is_command FROM watermarks FINAL
-  UNION ALL
-  SELECT owner, number, toBool(lasts > 0), true FROM leases FINAL WHERE startsWith(name, '${commandLeases}'))`;
+/** A row of the table `watermarks`: who writes events to an engine that several processes share. */
+export interface WriterRow {
+  /** UUID of a server's data directory, or of a command. */
+  readonly writer: string;
+  /** All below it is stored, or never will be, and nothing that the writer stores later is below it. */
+  readonly low: number;
+  /** It may store something. */
+  readonly isOpen: boolean;
+  /** Rises by two with each sign of life; by one, when another says that the writer is gone. */
+  readonly version: bigint;
+  /** After so many milliseconds without a sign of life nothing of it is under way any more. */
+  readonly goneAfterMs: number;
+  readonly host: string;
+  readonly pid: number;
+}
 
-/** Versions rise even when the engine's clock is set back. */
-async function put(storage: Storage, writer: string, low: number, isOpen: boolean): Promise<void> {
-  await storage.command(
-    `INSERT INTO watermarks (writer, low, is_open, version)
-     SELECT {writer:UUID}, {low:UInt64}, {isOpen:Bool}, greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), last + 1)
-     FROM (SELECT max(version) AS last FROM watermarks WHERE writer = {writer:UUID})`,
-    { writer, low, isOpen },
+/** The newest row of each writer of the last 30 days. Rejects with EngineError, also where most nodes of a cluster do not answer. */
+export async function readWriters(storage: Storage, signal?: AbortSignal): Promise<WriterRow[]> {
+  type Row = Record<'writer' | 'low' | 'version', string> &
+    Pick<WriterRow, 'isOpen' | 'goneAfterMs' | 'host' | 'pid'>;
+  await requireMajority(storage);
+  const rows = await storage.rows<Row>(
+    `SELECT toString(w.writer) AS writer, toString(argMax(w.low, w.version)) AS low, argMax(w.is_open, w.version) AS isOpen,
+       argMax(w.gone_after, w.version) AS goneAfterMs, argMax(w.host, w.version) AS host, argMax(w.pid, w.version) AS pid,
+       toString(max(w.version)) AS version
+     FROM ${everyReplicaOf(storage, 'watermarks')} AS w GROUP BY w.writer`,
+    {},
+    { settings: everywhere, ...(signal && { signal }) },
   );
+  return rows.map(({ low, version, ...row }) => ({ ...row, low: Number(low), version: BigInt(version) }));
+}
+
+/** Resolves when every later `readWriters` sees the row. */
+export async function putWriter(storage: Storage, row: WriterRow): Promise<void> {
+  const { low, isOpen: is_open, version, goneAfterMs: gone_after, ...rest } = row;
+  await storage.insertRows('watermarks', [
+    { ...rest, low: String(low), is_open, version: String(version), gone_after },
+  ]);
 }
 
 /**
- * Says that everything of this writer in segments below `low` is stored, and that whatever it stores later is not
- * below it. A process that dies with events in its log leaves its row, so readers of the feed wait for them.
+ * For the WHERE of a statement: whether a writer has given a sign of life within its lease, and nobody has closed its row,
+ * at the moment at which the engine begins. The clock is the engine's alone.
  */
-export async function publishWatermark(storage: Storage, writer: string, low: number): Promise<void> {
-  await put(storage, writer, low, true);
+export const hasLease = (storage: Storage, writer: string): string =>
+  `(SELECT argMax(is_open AND written > now() - toIntervalMillisecond(${limits.writerLeaseMs}), version)
+    FROM ${everyReplicaOf(storage, 'watermarks')} WHERE writer = ${quoteString(writer)})`;
+
+/** The highest number of all rows: what begins above it is above every watermark that was told before. */
+export const reachedBy = (rows: readonly WriterRow[]): number =>
+  rows.reduce((most, { low }) => Math.max(most, low), 0);
+
+/** Says of a writer that is gone that nobody waits for it any more. Its own next sign of life counts more. */
+export async function closeWriter(storage: Storage, row: WriterRow): Promise<void> {
+  await putWriter(storage, { ...row, isOpen: false, version: row.version + 1n });
 }
 
-/** The same for a writer that is new, unless it has published one before; the one that holds. */
-export async function publishFirstWatermark(storage: Storage, writer: string, low: number): Promise<number> {
-  const [known] = await storage.rows<{ low: string }>(
-    'SELECT toString(low) AS low FROM watermarks FINAL WHERE writer = {writer:UUID} LIMIT 1',
-    { writer },
-  );
-  if (known !== undefined) return Number(known.low);
-  await put(storage, writer, low, true);
-  return low;
-}
-
-/** This writer will write no more. */
-export async function withdrawWatermark(storage: Storage, writer: string): Promise<void> {
-  await put(storage, writer, 0, false);
-}
-
-/** How far writers have come. */
-interface Order {
-  /** The lowest segment that one may still write; Infinity when none is at it. */
-  readonly lowest: number;
-  /** The last segment that any of the last 30 days has published; 0 when there is none. */
-  readonly last: number;
-}
-
-async function orderOf(storage: Storage, condition: string, parameters = {}): Promise<Order> {
-  const [row] = await storage.rows<{ lowest: string; writing: string; last: string }>(
-    `SELECT minIf(low, is_open) AS lowest, countIf(is_open) AS writing, max(low) AS last
-     FROM ${writers} WHERE ${condition}`,
-    parameters,
-  );
-  const isQuiet = row === undefined || row.writing === '0';
-  return { lowest: isQuiet ? Number.POSITIVE_INFINITY : Number(row.lowest), last: Number(row?.last ?? 0) };
-}
-
-export const orderOfWriters = (storage: Storage): Promise<Order> => orderOf(storage, '1');
-
-export const orderOfCommands = (storage: Storage): Promise<Order> => orderOf(storage, 'is_command');
-
-/** The lowest segment that a writer other than `own` may still write; Infinity when there is no other. */
-export async function othersWatermark(storage: Storage, own: string): Promise<number> {
-  return (await orderOf(storage, `writer != {own:UUID} AND ${notFenced}`, { own })).lowest;
-}
-
-/** True when a server has published within the last `withinMs`: those that run do each second. */
+/** True when a server has given a sign of life within the last `withinMs`: those that run do each second. */
 export async function areServersWriting(storage: Storage, withinMs: number): Promise<boolean> {
   const [row] = await storage.rows<{ servers: string }>(
     `SELECT count() AS servers FROM watermarks FINAL

@@ -1,3 +1,4 @@
+import { writersMax } from '../base/events/sequence.ts';
 import { Lease } from './lease.ts';
 import { everyReplicaOf, everywhere } from './cluster.ts';
 import type { Storage } from './storage.ts';
@@ -5,7 +6,7 @@ import type { Storage } from './storage.ts';
 /** A number that no process is known by for this long is given to another. */
 const writerLeaseDays = 7;
 
-export const writerLeases = 'writer ';
+const writerLeases = 'writer ';
 
 /** A lease on a number in the order of ingest. It outlives its process: the events of a log have the number. */
 const writerLease = (storage: Storage, instance: string, id: number): Lease =>
@@ -18,13 +19,13 @@ const writerLease = (storage: Storage, instance: string, id: number): Lease =>
   });
 
 /**
- * The writer number (0 to `writersMax` - 1) of the process whose data directory holds `instance`: the one it had, or
+ * The writer number (0 to `numbers` - 1) of the process whose data directory holds `instance`: the one it had, or
  * else a free one. Of two processes that ask for the same number at once the loser goes on to the next.
  */
 export async function takeWriter(
   storage: Storage,
   instance: string,
-  writersMax: number,
+  numbers: number,
 ): Promise<{ readonly id: number; readonly lease: Lease }> {
   for (;;) {
     const taken = await storage.rows<{ id: number; owner: string; held: boolean }>(
@@ -36,13 +37,38 @@ export async function takeWriter(
       { settings: everywhere },
     );
     const own = taken.find(({ owner, held }) => held && owner === instance);
-    const free = [...Array(writersMax).keys()].find(
+    const free = [...Array(numbers).keys()].find(
       (id) => !taken.some((one) => one.id === id && one.owner !== instance),
     );
     const id = own?.id ?? free;
     if (id === undefined)
-      throw new Error(`all ${writersMax} writer numbers are in use by processes on this engine`);
+      throw new Error(`all ${numbers} writer numbers are in use by processes on this engine`);
     const lease = writerLease(storage, instance, id);
     if (await lease.take()) return { id, lease };
+  }
+}
+
+/** The writer number of this process, which it keeps for as long as it gives signs of life. */
+export class WriterNumber {
+  readonly #storage: Storage;
+  readonly #instance: string;
+  #lease: Lease | undefined;
+  id = 0;
+
+  constructor(storage: Storage, instance: string) {
+    this.#storage = storage;
+    this.#instance = instance;
+  }
+
+  /** The one it had, or after many days away perhaps another. Rejects with EngineError, and where all numbers are taken. */
+  async take(): Promise<void> {
+    // The last number is left to commands that record beside a server.
+    const { id, lease } = await takeWriter(this.#storage, this.#instance, writersMax - 1);
+    this.#lease = lease;
+    this.id = id;
+  }
+
+  async renew(): Promise<void> {
+    await this.#lease?.take();
   }
 }

@@ -10,7 +10,6 @@ import {
   rotationBytes,
 } from './forward/options.ts';
 import { forward } from './forward/run.ts';
-import { limits } from './limits.ts';
 import {
   addFilters,
   addRows,
@@ -25,6 +24,8 @@ import {
 import { s3Rows } from './s3.ts';
 import { trustRows } from './trusted-fetch.ts';
 
+const forwardBatchEventsMax = 1000;
+
 async function run(deps: ToolDeps, options: ForwardOptions): Promise<void> {
   const secrets = await readSecrets(options, deps.environment);
   const stop = new AbortController();
@@ -36,7 +37,7 @@ const collect: ReadOption<readonly string[]> = (value, _name, before = []) => [
   ...(before as readonly string[]),
   value,
 ];
-const batchMax = limits.forwardBatchEventsMax;
+const batchMax = forwardBatchEventsMax;
 
 const notes = `
 The key is taken from AUDITLOG_API_KEY or --key-file. In --header, \${VARIABLE} is filled from the

@@ -1,5 +1,8 @@
 import { limits } from './limits.ts';
 
+/** Bytes of such a request, and the rest of its last line; or fewer that have `importChunkLinesMax` lines. */
+const importChunkBytes = 700_000;
+
 /** Whole lines of a text that one request sends. Its end depends on the text alone, not on how it was read. */
 export interface ImportChunk {
   /** First byte in the text, and the one after the last. */
@@ -101,9 +104,7 @@ class OpenChunk implements ImportChunk {
   }
 
   isFull(): boolean {
-    return (
-      this.end - this.offset >= limits.importChunkBytes || this.lines.length >= limits.importChunkLinesMax
-    );
+    return this.end - this.offset >= importChunkBytes || this.lines.length >= limits.importChunkLinesMax;
   }
 
   add({ content, bytes }: Line): void {

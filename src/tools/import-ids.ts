@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { replaceFile } from '../base/files/durable-file.ts';
 import { ifThere, namingFile } from '../base/errors/system-error.ts';
-import { limits } from './limits.ts';
+
+/** Ids of records that an import remembers: 16 bytes of a file and about 70 of memory each. */
+const importIdsMax = 1_000_000;
 
 const digestBytes = 16;
 
@@ -32,7 +34,7 @@ export class ImportedIds {
     const bytes = (await ifThere(readFile(path)))?.toString('latin1') ?? '';
     // A run that was killed may have left a part of a digest behind.
     const whole = bytes.slice(0, bytes.length - (bytes.length % digestBytes));
-    const kept = whole.slice(-limits.importIdsMax * digestBytes);
+    const kept = whole.slice(-importIdsMax * digestBytes);
     const isLong = bytes.length > 2 * kept.length;
     if (isLong || whole.length < bytes.length) await replaceFile(path, Buffer.from(kept, 'latin1'));
     return new ImportedIds(path, scope, restart ? [] : digestsIn(kept));
@@ -47,7 +49,7 @@ export class ImportedIds {
     if (this.#known.has(digest)) return undefined;
     this.#known.add(digest);
     const [oldest] = this.#known;
-    if (this.#known.size > limits.importIdsMax && oldest !== undefined) this.#known.delete(oldest);
+    if (this.#known.size > importIdsMax && oldest !== undefined) this.#known.delete(oldest);
     return digest;
   }
 

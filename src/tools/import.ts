@@ -23,6 +23,9 @@ import { createProgress } from './progress.ts';
 import { RetryLog } from './retry-log.ts';
 import { trustRows } from './trusted-fetch.ts';
 
+/** Requests of an import at once. */
+const importRequestsAtOnceMax = 8;
+
 interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
   readonly ids?: string;
   readonly restart?: true;
@@ -55,7 +58,7 @@ async function* sendInOrder(
     // The failure is taken in its turn; until then it must not end the process.
     sent.catch(() => undefined);
     underway.push({ chunk, sent });
-    if (underway.length >= limits.importRequestsAtOnceMax) yield* underway.splice(0, 1);
+    if (underway.length >= importRequestsAtOnceMax) yield* underway.splice(0, 1);
   }
   yield* underway;
 }

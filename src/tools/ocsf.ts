@@ -5,9 +5,15 @@ import type { Fault } from '../ocsf/ocsf110/fault.ts';
 import { validateEvent } from '../ocsf/ocsf110/validate.ts';
 import type { ToolDeps } from './context.ts';
 import { openFileSource, openInputSource } from './import-source.ts';
-import { limits } from './limits.ts';
 import { linesOf } from './lines.ts';
 import { type JsonOption, printJson } from './output.ts';
+
+/** `ocsf validate`: a line, which may be a whole document. */
+const validateLineBytesMax = 256 * 1024 ** 2;
+/** Lines of a document, which is held in memory. */
+const validateDocumentLinesMax = 10_000_000;
+/** Faults that `--json` tells. */
+const validateFaultsMax = 1_000;
 
 interface Numbered {
   /** The number of its first line, from 1; for an event in a list its place there. */
@@ -39,10 +45,10 @@ async function* eventsOf(lines: AsyncIterable<string>): AsyncGenerator<Numbered>
     line += 1;
     if (document !== undefined) {
       document.push(text);
-      if (document.length > limits.validateDocumentLinesMax)
+      if (document.length > validateDocumentLinesMax)
         throw new Problem(
           'malformed',
-          `a document of more than ${limits.validateDocumentLinesMax} lines: use NDJSON`,
+          `a document of more than ${validateDocumentLinesMax} lines: use NDJSON`,
         );
     } else if (text.trim() !== '') {
       const first = line === 1 ? parsed(text) : undefined;
@@ -74,7 +80,7 @@ function faultsOf({ line, text }: Numbered): LineFault[] {
 
 /** Lines end with a line feed alone: a string may hold U+2028 as it is, which Node's own reader of lines ends one at. */
 async function* textLines(text: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  for await (const lines of linesOf(text, limits.validateLineBytesMax))
+  for await (const lines of linesOf(text, validateLineBytesMax))
     for (const line of lines) yield line.toString();
 }
 
@@ -90,7 +96,7 @@ async function validate(deps: ToolDeps, file: string, options: JsonOption): Prom
     if (options.json !== true)
       for (const { line, pointer, rule } of faults)
         deps.io.out(`line ${line}: ${faultText('event', pointer, rule)}\n`);
-    else told.push(...faults.slice(0, limits.validateFaultsMax - told.length));
+    else told.push(...faults.slice(0, validateFaultsMax - told.length));
   }
   if (options.json === true) printJson(deps, 'CliOcsfValidation', { events, invalid, faults: told });
   if (events === 0) throw new Error('there is no event in it');

@@ -1,5 +1,6 @@
-import { limits } from './limits.ts';
 import type { CliIo } from './context.ts';
+
+const progressIntervalMs = 250;
 
 export interface Progress {
   /** Reports what is done, in the units of `total`; `items` are for the rate. */
@@ -38,7 +39,7 @@ export function createProgress(
   return {
     at(done, items) {
       const now = performance.now();
-      if (now - drawn < limits.progressIntervalMs) return;
+      if (now - drawn < progressIntervalMs) return;
       drawn = now;
       const seconds = (now - begun) / 1000;
       const rate = `${items} ${unit}, ${Math.round(items / Math.max(seconds, 0.001))}/s`;

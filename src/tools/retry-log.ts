@@ -1,5 +1,7 @@
 import type { RetryFacts } from '../client/client.ts';
-import { limits } from './limits.ts';
+
+/** The same failure is logged again after this long. */
+const retryTellMs = 30_000;
 
 interface Outage {
   readonly begunMs: number;
@@ -23,7 +25,7 @@ export class RetryLog {
   failed(side: string, { error: { message }, attempt, delayMs }: RetryFacts): void {
     const nowMs = performance.now();
     const known = this.#outages.get(side);
-    if (known?.message === message && nowMs - known.toldMs < limits.retryTellMs) return;
+    if (known?.message === message && nowMs - known.toldMs < retryTellMs) return;
     this.#outages.set(side, { begunMs: known?.begunMs ?? nowMs, message, toldMs: nowMs });
     const isEndless = !Number.isFinite(this.#giveUpAfterMs);
     const until = isEndless ? 'until it works' : `for up to ${secondsText(this.#giveUpAfterMs)}`;

@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { Environment } from './context.ts';
-import { limits } from './limits.ts';
 import { unreadable, wrong } from './option.ts';
+
+const secretFileBytesMax = 64 * 1024;
 
 /** The key of `--key-file`, else of the environment; it is never an argument, which every user of the machine sees. */
 export async function givenKey(
@@ -28,9 +29,9 @@ export async function neededKey(...given: Parameters<typeof givenKey>): Promise<
 export async function readSecretFile(name: string, path: string): Promise<string> {
   try {
     const { size } = await stat(path);
-    if (size <= limits.secretFileBytesMax) return (await readFile(path, 'utf8')).trim();
+    if (size <= secretFileBytesMax) return (await readFile(path, 'utf8')).trim();
   } catch (error) {
     throw unreadable(name, path, error);
   }
-  throw wrong(name, `a file of at most ${limits.secretFileBytesMax} bytes`);
+  throw wrong(name, `a file of at most ${secretFileBytesMax} bytes`);
 }

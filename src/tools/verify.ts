@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import type { ToolDeps } from './context.ts';
 import { openFileSource, peek } from './import-source.ts';
-import { limits } from './limits.ts';
 import { addRows, option, serviceAddress } from './option.ts';
 import { counted, printJson } from './output.ts';
 import { verifyFile } from './verify/file.ts';
@@ -12,6 +11,9 @@ import { asProof, verifyProof } from './verify/proof.ts';
 import { Unconfirmed } from './unconfirmed.ts';
 import { type Confirmable, confirmedDigests, withConfirmed } from './verify/confirmed.ts';
 import type { Report } from './verify/report.ts';
+
+/** A proof: an event of 1 MiB, escaped as JSON, and hashes. */
+const verifyProofBytesMax = 8 * 1024 * 1024;
 
 /** What is verified where there is an engine. */
 export interface VerifyEngine {
@@ -55,7 +57,7 @@ async function examine(
     throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
   const source = await openFileSource(path);
   // A proof is one small document; a file that is larger than any is an export.
-  const { head, whole: text } = await peek(source.text(0), limits.verifyProofBytesMax);
+  const { head, whole: text } = await peek(source.text(0), verifyProofBytesMax);
   const proof = asProof(head.toString());
   if (proof === undefined) return verifyFile(deps, { path, source, text }, options);
   if (options.copy !== undefined) throw new Problem('malformed', '--copy: a proof is verified without one');

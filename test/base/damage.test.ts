@@ -6,14 +6,14 @@ import { renderMetrics } from '../../src/base/observability/metrics.ts';
 
 test('damage is new once, is counted by kind, and can be cleared', async () => {
   const register = new DamageRegister();
-  const damage = { kind: 'engine_part', id: 'all_1_1_0', detail: 'set aside by the engine' } as const;
+  const damage = { kind: 'unreadable', id: 'all_1_1_0', detail: 'a damaged part' } as const;
   assert.equal(register.report(damage), true);
   assert.equal(register.report(damage), false);
   assert.deepEqual(register.list(), [damage]);
-  assert.match(await renderMetrics(), /^auditlog_damage_known\{kind="engine_part"\} 1$/m);
-  register.clear('engine_part', 'all_1_1_0');
+  assert.match(await renderMetrics(), /^auditlog_damage_known\{kind="unreadable"\} 1$/m);
+  register.clear('unreadable', 'all_1_1_0');
   assert.deepEqual(register.list(), []);
-  assert.match(await renderMetrics(), /^auditlog_damage_known\{kind="engine_part"\} 0$/m);
+  assert.match(await renderMetrics(), /^auditlog_damage_known\{kind="unreadable"\} 0$/m);
 });
 
 test('of each kind a bounded number is kept, the first ones', () => {

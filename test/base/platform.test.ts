@@ -1,13 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { chooseFrontEnd, frontEnd } from '../../src/base/platform.js';
+import { chooseHttpPackage, httpPackage } from '../../src/base/platform.js';
 import { projectRoot } from '../support/project-root.ts';
 
 const choose = (node: string, glibc: string | undefined, system = 'linux') =>
-  chooseFrontEnd({ node, system, glibc: () => glibc });
+  chooseHttpPackage({ node, system, glibc: () => glibc });
 
-test('the package of the front end follows the release of Node and the C library', () => {
+test('the package of the HTTP library follows the release of Node and the C library', () => {
   const chosen = (node: string, glibc: string | undefined, system?: string) =>
     choose(node, glibc, system).package;
   assert.equal(chosen('v20.19.0', '2.36'), 'uWebSockets.js');
@@ -41,5 +41,5 @@ test('the manifest names the same releases, and this one is among them', async (
     engines: { node: string };
   };
   assert.equal(manifest.engines.node, '^20.19 || ^22.12 || ^24');
-  assert.equal(frontEnd.refusal, undefined);
+  assert.equal(httpPackage.refusal, undefined);
 });

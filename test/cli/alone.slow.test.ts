@@ -4,7 +4,6 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openStorage } from '../../src/storage/client.ts';
-import { Ledger, writeLedger } from '../../src/storage/ledger.ts';
 import { silentLog, startEngine } from '../support/engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { runCli } from '../support/server.ts';
@@ -35,7 +34,7 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   assert.equal(verified.code, 1, verified.stderr);
   assert.match(verified.stdout, /unproven: there is no checkpoint that a trusted key has signed/);
   // Of a restored directory it is the operator who brings the secrets.
-  const env = { OIDC_ISSUER: 'http://127.0.0.1:1', OIDC_CLIENT_ID: 'auditlog' };
+  const env = { OIDC_PROVIDER: 'http://auditlog@127.0.0.1:1' };
   assert.match((await runCli(['doctor', '--quick'], { dataDir, env })).stdout, /LOOK AT +sign_on/);
   assert.equal(existsSync(join(dataDir, 'session-secret')), false);
 
@@ -72,8 +71,6 @@ test('doctor names a part that none of its other checks can read, and goes on', 
     for (let at = 40; at < content.length; at += 97) content[at] = (content[at] ?? 0) ^ 0x5a;
     await writeFile(join(engine, file), content);
   }
-  // As a server keeps it: to be held against the table.
-  await writeLedger(dataDir, new Ledger({ through: String(2n ** 63n), counts: [] }));
   const { code, stdout, stderr } = await runCli(['doctor', '--json'], { dataDir });
   assert.equal(code, 1, stdout);
   assert.match(stderr, /something is damaged/);
@@ -82,7 +79,6 @@ test('doctor names a part that none of its other checks can read, and goes on', 
   };
   const idsOf = (name: string) => checks.find((one) => one.name === name)?.findings.map(({ id }) => id) ?? [];
   const damaged = files.map((file) => basename(dirname(file))).toSorted();
-  assert.ok(damaged.includes(idsOf('nothing_missing')[0] ?? ''), stdout);
   assert.deepEqual(idsOf('parts_readable').toSorted(), damaged);
   assert.ok(checks.some(({ name }) => name === 'permissions'));
 });

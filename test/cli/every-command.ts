@@ -64,8 +64,6 @@ export const everyCommand: Readonly<Record<string, EveryCommand>> = {
   backup: { needs: 'data', args: ['--to', 'DIR/backups'] },
   erase: { needs: 'data', args: [...org, '--email', 'ann@acme.example'] },
   // Without CLICKHOUSE_URL there are none.
-  'writers list': { needs: 'nothing', args: [] },
-  'writers fence': { needs: 'nothing', args: ['1'] },
   forward: { needs: 'nothing', args: ['--url', 'http://127.0.0.1:9'] },
   'ocsf validate': { needs: 'nothing', args: ['DIR/no-file'] },
   version: { needs: 'nothing', args: [] },

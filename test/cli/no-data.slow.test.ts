@@ -27,10 +27,8 @@ const run = (args: readonly string[], stdin?: string) =>
 /** These are about the server of a DATA_DIR. */
 const ofDirectory = ['status', 'stop'];
 /** The parts of a ClickHouse server are its own affair. */
-const notWithServer = ['doctor --detach', 'doctor --record-missing', 'doctor --repair'];
-const ofData = [...commandsThat('data'), 'writers list', 'writers fence'].filter(
-  (name) => ![...ofDirectory, ...notWithServer].includes(name),
-);
+const notWithServer = ['backup', 'doctor --detach', 'doctor --record-missing', 'doctor --repair'];
+const ofData = commandsThat('data').filter((name) => ![...ofDirectory, ...notWithServer].includes(name));
 
 async function databases(): Promise<string[]> {
   const { url, owner: user, password } = engine;
@@ -60,7 +58,7 @@ test('in a server without data they name the database, end with 2 and make nothi
 
 test('in a server with data they work without a DATA_DIR, and make none', async () => {
   printed(await run(['init', '--org', 'acme', '--email', 'ann@acme.example', '--json']));
-  for (const name of ['org list', 'org set', 'user list', 'key create', 'sign-on set', 'export', 'backup']) {
+  for (const name of ['org list', 'org set', 'user list', 'key create', 'sign-on set', 'export']) {
     const { args, stdin } = lineOf(name, root);
     const { code, stderr } = await run(args, stdin);
     assert.equal(code, 0, `${name}: ${stderr}`);

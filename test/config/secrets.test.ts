@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ConfigError } from '../../src/config/config.ts';
 import { makeDataDir } from '../../src/config/data-dir.ts';
-import { sessionSecret } from '../../src/config/secrets.ts';
+import { evidenceKeys, sessionSecret } from '../../src/config/secrets.ts';
 import { type LoggedLine, recordingLogger } from '../http/support.ts';
 
 let root: string;
@@ -33,6 +33,17 @@ test('a generated secret is private, long enough, and the same the next time', a
   assert.equal((await stat(join(root, 'new', 'session-secret'))).mode & 0o777, 0o600);
   assert.equal(await generated('new'), secret);
   assert.notEqual(await generated('other'), secret);
+});
+
+test('a key of evidence that is replaced stands in a file, whether its successor is given or generated', async () => {
+  const dataDir = join(root, 'evidence');
+  const keys = (evidenceKey?: string) => evidenceKeys({ evidenceKey, dataDir }, log, () => 'made');
+  assert.deepEqual(await keys('given'), { current: 'given', previous: undefined });
+  assert.deepEqual(await keys(), { current: 'made', previous: undefined });
+  await writeFile(join(dataDir, 'evidence-key.previous'), 'old\n');
+  assert.deepEqual(await keys(), { current: 'made', previous: 'old' });
+  assert.deepEqual(await keys('given'), { current: 'given', previous: 'old' });
+  assert.equal(await modeOf('evidence', 'evidence-key.previous'), 0o600);
 });
 
 test('processes that start together agree, and leave no drafts', async () => {

@@ -54,7 +54,11 @@ function readersOf(storage: Storage, retentionCutOff: () => number | undefined):
     envelope,
     clock: () => 0,
     secret: 'a secret of the test',
-    order: { watermarks: async () => ({ of: () => 2n ** 62n }), arrivedBefore: () => undefined },
+    order: {
+      watermarks: () => ({ of: () => 2n ** 62n }),
+      arrivedBefore: () => undefined,
+      waitingMs: () => 0,
+    },
     retentionCutOff,
     stopping: new AbortController().signal,
   });

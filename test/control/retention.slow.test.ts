@@ -251,7 +251,7 @@ test('a removal that was cut short is taken up with what it was to remove, unles
     'SELECT sum(rows) AS n FROM removals FINAL WHERE org = {org:UUID} AND done',
     { org: organization.id },
   );
-  assert.equal(counted?.n, '0', 'the ledger takes nothing of a plan that was ended for removed');
+  assert.equal(counted?.n, '0', 'a plan that was ended has removed nothing');
   await world.hold();
   await removal.plan(expired, 2n ** 62n);
   await world.reconciler.reconcile();
@@ -289,7 +289,7 @@ test('a hold that is placed while months are being removed keeps those that the 
     'SELECT sum(rows) AS n FROM removals FINAL WHERE org = {org:UUID} AND done',
     { org: organization.id },
   );
-  assert.equal(counted?.n, '2', 'the ledger takes for removed what was');
+  assert.equal(counted?.n, '2', 'a plan says what it has removed');
 });
 
 test('of a hold and a deletion that begin together the hold counts, also where the deletion was killed', async () => {
@@ -390,7 +390,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
     'SELECT sum(rows) AS n FROM removals FINAL WHERE org = {org:UUID}',
     { org: organization.id },
   );
-  assert.ok(Number(counted?.n) >= 4, 'the ledger misses none');
+  assert.ok(Number(counted?.n) >= 4, 'the plan names all');
 });
 
 test('a change that is made while a turn reads is not taken back', async () => {

@@ -20,8 +20,7 @@ const alertsFile = 'deploy/prometheus/alerts.yml';
 const bySetting: Readonly<Record<string, string>> = {
   auditlog_tls_certificate_expiry_timestamp_seconds: 'src/http/certificate-watch.ts',
   auditlog_tls_certificate_refused: 'src/http/certificate-watch.ts',
-  auditlog_clock_behind_seconds: 'src/storage/writer-registry.ts',
-  auditlog_feed_held_back_seconds: 'src/storage/feed-watch.ts',
+  auditlog_feed_held_back_seconds: 'src/storage/shared-order.ts',
 };
 
 let metrics = '';

@@ -41,6 +41,8 @@ describe('the feed', () => {
     'polls that find nothing do not ask the engine, and find what comes all the same',
     askless,
     async () => {
+      // What a command has recorded comes a moment later.
+      await tenant.own();
       const queries = () =>
         withEngine(service.server, async (storage) => {
           const sql = "SELECT toFloat64(sum(value)) AS value FROM system.events WHERE event = 'Query'";

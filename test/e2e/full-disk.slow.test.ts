@@ -1,8 +1,11 @@
 import { strict as assert } from 'node:assert';
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually, pageOf, problemOf, retryAfterOf } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
@@ -13,43 +16,61 @@ import { createUser, login, password } from './session-support.ts';
 /** Where a user may have mounts of its own, the test needs no rights for a small disk. */
 const mayMount = spawnSync('unshare', ['-Urm', 'true']).status === 0;
 
-/**
- * Puts a copy of a directory on a small disk, fills that up, and becomes the program. The file `leave` in the
- * first one says how many MiB stay free: what the program and its engine remove is filled again, and room is made where there is too little.
- */
-const onSmallDisk = (source: string, target: string, leaveMiB: number): readonly string[] => [
-  'unshare',
-  '-Urm',
-  'sh',
-  '-ec',
-  `mount -t tmpfs -o size=1g tmpfs "$2"; cp -a "$1/." "$2"; echo "$3" > "$1/leave"; touch "$2/filler"
-   fill() {
-     more=$(($(df -k --output=avail "$1" | tail -n 1) - $(cat "$2/leave") * 1024))
-     if [ $more -gt 0 ]; then head -c "$more"K /dev/zero >> "$1/filler" || true; fi
-     if [ $more -lt -4096 ]; then truncate -s "$more"K "$1/filler"; fi
-   }
-   fill "$2" "$1" 2> /dev/null
-   (while [ -d /proc/$$ ]; do fill "$2" "$1"; sleep 0.02; done) > /dev/null 2>&1 &
-   shift 3; exec "$@"`,
-  'sh',
-  source,
-  target,
-  String(leaveMiB),
-];
+/** A disk in memory over `target`, in mounts of its own, on which so many MiB stay free whatever is written and removed. */
+class SmallDisk {
+  readonly #holder: ChildProcess;
+  readonly #control: string;
+  readonly #target: string;
 
-/** What a command says on a full disk. */
-function onFullDisk(source: string, target: string, ...args: string[]): string {
-  const [launcher = '', ...inside] = onSmallDisk(source, target, 0);
-  const env = { PATH: process.env['PATH'], DATA_DIR: target };
-  const command = [...inside, process.execPath, ...cliCommand, ...args];
-  const { stdout, stderr } = spawnSync(launcher, command, { cwd: projectRoot, env, encoding: 'utf8' });
-  return stdout + stderr;
+  private constructor(holder: ChildProcess, control: string, target: string) {
+    this.#holder = holder;
+    this.#control = control;
+    this.#target = target;
+  }
+
+  /** `source` is copied to it, and has the file `leave` beside what is copied. */
+  static async mountAt(target: string, source: string, leaveMiB: number): Promise<SmallDisk> {
+    const script = `mount -t tmpfs -o size=2g tmpfs "$2"; cp -a "$1/." "$2"; echo
+      while true; do
+        used=$(df -k --output=used "$2" | tail -n 1)
+        mount -o "remount,size=$((used + $(cat "$1/leave" 2> /dev/null) * 1024))k" "$2" 2> /dev/null || true
+        sleep 0.01
+      done`;
+    await writeFile(join(source, 'leave'), String(leaveMiB));
+    const holder = spawn('unshare', ['-Urm', 'sh', '-ec', script, 'sh', source, target], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(holder.stdout, 'data');
+    return new SmallDisk(holder, source, target);
+  }
+
+  /** Runs a program on it. */
+  get launcher(): readonly string[] {
+    return ['nsenter', '-t', String(this.#holder.pid), '-U', '-m', '--preserve-credentials'];
+  }
+
+  async leave(mebibytes: number): Promise<void> {
+    await writeFile(join(this.#control, 'leave.new'), String(mebibytes));
+    await rename(join(this.#control, 'leave.new'), join(this.#control, 'leave'));
+  }
+
+  /** What a command says on it. */
+  cli(...args: string[]): string {
+    const [program = '', ...inside] = this.launcher;
+    const env = { PATH: process.env['PATH'], DATA_DIR: this.#target };
+    const command = [...inside, process.execPath, ...cliCommand, ...args];
+    const { stdout, stderr } = spawnSync(program, command, { cwd: projectRoot, env, encoding: 'utf8' });
+    return stdout + stderr;
+  }
+
+  unmount(): void {
+    this.#holder.kill('SIGKILL');
+  }
 }
 
 interface Disk {
   readonly server: TestServer;
   readonly tenant: Tenant;
-  leave(mebibytes: number): Promise<void>;
 }
 
 const checksOf = async ({ server }: Disk) =>
@@ -92,22 +113,17 @@ test('on a full disk reads go on, producers are refused first, and commands name
   const who = { server: before, organization: 'full', role: 'admin', email: 'ada@full.test' } as const;
   await createUser(who.server, who.organization, who.role, who.email);
   assert.equal(await before.stop(), 0);
-  assert.match(onFullDisk(source, target, 'doctor'), /LOOK AT +disk_space\n(?:.*\n)*ok +synced_writes/);
+  const small = await SmallDisk.mountAt(target, source, 0);
+  assert.match(small.cli('doctor'), /LOOK AT +disk_space\n(?:.*\n)*ok +synced_writes/);
   const named = `the disk of DATA_DIR ${target} is full: free some space on it`;
   for (const args of [
     ['org', 'create', '--slug', 'none', '--name', 'None'],
     ['key', 'create', '--org', 'full', '--scopes', 'read'],
   ])
-    assert.ok(onFullDisk(source, target, ...args).includes(named));
-  const server = await startServer({ dataDir: target, launcher: onSmallDisk(source, target, 300) });
-  const disk: Disk = {
-    server,
-    tenant: tenant.with({ server }),
-    async leave(mebibytes) {
-      await writeFile(join(source, 'leave.new'), String(mebibytes));
-      await rename(join(source, 'leave.new'), join(source, 'leave'));
-    },
-  };
+    assert.ok(small.cli(...args).includes(named));
+  await small.leave(300);
+  const server = await startServer({ dataDir: target, launcher: small.launcher });
+  const disk: Disk = { server, tenant: tenant.with({ server }) };
   const exported = () =>
     call(`${server.url}/api/v1/audit/export?format=ndjson`, { headers: { 'x-api-key': tenant.key } });
   const signedIn = () => login(server, { email: who.email, password });
@@ -120,7 +136,7 @@ test('on a full disk reads go on, producers are refused first, and commands name
     assert.equal((await exported()).status, 200);
     assert.equal((await signedIn()).status, 200);
     await requireReads(disk, meta.total);
-    await disk.leave(0);
+    await small.leave(0);
     await eventually('the service to have no room for its own events', async () =>
       (await exported()).status === 503 ? true : undefined,
     );
@@ -129,7 +145,7 @@ test('on a full disk reads go on, producers are refused first, and commands name
     taken += await untilRefused(disk, event);
     await requireReads(disk, meta.total);
     problemOf(await call(`${server.url}/readyz`), 503);
-    await disk.leave(700);
+    await small.leave(700);
     await eventually('writes to be taken again', async () =>
       (await disk.tenant.post([event])).status === 202 ? true : undefined,
     );
@@ -143,6 +159,61 @@ test('on a full disk reads go on, producers are refused first, and commands name
     assert.equal(await server.stop(), 0);
   } finally {
     await server.stop();
+    small.unmount();
+    await Promise.all([source, target].map(removeDirectory));
+  }
+});
+
+/** An INSERT or a merge must be under way when the disk has no room any more. */
+const roundsMax = 60;
+const cutShort = 'the engine could not write its files and has not noticed';
+
+test('what is acknowledged while the disk fills up again and again is stored once', {
+  skip: mayMount ? false : 'NOT TESTED: no mounts of its own for this user, so no full disk',
+}, async () => {
+  const [source, target] = [await temporaryDirectory(), await temporaryDirectory()];
+  const before = await startServer({ dataDir: source });
+  const made = await createTenant(before, 'filled');
+  const { meta } = await made.settled(0);
+  assert.equal(await before.stop(), 0);
+  const small = await SmallDisk.mountAt(target, source, 900);
+  let server = await startServer({ dataDir: target, launcher: small.launcher });
+  try {
+    let tenant = made.with({ server });
+    let taken = 0;
+    // Incompressible, so that the engine writes for a while.
+    const events = () =>
+      Array.from({ length: 200 }, () =>
+        sourceEvent({ extra: { pad: randomBytes(15_000).toString('base64') } }),
+      );
+    const isCutShort = () => server.stderrLines().some((line) => line.includes(cutShort));
+    for (let round = 0; round < roundsMax && !isCutShort(); round += 1) {
+      await small.leave(900);
+      await eventually('writes to be taken', async () => {
+        const sent = events();
+        const answer = await tenant.post(sent);
+        taken += answer.status === 202 ? sent.length : 0;
+        return answer.status === 202 ? true : undefined;
+      });
+      await sleep(30 * (round % 10));
+      await small.leave(0);
+      await sleep(200);
+    }
+    assert.ok(isCutShort(), 'the disk was never full while the engine wrote');
+    await small.leave(900);
+    await server.kill('SIGKILL');
+    server = await startServer({ dataDir: target, launcher: small.launcher });
+    tenant = tenant.with({ server });
+    const total = await eventually('all to be readable', async () => {
+      const page = pageOf(await tenant.get());
+      return page.meta.total >= meta.total + taken ? page.meta.total : undefined;
+    });
+    assert.equal(total, meta.total + taken);
+    assert.equal(await server.stop(), 0);
+    assert.match(small.cli('doctor'), /ok +nothing_missing\n(?:.*\n)*ok +parts_readable/);
+  } finally {
+    await server.stop();
+    small.unmount();
     await Promise.all([source, target].map(removeDirectory));
   }
 });

@@ -1,11 +1,12 @@
 import { strict as assert } from 'node:assert';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { neededGrants } from '../../src/storage/rights.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { call, eventually, pageOf } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
+import { projectRoot } from '../support/project-root.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import {
   createTenant,
@@ -36,7 +37,6 @@ after(async () => {
 });
 
 interface Restored {
-  readonly healthy: boolean;
   readonly notes: readonly string[];
 }
 
@@ -82,11 +82,13 @@ test('a service is moved to a ClickHouse server, with order, cursors, evidence a
   const checkpoint = join(root, 'checkpoint');
   await writeFile(checkpoint, await checkpointOf(tenant, order.events.length));
   assert.equal(await service.server.stop(), 0);
-  assert.equal((await backUp(service.dataDir, place)).log_events, 0);
+  await backUp(service.dataDir, place);
 
   const target = { dataDir: join(root, 'moved'), env: { ...engine.env, ...evidence } };
-  const restored = printed(await runCliHere(['restore', '--from', place, '--json'], target)) as Restored;
-  assert.deepEqual([restored.healthy, restored.notes], [true, []]);
+  // A restore needs a user who may do everything.
+  const owner = { ...target, env: { ...target.env, CLICKHOUSE_USER: engine.owner } };
+  const restored = printed(await runCliHere(['restore', '--from', place, '--json'], owner)) as Restored;
+  assert.deepEqual(restored.notes, []);
   moved = await startServer(target);
   const there = tenant.with({ server: moved });
 
@@ -102,4 +104,49 @@ test('a service is moved to a ClickHouse server, with order, cursors, evidence a
   );
   assert.equal(verified.code, 0, verified.stdout + verified.stderr);
   assert.ok((printed(verified) as { covered: number }).covered >= order.events.length);
+});
+
+/** The statements of docs/back-up.md, with directories in place of a bucket. */
+async function runStatements(block: string): Promise<void> {
+  for (const statement of block.split(';').filter((text) => text.trim() !== '')) {
+    const text = statement.replace(/S3\('https:[^']*\/(\w+)', 'key', 'secret'\)/, (_, name: string) => {
+      return `File('${join(root, 'of-server', name)}')`;
+    });
+    const answer = await call(`${engine.url}/`, {
+      method: 'POST',
+      body: text,
+      headers: { 'x-clickhouse-user': engine.owner, 'x-clickhouse-key': engine.password },
+    });
+    assert.equal(answer.status, 200, answer.text);
+  }
+}
+
+test('a ClickHouse server restores its own backup by the statements of the documents', async () => {
+  const tenant = await createTenant(moved ?? assert.fail(), 'globex');
+  const producer = new Producer(tenant);
+  await producer.begin(80);
+  await producer.stop();
+  await eventually('all events', async () =>
+    (await seen(tenant)).total === producer.acknowledged ? true : undefined,
+  );
+  const [before, { cursor }] = [await seen(tenant), await follow(tenant)];
+  assert.equal(await moved?.stop(), 0);
+  const page = await readFile(new URL('docs/back-up.md', projectRoot), 'utf8');
+  const [backup = '', restore = ''] = [...page.matchAll(/```sql\n([^`]+)```/g)].map(([, block]) => block);
+  const moment = new Date().toISOString();
+  await runStatements(backup);
+  await runStatements('DROP DATABASE audit SYNC');
+  await runStatements(restore);
+  const target = { dataDir: join(root, 'moved'), env: { ...engine.env, ...evidence } };
+  const recorded = await runCliHere(['restore', '--record', moment], target);
+  assert.equal(recorded.code, 0, recorded.stderr);
+  moved = await startServer(target);
+  const there = tenant.with({ server: moved });
+  assert.deepEqual(await seen(there), before);
+  await eventually('the event of the restore', async () => {
+    const { events } = await follow(there, cursor);
+    return events.some(({ activity_id: code }) => code === 2113) ? true : undefined;
+  });
+  const verified = await runCliHere(['verify', '--org', 'globex'], target);
+  assert.equal(verified.code, 0, verified.stdout + verified.stderr);
 });

@@ -180,7 +180,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   const ready = JSON.parse((await call(`${server.url}/readyz`)).text) as {
     checks: { nothing_damaged: boolean };
   };
-  assert.equal(ready.checks.nothing_damaged, true, 'the ledger misses nothing that was removed');
+  assert.equal(ready.checks.nothing_damaged, true, 'nothing that was removed counts as missing');
 
   // What goes behind the service's back is missing, whatever was removed before.
   await withEngine(server, (storage) =>

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { call, problemOf } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
@@ -7,6 +8,7 @@ import {
   createKey,
   createTenant,
   keyKnown,
+  sourceEvent,
   startServer,
   type Tenant,
   type TestServer,
@@ -90,6 +92,41 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
     jsonOf(await guess(1, password));
     const heldMs = performance.now() - begun;
     assert.ok(heldMs >= 995, `the eleventh was held for ${heldMs} ms`);
+  });
+
+  test('a request with an Idempotency-Key is stored once, wherever and however often it is sent', async () => {
+    const shared = await createKey(servers[0], [
+      '--org',
+      'shared',
+      '--scopes',
+      'read,write',
+      '--rate-limit',
+      '10000/1h',
+    ]);
+    await keyKnown(servers[1], shared.key);
+    const post = (server: TestServer, key: string, body: string) =>
+      call(`${server.url}/api/v1/audit`, {
+        method: 'POST',
+        headers: { 'x-api-key': shared.key, 'content-type': 'application/json', 'idempotency-key': key },
+        body,
+      });
+    const flows = Array.from({ length: 10 }, () => randomUUID());
+    const bodyOf = (flow: string) => JSON.stringify(sourceEvent({ flow_id: flow }));
+    const answers = await Promise.all(
+      flows.flatMap((flow) =>
+        [...servers, ...servers].map(async (server) => post(server, flow, bodyOf(flow))),
+      ),
+    );
+    assert.deepEqual(
+      new Set(answers.map(({ status, text }) => `${status} ${text}`)),
+      new Set([`202 ${answers[0]?.text}`]),
+    );
+    const [first, second] = servers;
+    const other = await post(second, flows[0] ?? '', bodyOf(randomUUID()));
+    problemOf(other, 422);
+    const reader = tenant.with({ key: shared.key });
+    for (const flow of flows) await reader.settled(1, { flowId: flow });
+    assert.match((await call(`${first.url}/metrics`)).text, /^auditlog_idempotency_unshared_total 0$/m);
   });
 
   test('nothing in Redis tells whose counts they are, and nothing in the logs its password', async () => {

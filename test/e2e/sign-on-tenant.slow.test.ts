@@ -19,9 +19,7 @@ before(async () => {
   server = await startServer({
     env: {
       TENANT_DOMAIN: domain,
-      OIDC_ISSUER: provider.issuer,
-      OIDC_CLIENT_ID: provider.clientId,
-      OIDC_CLIENT_SECRET: provider.clientSecret,
+      OIDC_PROVIDER: provider.issuer.replace('//', `//${provider.clientId}:${provider.clientSecret}@`),
       RATE_LIMIT_LOGIN: '4/60s',
     },
   });
@@ -114,5 +112,5 @@ test('doctor asks the provider', async () => {
   assert.deepEqual(await find(), []);
   await provider.stop();
   const findings = await find();
-  assert.equal(findings?.[0]?.id, 'OIDC_ISSUER');
+  assert.equal(findings?.[0]?.id, 'OIDC_PROVIDER');
 });

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { frontEnd } from '../../src/base/platform.js';
+import { httpPackage } from '../../src/base/platform.js';
 import { limits } from '../../src/http/limits.ts';
 import type { Route } from '../../src/http/router.ts';
 import { exchangeRaw, startTestServer, type TestServer, until } from './support.ts';
@@ -107,7 +107,7 @@ test('a broken head is refused, or waited for by the older build, and never carr
       (await exchangeRaw(it.server.port, [Buffer.from(request, 'latin1')], 150, 500)).slice(0, 12),
     ]),
   );
-  const expected = frontEnd.package === 'uwebsockets' ? 'HTTP/1.1 400' : '';
+  const expected = httpPackage.package === 'uwebsockets' ? 'HTTP/1.1 400' : '';
   assert.deepEqual(
     answers,
     Object.keys(brokenHeads).map((what) => [what, expected]),

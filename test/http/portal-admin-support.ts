@@ -84,7 +84,6 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     flushIntervalMs: 20,
     segmentBytes: 64 * 1024,
     walBytesMax,
-    writer: 0,
     sink,
     damage: new DamageRegister(),
     directory: () => ({ version: 1, json: Buffer.from('[]') }),

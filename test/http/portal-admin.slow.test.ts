@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/base/time/clock.ts';
-import { frontEnd } from '../../src/base/platform.js';
+import { httpPackage } from '../../src/base/platform.js';
 import { limits } from '../../src/http/limits.ts';
 import { createApiKey } from '../../src/control/api-keys.ts';
 import { authenticateKey } from '../../src/control/authenticate-key.ts';
@@ -441,10 +441,10 @@ describe('the events of all that', () => {
     for (const { source } of events) {
       const { id: actorId, name, email, type } = source.message.actor;
       assert.deepEqual([actorId, name, email, type], [ann.id, ann.name, ann.email, 'User']);
-      // The port is told where the build of the front end knows it.
+      // The port is told where the build of the HTTP library knows it.
       const { port, ...remote } = source.message['remote'] as { ip: string; port?: number };
       assert.deepEqual(remote, { ip: '127.0.0.1' });
-      assert.equal(typeof port, frontEnd.package === 'uwebsockets' ? 'number' : 'undefined');
+      assert.equal(typeof port, httpPackage.package === 'uwebsockets' ? 'number' : 'undefined');
     }
     const { storage } = world.engine;
     const stored = JSON.stringify(await storage.rows('SELECT * FROM events'));

@@ -5,7 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { decompress } from 'fzstd';
 import { EngineError } from '../../src/base/errors/engine-error.ts';
 import { renderMetrics } from '../../src/base/observability/metrics.ts';
-import { frontEnd } from '../../src/base/platform.js';
+import { httpPackage } from '../../src/base/platform.js';
 import { Problem } from '../../src/base/errors/problem.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import type { Route } from '../../src/http/router.ts';
@@ -121,7 +121,7 @@ test('a request is answered with its id and the headers of an API', async () => 
   assert.equal(answer.headers.get('content-type'), 'application/json');
   assert.equal(answer.headers.get('uwebsockets'), null);
   const { port, ...body } = (await answer.json()) as Record<string, unknown>;
-  assert.match(String(port), frontEnd.package === 'uwebsockets' ? /^[1-9]\d*$/ : /^0$/);
+  assert.match(String(port), httpPackage.package === 'uwebsockets' ? /^[1-9]\d*$/ : /^0$/);
   assert.deepEqual(body, {
     method: 'GET',
     path: '/show',

@@ -15,15 +15,16 @@ async function setUp() {
   const { files } = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
   const damage = new DamageRegister();
   const sizes = { segmentBytes: 1e6, bytesMax: 1e9, largeBytes: 2000 };
-  const wal = await Wal.open({ files, log, ...sizes, writer: 0, nowMs: Date.now, damage });
+  const wal = await Wal.open({ files, log, ...sizes, nowMs: Date.now, damage });
   /** INSERTs that are under way, by segment, and how each is ended. */
   const inserts = new Map<number, () => void>();
   const batcher = new Batcher({
     wal,
-    sink: ({ number }) =>
+    order: { numbersOf: () => [], take: () => Promise.resolve(1), settle: () => undefined },
+    sink: ({ segment }) =>
       new Promise((resolve) => {
-        inserts.set(number, () => {
-          inserts.delete(number);
+        inserts.set(segment, () => {
+          inserts.delete(segment);
           resolve('stored');
         });
       }),

@@ -240,22 +240,6 @@ describe('remembered answers', () => {
       assert.deepEqual(recalled(one, 'daily'), late);
   });
 
-  it('are told to others beginning with the newest, whatever comes meanwhile', async () => {
-    const bounds = { ...limits, idempotencyChunkKeys: 4 };
-    const memory = await Idempotency.open(disk().files, Date.now, silentLog, bounds);
-    const remember = (n: number) => memory.remember(noteOf(memory, `${n}`).toString());
-    for (let n = 0; n < 10; n++) remember(n);
-    const told: string[] = [];
-    for (const { id } of memory.entriesFrom(0)) {
-      if (told.length === 0) remember(10);
-      told.push(id);
-    }
-    assert.deepEqual(
-      told,
-      [9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((n) => memory.id('k', `${n}`)),
-    );
-  });
-
   it('tell how many are forgotten before their time, or their errors', async () => {
     const lines: string[] = [];
     const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };

@@ -36,7 +36,7 @@ function request(body: string, idempotencyKey?: string): IngestRequest {
 
 /** Markers of the events in a segment, found in the bytes that the engine would get. */
 function markers({ body }: SegmentInsert): string[] {
-  const text = Buffer.concat(body).toString('latin1');
+  const text = Buffer.concat(body(1)).toString('latin1');
   return [...text.matchAll(/"extra":\{"marker":"([^"]+)"/g)].map((match) => match[1] as string);
 }
 
@@ -65,7 +65,6 @@ describe('ingest, from request to sink', () => {
       flushIntervalMs: 20,
       segmentBytes: 64 * 1024,
       walBytesMax: 1024 * 1024,
-      writer: 0,
       sink,
       damage: new DamageRegister(),
       directory: () => ({ version: 1, json: Buffer.from('[]') }),
@@ -79,7 +78,8 @@ describe('ingest, from request to sink', () => {
   it('sends again, with doubt, until the sink has stored a segment, and then forgets it', async () => {
     const seen: { doubtful: boolean; markers: string[] }[] = [];
     const { ingest, dataDir } = await start(async (insert) => {
-      seen.push({ doubtful: insert.doubtful, markers: markers(insert) });
+      seen.push({ doubtful: insert.earlier.length > 0, markers: markers(insert) });
+      await insert.take([]);
       if (seen.length < 4) throw new Error('not now');
       return 'stored';
     });
@@ -224,7 +224,7 @@ describe('ingest, from request to sink', () => {
     const { ingest, dataDir } = await start(
       async (insert) => {
         if (damage !== undefined && markers(insert).includes('second')) {
-          await damage(insert.number);
+          await damage(insert.segment);
           damage = undefined;
           throw new Error('not now');
         }
@@ -277,7 +277,6 @@ describe('ingest, from request to sink', () => {
     assert.deepEqual(damage.list(), [
       { kind: 'log_segment', id: String(number), detail: 'the file of 1 events is missing' },
     ]);
-    assert.ok((await ingest.watermark()) > number);
   });
 
   it('stores the events of others, and lets their order settle, while a large body of one is being inserted', async () => {
@@ -285,10 +284,13 @@ describe('ingest, from request to sink', () => {
     let end = (): void => {};
     const held = new Promise<void>((resolve) => (end = resolve));
     let isInserting = false;
+    let ofLarge = 0;
     const { ingest } = await start(
       async (insert) => {
         const names = markers(insert);
+        const number = await insert.take([]);
         if (names.includes('large')) {
+          ofLarge = number;
           isInserting = true;
           await held;
         }
@@ -309,13 +311,15 @@ describe('ingest, from request to sink', () => {
     await until(() => stored.length > 0);
     assert.deepEqual(stored, ['small']);
     await until(() => ingest.unsent() === 1);
-    const { lowest, ofOrganization } = await ingest.watermarks();
-    assert.deepEqual([...ofOrganization.keys()], [organization.id]);
-    assert.ok(lowest > ingest.lastSegmentOf(other), 'the feed of the other may go so far');
-    assert.ok((ofOrganization.get(organization.id) ?? 0) <= ingest.lastSegmentOf(organization.id));
+    const { lowest, ofOrganization } = ingest.watermarks();
+    assert.deepEqual([...ofOrganization], [[organization.id, ofLarge]]);
+    assert.ok(lowest > ofLarge, 'the feed of the other may go so far');
+    assert.equal(ingest.lastNumberOf(organization.id), Number.POSITIVE_INFINITY);
     end();
     assert.equal(await ingest.flush(patience(20_000)), true);
     assert.deepEqual(stored, ['small', 'large']);
+    assert.ok(ingest.watermarks().lowest > ingest.lastNumberOf(organization.id));
+    assert.ok(ingest.lastNumberOf(other) > ofLarge);
   });
 
   it('gathers many small requests into few segments and answers each for itself', async () => {
@@ -375,7 +379,7 @@ describe('ingest, from request to sink', () => {
     const stored: string[] = [];
     const { ingest: again } = await start(
       async (insert) => {
-        assert.equal(insert.doubtful, true);
+        assert.deepEqual(insert.earlier, []);
         stored.push(...markers(insert));
         return 'stored';
       },
@@ -385,6 +389,52 @@ describe('ingest, from request to sink', () => {
     await assert.rejects(again.accept(request(event('z'), 'k')), { code: 'key_reused' });
     assert.equal(await again.flush(patience(5_000)), true);
     assert.deepEqual(stored, ['x']);
+  });
+
+  it('takes over what a command has left once, also when a crash came before its file was gone', async () => {
+    const dataDir = await temporaryDirectory();
+    open.push(() => removeDirectory(dataDir));
+    let rows = 0;
+    const sink: SegmentSink = async (insert) => {
+      rows += insert.rows;
+      return 'stored';
+    };
+    const block = { rows: 1, payload: Buffer.from('a block') };
+    const { ingest } = await start(sink, { dataDir });
+    for (let time = 0; time < 2; time++) await ingest.takeOver('one.events', block);
+    assert.equal(await ingest.flush(patience(5_000)), true);
+    await ingest.close();
+    open.pop();
+    const { ingest: again } = await start(sink, { dataDir });
+    for (const name of ['one.events', 'another.events']) await again.takeOver(name, block);
+    assert.equal(await again.flush(patience(5_000)), true);
+    assert.equal(rows, 2);
+  });
+
+  it('says so where the numbers of what the log has are lost', async () => {
+    const dataDir = await temporaryDirectory();
+    open.push(() => removeDirectory(dataDir));
+    const down: SegmentSink = () => Promise.reject(new Error('down'));
+    const { ingest } = await start(down, { dataDir });
+    await ingest.accept(request(event('x')));
+    await ingest.close();
+    open.pop();
+    const found: string[][] = [];
+    for (const spoil of [
+      () => writeFile(join(dataDir, 'wal-order'), 'AUDTORDR'),
+      () => unlink(join(dataDir, 'wal-order')),
+    ]) {
+      await spoil();
+      const damage = new DamageRegister();
+      const { ingest: again } = await start(down, { dataDir, damage });
+      await again.close();
+      open.pop();
+      found.push(damage.list().map(({ id, detail }) => `${id}: ${detail.slice(0, 24)}`));
+    }
+    assert.deepEqual(found, [
+      ['wal-order: wal-order is damaged: wh'],
+      ['wal-order: wal-order is missing: wh'],
+    ]);
   });
 
   it('has at most the named number of segments in flight, however many wait', async () => {

@@ -9,6 +9,7 @@ import type { SegmentInsert } from '../../src/base/events/segment-insert.ts';
 import { openLogFiles } from '../../src/ingest/files.ts';
 import { FrameMemory } from '../../src/ingest/frame-memory.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
+import type { BatchAnswer } from '../../src/ingest/answer-records.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
 import { readIntact } from '../../src/ingest/segment-reader.ts';
 import {
@@ -20,12 +21,13 @@ import {
 } from '../../src/ingest/segment.ts';
 import { bodyOf } from '../../src/read/feed-table.ts';
 import { RowCutter } from '../../src/read/ocsf110/rows.ts';
-import { KeyTable } from '../../src/storage/key-table.ts';
 import { writeFile } from 'node:fs/promises';
+import { SharedCounts } from '../../src/redis/shared-counts.ts';
 import { builtWorker } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
 import { patience } from '../support/patience.ts';
+import { skipWithoutRedis, startRedis, type TestRedis } from '../support/redis.ts';
 import { sharedEngine } from '../support/shared.ts';
 
 const organization = { id: '0b7f2a50-0000-4000-8000-000000000002', slug: 'acme', retentionDays: undefined };
@@ -110,11 +112,19 @@ describe('memory that is used again has one owner', () => {
 
 const others = 'abcdefghijklmnopABCDEFGHIJKLMNOPQRSTUVWXYZ'.split('');
 
-describe('repeats of what another process has answered', () => {
+describe('repeats of what another server has answered', { skip: skipWithoutRedis }, () => {
   const dirs: string[] = [];
   const opened: Ingest[] = [];
   const stored: string[] = [];
+  let redis: TestRedis | undefined;
+  let shared: SharedCounts | undefined;
+  before(async () => {
+    redis = await startRedis();
+    shared = await SharedCounts.open({ url: redis.url, secret: randomUUID(), log: silentLog });
+  });
   after(async () => {
+    shared?.stop();
+    await redis?.stop();
     for (const one of opened) await one.close();
     for (const directory of dirs) await removeDirectory(directory);
   });
@@ -122,7 +132,6 @@ describe('repeats of what another process has answered', () => {
   async function start(): Promise<Ingest> {
     const dataDir = await temporaryDirectory();
     dirs.push(dataDir);
-    const table = new KeyTable((await sharedEngine()).storage, Date.now);
     const ingest = await openIngest({
       dataDir,
       log: silentLog,
@@ -134,15 +143,14 @@ describe('repeats of what another process has answered', () => {
       flushIntervalMs: 20,
       segmentBytes: 1024 * 1024,
       walBytesMax: 64 * 1024 * 1024,
-      writer: opened.length,
       sink: ({ body }: SegmentInsert) => {
-        const text = Buffer.concat(body).toString('latin1');
+        const text = Buffer.concat(body(1)).toString('latin1');
         // The source of an event, as its producer sent it.
         for (const [, found] of text.matchAll(/"extra":\{"text":"([^"]*)"/g)) stored.push(found as string);
         return Promise.resolve('stored');
       },
       damage: new DamageRegister(),
-      keys: { table, instance: randomUUID(), log: silentLog, isShared: true },
+      sharedAnswers: shared?.answers<BatchAnswer>(randomUUID()),
       directory: () => ({ version: 1, json: Buffer.from('[]') }),
     });
     opened.push(ingest);

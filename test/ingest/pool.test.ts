@@ -39,7 +39,6 @@ async function acceptOn(pool: WorkerPool): Promise<{ accept: Accept; wal: Wal }>
     log: silentLog,
     segmentBytes: 1e6,
     bytesMax: 1e9,
-    writer: 0,
     nowMs: Date.now,
     damage: new DamageRegister(),
   });
@@ -159,7 +158,6 @@ describe('the wait of what the engine has not taken', () => {
       log: silentLog,
       segmentBytes: 1e6,
       bytesMax: 1e9,
-      writer: 0,
       nowMs: Date.now,
       damage: new DamageRegister(),
     });
@@ -169,6 +167,7 @@ describe('the wait of what the engine has not taken', () => {
     await sleep(5);
     const batcher = new Batcher({
       wal,
+      order: { numbersOf: () => [], take: () => Promise.resolve(1), settle: () => undefined },
       sink: () => Promise.reject(new Error('never')),
       log: silentLog,
       damage: new DamageRegister(),

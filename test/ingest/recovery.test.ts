@@ -40,7 +40,7 @@ async function open(files: LogFiles, nowMs: () => number = Date.now): Promise<Op
     error: (facts: object, words: string) => errors.push(`${JSON.stringify(facts)} ${words}`),
   };
   const sizes = { segmentBytes: 4000, largeBytes: 1200, bytesMax: 1e9 };
-  const wal = await Wal.open({ files, log, ...sizes, writer: 3, nowMs, damage });
+  const wal = await Wal.open({ files, log, ...sizes, nowMs, damage });
   return { wal, errors, damaged: () => damage.list().map(({ id }) => Number(id)) };
 }
 

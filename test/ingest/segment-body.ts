@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import * as fc from 'fast-check';
-import { encodeSeqColumn } from '../../src/base/events/sequence.ts';
+import type { SegmentInsert } from '../../src/base/events/segment-insert.ts';
+import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/base/events/sequence.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import { encoded, type Row } from '../ocsf/arbitrary.ts';
 
@@ -41,4 +42,38 @@ export function bodyOf(segment: number, blocks: readonly (readonly Row[])[]): Ui
     firstRow += rows.length;
     return [block, seq];
   });
+}
+
+/** Segments that are sent to the engine one after the other, each perhaps again and again. */
+export class SentSegments {
+  /** The number of the first attempt to store the present one, and of the last. */
+  #first = 0;
+  #last = 0;
+
+  /** Begins another segment; its first attempt has this number. */
+  begin(): number {
+    this.#last = nextSegmentNumber(Date.now(), 5, this.#last);
+    this.#first = this.#last;
+    return this.#first;
+  }
+
+  /** The places that its rows may have, ends included. */
+  get range(): { first: string; last: string } {
+    return { first: segmentSeqRange(this.#first).first, last: segmentSeqRange(this.#last).last };
+  }
+
+  /** The first attempt, or with doubt one after that. */
+  insertOf(blocks: readonly (readonly Row[])[], doubtful: boolean): SegmentInsert {
+    return {
+      segment: 1,
+      rows: blocks.flat().length,
+      earlier: doubtful ? [...new Set([this.#first, this.#last])] : [],
+      isDamaged: false,
+      take: () => {
+        if (doubtful) this.#last = nextSegmentNumber(Date.now(), 5, this.#last);
+        return Promise.resolve(this.#last);
+      },
+      body: (number) => bodyOf(number, blocks),
+    };
+  }
 }

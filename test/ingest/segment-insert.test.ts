@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import type { Row } from '../ocsf/arbitrary.ts';
-import { bodyOf, row } from './segment-body.ts';
+import { bodyOf, row, SentSegments } from './segment-body.ts';
 import {
   encodeSeqColumn,
   nextSegmentNumber,
@@ -18,22 +18,18 @@ import { startFaultProxy } from '../support/fault-proxy.ts';
 
 describe('segments in the engine', () => {
   let engine: TestEngine;
-  let segment = 0;
+  const segments = new SentSegments();
+  const insertOf = segments.insertOf.bind(segments);
   before(async () => {
     engine = await startTestEngine();
   });
   after(() => engine.stop());
 
-  const insertOf = (blocks: Row[][], doubtful: boolean) => {
-    const rows = blocks.flat().length;
-    return { number: segment, rows, body: bodyOf(segment, blocks), doubtful, isDamaged: false };
-  };
-
   /** Rows of the last segment in the table, and how many of them are different ones. */
   async function counts(): Promise<unknown> {
     const [found] = await engine.storage.rows(
       'SELECT count() AS rows, uniqExact(seq) AS distinct FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
-      segmentSeqRange(segment),
+      segments.range,
     );
     return found;
   }
@@ -49,7 +45,7 @@ describe('segments in the engine', () => {
       fc.asyncProperty(
         fc.array(fc.array(row, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 3 }),
         async (blocks) => {
-          segment = nextSegmentNumber(Date.now(), 5, segment);
+          const segment = segments.begin();
           assert.equal(await insert(insertOf(blocks, false)), 'stored');
           const { first, last } = segmentSeqRange(segment);
           const stored = await engine.storage.rows<Record<string, unknown>>(
@@ -71,8 +67,8 @@ describe('segments in the engine', () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     const blocks = [fc.sample(row, 50), fc.sample(row, 50)];
     for (const already of [[], [blocks[0] as Row[]], blocks]) {
-      segment = nextSegmentNumber(Date.now(), 5, segment);
-      if (already.length > 0) await insert({ ...insertOf(blocks, false), body: bodyOf(segment, already) });
+      segments.begin();
+      if (already.length > 0) await insert(insertOf(already, false));
       assert.equal(await insert(insertOf(blocks, true)), 'stored');
       assert.equal(await insert(insertOf(blocks, true)), 'stored');
       assert.deepEqual(await counts(), { rows: '100', distinct: '100' });
@@ -87,10 +83,13 @@ describe('segments in the engine', () => {
       [first, second],
       [first, second, third],
     ]) {
-      segment = nextSegmentNumber(Date.now(), 5, segment);
+      segments.begin();
       await insert(insertOf(already, false));
-      const [start, , end] = [bodyOf(segment, [first]), 0, bodyOf(segment, [first, second, third]).slice(4)];
-      const readable = { ...insertOf([first, third], true), isDamaged: true, body: [...start, ...end] };
+      const body = (number: number) => [
+        ...bodyOf(number, [first]),
+        ...bodyOf(number, [first, second, third]).slice(4),
+      ];
+      const readable = { ...insertOf([first, third], true), isDamaged: true, body };
       assert.equal(await insert(readable), 'stored');
       assert.deepEqual(await counts(), { rows: '15', distinct: '15' });
     }
@@ -98,7 +97,7 @@ describe('segments in the engine', () => {
 
   it('ends an attempt that is still under way before it looks what is stored', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
-    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const segment = segments.begin();
     const { first } = segmentSeqRange(segment);
     const queryId = `${engine.storage.database}-segment-${segment}`;
     // As slow as an engine can be that takes an INSERT.
@@ -119,7 +118,7 @@ describe('segments in the engine', () => {
   it('has nothing dropped by the engine because it looks like what was stored before', async () => {
     // What a crash can leave: the memory of a block without the block. Then the second sending is the only one.
     const insert = createSegmentInsert(engine.storage, silentLog);
-    segment = nextSegmentNumber(Date.now(), 5, segment);
+    segments.begin();
     const sent = insertOf([fc.sample(row, 30)], false);
     assert.equal(await insert(sent), 'stored');
     assert.equal(await insert(sent), 'stored');
@@ -133,7 +132,7 @@ describe('segments in the engine', () => {
       const insert = createSegmentInsert(storage, silentLog);
       const blocks = [fc.sample(row, 40)];
       for (const cutAfterBytes of [0, 10, 100]) {
-        segment = nextSegmentNumber(Date.now(), 5, segment);
+        segments.begin();
         proxy.set({ cutAfterBytes });
         await assert.rejects(insert(insertOf(blocks, false)), { name: 'EngineError' });
         proxy.set('none');
@@ -150,7 +149,7 @@ describe('segments in the engine', () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     const [base] = fc.sample(row, 1) as [Row];
     const rows = Array.from({ length: 2000 }, (_, n) => ({ ...base, source: `${n} ${'s'.repeat(4000)}` }));
-    segment = nextSegmentNumber(Date.now(), 5, segment);
+    segments.begin();
     const starved: Storage = {
       ...engine.storage,
       insertNative(query, body, options) {
@@ -167,7 +166,7 @@ describe('segments in the engine', () => {
 
   it('makes one part of a segment, whatever times its events have', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
-    segment = nextSegmentNumber(Date.now(), 5, segment);
+    segments.begin();
     const [base] = fc.sample(row, 1) as [Row];
     // An event of each month from 1970 to 2199, in two blocks.
     const rows = Array.from({ length: 2760 }, (_, month) => ({
@@ -181,17 +180,20 @@ describe('segments in the engine', () => {
     assert.deepEqual(await counts(), { rows: '2760', distinct: '2760' });
     const parts = await engine.storage.rows(
       'SELECT DISTINCT _part AS part FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
-      segmentSeqRange(segment),
+      segments.range,
     );
     assert.equal(parts.length, 1);
   });
 
   it('condemns content that the engine cannot read, but only at the second look', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
-    segment = nextSegmentNumber(Date.now(), 5, segment);
-    const broken = { ...insertOf([fc.sample(row, 3)], false), body: [Buffer.from([17, 1, 3, 0x6f, 0x72])] };
+    const segment = segments.begin();
+    const broken = {
+      ...insertOf([fc.sample(row, 3)], false),
+      body: () => [Buffer.from([17, 1, 3, 0x6f, 0x72])],
+    };
     await assert.rejects(insert(broken), { name: 'EngineError' });
-    assert.equal(await insert({ ...broken, doubtful: true }), 'refused');
+    assert.equal(await insert({ ...broken, earlier: [segment] }), 'refused');
   });
 });
 

@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { DamageRegister } from '../../src/base/observability/damage.ts';
 import { createLogger } from '../../src/base/observability/log.ts';
 import type { LogFiles } from '../../src/ingest/files.ts';
-import { segmentTimeMs } from '../../src/base/events/sequence.ts';
+import { OrderNumbers } from '../../src/ingest/order-numbers.ts';
 import { segmentName } from '../../src/ingest/segment.ts';
 import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
 import { Wal } from '../../src/ingest/wal.ts';
@@ -16,10 +16,6 @@ import { rounds } from '../support/rounds.ts';
 
 const log = createLogger('silent');
 
-/** No segment becomes stale, and needs a new file that a test holds back, because the machine is busy. */
-const begunMs = Date.now();
-const atRest = (): number => begunMs;
-
 function open(
   files: LogFiles,
   clock: () => number,
@@ -28,7 +24,7 @@ function open(
   largeBytes = 1e9,
 ): Promise<Wal> {
   const bounds = { segmentBytes: 4000, bytesMax, largeBytes };
-  return Wal.open({ files, log, ...bounds, writer: 3, nowMs: clock, passedMs: clock, damage });
+  return Wal.open({ files, log, ...bounds, nowMs: clock, damage });
 }
 
 /** As `open`, and some of the appends of `history` get segments of their own. */
@@ -47,17 +43,50 @@ function gate() {
   return { passed, open, fail };
 }
 
+/** A log and the numbers of its segments in the order of ingest. */
+interface Opened {
+  readonly wal: Wal;
+  readonly order: OrderNumbers;
+}
+
+/** As `openBoth`, and the numbers. */
+async function openOrdered(
+  files: LogFiles,
+  clock: () => number,
+  run: Run,
+  damage = new DamageRegister(),
+): Promise<Opened> {
+  const wal = await openBoth(files, clock, damage);
+  const recovered = wal.sealed().map(({ number }) => number);
+  const hasFile = (segment: number) => wal.hasFile(segment);
+  const newestStored = async () => Math.max(0, ...[...run.engine.keys()].map(Number.parseFloat));
+  const options = {
+    file: files.order,
+    writer: () => 3,
+    nowMs: clock,
+    log,
+    damage,
+    newestStored,
+    hasFile,
+    recovered,
+  };
+  try {
+    return { wal, order: await OrderNumbers.open(options) };
+  } catch (error) {
+    await wal.close();
+    throw error;
+  }
+}
+
 interface Run {
   /** Every id whose append was acknowledged, and the segment that it is in. */
   readonly acknowledged: Map<number, number>;
-  /** What the engine has: the row at a place of the order, by `segment:position`. */
+  /** What the engine has: the row at a place of the order, by `number:position`. */
   readonly engine: Map<string, number>;
   /** The ids of each request, stored or not. */
   readonly appends: number[][];
   nextId: number;
-  /** The highest segment below which the log once said that nothing can come any more. */
-  watermark: number;
-  /** Whose events a request holds, by id; and the same as `watermark` for each organization. */
+  /** Whose events a request holds, by id, and the highest number below which nothing of each should come any more. */
   readonly organizationOf: Map<number, string>;
   readonly watermarkOf: Map<string, number>;
 }
@@ -67,27 +96,38 @@ const newRun = (): Run => ({
   engine: new Map(),
   appends: [],
   nextId: 1,
-  watermark: 0,
   organizationOf: new Map(),
   watermarkOf: new Map(),
 });
 
 const organizations = ['one', 'another'];
 
-/** Puts a segment into the pretended engine: what is at a place stays there, and must be the same row. */
-async function deliver(wal: Wal, segment: SealedSegment, run: Run): Promise<void> {
-  for (const [position, id] of await rowsOf(wal, segment)) {
-    const place = `${segment.number}:${position}`;
-    const before = run.engine.get(place);
-    assert.ok(before === undefined || before === id, `${place} holds ${before}, and now ${id} comes`);
-    // Of any organization where it is not said.
-    const owner = run.organizationOf.get(id);
-    const owners = owner === undefined ? organizations : [owner];
-    const watermark = Math.max(run.watermark, ...owners.map((one) => run.watermarkOf.get(one) ?? 0));
-    const isLate = before === undefined && segment.number < watermark;
-    assert.ok(!isLate || !run.acknowledged.has(id), `${place} comes after ${watermark} was the watermark`);
-    run.engine.set(place, id);
+/** Puts a segment into the pretended engine, once; an INSERT may fail, or its answer may be lost. */
+async function deliver(
+  { wal, order }: Opened,
+  segment: SealedSegment,
+  run: Run,
+  random: Random,
+): Promise<void> {
+  const earlier = order.numbersOf(segment.number);
+  const stored = earlier.filter((number) => run.engine.has(`${number}:0`));
+  if (stored.length === 0) {
+    const rows = await rowsOf(wal, segment);
+    const number = await order.take(segment.number, segment.organization, stored);
+    if (random() < 0.2) throw new Error('the INSERT failed');
+    for (const [position, id] of rows) {
+      const place = `${number}:${position}`;
+      assert.ok(!run.engine.has(place), `${place} is taken`);
+      // Of any organization where it is not said.
+      const owner = run.organizationOf.get(id);
+      const owners = owner === undefined ? organizations : [owner];
+      const watermark = Math.max(...owners.map((one) => run.watermarkOf.get(one) ?? 0));
+      assert.ok(number >= watermark, `${place} comes after ${watermark} was the watermark`);
+      run.engine.set(place, id);
+    }
+    if (random() < 0.2) throw new Error('the answer was lost');
   }
+  order.settle(segment.number);
   await wal.release(segment);
 }
 
@@ -95,7 +135,8 @@ async function deliverAll(wal: Wal): Promise<void> {
   for (const segment of wal.sealed()) await wal.release(segment);
 }
 
-async function history(wal: Wal, run: Run, random: Random, steps: number): Promise<void> {
+async function history(opened: Opened, run: Run, random: Random, steps: number): Promise<void> {
+  const { wal, order } = opened;
   for (let step = 0; step < steps; step++) {
     const choice = random();
     if (choice < 0.6) {
@@ -116,11 +157,7 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
       // Or else while the next appends come in.
       if (random() < 0.5) await sealed;
     } else if (choice < 0.8) {
-      const low = await wal.watermark().catch(() => 0);
-      run.watermark = Math.max(run.watermark, low);
-      const { lowest, ofOrganization } = await wal
-        .watermarks()
-        .catch(() => ({ lowest: 0, ofOrganization: new Map<string, number>() }));
+      const { lowest, ofOrganization } = order.watermarks();
       for (const one of organizations) {
         const own = Math.min(lowest, ofOrganization.get(one) ?? lowest);
         run.watermarkOf.set(one, Math.max(own, run.watermarkOf.get(one) ?? 0));
@@ -128,11 +165,8 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
     } else {
       // Large ones are passed by others.
       const segment = wal.sealed()[Math.floor(random() * 2)];
-      if (segment) await deliver(wal, segment, run).catch(onlyDisk);
+      if (segment) await deliver(opened, segment, run, random).catch(onlyDisk);
     }
-    const stored = new Set(run.engine.values());
-    for (const [id, segment] of run.acknowledged)
-      assert.ok(stored.has(id) || segment >= run.watermark, `${id} is not in the engine: segment ${segment}`);
   }
 }
 
@@ -152,18 +186,19 @@ describe('write-ahead log', () => {
           const run = newRun();
           const disk = createTornFiles({ cutAfter, faultAt: new Set(faults), random });
           let now = Date.UTC(2026, 0, 1);
-          const clock = (): number => (now += 7);
-          const first = await openBoth(disk.files, clock).catch(() => undefined);
+          // Time passes in leaps, too: a watermark must not follow it beyond what the file of numbers allows.
+          const clock = (): number => (now += random() < 0.05 ? 10_000 : 7);
+          const first = await openOrdered(disk.files, clock, run).catch(() => undefined);
           if (first) await history(first, run, random, 12);
 
           // The clock may have been set back meanwhile: numbers must not come again all the same.
           now -= Math.floor(random() * 2) * 100_000;
           const damage = new DamageRegister();
-          const second = await openBoth(disk.afterPowerCut(), clock, damage);
+          const second = await openOrdered(disk.afterPowerCut(), clock, run, damage);
           assert.deepEqual(damage.list(), [], 'what was not acknowledged is no damage');
           await history(second, run, random, 4);
-          await second.seal();
-          for (const segment of second.sealed()) await deliver(second, segment, run);
+          await second.wal.seal();
+          for (const segment of second.wal.sealed()) await deliver(second, segment, run, () => 0.9);
 
           const stored = [...run.engine.values()];
           assert.equal(new Set(stored).size, stored.length, 'an event is stored twice');
@@ -194,9 +229,10 @@ describe('write-ahead log', () => {
           const faultAt = new Set(faults);
           const disk = createTornFiles({ cutAfter: 1e9, faultAt, random });
           let now = Date.UTC(2026, 0, 1);
-          const wal = await openBoth(disk.files, () => (now += 700)).catch(() => undefined);
-          if (wal === undefined) return assert.equal(disk.handles(), 0);
-          await history(wal, run, random, 15);
+          const opened = await openOrdered(disk.files, () => (now += 700), run).catch(() => undefined);
+          if (opened === undefined) return assert.equal(disk.handles(), 0);
+          const { wal } = opened;
+          await history(opened, run, random, 15);
           faultAt.clear();
           // A seal that is under way may have failed already, and then does so for all who wait for it.
           await wal.seal().catch(() => undefined);
@@ -251,53 +287,6 @@ describe('write-ahead log', () => {
     assert.ok(wal.bytes() < bytes);
   });
 
-  it('goes on to higher numbers when it is asked, also while the clock stands or goes back', async () => {
-    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
-    let now = Date.UTC(2026, 0, 2);
-    let passed = 0;
-    const wal = await Wal.open({
-      files: disk.files,
-      log,
-      segmentBytes: 4000,
-      bytesMax: 1e9,
-      writer: 3,
-      nowMs: () => now,
-      passedMs: () => passed,
-      damage: new DamageRegister(),
-    });
-    let last = await wal.watermark();
-    for (let step = 0; step < 3; step++) {
-      assert.equal(await wal.watermark(), last, 'not while it is young');
-      passed += 1000;
-      now -= 3_600_000;
-      // A read waits for no file: the one after it sees the new number.
-      assert.equal(await wal.watermark(), last);
-      let low = last;
-      while (low === last) {
-        await sleep(1);
-        low = await wal.watermark();
-      }
-      assert.ok(low > last);
-      last = low;
-    }
-    await wal.close();
-  });
-
-  it('takes events into a segment that tells when they came, after however long a silence', async () => {
-    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
-    let now = Date.UTC(2026, 0, 2);
-    const wal = await open(disk.files, () => now);
-    for (const silenceMs of [3_600_000, 1000]) {
-      now += silenceMs;
-      const number = await wal.append([frameOf([1], 10)]);
-      assert.equal(segmentTimeMs(number), now);
-      now += 5000;
-      assert.equal(await wal.append([frameOf([2], 10)]), number, 'one that has events takes more');
-      await wal.seal();
-    }
-    await wal.close();
-  });
-
   it('takes appends while the next segment is made, and seals all the same when that fails', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     let made = gate();
@@ -306,7 +295,7 @@ describe('write-ahead log', () => {
       await made.passed;
       return disk.files.create(name);
     };
-    const wal = await open({ ...disk.files, create }, atRest);
+    const wal = await open({ ...disk.files, create }, Date.now);
     const first = await wal.append([frameOf([1], 10)]);
 
     made = gate();
@@ -314,7 +303,6 @@ describe('write-ahead log', () => {
     assert.equal(await wal.append([frameOf([2], 10)]), first);
     assert.equal(await wal.append([frameOf([3], 10)]), first);
     assert.deepEqual(wal.sealed(), []);
-    assert.equal(await wal.watermark(), first);
     made.open();
     await sealing;
     assert.deepEqual(
@@ -352,20 +340,16 @@ describe('write-ahead log', () => {
       };
       return { append, truncate: file.truncate, close: file.close };
     };
-    const wal = await open({ ...disk.files, create }, atRest, 1e9, undefined, 2000);
+    const wal = await open({ ...disk.files, create }, Date.now, 1e9, undefined, 2000);
     const first = await wal.append([frameOf([1], 10)]);
     const large = wal.append([frameOf([2], 10), frameOf([3], 5000)]);
     assert.equal(await wal.append([frameOf([4], 10)]), first);
     await wal.seal();
     await deliverAll(wal);
     assert.equal(slices, 1, 'it is being written');
-    assert.ok((await wal.watermark()) > first);
     await wal.append([frameOf([5], 10)]);
-    const watermark = await wal.watermark();
     written.open();
     const own = await large;
-    assert.ok(own >= watermark, 'nothing comes below the watermark');
-    assert.ok((await wal.watermark()) <= own, 'it has yet to reach the engine');
     assert.ok((await wal.append([frameOf([6], 10)])) > own, 'what comes later has a higher number');
     const sealed = wal.sealed().find(({ number }) => number === own) as SealedSegment;
     assert.deepEqual([sealed.rows, sealed.isLarge], [2, true]);
@@ -393,23 +377,6 @@ describe('write-ahead log', () => {
     await wal.close();
   });
 
-  it('lets the large requests of an organization hold back the order of no other', async () => {
-    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
-    const wal = await open(disk.files, Date.now, 1e9, undefined, 2000);
-    const own = await wal.append([frameOf([1], 2500)], 'one');
-    const later = await wal.append([frameOf([2], 2500)], 'one');
-    assert.ok(later > own);
-    const { lowest, ofOrganization } = await wal.watermarks();
-    assert.ok(lowest > later);
-    assert.deepEqual([...ofOrganization], [['one', own]]);
-    assert.equal(await wal.watermark(), own);
-    const anybodys = await wal.append([frameOf([3], 2500)]);
-    assert.equal((await wal.watermarks()).lowest, anybodys);
-    await deliverAll(wal);
-    assert.equal((await wal.watermarks()).ofOrganization.size, 0);
-    await wal.close();
-  });
-
   it('keeps the file of a large append until a higher number is on disk', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     let creatable = 2;
@@ -418,7 +385,7 @@ describe('write-ahead log', () => {
       if (creatable < 0) throw Object.assign(new Error('no'), { code: 'EIO' });
       return disk.files.create(name);
     };
-    const wal = await open({ ...disk.files, create }, atRest, 1e9, undefined, 2000);
+    const wal = await open({ ...disk.files, create }, Date.now, 1e9, undefined, 2000);
     const own = await wal.append([frameOf([1], 5000)]);
     const [sealed] = wal.sealed();
     assert.equal(sealed?.number, own, 'it is durable though no other segment can be made');
@@ -441,7 +408,7 @@ describe('write-ahead log', () => {
       await made.passed;
       return disk.files.create(name);
     };
-    const wal = await open({ ...disk.files, create }, atRest);
+    const wal = await open({ ...disk.files, create }, Date.now);
     made = gate();
     await wal.append([frameOf([1], 4000)]);
     // It is full, and the next one is being made, when the disk fails for both of them.
@@ -463,7 +430,7 @@ describe('write-ahead log', () => {
       if (isHeld) await held.passed;
       return disk.files.create(name);
     };
-    const wal = await open({ ...disk.files, create }, atRest);
+    const wal = await open({ ...disk.files, create }, Date.now);
     isHeld = true;
     const appends = [...Array(40).keys()].map((id) => wal.append([frameOf([id], 1000)]));
     for (let done = 0; done < 3; done++) await appends[done];
@@ -519,7 +486,6 @@ describe('write-ahead log', () => {
       log: loud,
       segmentBytes: 4000,
       bytesMax: 1e9,
-      writer: 3,
       nowMs: Date.now,
       damage: new DamageRegister(),
     });
@@ -574,7 +540,6 @@ describe('a disk that is full when the log is opened', () => {
       wal.sealed().map(({ number }) => number),
       [stored],
     );
-    assert.equal(await wal.watermark(), stored);
     await assert.rejects(wal.append([frameOf([3], 10)]), { code: 'unavailable' });
     // The attempts leave nothing behind, and the last number stays on disk: later ones are above it.
     assert.ok(made.length >= 2);
@@ -587,27 +552,6 @@ describe('a disk that is full when the log is opened', () => {
     assert.ok((await wal.append([frameOf([3], 10)])) > stored);
     assert.equal(wal.failure(), undefined);
     await wal.release(segment);
-    await wal.close();
-  });
-
-  it('keeps no watermark from being read, however old the open segment is', async () => {
-    const disk = createTornFiles({ cutAfter: 1e9, random: randomOf(9) }).files;
-    let isFull = false;
-    const create = (name: string) => (isFull ? Promise.reject(full) : disk.create(name));
-    let passed = 0;
-    const bounds = { segmentBytes: 4000, bytesMax: 1e9, writer: 3, nowMs: clock, passedMs: () => passed };
-    const damage = new DamageRegister();
-    const wal = await Wal.open({ files: { ...disk, create }, log, ...bounds, damage });
-    isFull = true;
-    const known = await wal.watermark();
-    for (let read = 0; read < 3; read++) {
-      passed += 3_600_000;
-      assert.equal(await wal.watermark(), known);
-      await sleep(1);
-    }
-    assert.equal(wal.failure(), 'ENOSPC');
-    isFull = false;
-    while ((await wal.watermark()) === known) await sleep(10);
     await wal.close();
   });
 
@@ -637,7 +581,6 @@ describe('a disk that the log leaves room on', () => {
       segmentBytes: 4000,
       bytesMax: 1e9,
       keepFreeBytes: { producers: 8000, service: 2000 },
-      writer: 3,
       nowMs: Date.now,
       damage: new DamageRegister(),
     });

@@ -164,7 +164,7 @@ describe('pages at deep offsets', () => {
           offset,
           (filter, limit, skip) => assertPage(readPage, rows, filter, limit, skip),
         ),
-        { numRuns: rounds(12, 100) },
+        { numRuns: rounds(6, 100) },
       );
     });
 
@@ -184,7 +184,7 @@ describe('pages at deep offsets', () => {
           (columns, filter, limit, skip) =>
             assertPage(readPage, rows, { ...filter, ...columns }, limit, skip),
         ),
-        { numRuns: rounds(12, 100) },
+        { numRuns: rounds(8, 100) },
       );
     });
 
@@ -244,7 +244,7 @@ describe('pages at deep offsets', () => {
           }
         }
       }),
-      { numRuns: rounds(2, 10) },
+      { numRuns: rounds(1, 10) },
     );
   });
 
@@ -261,7 +261,7 @@ describe('pages at deep offsets', () => {
       for (let n = 0; !ending.signal.aborted; n++) await add(org, [base + (count + n) * 1_000_000, base - n]);
     })();
     try {
-      for (let n = 0; n < rounds(15, 100); n++) {
+      for (let n = 0; n < rounds(8, 100); n++) {
         const offset = 11_500 + n;
         const { data, meta } = await readPage({}, 1000, offset);
         assert.equal(data.length, Math.min(1000, meta.total - offset));

@@ -1,35 +1,17 @@
-import { toReadable } from '../../src/base/bytes/byte-flow.ts';
 import { strict as assert } from 'node:assert';
-import { once } from 'node:events';
-import { get, type IncomingMessage } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, before, describe, it } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { formatMicros } from '../../src/base/time/timestamp.ts';
 import { organizationEventsHandler } from '../../src/http/routes/events.ts';
 import { createLegacyReader, readLegacyRequest } from '../../src/read/legacy.ts';
 import { QueryParameters } from '../../src/read/parameters.ts';
-import { openStorage } from '../../src/storage/client.ts';
 import { startTestServer, type TestServer } from '../http/support.ts';
-import { silentLog } from '../support/engine.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
 import { call } from '../support/http.ts';
+import { rounds } from '../support/rounds.ts';
 import { createCaller, createRecorder, newestFirst, type Recorded, type Recorder } from './support.ts';
 
 const path = '/api/v1/dashboard/organization/get-events-in-org';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-/** What is in use: how much garbage lies beside it is for V8 to choose, another one in each release of Node. */
-function heldBytes(): number {
-  collectGarbage();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
 
 describe('source events of an organization', () => {
   let engine: SharedEngine;
@@ -107,100 +89,9 @@ describe('source events of an organization', () => {
           .slice(first, first + many);
         assert.equal(await asking(server, `?${query.toString()}`), framed(expected));
       }),
-      { numRuns: 20 },
+      { numRuns: rounds(8, 20) },
     );
   });
-
-  describe('in large numbers', () => {
-    const recorded = 30_000;
-    const copies = 9;
-    const count = recorded * (copies + 1);
-    const caller = createCaller();
-    before(async () => {
-      const pad = 'abcdefghij'.repeat(40);
-      const events = Array.from({ length: recorded }, (_, n) => {
-        // Twelve months, as parts are made by month.
-        const timestamp = 1_600_000_000_000_000 + (n % 12) * 2_700_000_000_000 + n * 1000;
-        return `{"message":{"action":2001,"timestamp":${timestamp},"extra":{"pad":"${n}${pad}"}}}`;
-      });
-      await record(caller.organization.id, events);
-      await engine.storage.command(
-        `INSERT INTO events SELECT * REPLACE (seq + copy AS seq) FROM events
-         ARRAY JOIN range(1, 1 + {copies:UInt64}) AS copy WHERE org = {org:UUID}`,
-        { org: caller.organization.id, copies },
-      );
-    });
-
-    it('stream whole, in constant memory here and in the engine, at the pace of a slow reader', async () => {
-      const server = await serve(caller);
-      const incoming = await open(`${server.url}${path}`);
-      const read = createCounter();
-      const heldBefore = heldBytes();
-      let grown = 0;
-      let chunks = 0;
-      for await (const chunk of incoming as AsyncIterable<Buffer>) {
-        read(chunk);
-        if (chunks++ % 200 !== 0) continue;
-        await sleep(5);
-        grown = Math.max(grown, heldBytes() - heldBefore);
-      }
-      const { events, bytes } = read();
-      assert.equal(events, count);
-      assert.ok(bytes > 400 * count);
-      assert.ok(grown < 64 * 1024 * 1024, `memory grew by ${grown} bytes for ${bytes} sent`);
-    });
-
-    it('take the engine little memory', async () => {
-      const stream = await createLegacyReader(limited(64))(caller.organization.id, all, never());
-      const read = createCounter();
-      for await (const chunk of toReadable(stream) as AsyncIterable<Buffer>) read(chunk);
-      assert.equal(read().events, count);
-    });
-
-    it('break the connection when the engine fails on the way', async () => {
-      const url = new URL(engine.connection.url);
-      const proxy = await startFaultProxy(Number(url.port));
-      const storage = openStorage({ ...engine.connection, url: proxy.url }, silentLog);
-      const server = await serve(caller, storage);
-      proxy.set({ cutAfterBytes: 20_000_000 });
-      await assert.rejects(call(`${server.url}${path}`));
-      proxy.set('refuse');
-      const answer = await call(`${server.url}${path}`);
-      assert.equal(answer.status, 500);
-      await storage.close();
-      await proxy.stop();
-    });
-
-    it('end in the engine when the client goes', async () => {
-      const server = await serve(caller);
-      const incoming = await open(`${server.url}${path}`);
-      await once(incoming, 'data');
-      incoming.destroy();
-      for (let tries = 0; tries < 200; tries++) {
-        const running = await engine.storage.rows(
-          "SELECT 1 FROM system.processes WHERE query LIKE 'SELECT source FROM events%'",
-        );
-        if (running.length === 0) return;
-        await sleep(25);
-      }
-      assert.fail('the query went on without a reader');
-    });
-  });
-
-  const all = { filter: {}, limit: undefined, offset: 0 };
-  const never = (): AbortSignal => new AbortController().signal;
-
-  /** The same engine with so many megabytes for each query. */
-  function limited(megabytes: number): typeof engine.storage {
-    const { storage } = engine;
-    return {
-      ...storage,
-      flow: (query, parameters, options) => {
-        const settings = { ...options?.settings, max_memory_usage: megabytes * 1_000_000 };
-        return storage.flow(query, parameters, { ...options, settings });
-      },
-    };
-  }
 });
 
 describe('parameters of get-events-in-org', () => {
@@ -232,22 +123,3 @@ describe('parameters of get-events-in-org', () => {
     assert.deepEqual(request.filter, { fromMicros: 1_000_000, toMicros: 2_000_000 });
   });
 });
-
-async function open(url: string): Promise<IncomingMessage> {
-  const [incoming] = (await once(get(url), 'response')) as [IncomingMessage];
-  assert.equal(incoming.statusCode, 200);
-  return incoming;
-}
-
-/** Counts events (each ends a line) and bytes of the chunks it is given. */
-function createCounter(): (chunk?: Buffer) => { events: number; bytes: number } {
-  let lines = 0;
-  let bytes = 0;
-  return (chunk) => {
-    if (chunk !== undefined) {
-      bytes += chunk.length;
-      for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1;
-    }
-    return { events: lines, bytes };
-  };
-}

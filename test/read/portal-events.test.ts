@@ -5,6 +5,7 @@ import { auditHandler, sourceEventsHandler } from '../../src/http/routes/events.
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { createSourceEventsReader } from '../../src/read/source-events.ts';
+import { rounds } from '../support/rounds.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import type { Page } from '../support/http.ts';
 import { answerOf, createCaller, createRecorder, newestFirst, type Recorded } from './support.ts';
@@ -74,12 +75,16 @@ describe('events for the portal', () => {
       severity: 'Informational',
       status: 'Success',
     };
-    for (const [name, value] of Object.entries(found))
-      for (const [leaving, none] of [[kept, 10] as const, [others, 0] as const])
-        for (const [other, list] of Object.entries(leaving)) {
-          const page = await answerOf<Page>(handler, caller, { [name]: value, [`${other}.not`]: list });
-          assert.equal(page.meta.total, none, `${name}=${value}&${other}.not=${list}`);
-        }
+    const pairs = Object.entries(found).flatMap(([name, value]) =>
+      [[kept, 10] as const, [others, 0] as const].flatMap(([leaving, total]) =>
+        Object.entries(leaving).map(([other, list]) => ({ name, value, other, list, total })),
+      ),
+    );
+    // Of ninety pairs every fifth: each filter, and each of the others, both ways, is among them.
+    for (const { name, value, other, list, total } of pairs.filter((_, at) => at % rounds(5, 1) === 0)) {
+      const page = await answerOf<Page>(handler, caller, { [name]: value, [`${other}.not`]: list });
+      assert.equal(page.meta.total, total, `${name}=${value}&${other}.not=${list}`);
+    }
   });
 
   it('can be filtered by what the lists of frequent values show', async () => {

@@ -6,6 +6,7 @@ import { formatMicros } from '../../src/base/time/timestamp.ts';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { receiptsHandler } from '../../src/http/routes/receipts.ts';
 import { createReceiptsReader } from '../../src/read/receipts.ts';
+import { rounds } from '../support/rounds.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import {
   answerOf,
@@ -175,7 +176,7 @@ describe('receipts', () => {
           assert.deepEqual(found, expected);
         },
       ),
-      { numRuns: 20 },
+      { numRuns: rounds(6, 20) },
     );
   });
 });

@@ -5,7 +5,7 @@ import { rowsHandler, sourceEventsHandler } from '../../src/http/routes/events.t
 import { createRowsReader, type Rows } from '../../src/read/rows.ts';
 import { createSourceEventsReader } from '../../src/read/source-events.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
-import { answerOf, createCaller, createRecorder, newestFirst, type Recorded, withMemory } from './support.ts';
+import { answerOf, createCaller, createRecorder, newestFirst, type Recorded } from './support.ts';
 
 const start = 1_790_000_000_000_000;
 const placeOf = ({ timeMicros, seq }: Recorded) => `${toRfc3339(timeMicros)}~${seq}`;
@@ -28,22 +28,10 @@ describe('rows of a list', () => {
     const events = Array.from({ length: count }, (_, n) => event(n < 110 ? 0 : Math.floor(n / 7), n));
     const rows = (await record(id, events)).toSorted(newestFirst);
     const watermark = { seq: 0n };
-    const handler = rowsHandler(createRowsReader(engine.storage, async () => watermark.seq));
+    const handler = rowsHandler(createRowsReader(engine.storage, () => watermark.seq));
     const ask = (query: Readonly<Record<string, string | number>>) => answerOf<Rows>(handler, caller, query);
     return { record, caller, rows, event, watermark, ask };
   }
-
-  it('are of events whose texts are together more than a read may hold', async () => {
-    const caller = createCaller();
-    const message = { action: 1, timestamp: start, extra: { large: 'large '.repeat(20_000) } };
-    const events = Array.from({ length: 1_000 }, () => ({ msg: 'shown', message }));
-    await createRecorder(engine.storage)(caller.organization.id, events);
-    const handler = rowsHandler(createRowsReader(withMemory(engine.storage, 75_000_000), async () => 0n));
-    for (const query of [{}, { q: 'LARGE' }, { severity: 'informational' }]) {
-      const { data, meta } = await answerOf<Rows>(handler, caller, { ...query, limit: 1_000 });
-      assert.deepEqual([data.length, meta.total, data[0]?.message], [1_000, 1_000, 'shown']);
-    }
-  });
 
   const seqsOf = ({ data }: Rows) => data.map(({ seq }) => seq);
   const seqs = (rows: readonly Recorded[]) => rows.map(({ seq }) => String(seq));

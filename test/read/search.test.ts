@@ -2,12 +2,8 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { text as readText } from 'node:stream/consumers';
-import { toReadable } from '../../src/base/bytes/byte-flow.ts';
 import { foldCase } from '../../src/base/events/fold-case.ts';
 import { parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
-import { createExportReader } from '../../src/read/export.ts';
-import { planExport } from '../../src/read/export-plan.ts';
 import type { AuditFilter } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { search } from '../../src/read/search.ts';
@@ -15,7 +11,7 @@ import { createSourceEventsReader } from '../../src/read/source-events.ts';
 import { replaceEvents } from '../../src/storage/replaced-events.ts';
 import { rounds } from '../support/rounds.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
-import { createRecorder, newestFirst, type Recorded, withMemory } from './support.ts';
+import { createRecorder, newestFirst, type Recorded } from './support.ts';
 
 const never = new AbortController().signal;
 const start = 1_790_000_000_000_000;
@@ -81,28 +77,6 @@ describe('a search for words', () => {
         all.slice(offset, offset + limit),
       );
     }
-  });
-
-  it('has few texts in memory at once, however large they are', async () => {
-    const org = randomUUID();
-    const msg = 'large '.repeat(4_000);
-    const message = { action: 1, timestamp: start };
-    const record = createRecorder(engine.storage);
-    await record(
-      org,
-      Array.from({ length: 4_000 }, () => ({ msg, message })),
-    );
-    // All of them are twice as many bytes.
-    const storage = withMemory(engine.storage, 60_000_000);
-    const filter = { words: ['LARGE'] };
-    const { total } = await search(storage, org, { filter, offset: 0, limit: 5 }, never);
-    assert.equal(total, 4_000);
-    const { rows: planned } = await planExport(storage, org, filter);
-    assert.equal(planned, 4_000);
-    const exported = await createExportReader(storage, envelope)(org, { format: 'ndjson', filter }, 0, never);
-    assert.equal(exported.total, 4_000);
-    const lines = (await readText(toReadable(exported.stream))).split('\n');
-    assert.equal(lines.length, 4_001);
   });
 
   it('finds words however their characters are written in JSON', async () => {

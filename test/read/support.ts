@@ -65,7 +65,8 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
       body.push(block, encodeSeqColumn(segment, first, some.length));
     }
     const seq = segmentSeqRange(segment);
-    await insert({ number: segment, rows: rows.length, body, doubtful: false, isDamaged: false });
+    const take = () => Promise.resolve(segment);
+    await insert({ segment, rows: rows.length, earlier: [], isDamaged: false, take, body: () => body });
     return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
   };
 }

@@ -309,13 +309,13 @@ test('no statement goes to a connection that grew too old while nothing could ru
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const storage = openStorage({ ...engine.connection, url: `http://127.0.0.1:${port}` }, silentLog);
-  await storage.command('a');
-  await storage.command('b');
+  await storage.rows('a');
+  await storage.rows('b');
   assert.equal(connections.size, 1, 'a connection is used again');
   await sleep(5);
   const until = performance.now() + limits.engineIdleConnectionMs + 100;
   while (performance.now() < until);
-  await storage.command('c');
+  await storage.rows('c');
   assert.equal(connections.size, 2);
   await storage.close();
   server.close();

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { before, describe, test } from 'node:test';
 import { Lease } from '../../src/storage/lease.ts';
-import { ownIdentity } from '../../src/base/processes/process-identity.ts';
+import { hasEnded, ownIdentity } from '../../src/base/processes/process-identity.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
 describe('a lease', () => {
@@ -68,4 +68,16 @@ describe('a lease', () => {
     assert.equal(next.number, 8n);
     await next.end();
   });
+});
+
+test('a process is told from one that has its number later, and of another machine nothing is certain', async () => {
+  const own = await ownIdentity();
+  assert.notEqual(own.place, '');
+  assert.equal(await hasEnded(own), false);
+  assert.equal(await hasEnded({ ...own, begun: '1' }), true);
+  assert.equal(await hasEnded({ ...own, begun: '1', place: 'elsewhere' }), false);
+  assert.equal(await hasEnded({ ...own, begun: '', place: '' }), false);
+  const child = spawn(process.execPath, ['-e', '']);
+  await once(child, 'exit');
+  assert.equal(await hasEnded({ ...own, pid: child.pid ?? 0 }), true);
 });

@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
+import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createServer, type Server } from 'node:tls';
 import { loadConfig } from '../../src/config/config.ts';
@@ -33,12 +35,15 @@ describe('a ClickHouse server behind TLS', () => {
   let front: Server | undefined;
   let authority: Authority | undefined;
   let client: Certificate | undefined;
+  let both = '';
   before(async () => {
     engine = await sharedEngine();
     directory = await temporaryDirectory();
     authority = await makeAuthority(directory);
     if (authority === undefined) return;
     client = await authority.issue('client');
+    both = join(directory, 'both.pem');
+    await writeFile(both, `${client.cert}${client.key}`);
     front = await tlsFront(engine.connection.url, await authority.issue('server'), authority);
   });
   after(async () => {
@@ -61,8 +66,7 @@ describe('a ClickHouse server behind TLS', () => {
     const env = {
       CLICKHOUSE_URL: 'https://localhost:8443',
       CLICKHOUSE_CA: authority?.certFile,
-      CLICKHOUSE_CERT: client?.certFile,
-      CLICKHOUSE_KEY: client?.keyFile,
+      CLICKHOUSE_CERT: both,
     };
     for (const host of ['127.0.0.1', 'localhost']) {
       const storage = open(loadConfig(env).clickhouse.tls, host);
@@ -76,18 +80,17 @@ describe('a ClickHouse server behind TLS', () => {
 
   test('a certificate without its key, or one for a server without TLS, is refused by name', (t) => {
     if (skipped(t)) return;
-    const files = { CLICKHOUSE_CERT: client?.certFile, CLICKHOUSE_KEY: client?.keyFile };
+    const files = { CLICKHOUSE_CERT: both };
     const https = { CLICKHOUSE_URL: 'https://localhost:8443' };
     for (const environment of [
       { ...https, CLICKHOUSE_CERT: client?.certFile },
-      { ...https, CLICKHOUSE_KEY: client?.keyFile },
+      { ...https, CLICKHOUSE_CERT: client?.keyFile },
       { ...files, CLICKHOUSE_URL: 'http://localhost:8123' },
       files,
-      { ...https, ...files, CLICKHOUSE_KEY: client?.certFile },
     ])
       assert.throws(() => loadConfig(environment), {
         name: 'ConfigError',
-        message: /CLICKHOUSE_(CERT|KEY) .*allowed/,
+        message: /CLICKHOUSE_CERT .*allowed/,
       });
   });
 

@@ -161,7 +161,7 @@ ${limited === undefined ? '' : limitedUserXml(hash, limited.grants)}
 <timezone>UTC</timezone>${limited === undefined ? '' : strict}${
       member === undefined ? '' : `<tcp_port>${member.tcpPort}</tcp_port>${member.elements}`
     }<max_server_memory_usage>1500000000</max_server_memory_usage><mark_cache_size>67108864</mark_cache_size>
-<user_files_path>${join(dir, 'files')}</user_files_path></clickhouse>`,
+<backups><allowed_path>/</allowed_path></backups><user_files_path>${join(dir, 'files')}</user_files_path></clickhouse>`,
     { mode: 0o600 },
   );
   return config;

@@ -10,6 +10,8 @@ export interface TestRedis {
   readonly password: string;
   /** What it holds: names, and values of those that are texts. */
   contents(): Promise<string[]>;
+  /** Puts a text in the place of every text. */
+  overwrite(text: string): Promise<void>;
   /** SIGSTOP: it takes connections and answers nothing. */
   pause(): void;
   resume(): void;
@@ -73,6 +75,10 @@ export async function startRedis(): Promise<TestRedis> {
       withClient(async (client) => {
         const names = await client.keys('*');
         return [...names, ...(await Promise.all(names.map((name) => client.get(name)))).map(String)];
+      }),
+    overwrite: (text) =>
+      withClient(async (client) => {
+        for (const name of await client.keys('*')) await client.set(name, text, 'KEEPTTL');
       }),
     pause: () => void child?.kill('SIGSTOP'),
     resume: () => void child?.kill('SIGCONT'),

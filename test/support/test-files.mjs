@@ -20,7 +20,7 @@ const starts =
  */
 const alone = new Set([
   'test/control/password-throttle.test.ts',
-  'test/ingest/hostile-bodies.test.ts',
+  'test/ingest/hostile-bodies.slow.test.ts',
   'test/ingest/pool.test.ts',
 ]);
 /** Node runs files by name: the names there begin with a digit, so that the long groups come first and none is left alone. */

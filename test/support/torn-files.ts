@@ -1,4 +1,4 @@
-import type { LogFile, LogFiles } from '../../src/ingest/files.ts';
+import type { LogFile, LogFiles, SyncedFile } from '../../src/ingest/files.ts';
 
 /** A source of random numbers in [0, 1). */
 export type Random = () => number;
@@ -33,8 +33,8 @@ export function createTornFiles(options: {
   let lives = 0;
   /** Files that a process has open. */
   let handles = 0;
-  /** Beside the folder: replaced whole, and synced. */
-  let head: Buffer | undefined;
+  /** Files beside the folder: replaced whole, and synced. */
+  const beside = new Map<'head' | 'order', Buffer>();
   /** Names as a process sees them, and as the disk is sure to have them. */
   let names = new Map<string, Stored>();
   let syncedNames = new Map<string, Stored>();
@@ -43,7 +43,7 @@ export function createTornFiles(options: {
    * Takes its time, which differs, then makes a change of the disk; the one that the power cut hits may have happened
    * in part. Nothing of a process that is gone reaches the disk of the next.
    */
-  async function step(life: number, wholly: () => void, partly = (): void => {}): Promise<void> {
+  async function step(life: number, wholly: () => unknown, partly = (): unknown => undefined): Promise<void> {
     while (random() < 0.3) await new Promise((resolve) => setImmediate(resolve));
     if (lives !== life) throw new PowerCut('the process is gone');
     operations += 1;
@@ -101,6 +101,15 @@ export function createTornFiles(options: {
     return file;
   }
 
+  const syncedFile = (life: number, name: 'head' | 'order'): SyncedFile => ({
+    read: async () => beside.get(name),
+    async write(content) {
+      const replace = () => beside.set(name, Buffer.from(content));
+      await step(life, replace, replace);
+    },
+    remove: () => step(life, () => beside.delete(name)),
+  });
+
   function files(): LogFiles {
     const life = lives;
     return {
@@ -143,20 +152,8 @@ export function createTornFiles(options: {
         });
       },
       freeBytes: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
-      head: {
-        read: async () => head && Buffer.from(head),
-        async write(content) {
-          const replace = (): void => {
-            head = Buffer.from(content);
-          };
-          await step(life, replace, replace);
-        },
-        async remove() {
-          await step(life, () => {
-            head = undefined;
-          });
-        },
-      },
+      head: syncedFile(life, 'head'),
+      order: syncedFile(life, 'order'),
     };
   }
 

@@ -111,7 +111,7 @@ export function EventTable({ list, open }: EventTableProps) {
     const event = list.at(index);
     const isOpen = event !== undefined && placeText(event) === open;
     const state = { index, event, newer: list.at(index - 1), isCursor: index === cursor, isOpen };
-    return <Row key={index} {...state} onClick={() => openAt(index)} />;
+    return <EventRow key={index} {...state} onClick={() => openAt(index)} />;
   };
   const head = <Head list={list} scroll={scroll} />;
   return <VirtualRows count={list.total} {...{ scroll, row, onShow, head, attributes }} />;
@@ -233,7 +233,7 @@ interface RowProps {
   readonly onClick: () => void;
 }
 
-function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
+function EventRow({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
   const beginsDay = event && newer && formatDay(newer.time) !== formatDay(event.time);
   return (
     <div

@@ -4,20 +4,20 @@ import { signal } from '@preact/signals';
  * Where the page is: `#/events?actor=…`. State is kept behind the hash, which browsers do not send: what somebody looks
  * for (addresses, names of files) never gets into the log of a proxy.
  */
-export interface Place {
+export interface Route {
   /** First part of the path; empty where none is named. */
   readonly view: string;
   readonly query: URLSearchParams;
 }
 
-export const place = signal<Place>(read());
+export const place = signal<Route>(read());
 
 for (const change of ['hashchange', 'popstate'])
   addEventListener(change, () => {
     place.value = read();
   });
 
-function read(): Place {
+function read(): Route {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split(/\?(.*)/s);
   return { view: path, query: new URLSearchParams(query) };
 }

@@ -37,6 +37,9 @@ import {
 } from './record.ts';
 import type { ExportSink } from './sink.ts';
 
+/** From this depth on it is noted of a value where what is in it ends. */
+const indexedDepth = 4;
+
 /** A JSON value in the body; whitespace may follow it. */
 interface Span {
   readonly start: number;
@@ -203,7 +206,7 @@ class ExportReader {
   #value(span: Span, depth: number): string {
     let text = 'null';
     if (depth > limits.valueDepthMax) throw tooDeep(span.at);
-    if (depth === limits.indexedDepth) this.#ends = containerEnds(this.#bytes, span.start, span.end);
+    if (depth === indexedDepth) this.#ends = containerEnds(this.#bytes, span.start, span.end);
     for (const [name, value] of this.#members(span)) {
       switch (name) {
         case 'stringValue':

@@ -1,5 +1,8 @@
 import { limits } from '../limits.ts';
 
+const pooledBufferBytesMax = 32 * 1024 * 1024;
+const bufferKeptMs = 20_000;
+
 const smallestBytes = 64 * 1024;
 
 /** Bytes of the buffer that a pool hands out for so many. */
@@ -148,7 +151,7 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
 
   #lookLater(): void {
     if (this.#timer !== undefined) return;
-    const { keptMs = limits.bufferKeptMs } = this.#options;
+    const { keptMs = bufferKeptMs } = this.#options;
     this.#timer = setTimeout(() => this.#letGo(), keptMs).unref();
   }
 
@@ -168,6 +171,6 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
 /** The buffers of this thread. */
 export const buffers = new BufferPool<ArrayBuffer>({
   bytesMax: limits.bufferPoolBytesMax,
-  largestBytes: limits.pooledBufferBytesMax,
+  largestBytes: pooledBufferBytesMax,
   allocate: (bytes) => Buffer.allocUnsafeSlow(bytes).buffer,
 });

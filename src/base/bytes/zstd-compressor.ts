@@ -1,7 +1,9 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { limits } from '../limits.ts';
 import { loadZstd, ZstdFrame } from './zstd.ts';
+
+/** Bytes that are compressed to zstd in one turn of the event loop. */
+const zstdPieceBytes = 64 * 1024;
 
 /**
  * Compresses to one zstd frame where Node cannot. One, since many readers stop after the first without a word, Node's
@@ -34,7 +36,7 @@ export class ZstdCompressor extends Transform {
   override _transform(chunk: Uint8Array, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
-    if (this.#heldBytes < limits.zstdPieceBytes) done();
+    if (this.#heldBytes < zstdPieceBytes) done();
     else void settle(this.#compressHeld(), done);
   }
 
@@ -56,10 +58,10 @@ export class ZstdCompressor extends Transform {
     const bytes = Buffer.concat(this.#held, this.#heldBytes);
     this.#held = [];
     this.#heldBytes = 0;
-    for (let at = 0; at < bytes.length; at += limits.zstdPieceBytes) {
+    for (let at = 0; at < bytes.length; at += zstdPieceBytes) {
       // Destroyed in the meantime: nobody wants the rest.
       if (this.#frame === undefined) return;
-      this.push(this.#frame.add(bytes.subarray(at, at + limits.zstdPieceBytes)));
+      this.push(this.#frame.add(bytes.subarray(at, at + zstdPieceBytes)));
       await setImmediate();
     }
   }

@@ -1,12 +1,19 @@
-/** A segment as the engine gets it: the body of one INSERT in Native format. */
+/** An attempt to store a segment of the log: the body of one INSERT in Native format. */
 export interface SegmentInsert {
-  readonly number: number;
+  /** Its name in the log, for operators. */
+  readonly segment: number;
   readonly rows: number;
-  readonly body: readonly Uint8Array[];
-  /** True when an earlier attempt may have stored some or all of it: the table must be asked first. */
-  readonly doubtful: boolean;
+  /** The numbers of earlier attempts that may have stored some or all of it: the table must be asked first. */
+  readonly earlier: readonly number[];
   /** True when rows of it cannot be read any more, that an earlier attempt may have stored. */
   readonly isDamaged: boolean;
+  /**
+   * The number of the attempt that begins now, durable. `stored` are those of the earlier ones that have rows in the
+   * table; under the others nothing comes any more.
+   */
+  take(stored: readonly number[]): Promise<number>;
+  /** The rows with their places in the order, under a number. */
+  body(number: number): readonly Uint8Array[];
 }
 
 /**

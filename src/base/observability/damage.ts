@@ -5,21 +5,13 @@ import { gauge } from './metrics.ts';
  * What is known to be damaged or missing of what was acknowledged:
  *
  * - `log_segment`: a range of, or a whole segment of the write-ahead log, also one that the engine cannot read;
- * - `engine_part`: a part of the table that the engine has set aside;
- * - `missing_events`: the table has fewer events than were stored in it;
+ * - `missing_events`: the table has fewer events of an organization than its tree;
  * - `unreadable`: events that the engine has and cannot read;
  * - `control_data`: a table of organizations, users, keys or policies has lost rows, which were put back from their copy
  *   unless the detail says otherwise;
  * - `evidence`: what was signed for an organization's events is not true of them, or cannot be signed here.
  */
-const kinds = [
-  'log_segment',
-  'engine_part',
-  'missing_events',
-  'unreadable',
-  'control_data',
-  'evidence',
-] as const;
+const kinds = ['log_segment', 'missing_events', 'unreadable', 'control_data', 'evidence'] as const;
 type DamageKind = (typeof kinds)[number];
 
 interface Damage {

@@ -1,22 +1,25 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
-import { limits } from '../limits.ts';
 import { errorFacts, type Logger } from './log.ts';
 import { counter } from './metrics.ts';
 import { Repeated } from '../waiting/repeated.ts';
 import type { RequestSpan, SpanAttributes, Tracer } from './trace.ts';
 
+/** Spans of traces that wait to be sent. */
+const traceSpansWaitingMax = 4_096;
+/** Time between exports of spans, and the longest that one may take. */
+const traceExportMs = 2_000;
+const traceExportMsMax = 5_000;
+
 interface OtlpTracerOptions {
   /** Base address of a receiver of OTLP over HTTP, without a slash at the end. */
   readonly url: string;
   readonly serviceName: string;
-  /** Share of requests without a decision of their caller that are sampled, 0 to 1. */
-  readonly sampled: number;
   readonly log: Logger;
 }
 
-/** Where a step of a request is put. */
-interface Place {
+/** The span that a step of a request belongs to. */
+interface ParentSpan {
   readonly traceId: string;
   readonly spanId: string;
   /** False once the request has ended: what a timer of it does later is not its own. */
@@ -34,7 +37,7 @@ const errorStatus = 2;
  */
 export class OtlpTracer implements Tracer {
   readonly #options: OtlpTracerOptions;
-  readonly #context = new AsyncLocalStorage<Place>();
+  readonly #context = new AsyncLocalStorage<ParentSpan>();
   readonly #exporting: Repeated;
   readonly #spans = counter('auditlog_trace_spans_total', 'Spans of traces: sent, or dropped', ['outcome']);
   #waiting: object[] = [];
@@ -42,7 +45,7 @@ export class OtlpTracer implements Tracer {
   constructor(options: OtlpTracerOptions) {
     this.#options = options;
     this.#exporting = new Repeated(
-      limits.traceExportMs,
+      traceExportMs,
       () => this.#export(),
       (error) => options.log.debug(errorFacts(error), 'traces could not be sent'),
     );
@@ -50,9 +53,7 @@ export class OtlpTracer implements Tracer {
 
   begin(name: string, attributes: SpanAttributes, traceparent: string | undefined): RequestSpan | undefined {
     const [, givenTrace, parentSpanId, flags] = parentPattern.exec(traceparent ?? '') ?? [];
-    const isSampled =
-      flags === undefined ? Math.random() < this.#options.sampled : (Number.parseInt(flags, 16) & 1) === 1;
-    if (!isSampled) return undefined;
+    if (flags !== undefined && (Number.parseInt(flags, 16) & 1) === 0) return undefined;
     let isOpen = true;
     const traceId = givenTrace ?? newId(16);
     const spanId = newId(8);
@@ -98,7 +99,7 @@ export class OtlpTracer implements Tracer {
   }
 
   #keep(span: object): void {
-    if (this.#waiting.length < limits.traceSpansWaitingMax) this.#waiting.push(span);
+    if (this.#waiting.length < traceSpansWaitingMax) this.#waiting.push(span);
     else this.#spans.inc({ outcome: 'dropped' });
   }
 
@@ -116,7 +117,7 @@ export class OtlpTracer implements Tracer {
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] }),
         redirect: 'error',
-        signal: AbortSignal.timeout(limits.traceExportMsMax),
+        signal: AbortSignal.timeout(traceExportMsMax),
       });
       await answer.arrayBuffer();
       if (!answer.ok) throw new Error(`the receiver of traces answers ${answer.status}`);

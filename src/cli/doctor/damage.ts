@@ -1,15 +1,17 @@
 import { join } from 'node:path';
 import { namesIn } from '../../base/files/durable-file.ts';
-import { readLedger } from '../../storage/ledger.ts';
+import { findMissing, listAcknowledged } from '../../evidence/missing-events.ts';
 import { activeParts, isPartWhole, quarantinedParts } from '../../storage/parts.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { compareWithTable, listAcknowledgedLosses } from '../../storage/stored-counts.ts';
 import type { CliIo } from '../../tools/context.ts';
 import { counted } from '../../tools/output.ts';
 import { createProgress } from '../../tools/progress.ts';
 import { limits } from '../limits.ts';
 import { type Check, check, type Finding } from './check.ts';
 import { damagedPart, restoreBackup } from './remedies.ts';
+
+/** How long a look at the tiles of all trees may take. */
+const doctorTreesMsMax = 600_000;
 
 const keptFor: Readonly<Record<string, Omit<Finding, 'id'>>> = {
   damaged: {
@@ -41,53 +43,27 @@ export async function checkLogFolder(dataDir: string): Promise<Check> {
   ]);
 }
 
-/** Compares the ledger with the table, and looks at the parts that the engine has quarantined. */
-export async function checkLedger(storage: Storage, dataDir: string): Promise<Check[]> {
-  let isDamaged = false;
-  const ledger = await readLedger(dataDir, () => (isDamaged = true));
-  const { missing } =
-    ledger === undefined ? { missing: [] } : await compareWithTable(storage, ledger, Date.now());
-  const findings = missing.map(({ partition, rows }) => ({
-    id: partition,
-    detail: `${rows} stored events of this partition are not in the table any more`,
-    remedy: `${restoreBackup}, or give them up with "auditlog doctor --record-missing"`,
-  }));
-  if (isDamaged)
-    findings.push({
-      id: 'ledger.json',
-      detail: 'this record of stored events is damaged',
-      remedy: 'start the server: it makes a new one',
-    });
-  const losses = (await listAcknowledgedLosses(storage)).map(
-    ({ rows, partition, recorded }) =>
-      `${rows} events of partition ${partition} were recorded as lost at ${recorded}Z`,
-  );
-  const notes = ledger === undefined && !isDamaged ? ['there is no ledger yet', ...losses] : losses;
+/** Compares the number of stored events with the trees of evidence, and names the parts that the engine has set aside. */
+export async function checkMissing(storage: Storage): Promise<Check> {
+  const missing = await findMissing(storage, Date.now());
+  const losses = await listAcknowledged(storage);
   const setAside = await quarantinedParts(storage);
-  const quarantined = setAside.filter(({ table }) => table === 'events');
-  const isLoss = (partition: string): boolean => missing.some((one) => one.partition === partition);
-  return [
-    check('nothing_missing', findings, notes),
-    check(
-      'no_part_set_aside',
-      quarantined
-        .filter(({ partition }) => isLoss(partition))
-        .map(({ name, reason }) => ({
-          id: name,
-          detail: `set aside by the engine (${reason}), and events are missing`,
-          remedy: `${restoreBackup}, or give them up with "auditlog doctor --record-missing"`,
-        })),
-      [
-        ...quarantined
-          .filter(({ partition }) => !isLoss(partition))
-          .map(({ name }) => `${name} was set aside by the engine, and no counted event is missing`),
-        // Mostly the rest of a merge that a power cut has ended: what it was made of is there.
-        ...setAside
-          .filter(({ table }) => table !== 'events')
-          .map(({ table, name }) => `${table}/${name} was set aside by the engine`),
-      ],
-    ),
-  ];
+  return check(
+    'nothing_missing',
+    missing.map(({ organization, events }) => ({
+      id: organization,
+      detail: `${events} stored events of this organization are not in the table any more`,
+      remedy: `${restoreBackup}, or give them up with "auditlog doctor --record-missing"`,
+    })),
+    [
+      ...losses.map(
+        ({ organization, events, recorded }) =>
+          `${events} events of ${organization} were recorded as lost at ${recorded}Z`,
+      ),
+      // Mostly a part that a full disk or a power cut has cut short: its rows were stored again, or are in the parts it was merged from.
+      ...setAside.map(({ table, name }) => `the engine has set aside ${table}/${name}`),
+    ],
+  );
 }
 
 const rowName = ({ table }: { readonly table: string }) => (table === 'events' ? 'event' : 'row');
@@ -126,7 +102,7 @@ export async function checkTrees(storage: Storage): Promise<Check> {
        (SELECT org, max(tile) + 1 - count() AS lost FROM evidence_tiles FINAL GROUP BY org, level)
      GROUP BY org HAVING sum(lost) > 0 ORDER BY org LIMIT {limit:UInt32}`,
     { limit: limits.doctorOrganizationsMax },
-    { timeoutMs: limits.doctorTreesMsMax },
+    { timeoutMs: doctorTreesMsMax },
   );
   const short = await storage.rows<Record<'id' | 'size' | 'events', string>>(
     `SELECT toString(org) AS id, toString(signed.size) AS size, toString(trees.events) AS events
@@ -136,7 +112,7 @@ export async function checkTrees(storage: Storage): Promise<Check> {
        USING org
      WHERE signed.size > trees.events ORDER BY org LIMIT {limit:UInt32}`,
     { limit: limits.doctorOrganizationsMax },
-    { timeoutMs: limits.doctorTreesMsMax },
+    { timeoutMs: doctorTreesMsMax },
   );
   return check('trees_whole', [
     ...gaps.map(({ id, tiles }) => ({

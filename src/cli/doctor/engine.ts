@@ -16,6 +16,10 @@ import { limits } from '../limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
 import { type Check, check, checkOfPlace, type Finding } from './check.ts';
 
+const doctorLogShareMax = 0.5;
+const doctorLogAgeMsMax = 60_000;
+const doctorPartsMax = 300;
+
 const dayMicros = 86_400_000_000;
 
 /** The engine's release. One that is too old is refused before anything is asked of it. */
@@ -88,7 +92,7 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
   const age = Math.max(0, Date.now() - segmentTimeMs(oldest));
   const figures = `${segments} segments with ${bytes} bytes, of ${walMaxBytes} that there may be`;
   const findings: Finding[] = [];
-  if (bytes > walMaxBytes * limits.doctorLogShareMax)
+  if (bytes > walMaxBytes * doctorLogShareMax)
     findings.push({
       id: 'wal',
       detail: `${figures}: above that, producers get 503`,
@@ -97,7 +101,7 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
         : 'start the server, which sends what is there',
     });
   // The newest one is open, or kept for its number.
-  if (isServed && segments > 1 && age > limits.doctorLogAgeMsMax)
+  if (isServed && segments > 1 && age > doctorLogAgeMsMax)
     findings.push({
       id: segmentName(oldest),
       detail: `has waited for the engine for ${inSeconds(age)}`,
@@ -140,7 +144,7 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
   }
   const parts = Number(row?.parts ?? 0);
   const findings =
-    parts > limits.doctorPartsMax
+    parts > doctorPartsMax
       ? [
           {
             id: row?.partition ?? '',

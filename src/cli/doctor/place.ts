@@ -6,9 +6,14 @@ import { readIfThere } from '../../base/files/durable-file.ts';
 import { ifThere, isDiskFull } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
-import { limits } from '../limits.ts';
 import { secretNames } from '../../backup/take.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
+
+const doctorFreeFilesMin = 10_000;
+const doctorSyncedWrites = 32;
+const doctorSyncedWriteBytes = 4096;
+const doctorSyncedWriteMsMax = 100;
+const doctorCertificateDaysMin = 30;
 
 type LogSettings = Pick<Config, 'dataDir' | 'walMaxBytes'>;
 
@@ -27,7 +32,7 @@ export async function checkDiskSpace({ dataDir, walMaxBytes }: LogSettings): Pro
       remedy: 'make room on this disk, or shorten the retention of organizations',
     });
   // File systems that make inodes as they need them say that there are none.
-  if (files > 0 && ffree < limits.doctorFreeFilesMin)
+  if (files > 0 && ffree < doctorFreeFilesMin)
     findings.push({
       id: dataDir,
       detail: `${ffree} more files can be made on this disk`,
@@ -118,11 +123,11 @@ export async function checkSyncedWrites(settings: LogSettings): Promise<Check> {
 async function trySyncedWrites({ dataDir }: LogSettings): Promise<Check> {
   const path = join(dataDir, `doctor-${randomBytes(6).toString('hex')}.tmp`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_DSYNC;
-  const page = randomBytes(limits.doctorSyncedWriteBytes);
+  const page = randomBytes(doctorSyncedWriteBytes);
   const file = await open(path, flags, 0o600);
   const taken: number[] = [];
   try {
-    for (let n = 0; n < limits.doctorSyncedWrites; n++) {
+    for (let n = 0; n < doctorSyncedWrites; n++) {
       const begun = performance.now();
       await file.write(page);
       taken.push(performance.now() - begun);
@@ -135,7 +140,7 @@ async function trySyncedWrites({ dataDir }: LogSettings): Promise<Check> {
   const [median, longest] = [taken[taken.length >> 1] ?? 0, taken.at(-1) ?? 0];
   const figures = `a synced write of 4 KiB takes ${median.toFixed(2)} ms, ${longest.toFixed(1)} ms at most of ${taken.length}`;
   const findings =
-    median > limits.doctorSyncedWriteMsMax
+    median > doctorSyncedWriteMsMax
       ? [
           {
             id: dataDir,
@@ -192,7 +197,7 @@ export function checkCertificates(files: readonly CertificateFile[], nowMs: numb
       const name = subject.replaceAll('\n', ', ');
       const days = Math.floor((Date.parse(validTo) - nowMs) / dayMs);
       notes.push(`${variable}: ${name}, until ${validTo}`);
-      if (days < limits.doctorCertificateDaysMin)
+      if (days < doctorCertificateDaysMin)
         findings.push({
           id: variable,
           detail: `the certificate of ${name} ${days < 0 ? 'was good' : 'is good'} until ${validTo}`,

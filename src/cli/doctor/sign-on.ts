@@ -10,8 +10,12 @@ import { ProviderFailed } from '../../sign-on/provider-failed.ts';
 import { Providers } from '../../sign-on/providers.ts';
 import type { Setup } from '../session.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { limits } from '../limits.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
+
+/** Providers of sign-on that `doctor` asks. */
+const doctorProvidersMax = 100;
+/** How far their clocks may be away. */
+const doctorProviderSkewMsMax = 30_000;
 
 /** Whether the providers by which people sign in answer, are who they should be, and have the same time. */
 export async function checkSignOn(storage: Storage, setup: Setup): Promise<Check | undefined> {
@@ -24,16 +28,16 @@ export async function checkSignOn(storage: Storage, setup: Setup): Promise<Check
   for (const [id, one] of settings) {
     if (!providers.isThere(one)) continue;
     asked += 1;
-    if (asked > limits.doctorProvidersMax) break;
+    if (asked > doctorProvidersMax) break;
     try {
       const ahead = (await providers.of(one)?.clockAheadMs()) ?? 0;
-      if (Math.abs(ahead) > limits.doctorProviderSkewMsMax) findings.push(skewed(id, ahead));
+      if (Math.abs(ahead) > doctorProviderSkewMsMax) findings.push(skewed(id, ahead));
     } catch (error) {
       if (!(error instanceof ProviderFailed)) throw error;
       findings.push(failing(id, error));
     }
   }
-  const notes = asked > limits.doctorProvidersMax ? [`only ${limits.doctorProvidersMax} were asked`] : [];
+  const notes = asked > doctorProvidersMax ? [`only ${doctorProvidersMax} were asked`] : [];
   return asked === 0 ? undefined : checkOfPlace('sign_on', findings, notes);
 }
 
@@ -50,7 +54,7 @@ async function settingsByProvider(storage: Storage, config: Config) {
   const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
   const own = (await listSignOns(storage)).filter(({ id, provider }) => provider === 'own' && slugs.has(id));
   const named = own.map((one) => [slugs.get(one.id) ?? one.id, one] as const);
-  return config.oidc === undefined ? named : [['OIDC_ISSUER', defaultSignOn('')] as const, ...named];
+  return config.oidc === undefined ? named : [['OIDC_PROVIDER', defaultSignOn('')] as const, ...named];
 }
 
 function skewed(id: string, aheadMs: number): Finding {

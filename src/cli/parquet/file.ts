@@ -5,7 +5,10 @@ import { linesOf } from '../../tools/lines.ts';
 import { version } from '../../tools/version.ts';
 import type { EventColumns } from './columns.ts';
 
-type Row = Record<string, unknown>;
+/** Events of a row group of Parquet. Eight files may be open at once. */
+const parquetGroupRowsMax = 65_536;
+
+type ParquetRow = Record<string, unknown>;
 
 const zstdLevel = 3;
 /**
@@ -58,8 +61,7 @@ export class ParquetFile {
   /** Whether the events that wait are enough for a row group. */
   get isFull(): boolean {
     return (
-      this.#lines.length >= limits.parquetGroupRowsMax ||
-      this.#lineCharacters >= limits.parquetGroupCharactersMin
+      this.#lines.length >= parquetGroupRowsMax || this.#lineCharacters >= limits.parquetGroupCharactersMin
     );
   }
 
@@ -88,11 +90,11 @@ export class ParquetFile {
   }
 
   /** The attributes by name. What is `unmapped` stays text, with every digit; numbers of 64 bits are not rounded. */
-  #rowOf(line: string): Row {
+  #rowOf(line: string): ParquetRow {
     const at = line.indexOf(unmappedStart);
     if (at < 0) throw new Error('an event of OCSF has nothing unmapped');
     const mapped = `${line.slice(0, at)}}`.replaceAll(this.#longNumber, ',"$1":"$2"');
-    const row = JSON.parse(mapped) as Row;
+    const row = JSON.parse(mapped) as ParquetRow;
     row[unmappedName] = line.slice(at + unmappedStart.length - 1, -1);
     for (const path of this.#columns.longs) makeLong(row, path);
     return row;
@@ -100,10 +102,10 @@ export class ParquetFile {
 }
 
 /** Puts a number of 64 bits in the place of its digits. */
-function makeLong(row: Row, [name = '', ...inner]: readonly string[]): void {
+function makeLong(row: ParquetRow, [name = '', ...inner]: readonly string[]): void {
   const value = row[name];
   if (value === undefined) return;
-  if (inner.length > 0) makeLong(value as Row, inner);
+  if (inner.length > 0) makeLong(value as ParquetRow, inner);
   else row[name] = BigInt(value as string);
 }
 

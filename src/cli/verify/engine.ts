@@ -12,7 +12,6 @@ import { ErasureHistory } from '../../tlog/erasure.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits as backupLimits } from '../../backup/limits.ts';
-import { limits } from '../limits.ts';
 import { limits as toolLimits } from '../../tools/limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
 import { Throttle, type ThrottledSession } from '../../backup/throttle.ts';
@@ -27,6 +26,9 @@ import { explainedBy, historyOf, notesOf } from '../../tools/verify/policies.ts'
 import { erasuresOf } from './erasures.ts';
 import { policiesOf } from './policies.ts';
 import { contradictionsIn, differencesIn, type Report } from '../../tools/verify/report.ts';
+
+/** How long `verify` may read a stretch: at the slowest throttle, of large events or of such as are spread over a large part. */
+const verifyStretchMsMax = 6 * 3_600_000;
 
 export interface EngineOptions extends TrustOptions {
   readonly fullSpeed?: boolean;
@@ -252,7 +254,7 @@ async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
       storage,
       organization,
       { from, before },
-      { settings: throttle.settings(), timeoutMs: limits.verifyStretchMsMax },
+      { settings: throttle.settings(), timeoutMs: verifyStretchMsMax },
     );
   let from = 0n;
   let entries = await source.read(0);

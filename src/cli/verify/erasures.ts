@@ -5,8 +5,10 @@ import { encodeErased, type Erasure, ErasureHistory, erasureCode, erasureIn } fr
 import { believed, disbelieved } from '../../tools/verify/erasures.ts';
 import { hashOf, type PlacedEvent } from '../../tools/verify/policies.ts';
 import type { Report } from '../../tools/verify/report.ts';
-import { limits } from '../limits.ts';
 import { eventsInTree, type Statements } from './policies.ts';
+
+/** Erased events that `verify` reads at once. */
+const verifyErasedAtOnce = 20_000;
 
 /** Lists of erased events that the tree speaks for, the events that say so, and what is wrong with others. */
 export interface FoundErasures {
@@ -55,11 +57,11 @@ async function listOf(storage: Storage, org: string, id: string): Promise<Buffer
     const rows = await storage.readRows<Record<'place' | 'before' | 'after', string>>(
       `SELECT toString(seq) AS place, before, after FROM erased_events FINAL
        WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq > {from:UInt64} ORDER BY seq LIMIT {limit:UInt32}`,
-      { org, id, from: after, limit: limits.verifyErasedAtOnce },
+      { org, id, from: after, limit: verifyErasedAtOnce },
     );
     for (const { place, before, after: now } of rows)
       list.push(encodeErased(BigInt(place), fromHex(before), fromHex(now)));
-    if (rows.length < limits.verifyErasedAtOnce) return Buffer.concat(list);
+    if (rows.length < verifyErasedAtOnce) return Buffer.concat(list);
     after = BigInt(rows.at(-1)?.place ?? 0);
   }
 }

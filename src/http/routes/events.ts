@@ -1,5 +1,4 @@
 import type { SessionHandler, SharedHandler } from '../endpoint.ts';
-import { limits } from '../limits.ts';
 import { ignoredParameters, pageLinks } from '../read-headers.ts';
 import { jsonReply, replyOf } from '../response.ts';
 import { type FeedReader, readFeedRequest } from '../../read/feed.ts';
@@ -15,12 +14,17 @@ import {
 } from '../../read/filter.ts';
 import type { HistogramReader } from '../../read/histogram.ts';
 import { type LegacyReader, readLegacyRequest } from '../../read/legacy.ts';
-import { limits as readLimits } from '../../read/limits.ts';
 import type { PageReader } from '../../read/page.ts';
 import { QueryParameters } from '../../read/parameters.ts';
 import type { RowsReader } from '../../read/rows.ts';
 import type { SourceEventsReader } from '../../read/source-events.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
+
+const topValuesDefault = 10;
+const topValuesMax = 100;
+/** A page of audit events with their source events. */
+const sourceEventsDefault = 10;
+const sourceEventsMax = 100;
 
 /**
  * GET /api/v1/audit: a page of the organization's events, newest first (contract: Read, GET audit). GET
@@ -71,7 +75,7 @@ export function sourceEventsHandler(readSourceEvents: SourceEventsReader): Sessi
     const given = readFilter(parameters, organization);
     const from = parameters.read('from', readPlace);
     const filter = from === undefined ? given : onSide(given, from, { isOlder: true, isIn: true });
-    const limit = readLimit(parameters, readLimits.sourceEventsDefault, readLimits.sourceEventsMax);
+    const limit = readLimit(parameters, sourceEventsDefault, sourceEventsMax);
     const offset = readOffset(parameters);
     const body = await readSourceEvents(organization.id, { filter, limit, offset }, context.signal);
     return replyOf(body, ignoredParameters(parameters));
@@ -113,7 +117,7 @@ export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
     const filter = readColumnFilter(parameters, organization);
-    const limit = readLimit(parameters, limits.topValuesDefault, limits.topValuesMax);
+    const limit = readLimit(parameters, topValuesDefault, topValuesMax);
     const data = await readTopValues(organization.id, filter, limit, context.signal);
     return jsonReply(200, 'TopValues', { data, meta: { limit } }, ignoredParameters(parameters));
   };

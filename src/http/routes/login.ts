@@ -6,7 +6,6 @@ import type { Right } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { readJson } from '../json-body.ts';
-import { limits } from '../limits.ts';
 import { attemptOf, type Candidate, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { Handler } from '../router.ts';
@@ -15,6 +14,9 @@ import { signIns } from '../sign-in-metrics.ts';
 import { slugOfHost } from '../tenant-host.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
 import { loginFailed, loginSucceeded } from '../self-audit-events.ts';
+
+/** Accounts of an address that a login without an organization tries, oldest first. With fewer accounts it makes as many checks. */
+const loginOrganizationsMax = 4;
 
 /**
  * POST /api/v1/auth/login-handler: checks the credentials and sets the cookie of a new session (contract: Sessions).
@@ -84,7 +86,7 @@ async function findUsers(
   const all = usersOfAddress(deps, context, email);
   const candidates = all.filter(({ organization }) => named === undefined || organization.slug === named);
   const slug = slugOfHost(context.header('host'), deps.config.tenantDomain) ?? named;
-  const possible = Math.min(limits.loginOrganizationsMax, deps.directory.organizations().length);
+  const possible = Math.min(loginOrganizationsMax, deps.directory.organizations().length);
   const checks = slug === undefined ? Math.max(1, possible) : 1;
   const usable = candidates.filter((one) => mayUsePassword(deps, one));
   const meant = usable.toSorted((a, b) => a.user.createdMicros - b.user.createdMicros).slice(0, checks);

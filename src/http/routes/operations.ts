@@ -2,7 +2,7 @@ import { Problem } from '../../base/errors/problem.ts';
 import { limits } from '../../base/limits.ts';
 import { askedGauge, metricsContentType, renderMetrics } from '../../base/observability/metrics.ts';
 import { ocsfEventSchema, openApiDocument } from '../../contract/document.ts';
-import type { EndpointDeps, FrontEndDeps } from '../deps.ts';
+import type { EndpointDeps, HttpDeps } from '../deps.ts';
 import type { RequestHead } from '../request.ts';
 import { jsonLine, jsonReply } from '../response.ts';
 import type { Handler } from '../router.ts';
@@ -20,11 +20,10 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
       control_data_takes_writes: await readiness.controlDataTakesWrites(),
     };
     const known = readiness.damage();
-    const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
+    const limitsShared = readiness.limitsShared();
     const told = {
       nothing_damaged: known.length === 0,
       ...(limitsShared !== undefined && { limits_shared: limitsShared }),
-      feed_goes_on: feedGoesOn,
     };
     const members = {
       checks: { ...needed, ...told },
@@ -82,7 +81,7 @@ export function ocsfSchemaHandler(): Handler {
 }
 
 /** The checks of /readyz as metrics. */
-export function showReadiness(readiness: FrontEndDeps['readiness']): void {
+export function showReadiness(readiness: HttpDeps['readiness']): void {
   const ask = async () => ({
     engine_reachable: await readiness.engineReachable(),
     engine_takes_writes: await readiness.engineTakesWrites(),

@@ -5,8 +5,10 @@ import type { Accept } from '../../ingest/accept.ts';
 import type { BatchAnswer } from '../../ingest/answer-records.ts';
 import type { WriteHandler } from '../endpoint.ts';
 import { writeHeaders } from '../ingest-headers.ts';
-import { limits } from '../limits.ts';
 import type { ProblemForm } from '../request.ts';
+
+/** Rejected log records that the answer to an export of OTLP names. */
+const otlpErrorsNamedMax = 10;
 
 /** POST /v1/logs: log records of OpenTelemetry as events; 200 once the accepted ones are durable (contract: OTLP). */
 export function otlpLogsHandler(accept: Accept): WriteHandler {
@@ -18,7 +20,7 @@ export function otlpLogsHandler(accept: Accept): WriteHandler {
         headers: { Accept: types },
       });
     }
-    const headers = { ...writeHeaders(context, caller), errorsMax: limits.otlpErrorsNamedMax };
+    const headers = { ...writeHeaders(context, caller), errorsMax: otlpErrorsNamedMax };
     const received = await context.body();
     try {
       await caller.stillGood();

@@ -5,10 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { Problem } from '../../base/errors/problem.ts';
 import { ifThere } from '../../base/errors/system-error.ts';
 import { negotiateEncoding } from '../encoding.ts';
-import { limits } from '../limits.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { FixedReply, ReplyHeaders } from '../response.ts';
 import type { Handler } from '../router.ts';
+
+/** How long browsers keep files of the page whose names change with what is in them. */
+const pageFileKeptSeconds = 365 * 24 * 3600;
 
 /**
  * What the page may do in a browser: run its own scripts and styles from files, ask this server, and nothing else. No
@@ -35,7 +37,7 @@ const documentHeaders = {
 };
 
 /** The name of a file has a hash of what is in it. */
-const assetHeaders = { 'Cache-Control': `public, max-age=${limits.pageFileKeptSeconds}, immutable` };
+const assetHeaders = { 'Cache-Control': `public, max-age=${pageFileKeptSeconds}, immutable` };
 
 /** GET / and /docs: the document of the web page. */
 export function pageHandler(files: PageFiles | undefined): Handler {

@@ -13,6 +13,8 @@ import { recordedChange } from '../recorded-change.ts';
 import { locationOf, scimReply, scimUser } from '../scim/answers.ts';
 import { changeOfPatch, changeOfUserBody, type ScimChange, scimFault } from '../scim/attributes.ts';
 
+const scimPageDefault = 100;
+
 const bodyTypes = ['scim+json', 'json'];
 
 /** GET /scim/v2/Users: by address, in pages (contract: SCIM). */
@@ -20,7 +22,7 @@ export function scimListHandler({ administration }: EndpointDeps): ReadHandler {
   return async (context, { organization }) => {
     const lookup = readFilter(context.first('filter'));
     const startIndex = Math.max(1, wholeNumber(context.first('startIndex')) ?? 1);
-    const count = Math.min(wholeNumber(context.first('count')) ?? limits.scimPageDefault, limits.scimPageMax);
+    const count = Math.min(wholeNumber(context.first('count')) ?? scimPageDefault, limits.scimPageMax);
     const found =
       lookup === undefined
         ? await administration.provisionedUsers(organization.id)

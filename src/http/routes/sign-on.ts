@@ -11,6 +11,8 @@ import { meantOrganization, nameOfProvider, redirectUri } from '../sign-on-place
 import { newAttempt } from '../../sign-on/attempt.ts';
 import { limits } from '../../sign-on/limits.ts';
 
+const returnCharactersMax = 1_000;
+
 /** GET /api/v1/auth/sign-on: sends the browser to the provider of the organization (contract: Sessions). */
 export function signOnHandler(deps: EndpointDeps): Handler {
   const { attempts, config, directory, providers } = deps;
@@ -46,7 +48,7 @@ function notThere(): Problem {
 
 /** A place of the page, or its first one: never another site. */
 function pagePlace(text = ''): string {
-  return text.length <= limits.returnCharactersMax && /^\/#\/[!-~]*$/.test(text) ? text : '/';
+  return text.length <= returnCharactersMax && /^\/#\/[!-~]*$/.test(text) ? text : '/';
 }
 
 /**

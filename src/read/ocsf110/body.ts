@@ -8,6 +8,9 @@ import type { SliceBytes } from '../sliced-flow.ts';
 import type { MappedEvents, Ocsf110Pool } from './pool.ts';
 import { countRows, taskRows, totalOf } from './rows.ts';
 
+/** Rows up to this size are held until they are mapped; more are read in slices. */
+const ocsf110PageBytesMax = 8 * 1024 * 1024;
+
 /** What stands behind the events of an answer: by the total that each row has, or where there is no row. */
 export interface Tail {
   of(total: number): string;
@@ -31,7 +34,7 @@ export async function readOcsf110(
   before: string,
   tail: Tail,
 ): Promise<SliceBytes | undefined> {
-  const holding = { ...options, headroom: 0, tailroom: 0, bytesMax: limits.ocsf110PageBytesMax };
+  const holding = { ...options, headroom: 0, tailroom: 0, bytesMax: ocsf110PageBytesMax };
   const rows = await readWhole(storage, query, parameters, holding);
   if (rows === undefined) return undefined;
   try {

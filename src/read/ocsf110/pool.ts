@@ -6,6 +6,13 @@ import { threadArguments } from '../../base/processes/worker-threads.ts';
 import { limits } from '../limits.ts';
 import type { Around, Ocsf110Result, Ocsf110Settings, Ocsf110Task } from './task.ts';
 
+/** Threads that map events for `schema=ocsf` (ocsf110/). */
+const ocsf110ThreadsMax = 4;
+/** A thread without work ends after this long. */
+const ocsf110IdleMsMax = 60_000;
+/** Room for a task's result, as a multiple of its rows; a task that needs more makes it. */
+const ocsf110Growth = 4;
+
 /** Mapped events, in memory that `release` gives back. */
 export interface MappedEvents {
   readonly bytes: Uint8Array;
@@ -26,8 +33,8 @@ export class Ocsf110Pool {
     this.#piscina = new Piscina<Ocsf110Task, Ocsf110Result>({
       filename: import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
       minThreads: 0,
-      maxThreads: Math.min(limits.ocsf110ThreadsMax, availableParallelism()),
-      idleTimeout: limits.ocsf110IdleMsMax,
+      maxThreads: Math.min(ocsf110ThreadsMax, availableParallelism()),
+      idleTimeout: ocsf110IdleMsMax,
       workerData: { vendorName, productName, appName } satisfies Ocsf110Settings,
       resourceLimits: { maxOldGenerationSizeMb: limits.ocsf110HeapMegabytesMax },
       execArgv: threadArguments(),
@@ -37,7 +44,7 @@ export class Ocsf110Pool {
 
   /** Maps rows, whose memory is given away. Rejects when the thread fails. */
   async map(organization: string, rows: Uint8Array<ArrayBuffer>, around: Around): Promise<MappedEvents> {
-    const output = buffers.take(rows.length * limits.ocsf110Growth).handOver();
+    const output = buffers.take(rows.length * ocsf110Growth).handOver();
     const task: Ocsf110Task = { organization, rows, around, output };
     const { events, input } = await this.#piscina.run(task, { transferList: [rows.buffer, output] });
     buffers.give(input);

@@ -1,5 +1,7 @@
 import { buffers } from '../../base/bytes/buffer-pool.ts';
-import { limits } from '../limits.ts';
+
+/** Rows that a task maps. */
+const ocsf110TaskBytes = 384 * 1024;
 
 /**
  * Rows of stored events as the engine gives them in `FORMAT RowBinary`, all little-endian:
@@ -69,7 +71,7 @@ export function viewOf({ buffer, byteOffset, length }: Uint8Array): DataView {
 
 /** Gathers bytes as they come and gives them on in pieces of whole rows, each in memory of its own. */
 export class RowCutter {
-  #lease = buffers.take(limits.ocsf110TaskBytes * 2);
+  #lease = buffers.take(ocsf110TaskBytes * 2);
   #bytes = new Uint8Array(this.#lease.memory);
   #length = 0;
   /** Up to here the rows are whole. */
@@ -82,7 +84,7 @@ export class RowCutter {
     this.#bytes.set(piece, this.#length);
     this.#length += piece.length;
     while (findSource(this.#bytes, this.#whole, this.#length, this.#place)) this.#whole = this.#place.end;
-    return this.#whole >= limits.ocsf110TaskBytes ? this.#take() : undefined;
+    return this.#whole >= ocsf110TaskBytes ? this.#take() : undefined;
   }
 
   /** The rows that are left; undefined where there are none. Throws where one is not whole. */
@@ -103,7 +105,7 @@ export class RowCutter {
     const rows = this.#bytes.subarray(0, this.#whole);
     const rest = this.#bytes.subarray(this.#whole, this.#length);
     this.#lease.handOver();
-    this.#lease = buffers.take(Math.max(limits.ocsf110TaskBytes * 2, rest.length));
+    this.#lease = buffers.take(Math.max(ocsf110TaskBytes * 2, rest.length));
     this.#bytes = new Uint8Array(this.#lease.memory);
     this.#bytes.set(rest);
     this.#length = rest.length;
@@ -130,7 +132,7 @@ export function* taskRows(bytes: Uint8Array): Generator<Uint8Array> {
   let at = 0;
   while (findSource(bytes, at, bytes.length, place)) {
     at = place.end;
-    if (at - start < limits.ocsf110TaskBytes) continue;
+    if (at - start < ocsf110TaskBytes) continue;
     yield bytes.subarray(start, at);
     start = at;
   }

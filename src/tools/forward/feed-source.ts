@@ -6,8 +6,10 @@ import {
   type EventSchema,
   type OcsfEvent,
 } from '../../client/client.ts';
-import { limits } from '../limits.ts';
 import { type Batch, type ForwardedEvent, microsOf, oneLine, shortHash } from './batch.ts';
+
+/** How long a request for new events waits: short enough to keep the figures current. */
+const forwardWaitSeconds = 10;
 
 export interface SourceOptions {
   readonly client: Client;
@@ -26,7 +28,7 @@ export interface SourceOptions {
 /** Follows the feed from a cursor on: the order of recording, nothing missed, a page a batch. */
 export async function* feedSource(options: SourceOptions, from: string): AsyncGenerator<Batch> {
   const { client, filter, schema, batchEvents: limit, intervalMs, once, stream, signal } = options;
-  const wait = once || intervalMs !== undefined ? 0 : limits.forwardWaitSeconds;
+  const wait = once || intervalMs !== undefined ? 0 : forwardWaitSeconds;
   let cursor = from;
   const pages = client.feed({ ...filter, schema, cursor, limit, wait, intervalMs, follow: !once, signal });
   for await (const page of oneAhead(pages)) {

@@ -3,11 +3,12 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AuditlogError } from '../../client/client.ts';
 import { requestBytes } from '../../client/transport.ts';
-import { limits } from '../limits.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents, isDocument } from './formats.ts';
 import { rejectedByOtlp } from './otlp.ts';
 import { type Delivered, type Delivery, orTransient, type Sink, withoutBody } from './sink.ts';
+
+const forwardAnswerBytesMax = 64 * 1024 * 1024;
 
 export interface HttpSinkOptions {
   readonly url: URL;
@@ -61,7 +62,7 @@ export class HttpSink implements Sink {
     const body = this.#options.gzip ? await compress(plain) : plain;
     const call = { method: 'POST', url, headers: this.#headers, body, timeoutMs, signal } as const;
     try {
-      const answer = await requestBytes({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
+      const answer = await requestBytes({ ...call, responseBytesMax: forwardAnswerBytesMax });
       // A success is one whatever it is written in; `toString` takes all of it.
       return answeredBy(format, Buffer.from(answer).toString(), events);
     } catch (error) {

@@ -1,12 +1,13 @@
 import { parseBytes } from '../../base/time/units.ts';
 import type { EventSchema } from '../../client/client.ts';
 import type { Environment } from '../context.ts';
-import { limits } from '../limits.ts';
 import { httpAddress, wrong } from '../option.ts';
 import { type S3Credentials, s3Credentials, s3Location, type S3Options } from '../s3.ts';
 import { neededKey, readSecretFile } from '../secret.ts';
 import { trustedFetch, type TrustOptions } from '../trusted-fetch.ts';
 import type { FormatName } from './formats.ts';
+
+const forwardFileBytesMin = 4096;
 
 /** The options as the command line gives them, each understood by one of the functions below or of `option.ts`. */
 export interface ForwardOptions extends TrustOptions, S3Options {
@@ -133,8 +134,7 @@ export function checkCombination(options: ForwardOptions): void {
 
 export function rotationBytes(text: string, name: string): number {
   const bytes = parseBytes(text) ?? 0;
-  if (bytes < limits.forwardFileBytesMin)
-    throw wrong(name, `a size such as 64MiB, at least ${limits.forwardFileBytesMin}`);
+  if (bytes < forwardFileBytesMin) throw wrong(name, `a size such as 64MiB, at least ${forwardFileBytesMin}`);
   return bytes;
 }
 

@@ -1,7 +1,6 @@
 import { formatMicros } from '../../base/time/timestamp.ts';
 import { eventIdentity } from '../../client/client.ts';
 import { pause } from '../../client/retry.ts';
-import { limits } from '../limits.ts';
 import {
   type Batch,
   type ForwardedEvent,
@@ -12,6 +11,14 @@ import {
   shortHash,
 } from './batch.ts';
 import type { SourceOptions } from './feed-source.ts';
+
+/** Events of a stretch of time that is read as one, where the server has no feed. */
+const forwardSliceEventsMax = 10_000;
+/** Events of one microsecond, which cannot be divided further. */
+const forwardInstantEventsMax = 200_000;
+const forwardSliceTriesMax = 5;
+/** Events remembered so that the overlap is not forwarded twice; with more, the overlap is shortened. */
+const forwardKnownEventsMax = 50_000;
 
 type PagePosition = Extract<Position, { mode: 'pages' }>;
 
@@ -30,7 +37,7 @@ interface Slice {
   readonly to: number;
 }
 
-type Found = { readonly text: string; readonly time: number }[];
+type TimedLines = { readonly text: string; readonly time: number }[];
 
 /**
  * Follows a server that has no feed, by limit and offset (contract: What the service does). Each look covers
@@ -70,18 +77,18 @@ export class PageSource {
    * All events of a slice, oldest first. Read again when the number of events changed on the way: an event that comes
    * late moves the later pages by one.
    */
-  async #read({ from, to }: Slice): Promise<Found | 'too many'> {
+  async #read({ from, to }: Slice): Promise<TimedLines | 'too many'> {
     const { client, filter, schema, batchEvents: limit, signal } = this.#options;
     const query = { ...filter, schema, startTime: formatMicros(from), endTime: formatMicros(to), limit };
     for (let tries = 1; ; tries++) {
-      const isLastTry = tries >= limits.forwardSliceTriesMax;
-      const found: Found = [];
+      const isLastTry = tries >= forwardSliceTriesMax;
+      const found: TimedLines = [];
       let total: number | undefined;
       let isStill = true;
       for await (const page of client.pages(query, { signal })) {
         total ??= page.total;
-        if (total > limits.forwardSliceEventsMax && from !== to) return 'too many';
-        if (total > limits.forwardInstantEventsMax)
+        if (total > forwardSliceEventsMax && from !== to) return 'too many';
+        if (total > forwardInstantEventsMax)
           throw new Error(
             `${total} events at one instant are too many to be told apart; a server with a feed is needed`,
           );
@@ -93,7 +100,7 @@ export class PageSource {
     }
   }
 
-  *#deliveries(slice: Slice, found: Found): Generator<Batch> {
+  *#deliveries(slice: Slice, found: TimedLines): Generator<Batch> {
     const { batchEvents, overlapMicros, warn } = this.#options;
     const position = (): PagePosition => ({
       mode: 'pages',
@@ -117,7 +124,7 @@ export class PageSource {
     yield { events: [], position, settledThrough: through };
   }
 
-  *#unknownOf(found: Found): Generator<ForwardedEvent & { readonly hash: string }> {
+  *#unknownOf(found: TimedLines): Generator<ForwardedEvent & { readonly hash: string }> {
     const seen = new Map<string, number>();
     for (const { text, time } of found) {
       const hash = shortHash(eventIdentity(text));
@@ -170,7 +177,7 @@ class KnownEvents {
   forgetBefore(time: number): boolean {
     const from = Math.max(this.#from, time);
     const times = Array.from(this.#byHash.values(), (entry) => entry.time).sort((a, b) => a - b);
-    const first = times.at(-limits.forwardKnownEventsMax - 1);
+    const first = times.at(-forwardKnownEventsMax - 1);
     const isTooMuch = first !== undefined && first >= from;
     this.#from = isTooMuch ? first + 1 : from;
     for (const [hash, entry] of this.#byHash) if (entry.time < this.#from) this.#byHash.delete(hash);

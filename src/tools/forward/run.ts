@@ -5,7 +5,6 @@ import { AuditlogError, type Client, createClient, type RetryFacts } from '../..
 import { limits as clientLimits } from '../../client/limits.ts';
 import { retryPolicy, withRetries } from '../../client/retry.ts';
 import type { CliIo } from '../context.ts';
-import { limits } from '../limits.ts';
 import type { Batch, ForwardedEvent, Position } from './batch.ts';
 import { ForwardCheckpoint } from './checkpoint.ts';
 import { feedSource, type SourceOptions } from './feed-source.ts';
@@ -19,6 +18,15 @@ import { defaultS3Region } from '../s3.ts';
 import { S3Sink } from './s3-sink.ts';
 import { type Delivery, type FileState, type Sink, streamSink } from './sink.ts';
 import { SyslogSink } from './syslog-sink.ts';
+
+/** A destination is another's, and may be overloaded: retries come at most this far apart. */
+const forwardRetryDelayMsMax = 30_000;
+/** How long a process that is asked to end goes on with the batch that is being delivered. */
+const forwardStopMsMax = 10_000;
+/** `--once` goes on trying this long. */
+const forwardOnceMsMax = 120_000;
+/** The checkpoint saves a position that moved without any event this often. */
+const forwardIdleSaveMs = 60_000;
 
 export type ForwardPlan = ForwardOptions & ForwardSecrets;
 
@@ -36,13 +44,13 @@ const defaultIntervalMs = 5 * 60_000;
  */
 export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Promise<void> {
   const warn = (text: string): void => io.error(`auditlog forward: ${text}\n`);
-  const giveUpAfterMs = plan.once === true ? limits.forwardOnceMsMax : Number.POSITIVE_INFINITY;
+  const giveUpAfterMs = plan.once === true ? forwardOnceMsMax : Number.POSITIVE_INFINITY;
   const progress = new ForwardProgress(warn, systemClock, giveUpAfterMs);
   const ended = new AbortController();
   const reading = AbortSignal.any([stop, ended.signal]);
   // A delivery under way gets some time yet.
   const cut = new AbortController();
-  const cutLater = (): void => void setTimeout(() => cut.abort(), limits.forwardStopMsMax).unref();
+  const cutLater = (): void => void setTimeout(() => cut.abort(), forwardStopMsMax).unref();
   stop.addEventListener('abort', cutLater, { once: true });
   checkCombination(plan);
   const filter = filtersOf(plan);
@@ -66,7 +74,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
     });
     const source = await openSource(plan, client, checkpoint, reading, warn);
     const onRetry = (facts: RetryFacts): void => progress.retry('destination', facts);
-    const policy = retryPolicy({ delayMsMax: limits.forwardRetryDelayMsMax }, giveUpAfterMs);
+    const policy = retryPolicy({ delayMsMax: forwardRetryDelayMsMax }, giveUpAfterMs);
     const retried = async <T>(work: () => Promise<T>): Promise<T> => {
       const made = await withRetries(policy, { signal: reading, onRetry }, work);
       progress.succeeded('destination');
@@ -226,7 +234,7 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
       }
       position = reached();
       progress.settledThrough = settledThrough;
-      if (events.length > 0 || performance.now() - saved.at > limits.forwardIdleSaveMs) await saveState();
+      if (events.length > 0 || performance.now() - saved.at > forwardIdleSaveMs) await saveState();
     }
   } catch (error) {
     if (!isAborted(error)) throw error;

@@ -2,8 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Socket } from 'node:net';
 import { AuditlogError } from '../../client/client.ts';
 import { errorCode } from '../../base/errors/system-error.ts';
-import { limits } from '../limits.ts';
 import { type TcpEnds, tcpEnds, type TcpFacts, tcpFacts } from './tcp-table.ts';
+
+/** Time between looks at what the receiver's system has taken of a batch. */
+const forwardSyslogLookMs = 10;
 
 const closedEarly = (): AuditlogError =>
   new AuditlogError(
@@ -69,7 +71,7 @@ export class SyslogConnection {
   async #untilTaken(ends: TcpEnds): Promise<void> {
     const isTaken = ({ unacknowledged }: TcpFacts) => unacknowledged === 0 || this.#isOtherEnded;
     await this.#until(ends, isTaken);
-    await sleep(limits.forwardSyslogLookMs, undefined, { signal: this.#ending });
+    await sleep(forwardSyslogLookMs, undefined, { signal: this.#ending });
     await this.#until(ends, isTaken);
   }
 
@@ -80,7 +82,7 @@ export class SyslogConnection {
       if (facts === undefined) throw closedEarly();
       if (holds(facts)) return;
       this.#ending.throwIfAborted();
-      await sleep(limits.forwardSyslogLookMs);
+      await sleep(forwardSyslogLookMs);
     }
   }
 

@@ -8,6 +8,9 @@ import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import { limits } from '../limits.ts';
 import { atPlace, type Report } from './report.ts';
 
+/** Checkpoints of a copy that are compared: its entries say where a change is, so a few are enough. */
+const verifyCopyCheckpointsMax = 1_000;
+
 type Finding = Report['findings'][number];
 
 const chunkEntries = limits.verifyTilesAtOnce * tileWidth;
@@ -41,7 +44,7 @@ export class TreeCopy {
   async checkpoints(sizeMax = this.size): Promise<string[]> {
     const all = (await readdir(join(this.#directory, 'checkpoints'))).toSorted();
     const names = all.filter((name) => Number(name) <= sizeMax);
-    const step = Math.ceil(names.length / limits.verifyCopyCheckpointsMax);
+    const step = Math.ceil(names.length / verifyCopyCheckpointsMax);
     const chosen = names.filter((_, index) => (names.length - 1 - index) % step === 0);
     const paths = chosen.map((name) => join(this.#directory, 'checkpoints', name));
     return Promise.all(paths.map((path) => readFile(path, 'utf8')));

@@ -9,12 +9,16 @@ import { leafHashes } from '../../tlog/hash.ts';
 import { RightEdge, type TileHashes } from '../../tlog/right-edge.ts';
 import { hashesAtLevel, levelsOf, tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import type { ToolDeps } from '../context.ts';
-import { limits } from '../limits.ts';
 import { createProgress } from '../progress.ts';
 import { organizationPattern } from './copy.ts';
 import { type RemoteTree, type RemoteOptions, remoteTree } from './remote-tree.ts';
 import { type TrustOptions, trustOf } from './checkpoints.ts';
 import { forkOf, type Report } from './report.ts';
+
+/** `verify --keep`: requests for tiles at once, how long one may take, and how long one is retried. */
+const keepTilesAtOnce = 8;
+/** Events between the checkpoints that a first run keeps on its way, and so what a broken run repeats at most. */
+const keepStepEvents = 1_000_000;
 
 type Finding = Report['findings'][number];
 
@@ -93,12 +97,8 @@ class KeptTree {
     const edge = await this.#edge();
     if (next.size === size) return isSame(edge.root(), next.root) ? [] : [forkOf(size)];
     const kept = await this.#lastEntries();
-    for (
-      let index = Math.floor(size / tileWidth);
-      index * tileWidth < next.size;
-      index += limits.keepTilesAtOnce
-    ) {
-      const bundles = await remote.bundles(index, limits.keepTilesAtOnce, next.size);
+    for (let index = Math.floor(size / tileWidth); index * tileWidth < next.size; index += keepTilesAtOnce) {
+      const bundles = await remote.bundles(index, keepTilesAtOnce, next.size);
       for (const [at, bundle] of bundles.entries()) {
         const isFirst = (index + at) * tileWidth < size;
         const entries = fromBundle(bundle);
@@ -229,8 +229,8 @@ export async function keepTree(deps: ToolDeps, directory: string, options: KeepO
   const onEvents = (events: number): void => progress.at(events, events);
   let findings: Finding[] = [];
   // Steps, so that a first run that is cut short goes on from the last one.
-  while (findings.length === 0 && kept.size + limits.keepStepEvents < newest.size) {
-    const step = trust.read(await remote.checkpoint(kept.size + limits.keepStepEvents));
+  while (findings.length === 0 && kept.size + keepStepEvents < newest.size) {
+    const step = trust.read(await remote.checkpoint(kept.size + keepStepEvents));
     if (step.size >= newest.size) break;
     findings = await kept.advance(step, remote, onEvents);
   }

@@ -4,9 +4,11 @@ import { baseUrl, endpoint, requestBytes } from '../../client/transport.ts';
 import { entryBytes } from '../../tlog/entry.ts';
 import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import type { ToolDeps } from '../context.ts';
-import { limits } from '../limits.ts';
 import { neededKey } from '../secret.ts';
 import { trustedFetch, type TrustOptions } from '../trusted-fetch.ts';
+
+const keepRequestMsMax = 30_000;
+const keepRetryMsMax = 120_000;
 
 export interface RemoteOptions extends TrustOptions {
   readonly url?: string;
@@ -27,12 +29,12 @@ export async function remoteTree({ environment }: ToolDeps, options: RemoteOptio
   const base = baseUrl(options.url);
   const headers = { 'X-API-Key': await neededKey(options, environment) };
   const ask = await trustedFetch(options);
-  const policy = retryPolicy({}, limits.keepRetryMsMax);
+  const policy = retryPolicy({}, keepRetryMsMax);
   const get = (path: string, query: object = {}): Promise<Buffer> =>
     withRetries(policy, {}, async () => {
       const url = endpoint(base, `api/v1/audit/evidence/${path}`, query);
       return Buffer.from(
-        await requestBytes({ method: 'GET', url, headers, timeoutMs: limits.keepRequestMsMax, fetch: ask }),
+        await requestBytes({ method: 'GET', url, headers, timeoutMs: keepRequestMsMax, fetch: ask }),
       );
     });
   const bundle = async (index: number, size: number): Promise<Buffer> => {

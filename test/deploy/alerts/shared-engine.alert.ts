@@ -32,8 +32,6 @@ describe('alerts of a service that shares its engine', () => {
     await shared?.stop();
   });
 
-  test('a clock that is behind', () => prometheus.fires('AuditlogClockBehind'));
-
   test('a service that hardly gets the processor, and writes that take long', async () => {
     const { pid } = shared.living;
     await prometheus.fires('AuditlogEventLoopSlow', async () => {

@@ -33,22 +33,12 @@ export const linesOf = {
     'a segment of the log is missing: those of its events are lost that the engine has not got',
     'the newest segments of the log are missing, up to this one: events that are not in the engine yet are lost',
   ],
-  events: [
-    'stored events are missing from the table; see `auditlog doctor`',
-    'the engine has set a part aside; events are missing',
-    partDamaged,
-  ],
+  events: ['stored events are missing from the table; see `auditlog doctor`', partDamaged],
   evidence: ['evidence contradicts a checkpoint: nothing more is signed'],
 } as const satisfies Readonly<Record<string, readonly (string | RegExp)[]>>;
 
 /** Kinds of damage that `/readyz` tells. */
-export type DamageKind =
-  | 'log_segment'
-  | 'engine_part'
-  | 'missing_events'
-  | 'unreadable'
-  | 'control_data'
-  | 'evidence';
+export type DamageKind = 'log_segment' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
 
 /** The words of a line above a level; undefined for any other. What is no line of the log is as loud as can be. */
 function loudWords(line: string, aboveLevel: number): string | undefined {

@@ -107,6 +107,8 @@ interface Lost {
   readonly part: string;
   readonly path: string;
   readonly rows: number;
+  /** The count of missing events leaves out those that have expired, or are within the bounds of a removal. */
+  readonly counted: number;
 }
 
 /** A part that the trees of evidence cover, as its events are not new. */
@@ -115,7 +117,12 @@ async function anyPart(world: World, draw: Draw): Promise<Lost | undefined> {
     `SELECT name, path, rows FROM system.parts WHERE ${isLast('events')} AND modification_time < now() - 15`,
   );
   const [part = '', path = '', rows = ''] = draw.pickAny(linesIn(found))?.split('\t') ?? [];
-  return part === '' ? undefined : { part, path, rows: Number(rows) };
+  if (part === '') return undefined;
+  const counted = await world.service.ask(
+    `SELECT count() FROM events LEFT JOIN (SELECT org, max(before) AS before, max(below) AS below FROM removals GROUP BY org) AS r
+     USING org WHERE _part = '${part}' AND expires > today() AND (toUnixTimestamp64Micro(time) >= before OR seq >= below)`,
+  );
+  return { part, path, rows: Number(rows), counted: Number(counted) };
 }
 
 /** Notes, when it is called, that what is in a part is gone for ever: whoever has lost events may not be called healthy any more. */
@@ -153,15 +160,9 @@ const events: Operation = {
     note();
     world.damaged('missing_events', linesOf.events);
     world.damaged('unreadable', linesOf.events);
-    world.damaged('engine_part', linesOf.events);
     await world.service.start();
     if (done === 'flipped') await takeOut(world, lost);
-    else
-      await world.service.tells(
-        'missing_events',
-        `${lost.rows} events are gone`,
-        `${lost.rows} stored events`,
-      );
+    else if (lost.counted > 0) await world.service.tells('missing_events', `${lost.rows} events are gone`);
     return `the part ${lost.part} of ${lost.rows} events: ${done}`;
   },
 };

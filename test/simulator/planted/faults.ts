@@ -170,29 +170,6 @@ export const plantedFaults: readonly PlantedFault[] = [
     ],
   },
   {
-    name: 'claim-outlives-command',
-    about: 'the claim of a command that was killed holds the feed for ten minutes',
-    edits: [
-      {
-        file: 'src/storage/limits.ts',
-        find: 'commandClaimMsMax: 20_000',
-        put: 'commandClaimMsMax: 600_000',
-      },
-      {
-        file: 'src/storage/command-claims.ts',
-        find: 'hasEnded, type ProcessIdentity',
-        put: 'type ProcessIdentity',
-      },
-      {
-        file: 'src/storage/command-claims.ts',
-        find: 'import { limits } from',
-        put: 'const hasEnded = async (_: ProcessIdentity): Promise<boolean> => false;\nimport { limits } from',
-      },
-    ],
-    seenBy: ['the feed goes on', 'verify is content with what nobody tampered with', 'everything ends'],
-    only: ['kill a command', 'post a few', 'kill the service', 'kill the engine'],
-  },
-  {
     name: 'one-tree-stops-all',
     about: 'one organization whose tree contradicts a checkpoint stops evidence, erasures and backups of all',
     edits: [
@@ -203,8 +180,8 @@ export const plantedFaults: readonly PlantedFault[] = [
       },
       {
         file: 'src/evidence/builder.ts',
-        find: '    if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;\n',
-        put: '    if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;\n    if (this.#stopped.size > 0) return;\n',
+        find: '    if (!hasEvents && now - this.#savedMs < idleProgressMs) return;\n',
+        put: '    if (!hasEvents && now - this.#savedMs < idleProgressMs) return;\n    if (this.#stopped.size > 0) return;\n',
       },
     ],
     seenBy: ['everything ends', 'an erasure ends', 'verify is content with what nobody tampered with'],

@@ -2,7 +2,7 @@ import { errorFacts } from '../base/observability/log.ts';
 import { AccessLog } from './access-log.ts';
 import type { CertificateFacts } from '../base/network/certificate.ts';
 import { CertificateWatch } from './certificate-watch.ts';
-import type { CertificateFiles, FrontEndDeps } from './deps.ts';
+import type { CertificateFiles, HttpDeps } from './deps.ts';
 import { guardEndpoints } from './guard.ts';
 import { loadPageFiles } from './routes/page.ts';
 import { showReadiness } from './routes/operations.ts';
@@ -13,16 +13,16 @@ import { type HttpServer, startHttpServer } from './server.ts';
 import { SessionCookie } from './session-cookie.ts';
 import { SelfAudit } from './self-audit.ts';
 
-interface FrontEnd {
+interface Serving {
   readonly server: HttpServer;
   /** SHA-256 of the certificate that is served; undefined: plain HTTP. */
   readonly certificate: string | undefined;
 }
 
 /** Listens, and answers every endpoint of the table behind its guard. */
-export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
+export async function serve(front: HttpDeps): Promise<Serving> {
   const { config, log, clock, ingest, organizationOf, stops } = front;
-  const { host, port, tls, trustProxy, connectionsPerAddress } = config;
+  const { host, port, tls, trustProxy } = config;
   const accessLog = new AccessLog({ destination: front.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
   const selfAudit = new SelfAudit({ ...ingest, organizationOf, clock, log });
@@ -31,8 +31,7 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   const deps = { ...front, selfAudit, cookie, page: await loadPageFiles() };
   showReadiness(front.readiness);
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
-  const bounds = { trustProxy, connectionsPerAddress };
-  const server = await startHttpServer({ host, port, tls, router, log, accessLog, ...bounds });
+  const server = await startHttpServer({ host, port, tls, trustProxy, router, log, accessLog });
   stops.add(() => server.close());
   const certificate = tls && (await watchCertificate(front, tls, server));
   const redirectPort = await startRedirect(front, server);
@@ -44,7 +43,7 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
 
 /** Serves what is new in the files of the certificate. Resolves with the fingerprint of what is served now. */
 async function watchCertificate(
-  { log, stops, onCertificate }: FrontEndDeps,
+  { log, stops, onCertificate }: HttpDeps,
   files: CertificateFiles,
   server: HttpServer,
 ): Promise<string> {
@@ -60,7 +59,7 @@ async function watchCertificate(
 }
 
 async function startRedirect(
-  { config, stops }: FrontEndDeps,
+  { config, stops }: HttpDeps,
   { port, connections }: HttpServer,
 ): Promise<number | undefined> {
   if (config.redirectPort === undefined) return undefined;

@@ -68,12 +68,11 @@ before(async () => {
     flushIntervalMs: 20,
     segmentBytes: 1e8,
     walBytesMax: 1e9,
-    writer: 0,
     damage: new DamageRegister(),
     directory: () => ({ version: 1, json: Buffer.from('[]') }),
     async sink({ body }) {
       if (!isRead) return 'stored';
-      const text = Buffer.concat(body).toString('latin1');
+      const text = Buffer.concat(body(1)).toString('latin1');
       stored.push(...[...text.matchAll(/"extra":\{"marker":"([^"]+)"/g)].map((match) => match[1] as string));
       return 'stored';
     },

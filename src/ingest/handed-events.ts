@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { crc32c } from '@node-rs/crc32';
+import { makeDirectories, namesIn, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
+import { ifThere } from '../base/errors/system-error.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Repeated } from '../base/waiting/repeated.ts';
+import { limits } from './limits.ts';
+import type { OwnBlock } from './own-events.ts';
+
+/** What stores a block, unless it has stored one of this name within the last 24 hours. */
+interface Taker {
+  takeOver(name: string, block: OwnBlock): Promise<void>;
+  /** Waits until all of it is in the engine; false when `timeoutMs` passed first. */
+  flush(timeoutMs: number): Promise<boolean>;
+}
+
+const pollMs = 10;
+const folderOf = (dataDir: string): string => join(dataDir, 'handed-events');
+
+/**
+ * Leaves events of a command to the server that runs on the data directory, or to the next one. Resolves when they
+ * survive a power cut and the server has stored them, or does not come to it in time.
+ */
+export async function handEvents(dataDir: string, { payload, rows }: OwnBlock): Promise<void> {
+  const folder = folderOf(dataDir);
+  await makeDirectories(folder);
+  await syncDirectory(dataDir);
+  const base64 = Buffer.from(payload).toString('base64');
+  const content = { rows, checksum: crc32c(payload), payload: base64 };
+  const path = join(folder, `${randomUUID()}.events`);
+  await replaceFile(path, JSON.stringify(content));
+  const deadline = performance.now() + limits.handedEventsWaitMsMax;
+  while (performance.now() < deadline && (await ifThere(stat(path))) !== undefined) await sleep(pollMs);
+}
+
+/**
+ * Takes over what commands have left, each file once: a crash may come between the log and the removal of the file, so
+ * its name counts as an Idempotency-Key.
+ */
+export class HandedEvents {
+  readonly #dataDir: string;
+  readonly #log: Logger;
+  readonly #ingest: Taker;
+  readonly #looking: Repeated;
+  #last = Promise.resolve();
+
+  constructor(dataDir: string, ingest: Taker, log: Logger) {
+    this.#dataDir = dataDir;
+    this.#ingest = ingest;
+    this.#log = log;
+    this.#looking = new Repeated(
+      limits.handedEventsLookMs,
+      () => this.take(),
+      (error) => log.warn(errorFacts(error), 'events of a command could not be taken over yet'),
+    );
+  }
+
+  /** Takes over what is there; one call at a time. */
+  take(): Promise<void> {
+    const taking = this.#last.then(() => this.#takeAll());
+    // A failure is told to whoever asked, and the next call tries again.
+    this.#last = taking.catch(() => undefined);
+    return taking;
+  }
+
+  async #takeAll(): Promise<void> {
+    const folder = folderOf(this.#dataDir);
+    const taken: string[] = [];
+    for (const name of await namesIn(folder)) {
+      if (!name.endsWith('.events')) continue;
+      const path = join(folder, name);
+      const block = blockOf(await readFile(path, 'utf8'));
+      if (block === undefined) {
+        this.#log.error({ path }, 'a file of events that a command has left is damaged; it stays');
+        continue;
+      }
+      await this.#ingest.takeOver(name, block);
+      taken.push(path);
+    }
+    if (taken.length === 0) return;
+    // The command waits for its file to go, and whoever ran it may look for the event then.
+    await this.#ingest.flush(limits.handedEventsWaitMsMax);
+    for (const path of taken) await unlink(path);
+  }
+
+  stop(): Promise<void> {
+    return this.#looking.stop();
+  }
+}
+
+function blockOf(text: string): OwnBlock | undefined {
+  try {
+    const { rows, checksum, payload: base64 } = JSON.parse(text) as Record<string, unknown>;
+    const payload = Buffer.from(String(base64), 'base64');
+    return crc32c(payload) === checksum && typeof rows === 'number' ? { rows, payload } : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
