@@ -231,7 +231,9 @@ export interface Schemas {
       readonly actor_name?: string;
       readonly actor_email?: string;
       readonly ip?: string;
-      /** `fileName` of its `extra_map`. */
+      /** The target's name. */
+      readonly target_name?: string;
+      /** The sender's file, else `fileName` of its `extra_map`. */
       readonly file_name?: string;
     })[];
     readonly meta: {

@@ -1,6 +1,7 @@
 import type { Answer } from '../contract/document.ts';
 import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
+import { csvAliases } from './export-csv.ts';
 import { type RowsRequest, whereClause } from './filter.ts';
 import { placeOf } from './page-place.ts';
 import { fewTexts, newestFirst, oldestFirst } from './plans.ts';
@@ -39,6 +40,8 @@ const cells = [
   'cells.2.1.1',
   'cells.2.1.2',
   'cells.3.1',
+  'names_as_sent.1',
+  'names_as_sent.2',
   // A name that is null is none.
   `arrayFirst(pair -> pair.1 = 'fileName' AND pair.2 != 'null', cells.4).2`,
 ].join(', ');
@@ -66,13 +69,13 @@ export function createRowsReader(storage: Storage, watermark: (organization: str
     const order = isAscending ? oldestFirst : newestFirst;
     const matching = whereClause(organization, filter);
     const found =
-      `SELECT seq, time, activity_name, severity, status, ocsf FROM events WHERE ${place.where.sql} AND ${condition} ` +
+      `SELECT seq, time, activity_name, severity, status, ocsf, names, source FROM events WHERE ${place.where.sql} AND ${condition} ` +
       `${order} LIMIT {limit:UInt64} OFFSET ${skip}`;
     const query =
       `${scalars} SELECT toString(${total}) AS total, ` +
       `toString((SELECT count() FROM events WHERE ${matching.sql} AND seq >= {settled:UInt64})) AS unsettled, ` +
       `groupArray([${cells}]) AS rows ` +
-      `FROM (SELECT *, JSONExtract(${parsable}, '${shown}') AS cells FROM (${found}))`;
+      `FROM (SELECT *, JSONExtract(${parsable}, '${shown}') AS cells, ${csvAliases} FROM (${found}))`;
     const parameters = { ...matching.parameters, ...place.parameters, settled };
     const ask = (settings: Settings) =>
       storage.readRows<RowsAnswer>(onShard(storage, query), parameters, { settings, signal });
@@ -97,7 +100,7 @@ export function createRowsReader(storage: Storage, watermark: (organization: str
 
 function rowOf(cells: readonly string[]): Rows['data'][number] {
   const [seq = '', time, activity_name = '', severity, status, message = '', ...others] = cells;
-  const [actor_name, actor_email, ip, file_name] = others.map((text) => text || undefined);
+  const [actor_name, actor_email, ip, target_name, sent, extra] = others.map((text) => text || undefined);
   return {
     seq,
     time: Number(time),
@@ -108,6 +111,7 @@ function rowOf(cells: readonly string[]): Rows['data'][number] {
     actor_name,
     actor_email,
     ip,
-    file_name,
+    target_name,
+    file_name: sent ?? extra,
   };
 }

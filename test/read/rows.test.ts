@@ -90,7 +90,15 @@ describe('rows of a list', () => {
       '"result":{"code":404},"extra":{"fileName":"a\u202eb.pdf","large":123456789012345678901234567890}}';
     await record(caller.organization.id, [
       `{"level":"ERROR","msg":"${'é'.repeat(400)}","message":${message}}`,
-      { message: { timestamp: start - 1, action: 7 } },
+      {
+        message: {
+          timestamp: start - 1,
+          action: 7,
+          target: { name: 'T' },
+          sender: { file: 'F' },
+          extra: { fileName: 'e' },
+        },
+      },
       ...['0e999999', '1.7976931348623158e308', '9'.repeat(300)].map(
         (number) =>
           `{"msg":"extreme","message":{"timestamp":${start - 2},"action":7,"extra":{"n":${number},"fileName":null}}}`,
@@ -121,6 +129,8 @@ describe('rows of a list', () => {
         severity: 'Informational',
         status: 'Success',
         message: 'Activity 7',
+        target_name: 'T',
+        file_name: 'F',
       },
       ...[2, 3, 4].map((at) => ({
         seq: data[at]?.seq,

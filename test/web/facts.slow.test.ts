@@ -174,6 +174,63 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     assert.deepEqual(titles, ['↵↵↵ Framed ⇥ Person', '[U+00AD]↵↵↵↵ Framed Person']);
   });
 
+  test('the target is the target’s name, else the file; what is offered of a value finds its event', async () => {
+    const [email, at] = ['aimed@facts.example', start + 20_000_000];
+    const of = (n: number, more: object) =>
+      sourceEvent(
+        { timestamp: at + n, actor: email, remote: { ip: '999.1.1.1' }, ...more },
+        { msg: 'said so' },
+      );
+    const extra = { fileName: 'Copy of the plan.pdf' };
+    await tenant.record([
+      of(3, { target: 'Finance', sender: { file: 'plan.pdf' }, extra }),
+      of(2, { sender: { file: 'plan.pdf' }, extra: { fileName: 'PLAN.pdf' } }),
+      of(1, { target: { name: 'Vault' } }),
+      of(0, {}),
+    ]);
+    await tenant.settled(4, { actor: email });
+    const page = await shared.open(ada, `#/events?range=all&to=2024-12-31T00:00:00Z&actor=${email}`);
+    const row = page.locator('.row[aria-selected]');
+    await row.nth(3).waitFor();
+    const cells = (name: string) => page.locator(`.row[aria-selected] .${name}`).allTextContents();
+    for (const width of [1280, 900])
+      await page.setViewportSize({ width, height: 800 }).then(() =>
+        // Of another year, and whole.
+        untilTrue(
+          page,
+          `(({ scrollWidth, clientWidth }) => scrollWidth === clientWidth)(document.querySelector('.row[aria-selected] .when'))`,
+        ),
+      );
+    await page.setViewportSize({ width: 1280, height: 800 });
+    assert.deepEqual(await cells('target'), ['Finance', 'plan.pdf', 'Vault', '']);
+    assert.deepEqual(await cells('message'), Array(4).fill('said so'));
+    await row.first().click();
+    const fact = (name: string) =>
+      page.locator('.detail dt', { hasText: new RegExp(`^${name}$`) }).locator('+ dd');
+    const offers = async (name: string) => {
+      await fact(name).getByRole('button').click();
+      const words = await page.locator('.menu-panel:popover-open button').allTextContents();
+      await page.keyboard.press('Escape');
+      return words[0];
+    };
+    assert.equal(await fact('Target').innerText(), 'Finance');
+    assert.equal(await offers('File'), 'Only this');
+    assert.equal(await offers('Address'), 'Look for these words');
+    assert.equal(await offers('fileName'), 'Look for these words');
+    await fact('fileName').getByRole('button').click();
+    await page.getByRole('button', { name: 'Look for these words' }).click();
+    await page.locator('.total', { hasText: /^1 event$/ }).waitFor();
+    await page.goBack();
+    await row.nth(1).locator('.when').click();
+    await page.getByRole('radio', { name: 'Before and after' }).click();
+    await page.locator('.detail .choice').last().getByText('Target').click();
+    await page.locator('.detail-panel', { hasText: '2 events' }).waitFor();
+    await page.getByRole('radio', { name: 'Summary' }).click();
+    await fact('fileName').getByRole('button').click();
+    await page.getByRole('button', { name: 'Only this' }).click();
+    await page.locator('.total', { hasText: /^2 events$/ }).waitFor();
+  });
+
   test('a view that is not for somebody’s role says so, also where the role changes meanwhile', async () => {
     const { server } = shared;
     const eve = await createUser(server, 'facts', 'auditor', 'eve@facts.example');

@@ -106,7 +106,7 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     const seen: string[] = [];
     const look = async () => {
       await page.locator('.row[aria-busy=true]').first().waitFor({ state: 'detached' });
-      const texts = await page.locator('.row[aria-selected] .target').allTextContents();
+      const texts = await page.locator('.row[aria-selected] .message').allTextContents();
       // What is in sight follows what was before.
       seen.push(...texts.slice(seen.length === 0 ? 0 : texts.indexOf(seen.at(-1) ?? '') + 1));
     };
@@ -135,8 +135,11 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     const here = panel.locator('[aria-current=step]');
     await here.getByText('number 10.').waitFor();
     assert.deepEqual(await panel.locator('.flow li a > .muted:last-child').allTextContents(), [
-      'user0@a.example · number 0.',
-      ...Array.from({ length: 6 }, (_, n) => `user${(10 + 10 * n) % 3}@a.example · number ${10 + 10 * n}.`),
+      'user0@a.example · thing 0 · number 0.',
+      ...Array.from(
+        { length: 6 },
+        (_, n) => `user${(10 + 10 * n) % 3}@a.example · thing 0 · number ${10 + 10 * n}.`,
+      ),
     ]);
     await assertAccessibleInBoth(page);
     await panel.getByRole('button', { name: '218 after these' }).click();

@@ -161,7 +161,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await page.goto(`${shared.server.url}/#/events?from=2024-12-31T00:00:00Z&to=2025-01-02T00:00:00Z`);
     const row = page.locator('.row[aria-selected]');
     assert.equal(await row.locator('.when span').textContent(), '01 Jan');
-    assert.equal(await row.locator('.target').getAttribute('title'), 'of [U+202E]old');
+    assert.equal(await row.locator('.message').getAttribute('title'), 'of [U+202E]old');
   });
 
   test('export the events of the view into a file of each form, and count before', async () => {

@@ -21,12 +21,12 @@ type Relation = (typeof relations)[number];
 /** What an event shares with others. */
 function valuesOf({ event, sourceText }: EventDetail): readonly (readonly [Relation, string])[] {
   const ip = event.src_endpoint?.ip;
-  const file = event.extra_map?.['fileName'];
+  const { target, file } = fieldsOf(sourceText);
   const values = {
     flowId: event.flow_id,
     actor: event.actor.user?.email_addr,
     ip: ip !== undefined && isAddress(ip) ? ip : undefined,
-    fileName: fieldsOf(sourceText).target ?? (typeof file === 'string' ? file : undefined),
+    fileName: target ?? file,
   };
   return relations.flatMap((name) => {
     const value = values[name];
@@ -113,7 +113,7 @@ function Steps({ rows, seq }: { readonly rows: readonly Row[]; readonly seq: str
           before === undefined
             ? `${formatDay(step.time)} ${formatClock(step.time)}`
             : `+${formatDuration(step.time - before.time)}`;
-        const about = [step.actor_name ?? step.actor_email, step.file_name ?? step.message];
+        const about = [step.actor_name ?? step.actor_email, step.target_name ?? step.file_name, step.message];
         return (
           <li key={step.seq} class={isHere ? 'here' : undefined}>
             <span class="after">{after}</span>

@@ -44,6 +44,7 @@ export function fieldsOf(sourceText: string) {
   return {
     userId: member('actor', 'id'),
     target: text(message?.['target']) ?? member('target', 'name'),
+    file: member('sender', 'file'),
     hash: member('sender', 'hash'),
   };
 }

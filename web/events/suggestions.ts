@@ -15,11 +15,19 @@ export interface Suggestion {
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const hash = /^[0-9a-f]{16,128}$/i;
-const address =
-  /^(?:\d{1,3}(?:\.\d{1,3}){3}|(?=.*:)[0-9a-f:]{2,}(?:\d{1,3}(?:\.\d{1,3}){3})?)(?:\/\d{1,3})?$/i;
+const octets = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
-/** Whether the server can filter by it as an address, or a range of them. */
-export const isAddress = (text: string): boolean => address.test(text);
+/** Whether the server can filter by it as an address, or a range of them. The unspecified address is none. */
+export function isAddress(text: string): boolean {
+  const [address = '', bits = '0', ...more] = text.split('/');
+  const isWide = address.includes(':');
+  const isOne = isWide
+    ? URL.canParse(`http://[${address}]`) && /[1-9a-f]/i.test(address)
+    : octets.test(address);
+  return (
+    isOne && more.length === 0 && /^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= (isWide ? 128 : 32)
+  );
+}
 
 /**
  * Filters for a text, the likeliest first; `-` before it excludes. The server compares whole values, so parts of names are

@@ -5,7 +5,7 @@ import { Marked, markedText } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import { type EventDetail, fieldsOf } from './detail-data.ts';
 import { Evidence } from './evidence.tsx';
-import type { FilterName } from './filters.ts';
+import { type FilterName, isSameValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { isAddress } from './suggestions.ts';
 import { Value } from './value.tsx';
@@ -46,6 +46,7 @@ export function Summary({ detail }: { readonly detail: EventDetail }) {
         <Fact name={t('eventsDetailType')}>{valueOf(undefined, type)}</Fact>
         <Fact name={t('userId')}>{valueOf('userId', source.userId)}</Fact>
         <Fact name={t('eventsTarget')}>{valueOf('fileName', source.target)}</Fact>
+        <Fact name={t('fileName')}>{valueOf('fileName', source.file)}</Fact>
         <Fact name={t('fileHash')}>{valueOf('fileHash', source.hash)}</Fact>
         <Fact name={t('ip')}>
           {ip !== undefined && (
@@ -57,7 +58,7 @@ export function Summary({ detail }: { readonly detail: EventDetail }) {
         </Fact>
         <Fact name={t('flowId')}>{valueOf('flowId', event.flow_id)}</Fact>
       </dl>
-      <Context pairs={event.enrichments ?? []} />
+      <Context pairs={event.enrichments ?? []} files={[source.target, source.file]} />
       <Evidence key={detail.seq} seq={detail.seq} />
     </>
   );
@@ -76,17 +77,26 @@ function Fact({ name, children }: { readonly name: string; readonly children: Co
   );
 }
 
+interface ContextProps {
+  readonly pairs: NonNullable<AuditEvent['enrichments']>;
+  /** What the server finds the event by as a file. */
+  readonly files: readonly (string | undefined)[];
+}
+
 /** What the producer gave besides, by its own names. */
-function Context({ pairs }: { readonly pairs: NonNullable<AuditEvent['enrichments']> }) {
+function Context({ pairs, files }: ContextProps) {
   if (pairs.length === 0) return null;
   const rest = pairs.length - limits.contextValues;
+  const isFile = (value: string) => files.some((file) => file !== undefined && isSameValue(file, value));
+  const filterOf = (name: string, value: string): FilterName | undefined =>
+    name === 'fileHash' || (name === 'fileName' && isFile(value)) ? name : undefined;
   return (
     <>
       <h3>{t('eventsDetailContext')}</h3>
       <dl class="facts">
         {pairs.slice(0, limits.contextValues).map(({ name, value }) => (
           <Fact key={name} name={name}>
-            {valueOf(name === 'fileName' || name === 'fileHash' ? name : undefined, value)}
+            {valueOf(filterOf(name, value), value)}
           </Fact>
         ))}
       </dl>

@@ -42,9 +42,13 @@ const columns: readonly Column[] = [
   {
     name: 'target roomy-only',
     title: 'eventsTarget',
-    cell: ({ file_name: name, message }) =>
-      name === undefined ? <Marked text={message} /> : <Middle text={name} />,
-    tooltip: ({ file_name: name, message }) => (name === undefined ? markedText(message) : undefined),
+    cell: ({ target_name: target, file_name: file }) => <Middle text={target ?? file ?? ''} />,
+  },
+  {
+    name: 'message muted roomy-only',
+    title: 'eventsMessage',
+    cell: ({ message }) => <Marked text={message} />,
+    tooltip: ({ message }) => markedText(message),
   },
   { name: 'address mono muted wide-only', title: 'ip', cell: ({ ip = '' }) => <Marked text={ip} /> },
   { name: 'status', title: 'status', cell: statusCell },
