@@ -122,7 +122,7 @@ export class RedisLink {
       if (this.#isStopped) return client.disconnect();
       this.#client = client;
       client.once('close', () => this.#lose(client, new Error('the connection was closed')));
-      const words = 'limits and failed passwords are counted together with other processes, in Redis';
+      const words = 'limits, failed passwords and Idempotency-Keys are shared with other servers, in Redis';
       this.#options.log.info({}, words);
       this.#isToldAway = false;
     } catch (error) {
@@ -158,7 +158,8 @@ export class RedisLink {
   /** One line for each time that it goes away; tries again in a second. */
   #away(error: unknown): void {
     if (this.#isStopped) return;
-    const words = 'Redis is away: this process counts limits and failed passwords by itself until it is back';
+    const words =
+      'Redis is away: until it is back this server counts limits and failed passwords, and knows Idempotency-Keys, by itself';
     if (!this.#isToldAway) this.#options.log.warn(errorFacts(error), words);
     this.#isToldAway = true;
     this.#timer = setTimeout(() => void this.#connect(), limits.redisRetryMs);

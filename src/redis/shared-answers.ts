@@ -17,6 +17,12 @@ interface Answered<Answer> {
   readonly answer: Answer;
 }
 
+/** Puts a text, or nothing, in the place of a claim, unless another server's entry is there by now. */
+const replaceScript = `local kept = redis.call('get', KEYS[1])
+if kept and kept ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then redis.call('del', KEYS[1]) else redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+return 1`;
+
 /** The right to store the events of a request. */
 interface Claim<Answer> {
   readonly kind: 'claimed';
@@ -41,7 +47,7 @@ export class SharedAnswers<Answer> {
   readonly #instance: string;
   readonly #unshared = counter(
     'auditlog_idempotency_unshared_total',
-    'Requests with an Idempotency-Key that other servers do not know of, as Redis was away',
+    'Requests with an Idempotency-Key that other servers do not know of, as Redis was away or a claim had expired',
     [],
   );
 
@@ -59,7 +65,7 @@ export class SharedAnswers<Answer> {
     let hasRival = false;
     try {
       for (;;) {
-        const kept = await this.#take(id, { sent, instance: this.#instance });
+        const kept = await this.#take(id, this.#claimOf(sent));
         if (kept?.answer !== undefined) return answeredBy(kept, kept.answer);
         if (kept === undefined || kept.instance === this.#instance) return this.#claimed(id, sent);
         hasRival = true;
@@ -86,20 +92,27 @@ export class SharedAnswers<Answer> {
   }
 
   #claimed(id: string, sent: string): Claim<Answer> {
-    const name = this.#nameOf(id);
+    const claim = this.#claimOf(sent);
+    const answerText = (answer: Answer) => JSON.stringify({ sent, answer } satisfies Kept<Answer>);
     return {
       kind: 'claimed',
-      answered: (answer) => {
-        const kept = JSON.stringify({ sent, answer } satisfies Kept<Answer>);
-        return this.#tell((client) => client.set(name, kept, 'PX', limits.answerKeptMs));
-      },
-      withdraw: () => this.#tell((client) => client.del(name)),
+      answered: (answer) => this.#replace(id, claim, answerText(answer)),
+      withdraw: () => this.#replace(id, claim, ''),
     };
   }
 
-  async #tell(write: Parameters<RedisLink['run']>[0]): Promise<void> {
+  #claimOf(sent: string): string {
+    return JSON.stringify({ sent, instance: this.#instance } satisfies Kept<Answer>);
+  }
+
+  /** What another server has put there stays: this one has stored without its knowledge, or its claim has expired. */
+  async #replace(id: string, claim: string, text: string): Promise<void> {
+    const name = this.#nameOf(id);
     try {
-      await this.#link.run(write);
+      const isReplaced = await this.#link.run((client) =>
+        client.eval(replaceScript, 1, name, claim, text, limits.answerKeptMs),
+      );
+      if (isReplaced !== 1) this.#unshared.inc();
     } catch (error) {
       if (!(error instanceof RedisAwayError)) throw error;
       this.#unshared.inc();
@@ -107,13 +120,10 @@ export class SharedAnswers<Answer> {
   }
 
   /** Puts a claim where there is nothing yet. Resolves with what is there now. */
-  async #take(id: string, claim: Kept<Answer>): Promise<Kept<Answer> | undefined> {
+  async #take(id: string, claim: string): Promise<Kept<Answer> | undefined> {
     const name = this.#nameOf(id);
     const text = await this.#link.run(async (client) => {
-      const begun = client
-        .multi()
-        .set(name, JSON.stringify(claim), 'PX', limits.answerClaimMs, 'NX')
-        .get(name);
+      const begun = client.multi().set(name, claim, 'PX', limits.answerClaimMs, 'NX').get(name);
       const [set, got] = (await begun.exec()) ?? [];
       const failure = set?.[0] ?? got?.[0];
       if (failure) throw failure;

@@ -97,6 +97,29 @@ describe('answers in Redis', { skip: skipWithoutRedis }, () => {
     await claimed(counts.answers<Answer>(instance), id);
   });
 
+  it('of another server stay where a claim has expired, or was made without Redis', async () => {
+    const expected = { kind: 'answered', sent: 'body', answer };
+    for (const end of ['withdraw', 'answered'] as const) {
+      const id = randomUUID();
+      const late = await claimed(one, id);
+      await redis.clear();
+      const claim = await claimed(two, id);
+      await (end === 'withdraw' ? late.withdraw() : late.answered({ accepted: 1 }));
+      await assert.rejects(one.claim(id, 'body'), /Another server is working on a request/);
+      await claim.answered(answer);
+      await (end === 'withdraw' ? late.withdraw() : late.answered({ accepted: 1 }));
+      assert.deepEqual(await one.find(id), expected);
+    }
+    const id = randomUUID();
+    await redis.kill();
+    const alone = await claimed(one, id);
+    await redis.start();
+    await reachable();
+    await (await claimed(two, id)).answered(answer);
+    await alone.withdraw();
+    assert.deepEqual(await one.find(id), expected);
+  });
+
   it('in a form that nobody knows count for none', async () => {
     const id = randomUUID();
     await (await claimed(one, id)).answered(answer);

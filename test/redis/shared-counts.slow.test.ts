@@ -16,7 +16,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
   const log = { debug: note, info: note, warn: note, error: note };
   const minute = 60_000;
   const away = /^Redis is away/;
-  const back = /are counted together/;
+  const back = /are shared with other servers/;
   let redis: TestRedis;
   let one: SharedCounts;
   let two: SharedCounts;

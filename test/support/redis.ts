@@ -10,6 +10,8 @@ export interface TestRedis {
   readonly password: string;
   /** What it holds: names, and values of those that are texts. */
   contents(): Promise<string[]>;
+  /** Forgets everything, as if its time were over. */
+  clear(): Promise<void>;
   /** Puts a text in the place of every text. */
   overwrite(text: string): Promise<void>;
   /** SIGSTOP: it takes connections and answers nothing. */
@@ -76,6 +78,7 @@ export async function startRedis(): Promise<TestRedis> {
         const names = await client.keys('*');
         return [...names, ...(await Promise.all(names.map((name) => client.get(name)))).map(String)];
       }),
+    clear: () => withClient(async (client) => void (await client.flushall())),
     overwrite: (text) =>
       withClient(async (client) => {
         for (const name of await client.keys('*')) await client.set(name, text, 'KEEPTTL');
