@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, stat, unlink } from 'node:fs/promises';
+import { readFile, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32c } from '@node-rs/crc32';
@@ -18,6 +18,7 @@ interface Taker {
 }
 
 const pollMs = 10;
+const toldEveryMs = 60_000;
 const folderOf = (dataDir: string): string => join(dataDir, 'handed-events');
 
 /**
@@ -46,6 +47,7 @@ export class HandedEvents {
   readonly #ingest: Taker;
   readonly #looking: Repeated;
   #last = Promise.resolve();
+  #toldMs = Number.NEGATIVE_INFINITY;
 
   constructor(dataDir: string, ingest: Taker, log: Logger) {
     this.#dataDir = dataDir;
@@ -54,7 +56,7 @@ export class HandedEvents {
     this.#looking = new Repeated(
       limits.handedEventsLookMs,
       () => this.take(),
-      (error) => log.warn(errorFacts(error), 'events of a command could not be taken over yet'),
+      (error) => this.#tell(error),
     );
   }
 
@@ -74,7 +76,11 @@ export class HandedEvents {
       const path = join(folder, name);
       const block = blockOf(await readFile(path, 'utf8'));
       if (block === undefined) {
-        this.#log.error({ path }, 'a file of events that a command has left is damaged; it stays');
+        await rename(path, `${path}.damaged`);
+        this.#log.error(
+          { path: `${path}.damaged` },
+          'events that a command has left are damaged; they are kept',
+        );
         continue;
       }
       await this.#ingest.takeOver(name, block);
@@ -88,6 +94,14 @@ export class HandedEvents {
 
   stop(): Promise<void> {
     return this.#looking.stop();
+  }
+
+  /** A log that is full stays so for many looks. */
+  #tell(error: unknown): void {
+    const now = performance.now();
+    if (now - this.#toldMs < toldEveryMs) return;
+    this.#toldMs = now;
+    this.#log.warn(errorFacts(error), 'events of a command could not be taken over yet');
   }
 }
 

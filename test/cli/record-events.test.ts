@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test, type TestContext } from 'node:test';
 import { recordEvents } from '../../src/cli/record-events.ts';
@@ -87,17 +87,22 @@ test('a server with an engine of its own is left the events in a file, and takes
   const folder = join(dataDir, 'handed-events');
   const taken: [string, OwnBlock][] = [];
   let isFull = true;
+  const said: string[] = [];
+  const log = { ...silentLog, error: (_: object, words: string) => void said.push(words) };
+  await writeFile(join(folder, 'torn.events'), '{"rows":1,"checksum":1,"payload":"AAAA"}');
   const takeOver = async (name: string, block: OwnBlock) => {
     if (isFull) throw new Error('the log is full');
     taken.push([name, block]);
   };
-  const handed = new HandedEvents(dataDir, { takeOver, flush: async () => true }, silentLog);
+  const handed = new HandedEvents(dataDir, { takeOver, flush: async () => true }, log);
   try {
     await assert.rejects(handed.take(), /full/);
-    const [name] = await readdir(folder);
+    const [name] = (await readdir(folder)).filter((one) => !one.startsWith('torn'));
     isFull = false;
-    while (taken.length === 0 || (await readdir(folder)).length > 0) await handed.take();
+    while (taken.length === 0 || (await readdir(folder)).length > 1) await handed.take();
     assert.deepEqual(new Set(taken.map(([one]) => one)), new Set([name]));
+    assert.deepEqual(await readdir(folder), ['torn.events.damaged']);
+    assert.equal(said.length, 1, 'told once');
     assert.equal(taken[0]?.[1].rows, 1);
     assert.match(Buffer.from(taken[0]?.[1].payload ?? []).toString('latin1'), /handing-command/);
   } finally {
