@@ -385,6 +385,8 @@ export interface CommandSchemas {
   /** `doctor --repair` */
   readonly CliControlData: {
     readonly healthy: boolean;
+    /** Projections that were damaged and were made anew, as `table/part/name`. */
+    readonly projections: readonly (string)[];
     /** Tables that had lost something, or of which something was taken out. */
     readonly tables: readonly ({
       readonly table: string;

@@ -83,6 +83,45 @@ export async function damagedParts(storage: Storage, table: string): Promise<Act
   return damaged;
 }
 
+/** A projection of a part that a full disk or a power cut has cut short. Reads pass over it, and look at the events themselves. */
+export interface BrokenProjection {
+  readonly table: string;
+  readonly part: string;
+  readonly partition: string;
+  readonly name: string;
+}
+
+export function brokenProjections(storage: Storage): Promise<BrokenProjection[]> {
+  return storage.rows<BrokenProjection>(
+    `SELECT table, parent_name AS part, partition_id AS partition, name FROM system.projection_parts
+     WHERE database = currentDatabase() AND active AND is_broken ORDER BY table, part, name`,
+  );
+}
+
+/** Makes broken projections anew from the events. Rejects with EngineError where these cannot be read either. */
+export async function remakeProjections(
+  storage: Storage,
+  broken: readonly BrokenProjection[],
+): Promise<void> {
+  for (const { table, partition, name } of broken) {
+    const of = quoteIdentifier(table);
+    try {
+      await storage.command(
+        `ALTER TABLE ${of} MATERIALIZE PROJECTION ${quoteIdentifier(name)} IN PARTITION ID ${quoteString(partition)}`,
+        {},
+        { settings: { mutations_sync: 1 }, timeoutMs: limits.removalMsMax },
+      );
+    } catch (error) {
+      // The engine would try it again and again, and no later mutation would run.
+      await storage.command(
+        `KILL MUTATION WHERE database = currentDatabase() AND table = ${quoteString(table)}
+         AND command LIKE '%MATERIALIZE PROJECTION%'`,
+      );
+      throw error;
+    }
+  }
+}
+
 /** Takes a part out of the table; its files stay below `detached`. */
 export function detachPart(storage: Storage, { table, name }: PartOf): Promise<void> {
   return storage.command(`ALTER TABLE ${quoteIdentifier(table)} DETACH PART ${quoteString(name)}`);

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { flipBit } from '../support/flip-bit.ts';
@@ -213,4 +213,25 @@ test('parts are gone after a restart: it is told, recorded by the operator, and 
   );
   const after = await doctor(0);
   assert.ok(after.checks.some(({ notes }) => notes.some((note) => note.includes('recorded as lost'))));
+});
+
+test('a projection is cut short: totals stay right, and doctor makes it anew', async () => {
+  let kept = await createTenant(service.server, 'projected');
+  await kept.record([sourceEvent(), sourceEvent()]);
+  await kept.settled(2);
+  const before = pageOf(await kept.get()).meta.total;
+  const [one] = (await parts()).toReversed();
+  assert.ok(one);
+  await service.server.stop();
+  await truncate(join(one.path, 'counts.proj', 'data.bin'), 20);
+  kept = kept.with({ server: await service.start() });
+  assert.equal(pageOf(await kept.get()).meta.total, before);
+  const [bad] = (await doctor(1)).checks.filter(({ healthy }) => !healthy);
+  assert.match(bad?.findings[0]?.detail ?? '', /the projection counts is damaged: reads pass over it/);
+  const repaired = await service.server.cliHere(['doctor', '--repair', '--json']);
+  assert.equal(repaired.code, 0, repaired.stderr);
+  const { projections } = JSON.parse(repaired.stdout) as { projections: readonly string[] };
+  assert.deepEqual(projections, [`events/${one.name}/counts`]);
+  await doctor(0);
+  assert.equal(pageOf(await kept.get()).meta.total, before);
 });

@@ -2,6 +2,7 @@ import { ControlCopy } from '../../storage/control-copy.ts';
 import { compareControlData, type ControlDifference, mendControlData } from '../../storage/control-mend.ts';
 import { mendedWords } from '../../storage/control-watch.ts';
 import type { Storage } from '../../storage/storage.ts';
+import { brokenProjections, remakeProjections } from '../../storage/parts.ts';
 import { takeOutRemade } from '../../storage/remade-tables.ts';
 import { type Check, check, type Finding } from './check.ts';
 import { repairControl } from './remedies.ts';
@@ -39,9 +40,11 @@ export async function checkControlData(storage: Storage, dataDir: string): Promi
 
 /**
  * Puts back what control tables have lost, and takes out what cannot be read of them, whatever the copy has; also of
- * tables that processes make anew.
+ * tables that processes make anew. Makes broken projections anew.
  */
 export async function repairControlData(storage: Storage, dataDir: string) {
+  const projections = await brokenProjections(storage);
+  await remakeProjections(storage, projections);
   const remade = await takeOutRemade(storage);
   const mended = await mendControlData({ storage, copy: new ControlCopy(dataDir) }, true);
   const ofControl = mended.tables.map(({ table, putBack, takenOut, unmended }) => ({
@@ -57,7 +60,9 @@ export async function repairControlData(storage: Storage, dataDir: string) {
     error: null,
   }));
   const healthy = mended.tables.every(({ unmended }) => unmended === undefined);
-  const lines = mended.tables.map((one) => `${one.table}: ${mendedWords(one)}`);
+  const ofProjections = projections.map(({ table, part, name }) => `${table}/${part}/${name}`);
+  const lines = ofProjections.map((one) => `the projection ${one} was made anew`);
+  lines.push(...mended.tables.map((one) => `${one.table}: ${mendedWords(one)}`));
   for (const [table, parts] of remade)
     lines.push(`${table}: part ${parts.join(', ')} could not be read and was taken out`);
   if (mended.copy !== undefined) lines.push(`control-data.log: ${mended.copy}; it is made anew`);
@@ -65,5 +70,11 @@ export async function repairControlData(storage: Storage, dataDir: string) {
     lines.length === 0
       ? 'the control data is as its copy, and the tables that the service makes anew can be read: nothing was repaired'
       : lines.join('\n');
-  return { value: { healthy, tables: [...ofControl, ...ofRemade], copy: mended.copy ?? null }, text };
+  const value = {
+    healthy,
+    tables: [...ofControl, ...ofRemade],
+    projections: ofProjections,
+    copy: mended.copy ?? null,
+  };
+  return { value, text };
 }

@@ -1,7 +1,14 @@
 import { join } from 'node:path';
 import { namesIn } from '../../base/files/durable-file.ts';
 import { findMissing, listAcknowledged } from '../../evidence/missing-events.ts';
-import { activeParts, isPartWhole, quarantinedParts } from '../../storage/parts.ts';
+import {
+  type ActivePart,
+  activeParts,
+  type BrokenProjection,
+  brokenProjections,
+  isPartWhole,
+  quarantinedParts,
+} from '../../storage/parts.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { CliIo } from '../../tools/context.ts';
 import { counted } from '../../tools/output.ts';
@@ -68,20 +75,32 @@ export async function checkMissing(storage: Storage): Promise<Check> {
 
 const rowName = ({ table }: { readonly table: string }) => (table === 'events' ? 'event' : 'row');
 
+/** The engine looks at nothing else of a part once one of its projections is broken. */
+function findingOf(part: ActivePart, broken: readonly BrokenProjection[]): Finding {
+  const { table, name, rows } = part;
+  const projections = broken.filter((one) => one.table === table && one.part === name);
+  if (projections.length === 0)
+    return damagedPart(table, name, `damaged, with ${counted(rows, rowName(part))}`);
+  const names = projections.map((one) => one.name).join(', ');
+  return {
+    id: name,
+    detail: `the projection ${names} is damaged: reads pass over it, and are slower`,
+    remedy: '"auditlog doctor --repair" makes it anew from the events; then look again',
+  };
+}
+
 /** Reads every part of every table. */
 export async function checkParts(storage: Storage, io: CliIo): Promise<Check> {
   const parts = await activeParts(storage);
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const progress = createProgress(io, { items: 'parts', total });
+  const broken = await brokenProjections(storage);
   const findings: Finding[] = [];
   let done = 0;
   let items = 0;
   try {
     for (const part of parts) {
-      if (!(await isPartWhole(storage, part)))
-        findings.push(
-          damagedPart(part.table, part.name, `damaged, with ${counted(part.rows, rowName(part))}`),
-        );
+      if (!(await isPartWhole(storage, part))) findings.push(findingOf(part, broken));
       done += part.bytes;
       items += 1;
       progress.at(done, items);
