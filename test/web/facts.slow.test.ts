@@ -2,7 +2,14 @@ import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
-import { assertAccessible, sharedPage, type SharedPage, untilTrue, withoutBrowser } from './support.ts';
+import {
+  assertAccessible,
+  findingsOf,
+  sharedPage,
+  type SharedPage,
+  untilTrue,
+  withoutBrowser,
+} from './support.ts';
 
 /** 2024-05-06T00:00:00Z */
 const start = Date.UTC(2024, 4, 6) * 1000;
@@ -94,6 +101,56 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     const tile = page.locator('.tile', { hasText: 'Failures today' });
     await tile.getByText('-10% usually 10 by now').waitFor();
     assert.equal(await tile.locator('.figure').getAttribute('class'), 'figure');
+  });
+
+  test('each part of each view waits, fails with another try, and is empty in its own way', async () => {
+    const page = await shared.open(ada, '#/settings');
+    await page.locator('.retention').waitFor();
+    const parts = [
+      ['overview', 'histogram', 'main', '.heat'],
+      ['events?range=all', 'rows', '.table-area', '.row[aria-selected]'],
+      ['events?range=all', 'histogram', '.chart', '.success'],
+      ['events?range=all', 'top-values', '.facets', '.rank'],
+      ['receipts', 'receipts', 'main', '.empty'],
+      ['api-keys', 'api-keys', 'main', 'tbody th'],
+      ['users', 'users', 'main', 'tbody th'],
+      ['settings', 'settings', 'main', '.retention'],
+    ] as const;
+    for (const [view, asked, part, content] of parts) {
+      const failure = page.locator(`${part} .failure`);
+      const path = `**/portal/${asked}{,?*}`;
+      const skeleton = page.locator(`${part} .skeleton`).first();
+      for (const [status, words] of [
+        [200, 'The server’s answer could not be understood.'],
+        [400, 'That did not work: No.'],
+        [500, 'Records cannot be read right now.'],
+      ] as const) {
+        await page.goto('about:blank');
+        let release = () => {};
+        const waited = new Promise<void>((resolve) => (release = resolve));
+        await page.route(path, async (route) => {
+          await waited;
+          await route.fulfill({ status, json: status === 200 ? {} : { detail: 'No.' } });
+        });
+        await page.goto(`${shared.server.url}/#/${view}`);
+        await skeleton.waitFor();
+        release();
+        await failure.getByText(words).waitFor();
+        await skeleton.waitFor({ state: 'detached' });
+        if (status === 500) assert.deepEqual([part, await findingsOf(page)], [part, []]);
+        await page.unroute(path);
+        await failure.getByRole('button', { name: 'Try now' }).click();
+        await page.locator(`${part} ${content}`).first().waitFor();
+        await failure.waitFor({ state: 'detached' });
+      }
+    }
+    await page.goto(`${shared.server.url}/#/events?range=all&actor=nobody@facts.example`);
+    for (const words of ['No events to draw.', 'No values to list.', 'No events match.'])
+      await page.getByText(words).waitFor();
+    await page.goto(`${shared.server.url}/#/events?range=all`);
+    await page.route('**/portal/source-events?*', (route) => route.fulfill({ json: {} }));
+    await page.locator('.row[aria-selected]').first().click();
+    await page.locator('.detail .failure', { hasText: 'could not be understood' }).waitFor();
   });
 
   test('a bar is red by the share that failed, has a scale, and is seen beside a peak', async () => {

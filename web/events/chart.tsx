@@ -11,6 +11,7 @@ import {
   formatSecond,
   startOfDay,
 } from '../ui/format.ts';
+import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { useBrush } from './brush.ts';
 import { model } from './model.ts';
@@ -31,11 +32,27 @@ function sumOf(bars: Bars) {
   return { total: bars.reduce((sum, { success }) => sum + success, failed), failed };
 }
 
-/** Events over time: in a bar, the part that failed is red. Dragging over bars zooms in. */
+/** Events over time, or why there is nothing to see. */
 export function Chart() {
-  const histogram = model.histogram.data.value;
-  const bars = histogram?.data ?? [];
-  const width = (histogram?.meta.bucket_seconds ?? 1) * 1_000_000;
+  const { data, error, isStale } = model.histogram;
+  const histogram = error.value === undefined ? data.value : undefined;
+  const isEmpty = histogram?.meta.total === 0;
+  return (
+    <div class="chart fine muted" data-stale={isStale.value} aria-busy={model.histogram.isLoading.value}>
+      <FailureOf resource={model.histogram} isSmall />
+      {histogram !== undefined && !isEmpty && <BarChart histogram={histogram} />}
+      {isEmpty && <p class="state-line">{t('eventsChartEmpty')}</p>}
+      {histogram === undefined && error.value === undefined && (
+        <span class="skeleton" role="status" aria-label={t('loading')} />
+      )}
+    </div>
+  );
+}
+
+/** In a bar, the part that failed is red. Dragging over bars zooms in. */
+function BarChart({ histogram }: { readonly histogram: Histogram }) {
+  const { data: bars, meta } = histogram;
+  const width = meta.bucket_seconds * 1_000_000;
   const from = fromRfc3339(bars[0]?.start ?? '');
   const startOf = (index: number) => fromRfc3339(bars[index]?.start ?? '') ?? 0;
   const { hover, chosen, handlers } = useBrush(bars.length, (first, last) =>
@@ -43,13 +60,13 @@ export function Chart() {
   );
   const highest = Math.max(1, ...bars.map(({ success, failure }) => success + failure));
   const label = t('eventsChart', {
-    total: formatNumber(histogram?.meta.total ?? 0),
+    total: formatNumber(meta.total),
     failed: formatNumber(sumOf(bars).failed),
     width: formatDuration(width),
   });
   const pointed = chosen ?? (hover === undefined ? undefined : { first: hover, count: 1 });
   return (
-    <div class="chart fine muted" data-stale={model.histogram.isStale.value}>
+    <>
       <svg
         role="application"
         tabIndex={0}
@@ -68,7 +85,7 @@ export function Chart() {
       {pointed && bars[pointed.first] && (
         <Readout bars={bars} {...pointed} begins={startOf(pointed.first)} width={width} />
       )}
-    </div>
+    </>
   );
 }
 

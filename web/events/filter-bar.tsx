@@ -41,13 +41,17 @@ export function FilterBar() {
 
 /** The list goes on with what comes, while nobody reads what is further down. */
 function FollowButton() {
-  const { isOn, isAtTop } = model.live;
+  const { isOn, isAtTop, error } = model.live;
   const isPaused = isOn.value && !isAtTop.value;
+  const isLost = isOn.value && error.value !== undefined;
+  const words = isOn.value ? (isPaused ? 'eventsFollowPaused' : 'eventsFollows') : 'eventsFollow';
+  const lost = error.value?.kind === 'offline' ? 'eventsFollowOffline' : 'eventsFollowFails';
   const toggle = () => model.follow(!isOn.peek() || !isAtTop.peek());
   useKey('f', toggle);
   return (
     <Button look="small follow" aria-pressed={isOn.value} aria-keyshortcuts="f" onClick={toggle}>
-      {t(isPaused ? 'eventsFollowPaused' : isOn.value ? 'eventsFollows' : 'eventsFollow')}
+      {isLost && <Icon name="warning" />}
+      {t(isLost ? lost : words)}
     </Button>
   );
 }

@@ -3,7 +3,7 @@ import type { AuditPage } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { formatNumber } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
-import { useResource } from '../ui/resource.tsx';
+import { FailureOf, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { parametersOf, withoutValue } from './filters.ts';
 import { limits } from './limits.ts';
@@ -33,10 +33,13 @@ export function Nothing() {
         {ways.map(({ words, go }, index) => (
           <Button key={words} look="small" onClick={go}>
             <Marked text={words} />
-            <span class="muted">{counts.data.value?.[index]}</span>
+            {index < limits.waysCounted && counts.error.value === undefined && (
+              <span class="muted">{counts.data.value?.[index] ?? '…'}</span>
+            )}
           </Button>
         ))}
       </p>
+      <FailureOf resource={counts} isSmall />
     </div>
   );
 }
