@@ -6,9 +6,9 @@ import {
   formatDay,
   formatDuration,
   formatMinute,
-  formatMoment,
   formatNumber,
   formatSecond,
+  formatSpan,
   startOfDay,
 } from '../ui/format.ts';
 import { FailureOf } from '../ui/resource.tsx';
@@ -55,8 +55,16 @@ function BarChart({ histogram }: { readonly histogram: Histogram }) {
   const width = meta.bucket_seconds * 1_000_000;
   const from = fromRfc3339(bars[0]?.start ?? '');
   const startOf = (index: number) => fromRfc3339(bars[index]?.start ?? '') ?? 0;
+  // The ends of the range may lie within the first bar and the last one: what is beyond is not counted.
+  const [begins = 0, ends = Number.POSITIVE_INFINITY] = [meta.start, meta.end].map((text) =>
+    fromRfc3339(text ?? ''),
+  );
+  const rangeOf = (first: number, last: number) => ({
+    from: Math.max(begins, startOf(first)),
+    to: Math.min(ends, startOf(last) + width - 1),
+  });
   const { hover, chosen, handlers } = useBrush(bars.length, (first, last) =>
-    model.change({ range: { from: startOf(first), to: startOf(last) + width - 1 } }),
+    model.change({ range: rangeOf(first, last) }),
   );
   const highest = Math.max(1, ...bars.map(({ success, failure }) => success + failure));
   const label = t('eventsChart', {
@@ -83,7 +91,7 @@ function BarChart({ histogram }: { readonly histogram: Histogram }) {
         {from !== undefined && <Ticks from={from} length={bars.length * width} />}
       </div>
       {pointed && bars[pointed.first] && (
-        <Readout bars={bars} {...pointed} begins={startOf(pointed.first)} width={width} />
+        <Readout bars={bars} {...pointed} {...rangeOf(pointed.first, pointed.first + pointed.count - 1)} />
       )}
     </>
   );
@@ -173,14 +181,13 @@ interface ReadoutProps {
   readonly bars: Bars;
   readonly first: number;
   readonly count: number;
-  /** Unix microseconds. */
-  readonly begins: number;
-  /** The width of a bar in microseconds. */
-  readonly width: number;
+  /** Unix microseconds, both inclusive. */
+  readonly from: number;
+  readonly to: number;
 }
 
 /** What the bars that are pointed at stand for. */
-function Readout({ bars, first, count, begins, width }: ReadoutProps) {
+function Readout({ bars, first, count, from, to }: ReadoutProps) {
   const { total, failed } = sumOf(bars.slice(first, first + count));
   const share = (first / bars.length) * 100;
   const side =
@@ -188,7 +195,7 @@ function Readout({ bars, first, count, begins, width }: ReadoutProps) {
   return (
     <div class="readout over" style={side} aria-live="polite">
       {t('eventsOfTime', {
-        time: `${formatMoment(begins)} – ${formatMoment(begins + count * width)}`,
+        time: formatSpan(from, to),
         n: formatNumber(total),
         failed: formatNumber(failed),
       })}

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { useKey } from '../ui/browser.ts';
+import { lately, useKey } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { formatNumber } from '../ui/format.ts';
+import { formatLately, formatNumber } from '../ui/format.ts';
 import { t } from '../ui/text.ts';
 import { Chips } from './chips.tsx';
 import { ExportButton } from './export-dialog.tsx';
@@ -28,15 +28,25 @@ export function FilterBar() {
       {fresh > 0 && !model.live.follows.value && (
         <Button look="small live" onClick={() => model.showNewest()}>
           <Icon name="up" />
-          {t(fresh === 1 ? 'eventsNewOne' : 'eventsNew', { n: formatNumber(fresh) })}
+          {t('eventsNew', { n: formatNumber(fresh) })}
         </Button>
       )}
+      <AsOf />
       <strong class="total push" role="status" data-stale={model.list.isLoading.value}>
         {list !== undefined && totalWords(list.total, list.searchedBackTo !== undefined)}
       </strong>
       <ExportButton list={list} />
     </div>
   );
+}
+
+const freshMs = 60_000;
+
+/** When the list was asked for, in a tab that was left open. */
+function AsOf() {
+  const { value: askedAt } = model.askedAtMs;
+  if (!endsNow(model.query.value.range) || lately.value - askedAt < freshMs) return null;
+  return <span class="muted">{t('eventsAsOf', { time: formatLately(askedAt * 1000) })}</span>;
 }
 
 /** The list goes on with what comes, while nobody reads what is further down. */

@@ -3,13 +3,22 @@ import { serverNow, toRfc3339 } from '../api/instant.ts';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
+import { today } from '../ui/format.ts';
 import { go, hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
 import { type FilterName, type FilterWay, parametersOf, withoutValue, withValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { type Followed, Live } from './live.ts';
-import { endsNow, type EventQuery, exactRange, readQuery, timeParameters, writeQuery } from './query.ts';
+import {
+  endsNow,
+  type EventQuery,
+  exactRange,
+  isByDay,
+  readQuery,
+  timeParameters,
+  writeQuery,
+} from './query.ts';
 
 /** Values with the names that people know them by, the newest first. */
 export interface Known {
@@ -63,9 +72,10 @@ class EventsModel {
   /** What the list is of, where nothing was counted over all of it yet. */
   #uncounted: Parameters | undefined;
 
-  /** Asks anew where the query is another one than before. */
+  /** Asks anew where the query is another one than before, or means another day. */
   keepUp(query: EventQuery): void {
-    const key = writeQuery({ ...query, open: undefined }).toString();
+    const day = isByDay(query.range) ? today.peek() : '';
+    const key = `${writeQuery({ ...query, open: undefined })} ${day}`;
     if (key !== this.#asked) this.refresh(query.open ?? topOfEntry());
     this.#asked = key;
   }

@@ -27,6 +27,6 @@ export function filterSentence(filter: Filter): string {
 
 /** How many there are, in words; `isPart` where not all has been looked through. */
 export function totalWords(total: number, isPart = false): string {
-  const words = t(total === 1 ? 'eventsTotalOne' : 'eventsTotal', { n: formatNumber(total) });
+  const words = t('eventsTotal', { n: formatNumber(total) });
   return isPart ? t('eventsTotalPart', { total: words }) : words;
 }
