@@ -7,7 +7,7 @@ import type { Locator, Page } from 'playwright-core';
 import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
-import { createTenant, sourceEvent } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 import { assertAccessible, fillSignIn, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
 /** Views other than the events, in a browser: receipts, overview, and the export of events. */
@@ -24,6 +24,7 @@ const memberEvents = `#/events?range=all&to=2024-12-31T00:00:00Z&actor=${member}
 
 let admin: SignedIn;
 let shared: SharedPage;
+let tenant: Tenant;
 
 /** A whole transfer, one that failed, and downloads that have begun. */
 function transferEvents(): object[] {
@@ -58,7 +59,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
   before(async () => {
     shared = await sharedPage();
     const { server } = shared;
-    const tenant = await createTenant(server, 'viewed');
+    tenant = await createTenant(server, 'viewed');
     await tenant.record([...transferEvents(), ...daysEvents()]);
     await tenant.settled(transferEvents().length + daysEvents().length, { endTime: noon });
     await createUser(server, 'viewed', 'member', member);
@@ -237,6 +238,31 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     );
     assert.match(files['csv'] ?? '', /^time,/);
     assert.equal(lines(files['csv']).length, 62);
+  });
+
+  test('export what they name: no filter that was left out, and as many as there are by now', async () => {
+    const page = await shared.open('admin@viewed.example', `${memberEvents}&ip=999.1.1.1`);
+    await page.locator('.total', { hasText: '61 events' }).waitFor();
+    const late = sourceEvent({ timestamp: start, actor: member, action: 2002 });
+    await tenant.record([late, late]);
+    await tenant.settled(63, { actor: member, endTime: noon });
+    const dialog = await openExport(page);
+    await dialog.locator('.count', { hasText: '63 events' }).waitFor();
+    const words = await dialog.innerText();
+    assert.match(words, /63 events as of (.+ )?\d\d:\d\d:\d\d\n/);
+    assert.match(words, /\nuntil 31 Dec 2024 01:00 · actor is member@viewed.example\n/);
+    const downloading = page.waitForEvent('download');
+    await dialog.getByRole('button', { name: 'Export' }).click();
+    const file = await readFile(await (await downloading).path(), 'utf8');
+    assert.equal(file.trimEnd().split('\n').length, 63);
+    await withEngine(shared.server, (storage) =>
+      storage.command(
+        `ALTER TABLE events DELETE WHERE org = {org:UUID} AND seq IN (SELECT seq FROM events
+           WHERE org = {org:UUID} AND toUnixTimestamp64Micro(time) = ${start} AND activity_id = 2002 ORDER BY seq DESC LIMIT 2)
+         SETTINGS mutations_sync = 1`,
+        { org: tenant.organization.id },
+      ),
+    );
   });
 
   test('say why there is no export, and go on with one once somebody has signed in again', async () => {

@@ -84,10 +84,10 @@ function Related({ detail, name, value }: RelatedProps) {
     <Loaded resource={found}>
       {(known) => (
         <>
+          {!known.rows.some(({ seq }) => seq === detail.seq) && <p role="status">{t('eventsAroundGone')}</p>}
           <p class="muted">
             {totalWords(known.older + known.rows.length + known.newer)}
-            {' · '}
-            {formatDuration(known.newest - known.oldest)}{' '}
+            {known.rows.length > 0 && ` · ${formatDuration(known.newest - known.oldest)}`}{' '}
             <Button look="small" onClick={() => model.filter(name, value)}>
               {t('eventsOnly')}
             </Button>

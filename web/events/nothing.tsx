@@ -9,7 +9,7 @@ import { parametersOf, withoutValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { model } from './model.ts';
 import { type EventQuery, exactRange, timeParameters } from './query.ts';
-import { filterSentence } from './words.ts';
+import { appliedFilters, filterSentence } from './words.ts';
 
 /** A way out of a view without events. */
 interface Way {
@@ -46,7 +46,7 @@ export function Nothing() {
 
 function waysOut({ filters, range }: EventQuery): Way[] {
   const time = timeParameters(exactRange(range, model.askedAtMs.value));
-  const ways = filters.map((one): Way => {
+  const ways = appliedFilters(model.list.data.value).map((one): Way => {
     const { name, isNot } = one;
     return {
       words: t('eventsNoneRemove', { filter: filterSentence(one) }),

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import { serverNow } from '../api/instant.ts';
 import { Button, Icon } from '../ui/button.tsx';
-import { formatInstant, formatSpan, fromField, toField, zone } from '../ui/format.ts';
+import { fromField, toField, zone } from '../ui/format.ts';
 import { Field, type Fields, Form } from '../ui/forms.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { t } from '../ui/text.ts';
 import { type EventQuery, exactRange, type ExactRange, rangeNames } from './query.ts';
+import { rangeWords } from './words.ts';
 
 interface RangeMenuProps {
   readonly range: EventQuery['range'];
@@ -81,13 +82,4 @@ function ExactForm({ range, onChange }: ExactFormProps) {
       {field('to', t('eventsRangeTo'))}
     </Form>
   );
-}
-
-/** A range as people read it. */
-export function rangeWords(range: EventQuery['range']): string {
-  if (typeof range === 'string') return t(`range_${range}`);
-  const { from, to } = range;
-  if (from !== undefined && to !== undefined) return formatSpan(from, to);
-  if (from !== undefined) return t('eventsFrom', { time: formatInstant(from) });
-  return t('eventsUntil', { time: formatInstant(to ?? 0) });
 }

@@ -98,8 +98,9 @@ export function formatSpan(from: number, to: number): string {
 }
 
 /** `09:30`, with the day where that is not today. */
-export function formatLately(micros: number): string {
-  return micros >= startOfDay(serverNow()) ? formatMinute(micros) : formatMoment(micros);
+export function formatLately(micros: number, clock = formatMinute): string {
+  const isToday = micros >= startOfDay(serverNow());
+  return isToday ? clock(micros) : `${formatDay(micros)} ${clock(micros)}${zoneIfTwice(micros)}`;
 }
 
 /** The zone's own name at that moment, such as `GMT+1`. */
