@@ -43,7 +43,7 @@ async function sendLog(setup: Setup): Promise<void> {
   if (waiting.size === 0) return;
   if ((await ifThere(isServed(dataDir))) !== true) {
     await requireUsable(dataDir);
-    const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined, redirectPort: undefined };
+    const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined };
     const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
     try {
       await service.flush(limits.backupLogMsMax);

@@ -91,11 +91,10 @@ export interface TlsConfig {
 
 /** How the service is reached over TLS; undefined: by plain HTTP. */
 function serverTls(values: Values): TlsConfig | undefined {
-  const { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect } = values;
+  const { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: clientCa } = values;
   if (cert === undefined && key === undefined) {
-    const lonely = namesOfGiven({ TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect });
-    if (lonely.length === 0) return undefined;
-    throw allowedOnly('with TLS_CERT and TLS_KEY', lonely);
+    if (clientCa === undefined) return undefined;
+    throw allowedOnly('with TLS_CERT and TLS_KEY', ['TLS_CLIENT_CA']);
   }
   if (cert === undefined || key === undefined) {
     const [there, missing] = cert === undefined ? ['TLS_KEY', 'TLS_CERT'] : ['TLS_CERT', 'TLS_KEY'];
@@ -109,8 +108,6 @@ function serverTls(values: Values): TlsConfig | undefined {
       `TLS_CERT is ${JSON.stringify(cert.path)} and TLS_KEY is ${JSON.stringify(key.path)}: ${why}`,
     ]);
   }
-  if (redirect !== undefined && redirect !== 0 && redirect === values.PORT)
-    throw new ConfigError([`HTTP_REDIRECT_PORT is "${redirect}": allowed is another port than PORT`]);
   return Object.freeze({ cert: cert.path, key: key.path, clientCa: clientCa?.path });
 }
 
@@ -166,8 +163,6 @@ export function loadConfig(environment: Environment) {
     port: values.PORT,
     /** Undefined: plain HTTP. */
     tls: serverTls(values),
-    /** Port of plain HTTP that leads to TLS; undefined: none. */
-    redirectPort: values.HTTP_REDIRECT_PORT,
     /** An absolute path. */
     dataDir: resolve(values.DATA_DIR),
     clickhouse: clickhouseOf(values),

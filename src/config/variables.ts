@@ -90,11 +90,6 @@ export const variables = {
     'file with the authorities of client certificates, which requests with an API key then need',
     watched(certificateFile),
   ),
-  HTTP_REDIRECT_PORT: optional(
-    'unset: none',
-    'with TLS: port of plain HTTP that sends browsers to https; 0 takes any free one',
-    integer(0, 65_535),
-  ),
   DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
   CLICKHOUSE_URL: {
     ...optional(

@@ -35,8 +35,6 @@ interface HttpConfig {
   readonly port: number;
   /** Undefined: plain HTTP. */
   readonly tls: CertificateFiles | undefined;
-  /** Port of plain HTTP that leads to TLS. */
-  readonly redirectPort: number | undefined;
   readonly deployment: 'cloud' | 'self-hosted';
   readonly tenantDomain: string | undefined;
   readonly publicUrl: string | undefined;

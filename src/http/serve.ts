@@ -6,7 +6,6 @@ import type { CertificateFiles, HttpDeps } from './deps.ts';
 import { guardEndpoints } from './guard.ts';
 import { loadPageFiles } from './routes/page.ts';
 import { showReadiness } from './routes/operations.ts';
-import { RedirectServer } from './redirect.ts';
 import { createRouter } from './router.ts';
 import { endpointTable } from './routes.ts';
 import { type HttpServer, startHttpServer } from './server.ts';
@@ -34,10 +33,8 @@ export async function serve(front: HttpDeps): Promise<Serving> {
   const server = await startHttpServer({ host, port, tls, trustProxy, router, log, accessLog });
   stops.add(() => server.close());
   const certificate = tls && (await watchCertificate(front, tls, server));
-  const redirectPort = await startRedirect(front, server);
   const { max: connectionsMax, perAddress } = server.connections;
-  const facts = { host, port: server.port, connectionsMax, connectionsPerAddress: perAddress };
-  log.info({ ...facts, ...(redirectPort !== undefined && { redirectPort }) }, 'listening');
+  log.info({ host, port: server.port, connectionsMax, connectionsPerAddress: perAddress }, 'listening');
   return { server, certificate };
 }
 
@@ -56,14 +53,4 @@ async function watchCertificate(
   const watch = await CertificateWatch.start({ files, log, replace });
   stops.add(() => watch.stop());
   return watch.served.fingerprint;
-}
-
-async function startRedirect(
-  { config, stops }: HttpDeps,
-  { port, connections }: HttpServer,
-): Promise<number | undefined> {
-  if (config.redirectPort === undefined) return undefined;
-  const redirect = new RedirectServer(port, connections);
-  stops.add(() => redirect.close());
-  return redirect.listen(config.host, config.redirectPort);
 }

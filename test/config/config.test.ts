@@ -16,7 +16,6 @@ describe('defaults', () => {
       host: '127.0.0.1',
       port: 8080,
       tls: undefined,
-      redirectPort: undefined,
       dataDir: resolve('data'),
       clickhouse: {
         url: undefined,
@@ -213,7 +212,6 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['collector:4318', 'http://u:secretpw@c', 'http://c?x=1'].map(
     (value) => ['OTEL_EXPORTER_OTLP_ENDPOINT', value] as const,
   ),
-  ...['65536', 'on'].map((value) => ['HTTP_REDIRECT_PORT', value] as const),
   ...['a,,b', ',', '!', '_-', '!.', 'x'.repeat(201)].map((value) => ['REDACT_KEYS', value] as const),
   ['REDACT_VALUES', '0'],
 ];
