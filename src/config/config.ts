@@ -16,12 +16,6 @@ export class ConfigError extends Error {
   }
 }
 
-interface EngineTls {
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-}
-
 const segmentBytesDefault = 64 * 1024 ** 2;
 const shownCharactersMax = 100;
 
@@ -50,10 +44,6 @@ function readValues(environment: Environment): Values {
   return values as Values;
 }
 
-function namesOfGiven(settings: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys(settings).filter((name) => settings[name] !== undefined);
-}
-
 /** Settings that are good by themselves, without others that they need. */
 function allowedOnly(how: string, names: readonly string[]): ConfigError {
   return new ConfigError(names.map((name) => `${name} is set: allowed is that ${how} alone`));
@@ -67,18 +57,6 @@ function segmentBytes(values: Values): number {
   throw new ConfigError([
     `SEGMENT_BYTES is "${segment}": allowed is at most WAL_MAX_BYTES, which is ${log} bytes`,
   ]);
-}
-
-/** How the service and a ClickHouse server trust each other, as texts of PEM; undefined: as Node.js does by itself. */
-function engineTls({
-  CLICKHOUSE_URL: urls,
-  CLICKHOUSE_CA: ca,
-  CLICKHOUSE_CERT: cert,
-}: Values): EngineTls | undefined {
-  if (ca === undefined && cert === undefined) return undefined;
-  if (urls?.[0]?.startsWith('https:') === true) return Object.freeze({ ca, cert, key: cert });
-  const given = namesOfGiven({ CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert });
-  throw allowedOnly('with a CLICKHOUSE_URL of https://', given);
 }
 
 /** Paths of PEM files, which are read again when they change. */
@@ -126,7 +104,6 @@ function clickhouseOf(values: Values) {
     user: values.CLICKHOUSE_USER,
     password: values.CLICKHOUSE_PASSWORD,
     database: values.CLICKHOUSE_DATABASE,
-    tls: engineTls(values),
     cluster,
   });
 }

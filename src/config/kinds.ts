@@ -200,12 +200,6 @@ export const certificateFile = pemFile('one or more certificates', (text) => new
 /** Without a passphrase. */
 export const privateKeyFile = pemFile('a private key without a passphrase', (text) => createPrivateKey(text));
 
-/** Both in one file, so that none is given without the other. */
-export const certificateAndKeyFile = pemFile('a certificate and its private key', (text) => [
-  new X509Certificate(text),
-  createPrivateKey(text),
-]);
-
 /** A file that is read again while the service runs: where it is, and what is in it now. */
 export interface WatchedFile {
   /** Absolute. */

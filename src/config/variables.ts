@@ -2,7 +2,6 @@ import { limits } from '../base/limits.ts';
 import { logLevels } from '../base/observability/log.ts';
 import {
   bytes,
-  certificateAndKeyFile,
   certificateFile,
   domain,
   duration,
@@ -108,16 +107,6 @@ export const variables = {
     'audit',
     'database of every table',
     pattern(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a name of letters, digits and _, not beginning with a digit'),
-  ),
-  CLICKHOUSE_CA: optional(
-    'unset: those that Node.js trusts',
-    'file with the authorities that may vouch for that server, with an https:// URL',
-    certificateFile,
-  ),
-  CLICKHOUSE_CERT: optional(
-    'unset',
-    'file with a certificate that the service shows it, and its key',
-    certificateAndKeyFile,
   ),
   CLICKHOUSE_CLUSTER: optional(
     'unset',

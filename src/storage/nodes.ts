@@ -22,13 +22,13 @@ export class EngineNode {
   readonly #underWay = new Set<() => void>();
 
   constructor(connection: EngineConnection, address: string) {
-    const { user, password, headers, tls } = connection;
+    const { user, password, headers } = connection;
     const credentials = Buffer.from(`${user}:${password}`).toString('base64');
     const all = { Authorization: `Basic ${credentials}`, ...headers };
     const url = new URL(address);
     this.address = address;
     this.path = url.pathname.replace(/\/+$/, '');
-    this.reader = new ByteReader(url, all, tls);
+    this.reader = new ByteReader(url, all);
     this.statements = new StatementClient({ ...connection, url: address });
   }
 

@@ -23,7 +23,7 @@ import { isDamage, operatorWords } from './exception.ts';
 import { limits } from './limits.ts';
 import { hasTables, migrate } from './migrate.ts';
 import { checkRights } from './rights.ts';
-import type { EngineConnection, EngineTls, Storage } from './storage.ts';
+import type { EngineConnection, Storage } from './storage.ts';
 
 /** What it takes to reach the engine. */
 interface EngineOptions {
@@ -36,7 +36,6 @@ interface EngineOptions {
     readonly user: string;
     readonly password: string;
     readonly database: string;
-    readonly tls: EngineTls | undefined;
     readonly cluster: string | undefined;
   };
   readonly log: Logger;
@@ -125,8 +124,8 @@ async function instanceOf(dataDir: string): Promise<string> {
 }
 
 function serverConnection({ clickhouse }: EngineOptions, url: string): EngineConnection {
-  const { otherUrls, user, password, database, tls, cluster } = clickhouse;
-  return { url, otherUrls, user, password, database, headers: {}, tls, cluster };
+  const { otherUrls, user, password, database, cluster } = clickhouse;
+  return { url, otherUrls, user, password, database, headers: {}, cluster };
 }
 
 function connect(

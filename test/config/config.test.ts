@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { rootCertificates } from 'node:tls';
 import * as fc from 'fast-check';
 import { type Config, ConfigError, loadConfig } from '../../src/config/config.ts';
 import { variables, variablesHelp } from '../../src/config/variables.ts';
@@ -23,7 +22,6 @@ describe('defaults', () => {
         user: 'default',
         password: '',
         database: 'audit',
-        tls: undefined,
         cluster: undefined,
       },
       deployment: 'cloud',
@@ -166,7 +164,7 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['1x', 'a-b', 'a b', 'ä', 'x'.repeat(64)].map((value) => ['CLICKHOUSE_DATABASE', value] as const),
   // The embedded engine is no cluster.
   ...['a b', 'main-1'].map((value) => ['CLICKHOUSE_CLUSTER', value] as const),
-  ...['CLICKHOUSE_CA', 'CLICKHOUSE_CERT'].flatMap((name) =>
+  ...['TLS_CERT', 'TLS_KEY', 'TLS_CLIENT_CA'].flatMap((name) =>
     ['/no/such/file', 'package.json', 'test'].map((value) => [name, value] as const),
   ),
   ['CLICKHOUSE_USER', 'a\nb'],
@@ -259,22 +257,6 @@ describe('bad values', () => {
       new Set(['LOG_LEVEL', 'PORT', 'WORKERS']),
     );
     assert.equal(lines.length, 3);
-  });
-
-  test('certificates for an engine that is not reached by TLS', (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'config-'));
-    t.after(() => rmSync(directory, { recursive: true }));
-    const file = join(directory, 'ca.pem');
-    writeFileSync(file, rootCertificates[0] ?? '');
-    for (const url of ['', 'http://a:1'])
-      assert.equal(
-        messageOf({ CLICKHOUSE_CA: file, CLICKHOUSE_URL: url }),
-        'CLICKHOUSE_CA is set: allowed is that with a CLICKHOUSE_URL of https:// alone',
-      );
-    assert.match(
-      messageOf({ CLICKHOUSE_CERT: file, CLICKHOUSE_URL: 'https://a:1' }),
-      /and its private key in PEM$/,
-    );
   });
 
   test('a mapping that cannot be used, by file and rule', (t) => {
