@@ -153,7 +153,7 @@ async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<C
 
 /** With a ClickHouse server commands may run where there is no DATA_DIR. */
 async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
-  const pem = config.tls && (await readIfThere(config.tls.cert));
+  const pem = config.tls && (await readIfThere(config.tls.pem));
   const ofCertificate = pem === undefined ? [] : [checkCertificate(pem, Date.now())];
   if (!(await hasData(config.dataDir))) {
     const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not looked at`;

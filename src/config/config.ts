@@ -44,11 +44,6 @@ function readValues(environment: Environment): Values {
   return values as Values;
 }
 
-/** Settings that are good by themselves, without others that they need. */
-function allowedOnly(how: string, names: readonly string[]): ConfigError {
-  return new ConfigError(names.map((name) => `${name} is set: allowed is that ${how} alone`));
-}
-
 /** A segment has to fit into the log; where only the log was made small, the segments follow it. */
 function segmentBytes(values: Values): number {
   const { SEGMENT_BYTES: segment, WAL_MAX_BYTES: log } = values;
@@ -61,32 +56,25 @@ function segmentBytes(values: Values): number {
 
 /** Paths of PEM files, which are read again when they change. */
 export interface TlsConfig {
-  readonly cert: string;
-  readonly key: string;
+  /** The certificate with its chain, and its key. */
+  readonly pem: string;
   /** Undefined: clients need no certificate. */
   readonly clientCa: string | undefined;
 }
 
 /** How the service is reached over TLS; undefined: by plain HTTP. */
 function serverTls(values: Values): TlsConfig | undefined {
-  const { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: clientCa } = values;
-  if (cert === undefined && key === undefined) {
+  const { TLS_CERT: own, TLS_CLIENT_CA: clientCa } = values;
+  if (own === undefined) {
     if (clientCa === undefined) return undefined;
-    throw allowedOnly('with TLS_CERT and TLS_KEY', ['TLS_CLIENT_CA']);
-  }
-  if (cert === undefined || key === undefined) {
-    const [there, missing] = cert === undefined ? ['TLS_KEY', 'TLS_CERT'] : ['TLS_CERT', 'TLS_KEY'];
-    throw allowedOnly(`together with ${missing}`, [there]);
+    throw new ConfigError(['TLS_CLIENT_CA is set: allowed is that with TLS_CERT alone']);
   }
   try {
-    certificateFacts({ cert: cert.text, key: key.text, clientCa: clientCa?.text });
+    certificateFacts({ pem: own.text, clientCa: clientCa?.text });
   } catch (error) {
-    const why = messageOf(error);
-    throw new ConfigError([
-      `TLS_CERT is ${JSON.stringify(cert.path)} and TLS_KEY is ${JSON.stringify(key.path)}: ${why}`,
-    ]);
+    throw new ConfigError([`TLS_CERT is ${JSON.stringify(own.path)}: ${messageOf(error)}`]);
   }
-  return Object.freeze({ cert: cert.path, key: key.path, clientCa: clientCa?.path });
+  return Object.freeze({ pem: own.path, clientCa: clientCa?.path });
 }
 
 /** How a ClickHouse server is reached. */

@@ -197,8 +197,10 @@ function pemFile(what: string, isGood: (text: string) => unknown): Kind<string> 
 }
 
 export const certificateFile = pemFile('one or more certificates', (text) => new X509Certificate(text));
-/** Without a passphrase. */
-export const privateKeyFile = pemFile('a private key without a passphrase', (text) => createPrivateKey(text));
+export const certificateAndKeyFile = pemFile(
+  'a certificate, its chain and its private key without a passphrase',
+  (text) => [new X509Certificate(text), createPrivateKey(text)],
+);
 
 /** A file that is read again while the service runs: where it is, and what is in it now. */
 export interface WatchedFile {

@@ -2,6 +2,7 @@ import { limits } from '../base/limits.ts';
 import { logLevels } from '../base/observability/log.ts';
 import {
   bytes,
+  certificateAndKeyFile,
   certificateFile,
   domain,
   duration,
@@ -16,7 +17,6 @@ import {
   oneOf,
   orOff,
   pattern,
-  privateKeyFile,
   publicUrl,
   rate,
   redisUrl,
@@ -80,10 +80,9 @@ export const variables = {
   PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
   TLS_CERT: optional(
     'unset: HTTP without TLS',
-    'file with the certificate that is served, and those that vouch for it',
-    watched(certificateFile),
+    'file with the certificate that is served, those that vouch for it, and its key',
+    watched(certificateAndKeyFile),
   ),
-  TLS_KEY: optional('unset', 'file with the key of that certificate', watched(privateKeyFile)),
   TLS_CLIENT_CA: optional(
     'unset: none are asked for',
     'file with the authorities of client certificates, which requests with an API key then need',

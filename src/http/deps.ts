@@ -23,8 +23,8 @@ import type { SelfAudit } from './self-audit.ts';
 
 /** Paths of PEM files, which are read again when they change. */
 export interface CertificateFiles {
-  readonly cert: string;
-  readonly key: string;
+  /** The certificate with its chain, and its key. */
+  readonly pem: string;
   /** Undefined: clients need no certificate. */
   readonly clientCa: string | undefined;
 }

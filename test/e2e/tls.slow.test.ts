@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,18 +26,14 @@ describe('a service with TLS', { skip }, () => {
   let it: TestServer;
   let shown: Certificate;
   let agent: Agent;
-  const files = { cert: join(directory, 'served.pem'), key: join(directory, 'served.key') };
-  const serve = async (made: Certificate) => {
-    await Promise.all([copyFile(made.certFile, files.cert), copyFile(made.keyFile, files.key)]);
-  };
 
   before(async () => {
     const { issue, certFile, cert } = authority as Authority;
     shown = await issue('producer');
-    await serve(await issue('first'));
+    const { pemFile } = await issue('first');
     agent = new Agent({ ca: cert, keepAlive: true, maxCachedSessions: 0 });
     it = await startServer({
-      env: { TLS_CERT: files.cert, TLS_KEY: files.key, TLS_CLIENT_CA: certFile },
+      env: { TLS_CERT: pemFile, TLS_CLIENT_CA: certFile },
     });
     await createOrganization(it, 'tls');
   });
@@ -146,14 +142,12 @@ describe('a service with TLS', { skip }, () => {
   test('settings of TLS that do not fit end the start with exit code 2 and their names', async () => {
     const { certFile, keyFile, issue } = authority as Authority;
     const other = await issue('other');
+    const mixedFile = join(directory, 'mixed.pem');
+    await writeFile(mixedFile, `${other.cert}${(authority as Authority).key}`);
     const cases: readonly (readonly [env: Record<string, string>, words: RegExp])[] = [
-      [{ TLS_CERT: certFile }, /TLS_CERT is set: allowed is that together with TLS_KEY alone/],
-      [{ TLS_CERT: keyFile, TLS_KEY: keyFile }, /TLS_CERT is .*: allowed is the path of a file/],
-      [
-        { TLS_CERT: certFile, TLS_KEY: join(directory, 'none') },
-        /TLS_KEY is .*: allowed is the path of a file/,
-      ],
-      [{ TLS_CERT: certFile, TLS_KEY: other.keyFile }, /TLS_CERT is .* TLS_KEY is .*do not belong together/],
+      [{ TLS_CERT: certFile }, /TLS_CERT is .*: allowed is the path of a file/],
+      [{ TLS_CERT: keyFile }, /TLS_CERT is .*: allowed is the path of a file/],
+      [{ TLS_CERT: mixedFile }, /TLS_CERT is .*: the certificate and the key do not belong together/],
       [{ TLS_CLIENT_CA: certFile }, /TLS_CLIENT_CA is set: allowed is that with TLS_CERT/],
     ];
     const { loadConfig } = await import('../../src/config/config.ts');

@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** What a server shows of itself, as texts of PEM: its certificate with those that vouch for it, and the key. */
-export interface CertificateTexts {
-  readonly cert: string;
-  readonly key: string;
+/** Texts of PEM. */
+interface CertificateTexts {
+  /** The certificate of a server with its chain, and its key. */
+  readonly pem: string;
   /** Authorities whose certificates clients show; undefined: clients need none. */
   readonly clientCa: string | undefined;
 }
@@ -19,9 +19,9 @@ export interface CertificateFacts {
 }
 
 /** Throws an Error whose words follow the name of a setting, where the texts cannot be served with. */
-export function certificateFacts({ cert, key, clientCa }: CertificateTexts): CertificateFacts {
-  const certificate = read('the certificate', () => new X509Certificate(cert));
-  const privateKey = read('the key', () => createPrivateKey(key));
+export function certificateFacts({ pem, clientCa }: CertificateTexts): CertificateFacts {
+  const certificate = read('the certificate', () => new X509Certificate(pem));
+  const privateKey = read('the key', () => createPrivateKey(pem));
   if (!certificate.checkPrivateKey(privateKey))
     throw new Error('the certificate and the key do not belong together');
   if (clientCa !== undefined)
@@ -30,7 +30,7 @@ export function certificateFacts({ cert, key, clientCa }: CertificateTexts): Cer
     fingerprint: certificate.fingerprint256,
     endsMs: Date.parse(certificate.validTo),
     version: createHash('sha256')
-      .update(JSON.stringify([cert, key, clientCa]))
+      .update(JSON.stringify([pem, clientCa]))
       .digest('hex'),
   };
 }

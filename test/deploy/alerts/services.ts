@@ -57,14 +57,13 @@ export class SecuredService {
     const directory = await mkdtemp(join(tmpdir(), 'alerts-'));
     const authority = await makeAuthority(directory);
     assert.ok(authority !== undefined, 'openssl is needed');
-    const { certFile, keyFile } = await authority.issue('served');
+    const { pemFile } = await authority.issue('served');
     const served = join(directory, 'served-now.pem');
-    await copyFile(certFile, served);
+    await copyFile(pemFile, served);
     const port = await freePort();
     const env = {
       PORT: String(port),
       TLS_CERT: served,
-      TLS_KEY: keyFile,
       RATE_LIMIT_AUDIT: '5/1s',
       EVIDENCE_INTERVAL: '500ms',
       WAL_MAX_BYTES: '1 MiB',
@@ -81,7 +80,7 @@ export class SecuredService {
       fetch: await trustedFetch({ ca: authority.certFile }),
       key,
       directory,
-      certificate: { good: certFile, served },
+      certificate: { good: pemFile, served },
     });
   }
 
