@@ -96,16 +96,6 @@ function clickhouseOf(values: Values) {
   });
 }
 
-/** Trees of evidence, and who signs them. */
-function evidenceOf(values: Values) {
-  return {
-    /** Undefined: no trees of evidence are built. */
-    evidenceIntervalMs: values.EVIDENCE_INTERVAL,
-    /** Undefined: the one in the data directory, see `evidenceKeys`. */
-    evidenceKey: values.EVIDENCE_KEY,
-  };
-}
-
 function rateLimits(values: Values) {
   return Object.freeze({
     tenant: values.RATE_LIMIT_TENANT,
@@ -153,7 +143,6 @@ export function loadConfig(environment: Environment) {
     redisUrl: values.REDIS_URL,
     /** Undefined: kept for ever where the organization has no retention of its own. */
     retentionDays: values.RETENTION,
-    retentionGraceMs: values.RETENTION_GRACE,
     maxBodyBytes: values.MAX_BODY_BYTES,
     flushIntervalMs: values.FLUSH_INTERVAL,
     segmentBytes: segmentBytes(values),
@@ -163,7 +152,8 @@ export function loadConfig(environment: Environment) {
     metricsPublic: values.METRICS_PUBLIC,
     /** Without a slash at the end; undefined: nothing is traced. */
     tracesUrl: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
-    ...evidenceOf(values),
+    /** Undefined: the one in the data directory, see `evidenceKeys`. */
+    evidenceKey: values.EVIDENCE_KEY,
     /** Own mappings, checked; `from` takes their names beside those of the built-in ones. */
     mappings: values.MAPPINGS_DIR ?? [],
     /** In lower case. */

@@ -171,11 +171,6 @@ export const variables = {
     'how long events are kept where the organization says nothing; whole days, rounded up',
     orOff(retention),
   ),
-  RETENTION_GRACE: setting(
-    '1d',
-    'how long servers run before what has expired is removed from the disk; readers are not shown it at once',
-    duration(1_000, 30 * dayMs),
-  ),
   MAX_BODY_BYTES: setting(
     '33554432',
     'largest request body after decompression',
@@ -203,11 +198,6 @@ export const variables = {
     ...optional('unset: no traces', 'address of a receiver of traces (OTLP over HTTP, JSON)', httpUrl),
     shownValue: hasNoCredentials,
   },
-  EVIDENCE_INTERVAL: setting(
-    '30s',
-    'how often new events are added to the trees of evidence and signed for; off builds none',
-    orOff(duration(100, 60_000)),
-  ),
   EVIDENCE_KEY: secret(
     optional(
       'generated into DATA_DIR',

@@ -168,7 +168,7 @@ export async function checkRetention(storage: Storage): Promise<Check> {
   for (const expired of allExpired)
     if (found.has(expired.organization)) events += await countExpired(storage, expired);
   const remedy =
-    'start the server where none runs: it removes them once RETENTION_GRACE is over, or its operational log says why not; rewriting parts of the table needs room on the disk';
+    'start the server where none runs: it removes them after a day, or its operational log says why not; rewriting parts of the table needs room on the disk';
   const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }

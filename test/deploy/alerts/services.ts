@@ -65,10 +65,10 @@ export class SecuredService {
       PORT: String(port),
       TLS_CERT: served,
       RATE_LIMIT_AUDIT: '5/1s',
-      EVIDENCE_INTERVAL: '500ms',
       WAL_MAX_BYTES: '1 MiB',
     };
-    const start = () => startServer({ dataDir: join(directory, 'of-service'), env });
+    const start = () =>
+      startServer({ dataDir: join(directory, 'of-service'), env, intervals: { evidenceMs: 500 } });
     const server = await start();
     await server.cliHere(['org', 'create', '--slug', 'alerts', '--name', 'Alerts']);
     const args = ['key', 'create', '--org', 'alerts', '--scopes', 'read,write', '--json'];
@@ -139,7 +139,7 @@ export interface OnServer {
 export async function startWithDeadWriter(): Promise<OnServer> {
   const engine = await startPlainEngine();
   const proxy = await startFaultProxy(engine.port);
-  const env = { ...engine.env, EVIDENCE_INTERVAL: 'off', RATE_LIMIT_TENANT: 'off' };
+  const env = { ...engine.env, RATE_LIMIT_TENANT: 'off' };
   const clock = new URL('../../support/shifted-clock.mjs', import.meta.url).href;
   const behind = { NODE_OPTIONS: `--import ${clock}`, CLOCK_SHIFT_MS: '-5000' };
   const living = await startServer({ env: { ...env, ...behind } });
