@@ -27,7 +27,6 @@ import { serve } from './http/serve.ts';
 import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { newestAnswerMs } from './ingest/answer-store.ts';
-import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { steadyClock } from './base/time/steady-clock.ts';
 import { createReaders } from './read/readers.ts';
@@ -40,6 +39,7 @@ import { openCounts, startEvidence, startRetention, startTracing } from './servi
 import { startWriting, type Writing } from './service/writing.ts';
 import { explainFullDisk, type ServiceStorage, startStorage } from './storage/open-storage.ts';
 
+const shutdownFlushMsMax = 10_000;
 const shutdownRequestsMsMax = 10_000;
 /** A day, in which an operator can set a wrong clock right before it costs events. */
 const usualIntervals: Intervals = { evidenceMs: 30_000, retentionGraceMs: 86_400_000 };
@@ -194,7 +194,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
 /** The end of a server that accepts nothing more: answers what it has begun, and gives the engine what is in the log. */
 async function drain(server: HttpServer, ingest: Ingest, log: Logger): Promise<void> {
   const answered = await server.drained(shutdownRequestsMsMax);
-  const flushed = await ingest.flush(ingestLimits.shutdownFlushMsMax).catch((error: unknown) => {
+  const flushed = await ingest.flush(shutdownFlushMsMax).catch((error: unknown) => {
     log.warn(errorFacts(error), 'the log could not be sealed');
     return false;
   });

@@ -2,6 +2,8 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { limits } from './limits.ts';
 
+const engineHeadLinesMax = 200;
+
 /** Where an answer goes, in this order: `head`, any number of `data`, then `end`; or at any point `failed`. */
 export interface Receiver {
   head(status: number, headers: ReadonlyMap<string, string>): void;
@@ -246,8 +248,7 @@ class AnswerParser {
     if (this.#step === 'head') {
       if (line === '') return this.#readHead();
       this.#headLines.push(line);
-      if (this.#headLines.length > limits.engineHeadLinesMax)
-        throw new Error('the answer has a head without end');
+      if (this.#headLines.length > engineHeadLinesMax) throw new Error('the answer has a head without end');
     } else if (this.#step === 'chunk line') {
       const digits = /^[0-9a-f]{1,12}(?=[;\s]|$)/i.exec(line)?.[0];
       if (digits === undefined) throw new Error('a chunk of the answer has no length');

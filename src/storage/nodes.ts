@@ -8,6 +8,9 @@ import { limits } from './limits.ts';
 import { StatementClient } from './statement-client.ts';
 import type { EngineConnection } from './storage.ts';
 
+/** Each of several addresses of an engine is asked this often whether it answers within `readinessMsMax`. */
+const nodeProbeMs = 1_000;
+
 /** One address of the engine, with the connections to it. */
 export class EngineNode {
   readonly address: string;
@@ -102,7 +105,7 @@ export class EngineNodes {
     this.all = addresses.map((address) => new EngineNode(connection, address));
     if (this.all.length > 1) {
       this.#probes = new Repeated(
-        limits.nodeProbeMs,
+        nodeProbeMs,
         () => this.#probeAll(),
         (error) => log.debug(errorFacts(error), 'nodes could not be probed'),
       );

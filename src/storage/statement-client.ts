@@ -6,6 +6,11 @@ import { exceptionInTail, refusal, unreachable } from './exception.ts';
 import { limits } from './limits.ts';
 import type { EngineConnection, Parameters, Settings } from './storage.ts';
 
+/** Connections of the official client, which statements and small results use. */
+const statementConnectionsMax = 64;
+/** How long any statement may take; most have a bound of their own. */
+const statementMsMax = 3_600_000;
+
 export interface Statement {
   readonly query: string;
   readonly parameters: Parameters;
@@ -35,8 +40,8 @@ export class StatementClient {
       password,
       http_headers: { ...headers },
       application: 'auditlog',
-      max_open_connections: limits.statementConnectionsMax,
-      request_timeout: limits.statementMsMax,
+      max_open_connections: statementConnectionsMax,
+      request_timeout: statementMsMax,
       // A connection that the engine may be closing is not used.
       keep_alive: {
         enabled: keepAlive,
