@@ -19,20 +19,20 @@ interface Serving {
 }
 
 /** Listens, and answers every endpoint of the table behind its guard. */
-export async function serve(front: HttpDeps): Promise<Serving> {
-  const { config, log, clock, ingest, organizationOf, stops } = front;
+export async function serve(given: HttpDeps): Promise<Serving> {
+  const { config, log, clock, ingest, organizationOf, stops } = given;
   const { host, port, tls, trustProxy } = config;
-  const accessLog = new AccessLog({ destination: front.accessLogTo, clock, log });
+  const accessLog = new AccessLog({ destination: given.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
   const selfAudit = new SelfAudit({ ...ingest, organizationOf, clock, log });
   stops.add(() => selfAudit.stop());
   const cookie = new SessionCookie(config.serviceName);
-  const deps = { ...front, selfAudit, cookie, page: await loadPageFiles() };
-  showReadiness(front.readiness);
+  const deps = { ...given, selfAudit, cookie, page: await loadPageFiles() };
+  showReadiness(given.readiness);
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
   const server = await startHttpServer({ host, port, tls, trustProxy, router, log, accessLog });
   stops.add(() => server.close());
-  const certificate = tls && (await watchCertificate(front, tls, server));
+  const certificate = tls && (await watchCertificate(given, tls, server));
   const { max: connectionsMax, perAddress } = server.connections;
   log.info({ host, port: server.port, connectionsMax, connectionsPerAddress: perAddress }, 'listening');
   return { server, certificate };
