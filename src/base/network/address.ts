@@ -35,8 +35,8 @@ async function addressError(host: string, port: number, error: NodeJS.ErrnoExcep
 }
 
 /**
- * Listens for a moment, as the library that serves does not say why it cannot. Rejects with an AddressError fit for
- * the operator. With port 0 it looks at the host alone.
+ * Listens for a moment, as uWebSockets.js does not say why it cannot. Rejects with an AddressError. Port 0 checks the
+ * host alone.
  */
 export async function checkAddress(host: string, port: number): Promise<void> {
   const failure = await tryToListen(host, port);
@@ -55,9 +55,8 @@ function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException 
 const listening = '0A';
 
 /**
- * The process that listens on a port of this machine, in words: its id and its program, or which of our commands it is.
- * Undefined where the system does not tell: another user's, in another container, or elsewhere than on Linux. Arguments of
- * other programs are not shown: they may be secret.
+ * The process that listens on a port here: id and program, or which of our commands. Undefined if the system does not
+ * tell. Arguments of other programs are left out: they may be secret.
  */
 export async function portHolder(port: number): Promise<string | undefined> {
   try {

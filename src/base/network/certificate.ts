@@ -18,7 +18,7 @@ export interface CertificateFacts {
   readonly version: string;
 }
 
-/** Throws an Error whose words follow the name of a setting, where the texts cannot be served with. */
+/** Throws an Error that follows a setting's name if the texts cannot be served. */
 export function certificateFacts({ pem, clientCa }: CertificateTexts): CertificateFacts {
   const certificate = read('the certificate', () => new X509Certificate(pem));
   const privateKey = read('the key', () => createPrivateKey(pem));
@@ -35,7 +35,7 @@ export function certificateFacts({ pem, clientCa }: CertificateTexts): Certifica
   };
 }
 
-/** What OpenSSL says of a text that it cannot read may quote it, and one of them is a key. */
+/** OpenSSL's errors may quote the text, which may be a key. */
 function read<T>(what: string, parse: () => T): T {
   try {
     return parse();
