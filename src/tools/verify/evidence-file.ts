@@ -57,7 +57,7 @@ function isFileEvent(value: unknown): boolean {
   return Number.isSafeInteger(n) && isText(seq) && /^\d{1,20}$/.test(seq) && isText(shown) && isText(source);
 }
 
-/** What the first line of a file says; undefined where it is none of ours. Throws a NoteError where it is damaged. */
+/** The first line of a file; undefined if it is not ours. Throws a NoteError if it is damaged. */
 export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
   const damaged = new NoteError('the first line of the file is not as exports have it');
@@ -128,7 +128,6 @@ function hasAt(line: Buffer, expected: Buffer, at: number): boolean {
   return true;
 }
 
-/** A whole number in decimal digits without zeros before it; NaN for anything else. */
 function numberIn(line: Buffer, from: number, to: number): number {
   let value = 0;
   for (let at = from; at < to; at++) {
@@ -140,8 +139,8 @@ function numberIn(line: Buffer, from: number, to: number): number {
 }
 
 /**
- * Reads such a line by its places, its entry to a place of `entries`: parsing JSON would take longer than hashing it.
- * Undefined for any other.
+ * Reads a line by positions, its entry into `entries`: parsing JSON would take longer than hashing. Undefined for any
+ * other line.
  */
 export function readLine(line: Buffer, entries: Buffer, place: number): EventLine | undefined {
   const comma = line.indexOf(0x2c);
