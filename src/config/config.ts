@@ -8,7 +8,7 @@ import { type Values, type Variable, variables } from './variables.ts';
 /** Everything an operator can set, read once and frozen (contract: Configuration). */
 export type Config = ReturnType<typeof loadConfig>;
 
-/** Settings that cannot be used: a line for each bad variable. The command line ends with exit code 2. */
+/** A line for each bad variable; exit code 2. */
 export class ConfigError extends Error {
   constructor(lines: readonly string[]) {
     super(lines.join('\n'));
@@ -44,7 +44,7 @@ function readValues(environment: Environment): Values {
   return values as Values;
 }
 
-/** A segment has to fit into the log; where only the log was made small, the segments follow it. */
+/** A segment has to fit into the log; it follows a log that was made small. */
 function segmentBytes(values: Values): number {
   const { SEGMENT_BYTES: segment, WAL_MAX_BYTES: log } = values;
   if (segment === undefined) return Math.min(segmentBytesDefault, Math.max(1, Math.floor(log / 4)));
@@ -106,10 +106,8 @@ function rateLimits(values: Values) {
 }
 
 /**
- * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
- * service does not know are left alone.
- *
- * Throws ConfigError naming each bad variable, its value (secrets excepted) and what is allowed.
+ * Unset and empty variables take their defaults; unknown ones are ignored. Throws ConfigError naming each bad
+ * variable, its value (secrets excepted) and what is allowed.
  */
 export function loadConfig(environment: Environment) {
   const values = readValues(environment);
@@ -124,7 +122,7 @@ export function loadConfig(environment: Environment) {
     deployment: values.DEPLOYMENT,
     /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,
-    /** Undefined: the way back from a provider leads to this machine alone, unless a tenant domain says it. */
+    /** Undefined: providers lead back to this machine alone, unless a tenant domain is set. */
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
     /** In lower case, as the session cookie is named. */

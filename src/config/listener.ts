@@ -2,8 +2,8 @@ import { AddressError, checkAddress } from '../base/network/address.ts';
 import { type Config, ConfigError } from './config.ts';
 
 /**
- * Looks whether the service could listen, before the engine starts and migrates for nothing. Rejects with a ConfigError
- * where HOST or PORT are to be changed, else with one that says who is in the way.
+ * Checks the address before the engine starts and migrates for nothing. Rejects with a ConfigError if HOST or PORT
+ * are unusable.
  */
 export async function checkListener({ host, port }: Pick<Config, 'host' | 'port'>): Promise<void> {
   try {

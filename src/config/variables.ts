@@ -25,11 +25,9 @@ import {
 } from './kinds.ts';
 import { mappingsDirectory } from './mappings.ts';
 
-/** One setting: how it is read, and what `help environment` says of it. */
 export interface Variable<T> {
   readonly kind: Kind<T>;
   readonly meaning: string;
-  /** The text taken when the variable is unset or empty; undefined leaves the setting unset. */
   readonly fallback: string | undefined;
   /** What `help environment` shows as the default. */
   readonly shownDefault: string;
@@ -68,12 +66,12 @@ const noteKey = pattern(
   'a key as DATA_DIR/evidence-key has it: PRIVATE+KEY+name+id+key',
 );
 const directory = kind('a directory', (text) => (text.includes('\0') ? undefined : text));
-/** Expiry has the granularity of a day, so a part of a day counts as a whole one. */
+/** Expiry counts whole days. */
 const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
 
 /**
- * Every setting of the service, in the order of `--help` (contract: Configuration). This table is the one place that
- * knows a variable: it validates, it gives defaults and it prints the help.
+ * Every variable, in the order of `--help` (contract: Configuration): validation, defaults and help follow from this
+ * table.
  */
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
