@@ -9,7 +9,7 @@ export async function checkListener({ host, port }: Pick<Config, 'host' | 'port'
   try {
     await checkAddress(host, port);
   } catch (error) {
-    if (error instanceof AddressError && error.reason === 'unusable') throw new ConfigError([error.message]);
+    if (error instanceof AddressError) throw new ConfigError([error.message]);
     throw error;
   }
 }
