@@ -26,7 +26,7 @@ import { EventRemoval } from '../storage/removal.ts';
 const retentionMsMin = 200;
 const retentionMsMax = 600_000;
 
-/** What limits are counted by: this process alone, or together with others through Redis. */
+/** Counts of this process alone, or shared through Redis. */
 export async function openCounts({ config, log, stops }: Base, secret: string) {
   const own = new RateLimiter(() => performance.now());
   const { redisUrl: url } = config;
@@ -57,7 +57,7 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
   };
 }
 
-/** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
+/** Trees are built of stored events: started after all that writes, and ended before it. */
 export async function startEvidence(
   { config, intervals, log, damage, stops, steadyMs }: Base,
   stored: ServiceStorage,
@@ -71,7 +71,7 @@ export async function startEvidence(
   const own = { storage, instance, serviceName, keys, intervalMs: intervals.evidenceMs };
   const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
   stops.add(() => evidence.stop());
-  // The parts of a ClickHouse server have replicas, and monitoring of their own.
+  // A ClickHouse server has replicas and monitoring of its own.
   if (stored.held !== undefined) {
     const { engine } = stored.held;
     const watch = new MissingWatch({
