@@ -21,11 +21,10 @@ export interface EvidenceHead {
   readonly origin: string;
   readonly organization: { readonly id: string; readonly slug: string };
   readonly checkpoint: string;
-  /** Whether filters were given; undefined in files that were written before this was told, which may be filtered. */
-  readonly filtered?: boolean;
-  /** Undefined in files of releases without such events. */
-  readonly policies?: readonly FileEvent[];
-  /** Undefined where nobody was erased. `pending`: it was being carried out. */
+  /** Whether filters were given. */
+  readonly filtered: boolean;
+  readonly policies: readonly FileEvent[];
+  /** Undefined if nobody was erased. `pending`: it was being carried out. */
   readonly erasures?: readonly (FileEvent & { readonly pending?: boolean })[];
 }
 
@@ -67,12 +66,13 @@ export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   } catch {
     throw damaged;
   }
-  const { origin, organization, checkpoint, filtered, policies = [], erasures = [] } = head;
+  const { origin, organization, checkpoint, filtered, policies, erasures = [] } = head;
   const isWhole =
     [origin, organization?.id, organization?.slug, checkpoint].every(isText) &&
+    typeof filtered === 'boolean' &&
     [policies, erasures].every((list) => Array.isArray(list) && list.every(isFileEvent));
   if (!isWhole) throw damaged;
-  return { origin, organization, checkpoint, filtered: filtered !== false, policies, erasures };
+  return { origin, organization, checkpoint, filtered, policies, erasures };
 }
 
 const beforeErasure = Buffer.from('{"erasure":');

@@ -245,7 +245,7 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
     tree,
     audit: new FileAudit(tree, head),
     copied,
-    isFiltered: head.filtered !== false,
+    isFiltered: head.filtered,
     notes,
   };
 }
