@@ -140,6 +140,8 @@ CREATE TABLE IF NOT EXISTS erasure_rows {{on_cluster}}
     actor_id String,
     names Array(String),
     file_hash Array(String),
+    file_name String,
+    target_name String,
     ocsf String,
     source String,
     recorded DateTime64(6, 'UTC') DEFAULT now64(6)

@@ -167,14 +167,16 @@ export class Planner {
 const textOf = ({ bytes, start, end }: Piece): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString();
 
-function textsOf({ activityName, actorEmail, actorId, names, fileHashes, ocsf }: MappedEvent) {
+function textsOf(mapped: MappedEvent) {
   return {
-    activityName: textOf(activityName),
-    actorEmail: textOf(actorEmail),
-    actorId: textOf(actorId),
-    names: names.map(textOf),
-    fileHash: fileHashes.map(textOf),
-    ocsf: textOf(ocsf),
+    activityName: textOf(mapped.activityName),
+    actorEmail: textOf(mapped.actorEmail),
+    actorId: textOf(mapped.actorId),
+    names: mapped.names.map(textOf),
+    fileHash: mapped.fileHashes.map(textOf),
+    fileName: textOf(mapped.fileName),
+    targetName: textOf(mapped.targetName),
+    ocsf: textOf(mapped.ocsf),
   };
 }
 

@@ -26,7 +26,7 @@ const seqHead = headOf('seq', seq);
  * Collects rows and lays them out as one block of ClickHouse's Native format, without the values of its last
  * column:
  *
- *     varint columns | varint rows | (name, type, values) × 17 … | "seq" "UInt64" ⟵ values follow when it is sent
+ *     varint columns | varint rows | (name, type, values) × 19 … | "seq" "UInt64" ⟵ values follow when it is sent
  *
  * `seq` is the position in the log, known only once the block is appended there; since it comes last and follows
  * from segment and row, the log stores nothing for it and no byte of the block is ever patched.
@@ -122,6 +122,8 @@ function fillColumns(of: Columns, row: MappedEvent): void {
   of.actor_id.values.piece(row.actorId);
   addArray(of.names, row.names);
   addArray(of.file_hash, row.fileHashes);
+  of.file_name.values.piece(row.fileName);
+  of.target_name.values.piece(row.targetName);
   of.flow_id.values.uuidPiece(row.flowId);
   of.expires.values.uint16(expiryDay(row.timeMicros, row.retentionDays));
   of.ocsf.values.piece(row.ocsf);

@@ -44,6 +44,10 @@ export interface MappedEvent {
   readonly names: readonly Piece[];
   /** `sender.hash` and `extra.fileHash`, each once. */
   readonly fileHashes: readonly Piece[];
+  /** The sender's file as it was sent. */
+  readonly fileName: Piece;
+  /** The target, where it is a string, else its name; as it was sent. */
+  readonly targetName: Piece;
   /** A UUID. */
   readonly flowId: Piece;
   /** The audit event from `"time":` to the inside of `metadata`: see envelope.ts. */
@@ -96,6 +100,8 @@ const emptyRow = (source: Piece): MutableEvent => ({
   actorId: noPiece(),
   names: [],
   fileHashes: [],
+  fileName: noPiece(),
+  targetName: noPiece(),
   flowId: noPiece(),
   ocsf: noPiece(),
   source,
@@ -112,6 +118,8 @@ export class Mapper {
   readonly #row: MutableEvent;
   readonly #names = new Pair();
   readonly #fileHashes = new Pair();
+  readonly #hash = noPiece();
+  readonly #otherHash = noPiece();
 
   constructor({ appName, redaction, now = Date.now }: MapperOptions) {
     this.#redaction = redaction;
@@ -243,8 +251,12 @@ export class Mapper {
     this.#toFolded(row.actorEmail, this.#isText(slot.actor) ? slot.actor : slot.actorEmail);
     this.#toFolded(row.actorId, slot.actorId);
     const target = this.#isText(slot.target) ? slot.target : slot.targetName;
-    row.names = this.#toPair(this.#names, slot.senderFile, target);
-    row.fileHashes = this.#toPair(this.#fileHashes, slot.senderHash, slot.fileHash);
+    this.#toPiece(row.fileName, slot.senderFile);
+    this.#toPiece(row.targetName, target);
+    row.names = this.#toPair(this.#names, row.fileName, row.targetName);
+    this.#toPiece(this.#hash, slot.senderHash);
+    this.#toPiece(this.#otherHash, slot.fileHash);
+    row.fileHashes = this.#toPair(this.#fileHashes, this.#hash, this.#otherHash);
     this.#toFolded(row.flowId, slot.flowId);
     if (samePiece(row.flowId, nilPiece)) row.flowId.end = row.flowId.start;
   }
@@ -273,10 +285,18 @@ export class Mapper {
     if (piece.end > piece.start) putFolded(this.#arena.folded, piece);
   }
 
-  #toPair(pair: Pair, first: number, second: number): readonly Piece[] {
-    this.#toFolded(pair.one, first);
-    this.#toFolded(pair.two, second);
+  /** Both folded, as they stay as sent themselves. */
+  #toPair(pair: Pair, first: Piece, second: Piece): readonly Piece[] {
+    this.#toFoldedCopy(pair.one, first);
+    this.#toFoldedCopy(pair.two, second);
     return pair.list();
+  }
+
+  #toFoldedCopy(copy: Piece, { bytes, start, end }: Piece): void {
+    copy.bytes = bytes;
+    copy.start = start;
+    copy.end = end;
+    if (end > start) putFolded(this.#arena.folded, copy);
   }
 }
 

@@ -19,13 +19,21 @@ export interface ReplacedEvent {
   readonly actorId: string;
   readonly names: readonly string[];
   readonly fileHash: readonly string[];
+  readonly fileName: string;
+  readonly targetName: string;
   readonly ocsf: string;
   readonly source: string;
 }
 
 /** Columns of filters that stay: they name nobody, or the engine takes them out of `ocsf` anew. A filter more decides here. */
 type KeptColumn = 'flow_id' | 'activity_id' | 'severity' | 'status' | 'src_ip';
-type ReplacedColumn = Exclude<FilterColumn, KeptColumn> | 'activity_name' | 'ocsf' | 'source';
+type ReplacedColumn =
+  | Exclude<FilterColumn, KeptColumn>
+  | 'activity_name'
+  | 'file_name'
+  | 'target_name'
+  | 'ocsf'
+  | 'source';
 
 const textArray = (texts: readonly string[]): string => `[${texts.map(quoteString).join(',')}]`;
 
@@ -45,6 +53,8 @@ function replacements(events: readonly ReplacedEvent[]): (readonly [column: stri
     actor_id: texts((event) => event.actorId),
     names: lists((event) => event.names),
     file_hash: lists((event) => event.fileHash),
+    file_name: texts((event) => event.fileName),
+    target_name: texts((event) => event.targetName),
     ocsf: texts((event) => event.ocsf),
     source: texts((event) => event.source),
   };

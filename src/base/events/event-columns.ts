@@ -15,6 +15,8 @@ export const eventColumns = {
   actor_id: 'String',
   names: 'Array(String)',
   file_hash: 'Array(String)',
+  file_name: 'String',
+  target_name: 'String',
   flow_id: 'UUID',
   expires: 'Date',
   own: 'Bool',
