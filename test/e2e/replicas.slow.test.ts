@@ -1,0 +1,88 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { loadConfig } from '../../src/config/config.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { createSegmentInsert } from '../../src/storage/insert.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { row, SentSegments } from '../ingest/segment-body.ts';
+import { silentLog } from '../support/engine.ts';
+import { eventually } from '../support/http.ts';
+import { patience } from '../support/patience.ts';
+import {
+  type ReplicaNode,
+  type Replicas,
+  startReplicas,
+  whyNoReplicas,
+} from '../support/replicas/replicas.ts';
+
+/** Two shards with two real replicas each and a ZooKeeper (test/support/replicas); 60 seconds on two quiet cores. */
+const skip = (await whyNoReplicas()) ?? false;
+const database = 'prod';
+
+describe('two shards with two replicas each', { skip, timeout: patience(300_000) }, () => {
+  let replicas: Replicas;
+  const open: Storage[] = [];
+  before(async () => {
+    replicas = await startReplicas(2, 2);
+    await replicas.prepare(database, { head: eventHead, tail: eventTail(loadConfig({})) });
+  });
+  after(async () => {
+    await Promise.all(open.map((storage) => storage.close()));
+    await replicas?.stop();
+  });
+  const nodeOf = (shard: number, replica: number): ReplicaNode =>
+    replicas.nodes.find((node) => node.shard === shard && node.replica === replica) ?? assert.fail();
+  const at = (shard: number, replica: number): Storage => {
+    const storage = nodeOf(shard, replica).storage(database);
+    open.push(storage);
+    return storage;
+  };
+
+  const segments = new SentSegments();
+  /** A segment of an organization of one shard. */
+  const insertOf = async (shard: number, doubtful: boolean) => {
+    const [found] = await at(1, 1).rows<{ org: string }>(
+      `SELECT org FROM (SELECT generateUUIDv4(number) AS org FROM numbers(100))
+       WHERE cityHash64(org) % 2 = ${shard - 1} LIMIT 1`,
+    );
+    const org = found?.org ?? assert.fail('there are organizations of each shard');
+    segments.begin();
+    return segments.insertOf([fc.sample(row, 20).map((one) => ({ ...one, org }))], doubtful);
+  };
+  const rowsOn = async (shard: number, replica: number): Promise<number> => {
+    const query =
+      'SELECT count() AS rows FROM events_local WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}';
+    const [found] = await at(shard, replica).rows<{ rows: string }>(query, segments.range);
+    return Number(found?.rows);
+  };
+
+  test('a segment in doubt is stored while a shard has no events yet', {
+    timeout: patience(40_000),
+  }, async () => {
+    const insert = createSegmentInsert(at(1, 1), silentLog, randomUUID());
+    assert.equal(await insert(await insertOf(1, true)), 'stored');
+    assert.deepEqual([await rowsOn(1, 1), await rowsOn(1, 2), await rowsOn(2, 1)], [20, 20, 0]);
+  });
+
+  // The last: shard 1 has one replica from then on.
+  test('what one replica has is stored once the other was dropped', {
+    timeout: patience(60_000),
+  }, async () => {
+    await nodeOf(1, 2).engine.kill();
+    const storage = at(1, 1);
+    await eventually('the replica to count as gone', () =>
+      storage.command(`SYSTEM DROP REPLICA '2' FROM TABLE events_local`).then(
+        () => true,
+        () => undefined,
+      ),
+    );
+    const insert = createSegmentInsert(at(1, 1), silentLog, randomUUID());
+    for (const shard of [1, 2]) assert.equal(await insert(await insertOf(shard, false)), 'stored');
+    await eventually('the other shard to have it twice', async () => {
+      const rows = [await rowsOn(2, 1), await rowsOn(2, 2)];
+      return rows.every((one) => one === 20) || undefined;
+    });
+  });
+});
