@@ -3,7 +3,9 @@ import type { MappedEvent } from '../ocsf/audit-event.ts';
 import type { Piece } from '../ocsf/byte-sink.ts';
 import { expiryDay } from '../ocsf/retention.ts';
 import { ColumnWriter, writeVarint } from './column-writer.ts';
-import { limits } from './limits.ts';
+
+const blockRowsMax = 65_536;
+const blockPayloadBytesMax = 16 * 1024 * 1024;
 
 const { seq, ...written } = eventColumns;
 
@@ -58,7 +60,7 @@ export class BlockBuilder {
 
   /** By its rows, or by both payloads: a block's size is mostly made of those. */
   isFull(): boolean {
-    return this.#rows >= limits.blockRowsMax || this.#payloadBytes >= limits.blockPayloadBytesMax;
+    return this.#rows >= blockRowsMax || this.#payloadBytes >= blockPayloadBytesMax;
   }
 
   /** Bytes that `finish` will write. */

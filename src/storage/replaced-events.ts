@@ -6,6 +6,9 @@ import { mutationSettings } from './removal.ts';
 import { renderPlaceholders } from './migration-files.ts';
 import type { Storage } from './storage.ts';
 
+/** A statement that replaces texts of events: `erasureBytesOfStep`, or the largest event, with quotes and backslashes escaped. */
+const replaceQueryBytesMax = 64 * 1024 * 1024;
+
 /** What takes the place of an event's texts; its time, order number and organization stay. */
 export interface ReplacedEvent {
   readonly seq: bigint;
@@ -77,7 +80,7 @@ export async function hashesAfter(
        (SELECT toString(seq) AS place, * EXCEPT (${names}), ${values} FROM events
         WHERE org = {organization:UUID} AND seq IN (${seqList(events.map(({ seq }) => seq))}))`,
     { organization },
-    { settings: { max_query_size: limits.replaceQueryBytesMax } },
+    { settings: { max_query_size: replaceQueryBytesMax } },
   );
   return new Map(rows.map(({ place, hash }) => [place, hash]));
 }
@@ -113,7 +116,7 @@ export async function replaceEvents(
       settings: {
         ...mutationSettings,
         ...(waits ? {} : { mutations_sync: 0 }),
-        max_query_size: limits.replaceQueryBytesMax,
+        max_query_size: replaceQueryBytesMax,
       },
       timeoutMs: limits.removalMsMax,
       ...(signal !== undefined && { signal }),

@@ -3,6 +3,7 @@ import type { TopValues } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { RankContent } from '../ui/list.tsx';
 import { markedText } from '../ui/marked.tsx';
+import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { type FilterName, hasValue } from './filters.ts';
 import { limits } from './limits.ts';
@@ -11,8 +12,10 @@ import { valueWords } from './words.ts';
 
 /** What is most frequent among the events of the query, each a filter. */
 export function Facets() {
-  const data = model.top.data.value?.data;
-  const isLoading = model.top.isLoading.value;
+  const { value: isLoading } = model.top.isLoading;
+  const hasFailed = model.top.error.value !== undefined;
+  const data = hasFailed ? undefined : model.top.data.value?.data;
+  const facets = data && facetsOf(data).filter(([, values]) => values.length > 0);
   return (
     <aside
       class="facets stack"
@@ -20,9 +23,12 @@ export function Facets() {
       aria-busy={isLoading}
       data-stale={model.top.isStale.value}
     >
-      {data === undefined && isLoading && <span class="skeleton" />}
-      {data !== undefined &&
-        facetsOf(data).map(([name, values]) => <Facet key={name} {...{ name, values }} />)}
+      <FailureOf resource={model.top} isSmall />
+      {facets === undefined && isLoading && <span class="skeleton" role="status" aria-label={t('loading')} />}
+      {facets?.length === 0 && <p class="muted">{t('eventsFacetsEmpty')}</p>}
+      {facets?.map(([name, values]) => (
+        <Facet key={name} {...{ name, values }} />
+      ))}
     </aside>
   );
 }
@@ -45,7 +51,6 @@ function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['v
 
 function Facet({ name, values }: FacetProps) {
   const [showsAll, setShowsAll] = useState(false);
-  if (values.length === 0) return null;
   const { filters } = model.query.value;
   const highest = Math.max(...values.map(([, , count]) => count));
   const shown = showsAll ? values : values.slice(0, limits.facetValues);

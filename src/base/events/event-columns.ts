@@ -1,6 +1,6 @@
 /**
- * The columns of the table of events in the order in which they travel, with the types that they travel in; the engine
- * converts strings to its low-cardinality columns. `seq` comes last, see ingest/native-block.ts.
+ * The columns of events in the order and with the types in which they travel. `seq` comes last, see
+ * ingest/native-block.ts.
  */
 export const eventColumns = {
   org: 'UUID',
