@@ -474,6 +474,7 @@ export interface Schemas {
     readonly data: {
       readonly activities: readonly ({
         readonly activity_id: number;
+        /** The title of the code, or of one that has none the most frequent title of its events. */
         readonly activity_name: string;
         readonly count: number;
       })[];
@@ -483,6 +484,14 @@ export interface Schemas {
         /** The name on the newest of the events, where it has one. */
         readonly name?: string;
         readonly count: number;
+        readonly first_seen: string;
+        readonly last_seen: string;
+      })[];
+      readonly addresses: readonly ({
+        readonly ip: string;
+        readonly count: number;
+        readonly first_seen: string;
+        readonly last_seen: string;
       })[];
       readonly severities: readonly ({
         readonly severity: 'Informational' | 'Medium' | 'High';
@@ -492,7 +501,27 @@ export interface Schemas {
         readonly status: 'Success' | 'Failure';
         readonly count: number;
       })[];
+      /** How many of the events have no value, by the name of the filter. */
+      readonly without: {
+        readonly actor: number;
+        readonly ip: number;
+      };
     };
+    readonly meta: {
+      /** Values a list, in effect. */
+      readonly limit: number;
+    };
+  };
+  readonly TopFiles: {
+    readonly data: readonly ({
+      /** As the newest of the events has it. */
+      readonly name: string;
+      readonly count: number;
+      /** The sum of `extra.fileSize`, where it is a whole number. */
+      readonly bytes: number;
+      readonly first_seen: string;
+      readonly last_seen: string;
+    })[];
     readonly meta: {
       /** Values a list, in effect. */
       readonly limit: number;

@@ -72,7 +72,7 @@ describe('the dashboard, on services that have something to do', () => {
     const headers = { 'x-api-key': tenant.key, 'content-type': 'application/json' };
     jsonOf(await call(`${living.url}/v1/logs`, { method: 'POST', headers, body: JSON.stringify(logs) }));
     await tenant.page({ limit: '1' });
-    const portal = ['events', 'rows', 'source-events', 'receipts', 'histogram', 'top-values'];
+    const portal = ['events', 'rows', 'source-events', 'receipts', 'histogram', 'top-values', 'top-files'];
     for (const path of [
       ...portal.map((name) => `portal/${name}`),
       'dashboard/organization/get-events-in-org',
