@@ -268,9 +268,9 @@ function filesOf(rows: readonly Recorded[]) {
   const files = keys.map((key) => {
     const of = rows.filter(({ names }) => names.includes(key)).sort(newestFirst);
     const times = of.map(({ timeMicros }) => timeMicros - base);
-    const [{ sender = { file: '' }, target = '' } = {}] = of.map(sentIn);
+    const [newest] = of.map(sentIn);
     return {
-      name: [sender.file, target].find((one) => one.toLowerCase() === key),
+      name: [newest?.sender.file, newest?.target].find((one) => one?.toLowerCase() === key),
       count: of.length,
       bytes: of.reduce((sum, row) => sum + sentIn(row).extra.fileSize, 0),
       ...seen(Math.min(...times), Math.max(...times)),

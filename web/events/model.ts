@@ -59,6 +59,8 @@ class EventsModel {
   /** The query that was asked last, without the event that is open. */
   #asked: string | undefined;
   readonly askedAtMs = signal(0);
+  /** The parameters of that question; a list that follows leaves them as they were. */
+  readonly asked = signal<Parameters>({});
   #chartedAtMs = 0;
 
   /** Asks anew where the query is another one than before. */
@@ -70,7 +72,7 @@ class EventsModel {
 
   /** Asks again up to now; `place`: not from the newest event on, but around this one. */
   refresh(place?: string): void {
-    const parameters = this.#parametersOfNow();
+    const parameters = (this.asked.value = this.#parametersOfNow());
     this.list.data.value?.stop();
     this.further.stop();
     this.live.stop();
