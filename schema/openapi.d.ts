@@ -453,12 +453,13 @@ export interface Schemas {
     readonly started_at?: Schemas['Instant'];
     readonly completed_at?: Schemas['Instant'];
   };
+  readonly HistogramBuckets: readonly ({
+    readonly start: Schemas['Instant'];
+    readonly success: number;
+    readonly failure: number;
+  })[];
   readonly Histogram: {
-    readonly data: readonly ({
-      readonly start: Schemas['Instant'];
-      readonly success: number;
-      readonly failure: number;
-    })[];
+    readonly data: Schemas['HistogramBuckets'];
     readonly meta: {
       /** Width of every bucket. */
       readonly bucket_seconds: number;
@@ -468,6 +469,13 @@ export interface Schemas {
       readonly end?: Schemas['Instant'];
       /** The sum of all buckets. */
       readonly total: number;
+    };
+    /** With `compare=previous`, the range of the same length that ends where this one begins. */
+    readonly previous?: {
+      readonly start: Schemas['Instant'];
+      readonly end: Schemas['Instant'];
+      readonly total: number;
+      readonly data: Schemas['HistogramBuckets'];
     };
   };
   readonly TopValues: {
@@ -484,14 +492,14 @@ export interface Schemas {
         /** The name on the newest of the events, where it has one. */
         readonly name?: string;
         readonly count: number;
-        readonly first_seen: string;
-        readonly last_seen: string;
+        readonly first_seen: Schemas['Instant'];
+        readonly last_seen: Schemas['Instant'];
       })[];
       readonly addresses: readonly ({
         readonly ip: string;
         readonly count: number;
-        readonly first_seen: string;
-        readonly last_seen: string;
+        readonly first_seen: Schemas['Instant'];
+        readonly last_seen: Schemas['Instant'];
       })[];
       readonly severities: readonly ({
         readonly severity: 'Informational' | 'Medium' | 'High';
@@ -519,8 +527,8 @@ export interface Schemas {
       readonly count: number;
       /** The sum of `extra.fileSize`, where it is a whole number. */
       readonly bytes: number;
-      readonly first_seen: string;
-      readonly last_seen: string;
+      readonly first_seen: Schemas['Instant'];
+      readonly last_seen: Schemas['Instant'];
     })[];
     readonly meta: {
       /** Values a list, in effect. */

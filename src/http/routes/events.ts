@@ -98,14 +98,16 @@ export function organizationEventsHandler(readLegacy: LegacyReader): SessionHand
 
 /**
  * GET /api/v1/audit/histogram: how many events succeeded and failed over time, under the filters of events but for words.
- * `meta.start` and `meta.end` are left out where neither the request nor an event gives them. GET /api/v1/portal/… answers
+ * `meta.start` and `meta.end` are left out where neither the request nor an event gives them. `compare=previous` adds the
+ * range of the same length before. GET /api/v1/portal/… answers
  * this and the next two for a session.
  */
 export function histogramHandler(readHistogram: HistogramReader): SharedHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
     const filter = readColumnFilter(parameters, organization);
-    const histogram = await readHistogram(organization.id, filter, context.signal);
+    const compares = parameters.read('compare', (text) => (text === 'previous' ? true : undefined)) ?? false;
+    const histogram = await readHistogram(organization.id, filter, compares, context.signal);
     return jsonReply(200, 'Histogram', histogram, ignoredParameters(parameters));
   };
 }
