@@ -436,6 +436,12 @@ export interface Schemas {
     readonly 'status.not'?: string;
     readonly 'orgId.in'?: string;
     readonly 'orgId.not'?: string;
+    readonly 'actor.is'?: 'none' | 'any';
+    readonly 'userId.is'?: 'none' | 'any';
+    readonly 'fileName.is'?: 'none' | 'any';
+    readonly 'fileHash.is'?: 'none' | 'any';
+    readonly 'flowId.is'?: 'none' | 'any';
+    readonly 'ip.is'?: 'none' | 'any';
   };
   readonly ReceiptsPage: {
     readonly data: readonly (Schemas['Receipt'])[];
@@ -921,6 +927,16 @@ export interface EventParameters {
   readonly 'status.not'?: string | undefined;
   readonly 'orgId.in'?: string | undefined;
   readonly 'orgId.not'?: string | undefined;
+  readonly 'actor.is'?: 'none' | 'any' | undefined;
+  readonly 'userId.is'?: 'none' | 'any' | undefined;
+  readonly 'fileName.is'?: 'none' | 'any' | undefined;
+  readonly 'fileHash.is'?: 'none' | 'any' | undefined;
+  readonly 'flowId.is'?: 'none' | 'any' | undefined;
+  readonly 'ip.is'?: 'none' | 'any' | undefined;
   /** Up to 10 words of at most 255 characters, each of which stands in a value of the event as it is shown, in any case. Names of members do not count, nor what is the same in all events. A page looks from the newest event on for a second or two: `meta.searched_back_to` says how far it came where that was not all, and `meta.total` counts the matches down to there. With that instant as `endTime` the search goes on. */
   readonly q?: string | undefined;
+  /** As `q`, for texts with their spaces: up to 10 of at most 255 characters, separated by commas, all of which stand in the event. In a text a comma is `%2C` and a percent sign `%25`, before the whole is encoded for the address. */
+  readonly 'q.phrase'?: string | undefined;
+  /** As `q.phrase`, for texts of which none stands in the event. */
+  readonly 'q.not'?: string | undefined;
 }

@@ -97,6 +97,6 @@ export function registerSummarize(program: Command, deps: CliDeps): void {
     .requiredOption('--org <slug>', 'slug or id of an organization in the engine')
     .addOption(option('--limit <number>', 'values in each list', integer(1, 100), '10'))
     .option('--json', 'print JSON');
-  addFilters(command, { except: ['q'] });
+  addFilters(command, { except: ['q', 'q.phrase', 'q.not'] });
   command.action((options: SummarizeOptions) => summarize(deps, options));
 }

@@ -117,6 +117,38 @@ describe('most frequent values', () => {
     ]);
   });
 
+  it('are of events without a value, or of the others, where these are asked for', async () => {
+    const caller = createCaller();
+    const event = (code: number, rest: object) => ({ message: { timestamp: base, action: code, ...rest } });
+    await record(caller.organization.id, [
+      event(7, {}),
+      event(8, { actor: { email: 'a@x', id: 'A' }, target: 'f', remote: { ip: '10.0.0.1' } }),
+      event(9, {
+        actor: { id: 'A' },
+        sender: { hash: 'AB' },
+        flow_id: 'f72f96e8-7f63-48e7-bfff-fffa2ae593e7',
+      }),
+    ]);
+    const codes = async (query: Readonly<Record<string, string>>) =>
+      (await read(caller, query)).data.activities.map(({ activity_id: id }) => id);
+    const without = {
+      actor: [7, 9],
+      userId: [7],
+      fileName: [7, 9],
+      fileHash: [7, 8],
+      flowId: [7, 8],
+      ip: [7, 9],
+    };
+    for (const [name, expected] of Object.entries(without)) {
+      assert.deepEqual(await codes({ [`${name}.is`]: 'none' }), expected, name);
+      const others = [7, 8, 9].filter((code) => !expected.includes(code));
+      assert.deepEqual(await codes({ [`${name}.is`]: 'any' }), others, name);
+    }
+    assert.deepEqual(await codes({ 'actor.is': 'none', actor: 'a@x' }), []);
+    assert.deepEqual(await codes({ 'actor.is': 'any', 'actor.not': 'a@x' }), []);
+    assert.deepEqual(await codes({ 'actor.is': 'none', 'userId.is': 'any', 'activity.is': 'none' }), [9]);
+  });
+
   it('add sizes up beyond what a number can hold to the largest that it can', async () => {
     const caller = createCaller();
     const event = (size: string) =>
