@@ -146,7 +146,7 @@ async function runUpkeep(options: Options, sink: Sink): Promise<void> {
     sink.add([result]);
     sink.addSeries(series);
   };
-  await inLab(options, run, { variables: { RETENTION_GRACE: '5s' } });
+  await inLab(options, run, { intervals: { retentionGraceMs: 5000 } });
 }
 
 async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSecond: number): Promise<void> {

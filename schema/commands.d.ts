@@ -58,7 +58,7 @@ export interface CommandSchemas {
       readonly events: number;
       /** They happened before this moment. */
       readonly before: string;
-      /** How much longer servers have to run before it (`RETENTION_GRACE`); 0 while it is under way. */
+      /** How much longer servers have to run before it; 0 while it is under way. */
       readonly in_seconds: number;
     };
     /** Whether users see receipts of their own transfers. */

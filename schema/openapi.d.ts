@@ -717,7 +717,7 @@ export interface Schemas {
     readonly events: number;
     /** They happened before this moment. */
     readonly before: string;
-    /** How much longer servers have to run before it (`RETENTION_GRACE`); 0 while it is under way. */
+    /** How much longer servers have to run before it; 0 while it is under way. */
     readonly in_seconds: number;
   };
   readonly SettingsChange: {
@@ -874,7 +874,7 @@ export interface Schemas {
     readonly damage?: readonly (Schemas['Damage'])[];
     /** Why the clock is not trusted, where it is not. */
     readonly clock?: string;
-    /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within `EVIDENCE_INTERVAL`. `off`: this server signs none, be it for this organization alone. `absent`: the tree has all events of that time, and not this one. */
+    /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within half a minute. `off`: this server signs none for this organization. `absent`: the tree has all events of that time, and not this one. */
     readonly evidence?: 'pending' | 'off' | 'absent';
     /** Why nobody was signed in by a provider. `organization`: none is named, or there is none of that name with a provider. `over`: not begun here, or too long ago. `declined`: the provider said no. `invalid`: what it sent is not good. `provider`: it does not answer as it should. `unverified`: it does not vouch for the address. `unknown`: no user here. `disabled`. `role`: no role by the claims. `last_admin`: the last administrator would be none any more. `linked`: the address is of another person there. `unlinked`: it is of a user who was there before, and `link_email` is off. */
     readonly sign_on?: 'organization' | 'over' | 'declined' | 'invalid' | 'provider' | 'unverified' | 'unknown' | 'disabled' | 'role' | 'last_admin' | 'linked' | 'unlinked';

@@ -2,7 +2,6 @@ import type { Answer } from '../contract/document.ts';
 import { foldCase } from '../base/events/fold-case.ts';
 import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
-import { csvAliases } from './export-csv.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
 import { type Seen, seenColumns, seenTimes } from './seen.ts';
 
@@ -72,13 +71,10 @@ async function readNames(
   const newest = rows.map(({ last }) => BigInt(last));
   const hashes = rows.map(({ hash }) => BigInt(hash));
   const found = await storage.rows<{ target: string; file: string }>(
-    `SELECT names_as_sent.1 AS target, names_as_sent.2 AS file FROM (
-       SELECT *, ${csvAliases} FROM (
-         SELECT seq, time, activity_name, severity, status, ocsf, names, source FROM events
-         WHERE ${where.sql} AND time IN (SELECT fromUnixTimestamp64Micro(arrayJoin({newest:Array(Int64)}), 'UTC'))
-           AND hasAny(arrayMap(name -> sipHash64(name), names), {hashes:Array(UInt64)})
-       )
-     ) ORDER BY time, seq`,
+    `SELECT target_name AS target, file_name AS file FROM events
+     WHERE ${where.sql} AND time IN (SELECT fromUnixTimestamp64Micro(arrayJoin({newest:Array(Int64)}), 'UTC'))
+       AND hasAny(arrayMap(name -> sipHash64(name), names), {hashes:Array(UInt64)})
+     ORDER BY time, seq`,
     { ...where.parameters, newest, hashes },
     { signal },
   );

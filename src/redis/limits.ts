@@ -1,12 +1,12 @@
 /** Bounds of what is asked of Redis; units last. */
 export const limits = {
-  /** A request waits for Redis no longer than this; then this process counts by itself. */
+  /** Then this process counts by itself. */
   redisAnswerMsMax: 200,
   /** After a failure no request asks Redis for this long. */
   redisRetryMs: 1_000,
   /** How long one attempt to connect may take. */
   redisConnectMsMax: 2_000,
-  /** A key whose server has died is refused this long, if that server does not come back and answer. */
+  /** A key is refused this long if its server died and does not come back. */
   answerClaimMs: 600_000,
   answerKeptMs: 24 * 3_600_000,
   /** How long a request waits for the answer of the server that has claimed its key. */

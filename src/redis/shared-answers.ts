@@ -4,7 +4,7 @@ import { counter } from '../base/observability/metrics.ts';
 import { limits } from './limits.ts';
 import { RedisAwayError, type RedisLink } from './redis-link.ts';
 
-/** What Redis keeps of a key: who is at work on it, or the answer. `sent` is the digest of the body. */
+/** Who is at work on a key, or its answer. `sent` is the digest of the body. */
 interface Kept<Answer> {
   readonly sent: string;
   readonly instance?: string;
@@ -43,7 +43,7 @@ interface Claim<Answer> {
  */
 export class SharedAnswers<Answer> {
   readonly #link: RedisLink;
-  /** Survives restarts, so a server takes over the claims of its last run. */
+  /** Survives restarts, so a server takes over its claims. */
   readonly #instance: string;
   readonly #unshared = counter(
     'auditlog_idempotency_unshared_total',
@@ -57,8 +57,8 @@ export class SharedAnswers<Answer> {
   }
 
   /**
-   * `id` is a digest of API key and Idempotency-Key. Rejects with a 503 Problem when another server has the key and does
-   * not answer in time. A server never asks for one key twice at the same time.
+   * `id` is a digest of API key and Idempotency-Key. Rejects with a 503 Problem if another server has the key and
+   * does not answer in time.
    */
   async claim(id: string, sent: string): Promise<Claim<Answer> | Answered<Answer>> {
     const deadline = performance.now() + limits.answerWaitMsMax;
@@ -105,7 +105,7 @@ export class SharedAnswers<Answer> {
     return JSON.stringify({ sent, instance: this.#instance } satisfies Kept<Answer>);
   }
 
-  /** What another server has put there stays: this one has stored without its knowledge, or its claim has expired. */
+  /** Another server's entry stays: this claim has expired. */
   async #replace(id: string, claim: string, text: string): Promise<void> {
     const name = this.#nameOf(id);
     try {
@@ -119,7 +119,7 @@ export class SharedAnswers<Answer> {
     }
   }
 
-  /** Puts a claim where there is nothing yet. Resolves with what is there now. */
+  /** Puts a claim if there is no entry. Resolves with the entry. */
   async #take(id: string, claim: string): Promise<Kept<Answer> | undefined> {
     const name = this.#nameOf(id);
     const text = await this.#link.run(async (client) => {

@@ -66,7 +66,7 @@ export function wrong(name: string, allowed: string): Problem {
   return new Problem('malformed', `${name}: ${allowed}`);
 }
 
-/** A file that is named on the command line and cannot be read is wrong usage: nothing has been done yet. */
+/** An unreadable file on the command line is wrong usage: nothing has been done. */
 export function unreadable(name: string, path: string, error: unknown): Problem {
   return wrong(
     name,
@@ -119,7 +119,7 @@ export function serviceAddress(text: string, name: string): string {
   return baseUrl(httpAddress(text, name).href).href;
 }
 
-/** What `read` takes is kept as it was given; empty: none. Endpoints ignore the rest, and would then hand out everything. */
+/** Keeps what `read` takes as given. Endpoints ignore the rest, and would then return everything. */
 function taken(
   read: (text: string) => unknown,
   allowed: string,
@@ -139,7 +139,6 @@ const textList = taken(
   `at most ${searchWordsMax} texts of ${searchWordCharactersMax} characters, separated by commas`,
 );
 
-/** The rows of a filter: its name, and its name with each way of matching. */
 function rowsOf(name: FilterName): [string, OptionRow][] {
   const { match, option: of } = filterOf(name);
   const meanings = { in: 'one of these', not: 'none of these' };
@@ -167,7 +166,7 @@ function presenceRow(name: FilterName, [flags, meaning]: readonly [string, strin
   return [`${name}.is`, [flags, meaning, taken(readPresence, presences.join(', '), presences)]];
 }
 
-/** Filters of the read endpoints (contract: Read), by the names that requests have for them. */
+/** Filters of the read endpoints (contract: Read). */
 const filterOptions: ReadonlyMap<string, OptionRow> = new Map([
   ['startTime', ['--start-time <time>', 'events at or after this instant, RFC 3339 with an offset', instant]],
   ['endTime', ['--end-time <time>', 'events at or before this instant', instant]],

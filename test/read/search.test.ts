@@ -241,11 +241,9 @@ describe('the address of an event', () => {
       found.map(({ ip }) => ip),
       ['::ffff:10.0.0.1', '::', '::', '::'],
     );
-    const { actorEmail, actorId, names } = first;
-    const texts = { activityName: 'A', actorEmail, actorId, names, fileHash: [], source: '{}' };
     const changed = {
-      ...texts,
-      seq: first.seq,
+      ...first,
+      fileHash: [],
       before: found[0]?.before ?? '',
       ocsf: '"time":1,"src_endpoint":{"ip":"2001:db8::7"},"metadata":{',
     };

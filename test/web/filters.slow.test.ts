@@ -108,7 +108,7 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     const page = await shared.open('fay@a.example', `${ofThen}&from=2024-05-06T00:00:30Z`);
     await settled(page, '30 events');
     await page.getByText('Files and bytes').click();
-    const files = page.locator('.facets details button');
+    const files = page.locator('.facets details .rank');
     await files.first().waitFor();
     assert.deepEqual(await files.allInnerTexts(), ['Q2.pdf\n20 · 30 kB', 'Plan.pdf\n10 · 15 kB']);
     await assertAccessibleInBoth(page);

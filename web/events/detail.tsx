@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
+import { organizationName } from '../api/session.ts';
 import type { Row } from '../api/types.ts';
 import { CloseButton, CopyButton } from '../ui/button.tsx';
 import { formatAgo, formatExact } from '../ui/format.ts';
@@ -67,7 +68,9 @@ export function Detail({ place, row }: DetailProps) {
       />
       <div class="detail-panel" role="group" aria-label={t(`detail_${tab}`)} tabIndex={0}>
         <FailureOf resource={detail} />
-        {isHere && detail.data.value === 'gone' && <p class="muted">{t('eventsDetailGone')}</p>}
+        {isHere && detail.data.value === 'gone' && (
+          <p class="muted">{t('eventsDetailGone', { organization: organizationName() })}</p>
+        )}
         {loaded === undefined && detail.isLoading.value && <span class="skeleton" />}
         {loaded !== undefined && tab === 'summary' && <Summary detail={loaded} />}
         {loaded !== undefined && tab === 'around' && <Around detail={loaded} />}

@@ -64,7 +64,7 @@ export class EventList {
       { signal: abort },
     );
     const ignored = response.headers.get('ignored-parameters')?.split(', ') ?? [];
-    const list = new EventList(parameters, await jsonOf<Rows>(response, abort), ignored);
+    const list = new EventList(parameters, await jsonOf<Rows>(rowsPath, response, abort), ignored);
     if (place !== undefined) list.start = await list.indexOf(place, abort);
     return list;
   }

@@ -1,4 +1,5 @@
 import type { TopValues } from '../api/types.ts';
+import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { FacetList, type FacetProps, seenWords } from './facet-list.tsx';
 import { FilesFacet } from './files-facet.tsx';
@@ -8,8 +9,10 @@ import { valueWords } from './words.ts';
 
 /** What is most frequent among the events of the query, each a filter. */
 export function Facets() {
-  const data = model.top.data.value?.data;
-  const isLoading = model.top.isLoading.value;
+  const { value: isLoading } = model.top.isLoading;
+  const hasFailed = model.top.error.value !== undefined;
+  const data = hasFailed ? undefined : model.top.data.value?.data;
+  const facets = data && facetsOf(data).filter(([, values]) => values.length > 0);
   return (
     <aside
       class="facets stack"
@@ -17,10 +20,13 @@ export function Facets() {
       aria-busy={isLoading}
       data-stale={model.top.isStale.value}
     >
-      {data === undefined && isLoading && <span class="skeleton" />}
-      {data !== undefined &&
-        facetsOf(data).map(([name, values]) => <Facet key={name} {...{ name, values }} />)}
-      {data !== undefined && <FilesFacet />}
+      <FailureOf resource={model.top} isSmall />
+      {facets === undefined && isLoading && <span class="skeleton" role="status" aria-label={t('loading')} />}
+      {facets?.length === 0 && <p class="muted">{t('eventsFacetsEmpty')}</p>}
+      {facets?.map(([name, values]) => (
+        <Facet key={name} {...{ name, values }} />
+      ))}
+      {facets !== undefined && facets.length > 0 && <FilesFacet />}
     </aside>
   );
 }
@@ -66,7 +72,6 @@ function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['v
 }
 
 function Facet({ name, values }: FacetProps) {
-  if (values.length === 0) return null;
   return (
     <section>
       <h2>{t(name)}</h2>

@@ -32,4 +32,6 @@ export const limits = {
   livePauseMs: 5_000,
   followPauseMs: 2_000,
   followChartMs: 10_000,
+  /** A list that follows is never older. */
+  followAgainMs: 30_000,
 } as const;

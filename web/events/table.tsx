@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { isAborted, RequestError } from '../api/request.ts';
 import type { Row as EventRow } from '../api/types.ts';
-import { formatClock, formatDay, formatExact, formatZones } from '../ui/format.ts';
+import { formatClock, formatDay, formatExact, formatZones, zoneIfTwice } from '../ui/format.ts';
 import { Marked, markedText, Middle } from '../ui/marked.tsx';
 import { Skeleton } from '../ui/resource.tsx';
 import { RowScroll } from '../ui/row-scroll.ts';
@@ -55,10 +55,12 @@ const columns: readonly Column[] = [
 ];
 
 function timeCell({ time }: EventRow) {
+  const zone = zoneIfTwice(time);
   return (
     <>
       <span>{formatDay(time)}</span>
       {formatClock(time)}
+      {zone !== '' && <b class="zone">{zone}</b>}
     </>
   );
 }

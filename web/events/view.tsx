@@ -1,5 +1,6 @@
 import './view.css';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
+import { today } from '../ui/format.ts';
 import { FailureOf, Skeleton } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
@@ -15,7 +16,7 @@ import { EventTable } from './table.tsx';
 export default function EventsView() {
   const query = model.query.value;
   // As of any resource: before the browser lays out and draws what waits.
-  useLayoutEffect(() => model.keepUp(query), [query]);
+  useLayoutEffect(() => model.keepUp(query), [query, today.value]);
   useEffect(() => () => model.stop(), []);
   useEffect(() => {
     // What was pressed may be gone with the query, such as a chip: Tab goes on from here, not from the bar.

@@ -1,5 +1,6 @@
 import './view.css';
-import { formatMinute, formatNumber, formatShare, formatWeekday, formatZone, zone } from '../ui/format.ts';
+import { serverNow } from '../api/instant.ts';
+import { formatMinute, formatNumber, formatShare, formatWeekday, formatZone, today } from '../ui/format.ts';
 import { RankContent } from '../ui/list.tsx';
 import { markedText } from '../ui/marked.tsx';
 import { Page } from '../ui/page.tsx';
@@ -14,9 +15,9 @@ import { DayTile, Tile } from './tile.tsx';
 
 /** Each morning's question: is anything odd? */
 export default function OverviewView() {
-  // Days begin elsewhere in another zone.
-  const { resource } = useResource(readOverview, [zone.value]);
-  const now = (resource.data.value?.nowMs ?? Date.now()) * 1000;
+  // Until the next day begins, which is elsewhere in another zone.
+  const { resource } = useResource(readOverview, [today.value]);
+  const now = (resource.data.value?.nowMs ?? serverNow()) * 1000;
   const lead = t('overviewUntil', {
     day: formatWeekday(now),
     time: formatMinute(now),

@@ -60,7 +60,6 @@ describe('alerts of a service whose engine answers, and takes no events', () => 
       RATE_LIMIT_LOGIN: 'off',
       RATE_LIMIT_TENANT: 'off',
       RATE_LIMIT_AUDIT: 'off',
-      EVIDENCE_INTERVAL: 'off',
     };
     start = () => startServer({ dataDir, env });
     server = await start();

@@ -57,19 +57,18 @@ export class SecuredService {
     const directory = await mkdtemp(join(tmpdir(), 'alerts-'));
     const authority = await makeAuthority(directory);
     assert.ok(authority !== undefined, 'openssl is needed');
-    const { certFile, keyFile } = await authority.issue('served');
+    const { pemFile } = await authority.issue('served');
     const served = join(directory, 'served-now.pem');
-    await copyFile(certFile, served);
+    await copyFile(pemFile, served);
     const port = await freePort();
     const env = {
       PORT: String(port),
       TLS_CERT: served,
-      TLS_KEY: keyFile,
       RATE_LIMIT_AUDIT: '5/1s',
-      EVIDENCE_INTERVAL: '500ms',
       WAL_MAX_BYTES: '1 MiB',
     };
-    const start = () => startServer({ dataDir: join(directory, 'of-service'), env });
+    const start = () =>
+      startServer({ dataDir: join(directory, 'of-service'), env, intervals: { evidenceMs: 500 } });
     const server = await start();
     await server.cliHere(['org', 'create', '--slug', 'alerts', '--name', 'Alerts']);
     const args = ['key', 'create', '--org', 'alerts', '--scopes', 'read,write', '--json'];
@@ -81,7 +80,7 @@ export class SecuredService {
       fetch: await trustedFetch({ ca: authority.certFile }),
       key,
       directory,
-      certificate: { good: certFile, served },
+      certificate: { good: pemFile, served },
     });
   }
 
@@ -140,7 +139,7 @@ export interface OnServer {
 export async function startWithDeadWriter(): Promise<OnServer> {
   const engine = await startPlainEngine();
   const proxy = await startFaultProxy(engine.port);
-  const env = { ...engine.env, EVIDENCE_INTERVAL: 'off', RATE_LIMIT_TENANT: 'off' };
+  const env = { ...engine.env, RATE_LIMIT_TENANT: 'off' };
   const clock = new URL('../../support/shifted-clock.mjs', import.meta.url).href;
   const behind = { NODE_OPTIONS: `--import ${clock}`, CLOCK_SHIFT_MS: '-5000' };
   const living = await startServer({ env: { ...env, ...behind } });
