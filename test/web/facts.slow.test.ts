@@ -211,13 +211,13 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
 
   test('an hour that comes twice says which it is, and stays the same when it is asked for again', async () => {
     const twice = (at: string) => sourceEvent({ timestamp: at, actor: 'twice@facts.example' });
-    await tenant.record(['2024-10-27T00:30:00Z', '2024-10-27T01:30:00Z', '2024-10-27T02:30:00Z'].map(twice));
+    await tenant.record(['2025-10-26T00:30:00Z', '2025-10-26T01:30:00Z', '2025-10-26T02:30:00Z'].map(twice));
     await tenant.settled(3, { actor: 'twice@facts.example' });
     const place =
-      '#/events?from=2024-10-27T00:30:00Z&to=2024-10-27T01:30:00.999999Z&actor=twice@facts.example';
+      '#/events?from=2025-10-26T00:30:00Z&to=2025-10-26T01:30:00.999999Z&actor=twice@facts.example';
     const page = await shared.open(ada, place);
     const times = () => page.locator('.row[aria-selected] .when').allInnerTexts();
-    const seen = ['27 Oct 2024\n02:30:00.000\nCET', '27 Oct 2024\n02:30:00.000\nCEST'];
+    const seen = ['26 Oct 2025\n02:30:00.000\nCET', '26 Oct 2025\n02:30:00.000\nCEST'];
     const settled = page.locator('.total', { hasText: /^2 events$/ });
     await settled.waitFor();
     assert.deepEqual(
@@ -225,22 +225,22 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
       seen,
     );
     const range = page.locator('.filter-bar .menu > button');
-    assert.equal(await range.innerText(), '27 Oct 2024 02:30 CEST – 27 Oct 2024 02:30:01 CET');
+    assert.equal(await range.innerText(), '26 Oct 2025 02:30 CEST – 26 Oct 2025 02:30:01 CET');
     for (const [field, value, count] of [
-      ['From', '2024-10-27T02:30:00', 2],
-      ['To', '2024-10-27T03:30:00', 3],
-      ['From', '2024-10-27T03:00:00', 1],
+      ['From', '2025-10-26T02:30:00', 2],
+      ['To', '2025-10-26T03:30:00', 3],
+      ['From', '2025-10-26T03:00:00', 1],
     ] as const) {
       await range.click();
       await page.getByLabel(field, { exact: true }).fill(value);
       await page.getByRole('button', { name: 'Show', exact: true }).click();
       await page.locator('.total', { hasText: new RegExp(`^${count} events?$`) }).waitFor();
     }
-    assert.match(page.url(), /from=2024-10-27T02%3A00%3A00.000000Z&to=2024-10-27T02%3A30%3A00.999999Z/);
-    await page.goto(`${shared.server.url}/#/events?from=2024-10-27T01:30:00Z&to=2024-10-27T01:59:59.999999Z`);
+    assert.match(page.url(), /from=2025-10-26T02%3A00%3A00.000000Z&to=2025-10-26T02%3A30%3A00.999999Z/);
+    await page.goto(`${shared.server.url}/#/events?from=2025-10-26T01:30:00Z&to=2025-10-26T01:59:59.999999Z`);
     await range.click();
     await page.getByRole('button', { name: 'Show', exact: true }).click();
-    assert.match(page.url(), /from=2024-10-27T01%3A30%3A00/);
+    assert.match(page.url(), /from=2025-10-26T01%3A30%3A00/);
   });
 
   test('names neither hide counts, nor turn around, nor are nothing; a name that is cut is copied and found whole', async () => {

@@ -17,7 +17,7 @@ import { model } from './model.ts';
 import { timeOfPlace } from './query.ts';
 import { Summary } from './summary.tsx';
 
-interface DetailProps {
+export interface DetailProps {
   readonly place: string;
   /** Its row, where that is here. */
   readonly row: Row | undefined;

@@ -1,11 +1,12 @@
 import './view.css';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
+import { RequestError } from '../api/request.ts';
 import { isPrinting } from '../ui/browser.ts';
 import { today } from '../ui/format.ts';
-import { FailureOf, Skeleton } from '../ui/resource.tsx';
+import { FailureOf, Loaded, Skeleton, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
-import { Detail } from './detail.tsx';
+import type { DetailProps } from './detail.tsx';
 import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { model } from './model.ts';
@@ -45,6 +46,11 @@ function TableArea() {
   // After a failure the list is still that of the query before.
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
   const hasFailed = (list?.loading ?? model.list).error.value !== undefined;
+  const isThere = list !== undefined;
+  useEffect(() => {
+    // Where it fails, the first event that is opened tells.
+    if (isThere) void loadDetail().catch(() => undefined);
+  }, [isThere]);
   return (
     <div class="table-area" data-stale={model.list.isLoading.value} aria-busy={model.list.isLoading.value}>
       <div class="rows">
@@ -54,8 +60,28 @@ function TableArea() {
         {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && <Nothing />}
         {list !== undefined && list.total > 0 && <EventTable list={list} open={open} />}
       </div>
-      {open !== undefined && <Detail place={open} row={list?.find(open)} />}
+      {open !== undefined && <OpenEvent place={open} row={list?.find(open)} />}
     </div>
+  );
+}
+
+/** Its code comes after the first rows, or with the first event that is opened before. */
+async function loadDetail() {
+  try {
+    return (await import('./detail.tsx')).Detail;
+  } catch {
+    throw new RequestError('offline', { detail: 'The code of this part could not be loaded.' });
+  }
+}
+
+function OpenEvent(props: DetailProps) {
+  const { resource } = useResource(loadDetail, []);
+  const Detail = resource.data.value;
+  if (Detail !== undefined) return <Detail {...props} />;
+  return (
+    <section class="detail" aria-label={t('eventsDetail')}>
+      <Loaded resource={resource}>{() => null}</Loaded>
+    </section>
   );
 }
 
