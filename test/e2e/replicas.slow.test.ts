@@ -126,7 +126,10 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
     before(async () => {
       way = await startFaultProxy(Number(new URL(nodeOf(1, 1).door.url).port));
       const start = (url: string) =>
-        startServer({ env: { ...replicas.env(database), CLICKHOUSE_URL: url, EVIDENCE_INTERVAL: 'off' } });
+        startServer({
+          env: { ...replicas.env(database), CLICKHOUSE_URL: url },
+          intervals: { evidenceMs: 86_400_000 },
+        });
       atLagging = await start(nodeOf(2, 2).door.url);
       // Its row is not at the node that lags behind.
       await lagging().command('SYSTEM STOP FETCHES watermarks');

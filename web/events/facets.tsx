@@ -3,6 +3,7 @@ import type { TopValues } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { RankContent } from '../ui/list.tsx';
 import { markedText } from '../ui/marked.tsx';
+import { personWords } from '../ui/people.ts';
 import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { type FilterName, hasValue } from './filters.ts';
@@ -44,10 +45,13 @@ function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['v
   return [
     ['status', statuses.map((one) => [one.status, valueWords('status', one.status), one.count])],
     ['activity', activities.map((one) => [String(one.activity_id), one.activity_name, one.count])],
-    ['actor', actors.map((one) => [one.email_addr, one.name ?? one.email_addr, one.count])],
+    ['actor', actors.map(({ email_addr: email, name, count }) => [email, personOf(name, email), count])],
     ['severity', severities.map((one) => [one.severity, valueWords('severity', one.severity), one.count])],
   ];
 }
+
+const personOf = (name: string | undefined, email: string): string =>
+  personWords([name, email], model.shared.value) ?? email;
 
 function Facet({ name, values }: FacetProps) {
   const [showsAll, setShowsAll] = useState(false);
