@@ -13,7 +13,7 @@ import { placeText, rowsPath } from './event-list.ts';
 import { type FilterName, parametersOf } from './filters.ts';
 import { limits } from './limits.ts';
 import { model } from './model.ts';
-import { isAddress } from './suggestions.ts';
+import { isAddress } from './addresses.ts';
 import { totalWords } from './words.ts';
 
 const relations = ['flowId', 'actor', 'ip', 'fileName'] as const satisfies readonly FilterName[];

@@ -76,6 +76,8 @@ class EventsModel {
   /** The query that was asked last, without the event that is open. */
   #asked: string | undefined;
   readonly askedAtMs = signal(0);
+  /** The parameters of that question; a list that follows leaves them as they were. */
+  readonly asked = signal<Parameters>({});
   #countedAtMs = 0;
   /** What the list is of, where nothing was counted over all of it yet. */
   #uncounted: Parameters | undefined;
@@ -90,7 +92,7 @@ class EventsModel {
 
   /** Asks again up to now; `place`: not from the newest event on, but around this one. */
   refresh(place?: string): void {
-    const parameters = this.#parametersOfNow();
+    const parameters = (this.asked.value = this.#parametersOfNow());
     this.askedAtMs.value = serverNow();
     this.list.data.value?.stop();
     this.further.stop();
