@@ -1,5 +1,6 @@
 const list = { data: [], meta: { total: 0 } };
-const lists = { activities: [], actors: [], severities: [], statuses: [] };
+const without = { actor: 0, ip: 0 };
+const lists = { activities: [], actors: [], addresses: [], severities: [], statuses: [], without };
 
 /** What answers have at least, by the last part of the path that they are for; a proxy may answer anything. */
 const examples: Readonly<Record<string, unknown>> = {
@@ -8,6 +9,7 @@ const examples: Readonly<Record<string, unknown>> = {
   'GET receipts': list,
   'GET histogram': { data: [], meta: { total: 0, bucket_seconds: 1 } },
   'GET top-values': { data: lists },
+  'GET top-files': { data: [] },
   'GET proof': { position: 0, signed_at: '' },
   'GET api-keys': { data: [] },
   'POST api-keys': { id: '', key: '', scopes: [] },

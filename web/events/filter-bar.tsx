@@ -11,6 +11,7 @@ import { model } from './model.ts';
 import { endsNow } from './query.ts';
 import { RangeMenu } from './range-menu.tsx';
 import { Search } from './search.tsx';
+import { Seen } from './seen.tsx';
 import { totalWords } from './words.ts';
 
 /** What is looked for: the range of time, the field that makes filters, and the filters there are. */
@@ -24,6 +25,7 @@ export function FilterBar() {
       <FacetsSheet />
       <Search />
       <Chips />
+      <Seen />
       {endsNow(range) && <FollowButton />}
       {fresh > 0 && !model.live.follows.value && (
         <Button look="small live" onClick={() => model.showNewest()}>

@@ -4,6 +4,7 @@ import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
 import { today } from '../ui/format.ts';
+import { type Person, sharedNames } from '../ui/people.ts';
 import { go, hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
@@ -64,10 +65,19 @@ class EventsModel {
     };
     return this.#known;
   });
+  /** Names that several of the people in sight have. */
+  readonly shared = computed(() => {
+    const rows = this.list.data.value?.rows ?? [];
+    const people = rows.map(({ actor_name: name, actor_email: email }): Person => [name, email]);
+    const known = Array.from(this.known.value.actors, ([email, name]): Person => [name, email]);
+    return sharedNames([...people, ...known]);
+  });
   #known: Known = { activities: new Map(), actors: new Map() };
   /** The query that was asked last, without the event that is open. */
   #asked: string | undefined;
   readonly askedAtMs = signal(0);
+  /** The parameters of that question; a list that follows leaves them as they were. */
+  readonly asked = signal<Parameters>({});
   #countedAtMs = 0;
   /** What the list is of, where nothing was counted over all of it yet. */
   #uncounted: Parameters | undefined;
@@ -82,7 +92,7 @@ class EventsModel {
 
   /** Asks again up to now; `place`: not from the newest event on, but around this one. */
   refresh(place?: string): void {
-    const parameters = this.#parametersOfNow();
+    const parameters = (this.asked.value = this.#parametersOfNow());
     this.askedAtMs.value = serverNow();
     this.list.data.value?.stop();
     this.further.stop();

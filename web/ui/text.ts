@@ -170,6 +170,10 @@ const texts = {
   eventsFollowOffline: ['Not following: no connection', 'Folgt nicht: keine Verbindung'],
   eventsFollowFails: ['Not following: no answer', 'Folgt nicht: keine Antwort'],
   eventsFacets: ['Frequent values', 'Häufige Werte'],
+  eventsFiles: ['Files and bytes', 'Dateien und Bytes'],
+  eventsFilesNone: ['No event names a file.', 'Kein Ereignis nennt eine Datei.'],
+  eventsSeen: ['first seen {first}, last seen {last}', 'zuerst gesehen {first}, zuletzt gesehen {last}'],
+  eventsSeenEver: ['In all time: {seen}', 'In der gesamten Zeit: {seen}'],
   eventsFacetTitle: ['{value} – Alt-click excludes', '{value} – Alt-Klick schließt aus'],
   eventsChart: [
     '{total} {total:event:events} over time, {failed} of them failed; a bar is {width}. Arrow keys choose a bar, with Shift several, Enter zooms in.',

@@ -28,17 +28,21 @@ export interface Match {
   readonly values?: readonly string[];
   /** The value of events without one; no event has it. */
   readonly none?: string;
+  /** The same as a value of conditions; undefined where every event has a value. Of a list it stands for an empty one. */
+  readonly absent?: FilterValue;
 }
 
 export type FilterValue = string | IpRange;
 
-const text: Match = { how: 'equal', type: 'String', allowed: 'a text', read: foldCase };
+const text: Match = { how: 'equal', type: 'String', allowed: 'a text', read: foldCase, absent: '' };
 const texts: Match = { ...text, how: 'member' };
+const nilUuid = '00000000-0000-0000-0000-000000000000';
 const uuid: Match = {
   how: 'equal',
   type: 'UUID',
   allowed: 'a UUID',
-  none: '00000000-0000-0000-0000-000000000000',
+  none: nilUuid,
+  absent: nilUuid,
   read: (given) =>
     /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(given) ? given.toLowerCase() : undefined,
 };
@@ -55,6 +59,7 @@ const addresses: Match = {
   how: 'range',
   type: 'IPv6',
   allowed: 'an address, or a range such as 10.0.0.0/8',
+  absent: { first: '::', last: '::' },
   read: parseIpRange,
 };
 
@@ -132,6 +137,12 @@ export type FilterColumn = (typeof eventFilters)[FilterName]['column'];
 export const filterNames = Object.keys(eventFilters) as FilterName[];
 export const filterOf = (name: FilterName): EventFilter => eventFilters[name];
 
+/** `NAME.is`: whether events have a value at all, for filters that not every event has a value of. */
+export const presences = ['none', 'any'] as const;
+export type Presence = (typeof presences)[number];
+export const readPresence = (text: string): Presence | undefined => presences.find((one) => one === text);
+export const optionalFilterNames = filterNames.filter((name) => filterOf(name).match.absent !== undefined);
+
 /** `in`: one of the values; `not`: none of them. */
 export const listWays = ['in', 'not'] as const;
 export type ListWay = (typeof listWays)[number];
@@ -165,16 +176,27 @@ export const searchWordCharactersMax = 255;
 
 /** The words to look for; undefined if there are too many, or one is too long. */
 export function searchWords(given: string): string[] | undefined {
-  const words = [...new Set(given.split(/\s+/).filter(Boolean))];
-  const isLong = words.some(({ length }) => length > searchWordCharactersMax);
-  return isLong || words.length > searchWordsMax ? undefined : words;
+  return searchable([...new Set(given.split(/\s+/).filter(Boolean))]);
+}
+
+/** The same of the texts in a list, such as `q.phrase`: white space belongs to them. */
+export function searchTexts(list: string): string[] | undefined {
+  return searchable([...new Set(listTexts(list))]);
+}
+
+function searchable(texts: string[]): string[] | undefined {
+  const isLong = texts.some(({ length }) => length > searchWordCharactersMax);
+  return isLong || texts.length > searchWordsMax ? undefined : texts;
 }
 
 export const selectingParameters: readonly string[] = [
   'startTime',
   'endTime',
   ...[...filterNames, 'orgId'].flatMap((name) => [name, ...listWays.map((way) => `${name}.${way}`)]),
+  ...optionalFilterNames.map((name) => `${name}.is`),
   'q',
+  'q.phrase',
+  'q.not',
 ];
 
 /** First and last address as IPv6 in eight groups; IPv4 is mapped. */

@@ -149,7 +149,9 @@ async function openSource(
   const mode = await modeOf(plan, client, position, signal);
   const { startTime, ...matching } = filtersOf(plan);
   // A page of a search ends with its time budget, so pages would leave events out.
-  if (mode === 'pages' && matching['q'] !== undefined) throw wrong('--q', 'only with the feed of a server');
+  const searching = ['q', 'q.phrase', 'q.not'].find((name) => matching[name] !== undefined);
+  if (mode === 'pages' && searching !== undefined)
+    throw wrong(`--${searching.replace('.', '-')}`, 'only with the feed of a server');
   const { batch: batchEvents, interval: intervalMs, once = false, schema } = plan;
   const options: SourceOptions = {
     client,
