@@ -34,6 +34,8 @@ const visibleMsMax = 300_000;
 /** How the service of a lab is started. */
 export interface LabOptions {
   readonly url: string | undefined;
+  /** Directory of the commit whose service it is; left out: this one. */
+  readonly checkout?: string | undefined;
   /** The service's data is there, and stays. */
   readonly keptIn?: string | undefined;
   /** Variables of its environment. */
@@ -43,14 +45,16 @@ export interface LabOptions {
 }
 
 export async function openLab(options: LabOptions): Promise<Lab> {
-  const { url, keptIn, namesThreads = false } = options;
+  const { url, checkout, keptIn, namesThreads = false } = options;
   const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
   const dataDir = join(keptIn ?? directory, 'data');
   const variables = { ...options.variables, ...(namesThreads && threadNamesEnv(directory)) };
-  const service = await startService({ directory, dataDir, url, variables }).catch(async (error: unknown) => {
-    await rm(directory, { recursive: true, force: true });
-    throw error;
-  });
+  const service = await startService({ directory, dataDir, url, checkout, variables }).catch(
+    async (error: unknown) => {
+      await rm(directory, { recursive: true, force: true });
+      throw error;
+    },
+  );
   const engine = reachEngine(service.engine);
   const generator = startGenerator();
   const { database } = service.engine;

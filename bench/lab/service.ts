@@ -19,8 +19,8 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** As it is shipped. */
-const cli = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
+/** Where this bench was built. */
+const ownCheckout = fileURLToPath(new URL('../../..', import.meta.url));
 const startMsMax = 60_000;
 const errorCharactersMax = 4000;
 
@@ -74,7 +74,12 @@ function untilListening(child: ChildProcess): Promise<number> {
   });
 }
 
-async function run(args: readonly string[], env: Record<string, string>, stdin: string): Promise<string> {
+async function run(
+  cli: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  stdin: string,
+): Promise<string> {
   const child = spawn(process.execPath, [cli, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
   const out: Buffer[] = [];
   const err: Buffer[] = [];
@@ -92,10 +97,14 @@ export async function startService(options: {
   readonly directory: string;
   readonly dataDir: string;
   readonly url: string | undefined;
+  /** The service of another commit: its directory. */
+  readonly checkout?: string | undefined;
   /** Further variables. */
   readonly variables: Readonly<Record<string, string>>;
 }): Promise<Service> {
-  const { dataDir } = options;
+  const { dataDir, checkout = ownCheckout } = options;
+  // As it is shipped.
+  const cli = join(checkout, 'dist', 'cli.js');
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const { env: remoteEnv, access } = remote(options.url);
   const env = environment(dataDir, { ...remoteEnv, ...options.variables });
@@ -113,7 +122,7 @@ export async function startService(options: {
     port,
     pid: child.pid ?? 0,
     engine: access ?? engineJson(),
-    cli: (args, stdin = '') => run(args, env, stdin),
+    cli: (args, stdin = '') => run(cli, args, env, stdin),
     async stop() {
       const ended = new Promise((resolve) => child.once('exit', resolve));
       if (child.exitCode !== null || child.signalCode !== null) return;
