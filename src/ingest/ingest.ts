@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { limits } from './limits.ts';
 import type { MappingDefinition } from '../adapters/definition.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
 import type { Logger } from '../base/observability/log.ts';
@@ -21,6 +20,14 @@ import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejections.ts';
 import { Wal } from './wal.ts';
+
+/**
+ * The engine is behind when the oldest rows have waited this long beyond FLUSH_INTERVAL. It is a third of the second that
+ * readers are promised, as INSERTs take time, too.
+ */
+const segmentWaitMsMax = 350;
+/** With less than this in the log ingest is not throttled: an engine is slow with little for other reasons than load. */
+const throttleBytesMin = 32 * 1024 * 1024;
 
 export interface IngestOptions extends RedactionSettings {
   /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */
@@ -96,8 +103,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   });
   const throttle = new Throttle({
     backlog: (of) => batcher.backlog(of),
-    behindMs: flushIntervalMs + limits.segmentWaitMsMax,
-    behindBytes: Math.min(segmentBytes, limits.throttleBytesMin),
+    behindMs: flushIntervalMs + segmentWaitMsMax,
+    behindBytes: Math.min(segmentBytes, throttleBytesMin),
     nowMs: () => performance.now(),
   });
   batcher.start();

@@ -9,6 +9,13 @@ import { traced } from '../base/observability/trace.ts';
 import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 import type { Admission } from './throttle.ts';
 
+const workerQueueTasksMax = 1024;
+const workerTaskMsMax = 30_000;
+const workerHeapMegabytesMax = 512;
+const workerYoungMegabytesMax = 64;
+/** Time between looks whether the engine has caught up. */
+const throttleCheckMs = 50;
+
 export interface WorkerPoolOptions {
   /** The pool's name in the metrics. */
   readonly name?: string;
@@ -67,9 +74,9 @@ export class WorkerPool {
       // Histograms that nobody reads.
       recordTiming: false,
       resourceLimits: {
-        maxOldGenerationSizeMb: limits.workerHeapMegabytesMax,
+        maxOldGenerationSizeMb: workerHeapMegabytesMax,
         // Nearly all a task allocates is dead at its end: room for a few tasks spares copying what is still in use.
-        maxYoungGenerationSizeMb: limits.workerYoungMegabytesMax,
+        maxYoungGenerationSizeMb: workerYoungMegabytesMax,
       },
       execArgv: filename?.endsWith('.js') ? [] : threadArguments(),
     });
@@ -102,7 +109,7 @@ export class WorkerPool {
 
   async #enqueue(task: Task): Promise<Result> {
     if (this.#isClosed) throw shuttingDown();
-    if (this.#queue.length >= limits.workerQueueTasksMax) {
+    if (this.#queue.length >= workerQueueTasksMax) {
       throw unavailable('Too many batches are waiting; try again later.');
     }
     return new Promise((resolve) => {
@@ -139,11 +146,11 @@ export class WorkerPool {
       this.#holdTimer = undefined;
       this.#dispatch();
     };
-    this.#holdTimer = setTimeout(resume, Math.min(Math.ceil(ms), limits.throttleCheckMs));
+    this.#holdTimer = setTimeout(resume, Math.min(Math.ceil(ms), throttleCheckMs));
   }
 
   async #run(task: Task): Promise<Result> {
-    const { throttle, log, taskMsMax = limits.workerTaskMsMax } = this.#options;
+    const { throttle, log, taskMsMax = workerTaskMsMax } = this.#options;
     this.#running += 1;
     const begunMs = performance.now();
     // Piscina takes this for a signal, too, and it costs 0.5 µs a task where `AbortSignal.timeout` costs 11.
