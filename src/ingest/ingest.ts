@@ -6,7 +6,7 @@ import type { Logger } from '../base/observability/log.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { SegmentSink } from '../base/events/segment-insert.ts';
 import { ifThere } from '../base/errors/system-error.ts';
-import { counter, gauge } from '../base/observability/metrics.ts';
+import { counter, gauge, tally } from '../base/observability/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
 import { Arrivals, SettledSegments } from './arrivals.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
@@ -209,7 +209,7 @@ function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepte
   const help = 'Rejected events by the kind of rule';
   const rejectedEvents = counter('auditlog_ingest_rejected_total', help, ['reason']);
   return {
-    accepted: (count) => events.inc({ outcome: 'accepted' }, count),
+    accepted: tally(events.labels('accepted')),
     rejected(apiKey, rejections) {
       for (const { reason, events: count } of rejections) {
         events.inc({ outcome: 'rejected' }, count);

@@ -4,6 +4,11 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { limits } from './limits.ts';
 
+/** After a failure no request asks Redis for this long. */
+const redisRetryMs = 1_000;
+/** How long one attempt to connect may take. */
+const redisConnectMsMax = 2_000;
+
 /** Redis did not answer in time, or is known to be away. */
 export class RedisAwayError extends Error {
   constructor() {
@@ -112,10 +117,8 @@ export class RedisLink {
     this.#connecting = client;
     try {
       // A server that takes no writes would be lost again with the first request.
-      const probe = client
-        .connect()
-        .then(() => client.set(`${prefix}:probe`, '1', 'PX', limits.redisRetryMs));
-      await inTime(probe, limits.redisConnectMsMax);
+      const probe = client.connect().then(() => client.set(`${prefix}:probe`, '1', 'PX', redisRetryMs));
+      await inTime(probe, redisConnectMsMax);
       if (this.#isStopped) return client.disconnect();
       this.#client = client;
       client.once('close', () => this.#lose(client, new Error('the connection was closed')));
@@ -136,7 +139,7 @@ export class RedisLink {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       retryStrategy: () => null,
-      connectTimeout: limits.redisConnectMsMax,
+      connectTimeout: redisConnectMsMax,
       connectionName: prefix,
     });
     // Each failure reaches whoever asked, or the attempt to connect.
@@ -159,7 +162,7 @@ export class RedisLink {
       'Redis is away: until it is back this server counts limits and failed passwords, and knows Idempotency-Keys, by itself';
     if (!this.#isToldAway) this.#options.log.warn(errorFacts(error), words);
     this.#isToldAway = true;
-    this.#timer = setTimeout(() => void this.#connect(), limits.redisRetryMs);
+    this.#timer = setTimeout(() => void this.#connect(), redisRetryMs);
   }
 }
 

@@ -1,8 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../base/errors/problem.ts';
 import { counter } from '../base/observability/metrics.ts';
-import { limits } from './limits.ts';
 import { RedisAwayError, type RedisLink } from './redis-link.ts';
+
+/** A key is refused this long if its server died and does not come back. */
+const answerClaimMs = 600_000;
+const answerKeptMs = 24 * 3_600_000;
+/** How long a request waits for the answer of the server that has claimed its key. */
+const answerWaitMsMax = 3_000;
+const answerPollMs = 50;
 
 /** Who is at work on a key, or its answer. `sent` is the digest of the body. */
 interface Kept<Answer> {
@@ -61,7 +67,7 @@ export class SharedAnswers<Answer> {
    * does not answer in time.
    */
   async claim(id: string, sent: string): Promise<Claim<Answer> | Answered<Answer>> {
-    const deadline = performance.now() + limits.answerWaitMsMax;
+    const deadline = performance.now() + answerWaitMsMax;
     let hasRival = false;
     try {
       for (;;) {
@@ -70,7 +76,7 @@ export class SharedAnswers<Answer> {
         if (kept === undefined || kept.instance === this.#instance) return this.#claimed(id, sent);
         hasRival = true;
         if (performance.now() > deadline) throw busy();
-        await sleep(limits.answerPollMs);
+        await sleep(answerPollMs);
       }
     } catch (error) {
       if (!(error instanceof RedisAwayError)) throw error;
@@ -110,7 +116,7 @@ export class SharedAnswers<Answer> {
     const name = this.#nameOf(id);
     try {
       const isReplaced = await this.#link.run((client) =>
-        client.eval(replaceScript, 1, name, claim, text, limits.answerKeptMs),
+        client.eval(replaceScript, 1, name, claim, text, answerKeptMs),
       );
       if (isReplaced !== 1) this.#unshared.inc();
     } catch (error) {
@@ -123,7 +129,7 @@ export class SharedAnswers<Answer> {
   async #take(id: string, claim: string): Promise<Kept<Answer> | undefined> {
     const name = this.#nameOf(id);
     const text = await this.#link.run(async (client) => {
-      const begun = client.multi().set(name, claim, 'PX', limits.answerClaimMs, 'NX').get(name);
+      const begun = client.multi().set(name, claim, 'PX', answerClaimMs, 'NX').get(name);
       const [set, got] = (await begun.exec()) ?? [];
       const failure = set?.[0] ?? got?.[0];
       if (failure) throw failure;

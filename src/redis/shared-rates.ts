@@ -2,8 +2,10 @@ import type { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { formatRate, type Rate, type RateCounter, type Verdict, verdictOf } from '../base/time/rates.ts';
-import { limits } from './limits.ts';
 import { ifReachable, type RedisLink } from './redis-link.ts';
+
+/** Different rates, each with a limiter of its own; makers of keys choose them freely. */
+const redisRatesMax = 1_000;
 
 /** Counts a request and returns the time left. The library's script knows whole seconds only. */
 const countScript = `redis.call('set', KEYS[1], 0, 'PX', ARGV[2], 'NX')
@@ -57,7 +59,7 @@ export class SharedRates implements RateCounter {
       inMemoryBlockOnConsumed: rate.requests,
     });
     this.#limiters.set(text, { client, limiter });
-    if (this.#limiters.size > limits.redisRatesMax) this.#limiters.removeOldest();
+    if (this.#limiters.size > redisRatesMax) this.#limiters.removeOldest();
     return limiter;
   }
 }

@@ -14,6 +14,13 @@ const replaceSettings: Settings = {
   replace_running_query_max_wait_ms: limits.insertEndMsMax,
 };
 
+/**
+ * Of a row of system.replicas: nothing was ever written to the table. Its log looks the same while the very first entry has not
+ * been copied yet, which takes a replica milliseconds.
+ */
+const hasEmptyLog =
+  "(log_max_index = 0 AND log_pointer = 0 AND zookeeper_exception = '' AND NOT is_readonly AND now() > {begun:DateTime} + 3)";
+
 /** Nodes that do not answer are left out, and counted. */
 const everywhere: Settings = { skip_unavailable_shards: 1 };
 
@@ -112,7 +119,7 @@ export class Attempts {
       const [row] = await this.#storage.rows<{ now: string; behind: string }>(
         `SELECT toString(now()) AS now,
            toString((SELECT count() FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
-             WHERE ${of} AND log_pointer <= log_max_index) +
+             WHERE ${of} AND log_pointer <= log_max_index AND NOT ${hasEmptyLog}) +
            (SELECT count() FROM clusterAllReplicas(${quoteString(cluster)}, system.replication_queue)
              WHERE ${of} AND type = 'GET_PART' AND create_time <= {begun:DateTime})) AS behind`,
         { database: this.#storage.database, begun: begun ?? '2100-01-01 00:00:00' },

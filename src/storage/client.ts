@@ -5,6 +5,7 @@ import { EngineError } from '../base/errors/engine-error.ts';
 import type { ControlCopy } from './control-copy.ts';
 import { isControlTable } from './control-rows.ts';
 import { tokenHeader } from './engine-config.ts';
+import { quorumSettings } from './cluster.ts';
 import { checkedWrite } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
@@ -46,9 +47,6 @@ const writeSettings: Settings = {
 
 /** What belongs to one organization is on one shard, and the others are not asked for it. */
 const clusterReadSettings: Settings = { optimize_skip_unused_shards: 1 };
-
-/** Acknowledged is what most replicas have: the log lets go of it, so the loss of one must not be the loss of events. */
-const clusterWriteSettings: Settings = { insert_quorum: 'auto' };
 
 const escapes: Readonly<Record<string, string>> = {
   '\t': '\\t',
@@ -198,9 +196,10 @@ class EngineStorage implements Storage {
     const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
     const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
     await this.#ofControl(isControlTable(table), async () => {
+      const settings = { ...(await quorumSettings(this, table)), ...options.settings };
       // Rows of a replacing table: the same one twice is one.
       await this.#nodes.anywhere(options.signal, (node, signal) =>
-        this.#write(node, signal, query, { target: table }, options, [lines]),
+        this.#write(node, signal, query, { target: table }, { ...options, settings }, [lines]),
       );
       if (isControlTable(table)) await copied(this.#copy?.put(table, objects));
     });
@@ -222,8 +221,10 @@ class EngineStorage implements Storage {
     this.#copy?.newestVersion(table, id);
 
   readonly insertNative: Storage['insertNative'] = async (query, body, options = {}, parameters = {}) => {
+    const table = /^INSERT INTO (\w+)/.exec(query)?.[1] ?? '';
+    const settings = { ...(await quorumSettings(this, table)), ...options.settings };
     await this.#nodes.once(options.signal, (node, signal) =>
-      this.#write(node, signal, query, parameters, options, body),
+      this.#write(node, signal, query, parameters, { ...options, settings }, body),
     );
   };
 
@@ -288,8 +289,7 @@ class EngineStorage implements Storage {
     body?: Statement['body'],
   ): Promise<void> {
     const timed = { timeoutMs: limits.insertMsMax, ...options };
-    const settings = { ...writeSettings, ...(this.cluster === undefined ? {} : clusterWriteSettings) };
-    await this.checked(() => this.#run(node, signal, query, parameters, timed, settings, body));
+    await this.checked(() => this.#run(node, signal, query, parameters, timed, writeSettings, body));
   }
 
   #run(

@@ -31,6 +31,23 @@ export async function requireMajority(storage: Storage): Promise<void> {
   throw new EngineError('unreachable', words);
 }
 
+/**
+ * For an INSERT on a cluster: it is answered once most replicas have the rows, so that losing one loses nothing. Where a
+ * shard has a single replica, as after SYSTEM DROP REPLICA, `auto` never returns: one replica is enough then, in all shards.
+ */
+export async function quorumSettings(storage: Storage, table: string): Promise<Settings> {
+  const { cluster, database } = storage;
+  if (cluster === undefined) return {};
+  // A replica that has lost its Keeper counts none.
+  const [row] = await storage.rows<{ fewest: string }>(
+    `SELECT toString(min(total_replicas)) AS fewest FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
+     WHERE database = {database:String} AND table = {table:String} AND total_replicas > 0`,
+    { database, table: table === 'events' ? 'events_local' : table },
+    { settings: everywhere },
+  );
+  return { insert_quorum: row?.fewest === '1' ? 1 : 'auto' };
+}
+
 const table = / FROM events\b/g;
 
 /**

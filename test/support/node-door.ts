@@ -14,8 +14,13 @@ interface DoorOptions {
   readonly portOfChanges: number;
   /** The nodes of the cluster. */
   readonly ports: readonly number[];
-  /** A statement for the whole cluster as the n-th node can carry it out; undefined: there is nothing for it to do. */
-  statementFor(n: number, statement: string): string | undefined;
+  /**
+   * A statement for the whole cluster as the n-th node can carry it out; undefined: there is nothing for it to do. `target` is
+   * that of the request.
+   */
+  statementFor(n: number, statement: string, target: string): string | undefined;
+  /** Nodes with the same place have what the statement changes in common: one of them carries it out. Default: none have. */
+  placeOf?(n: number, statement: string): string | number;
 }
 
 const onCluster = / ON CLUSTER `\w+`/;
@@ -26,7 +31,8 @@ const change = /^(DELETE|ALTER TABLE|TRUNCATE) /;
  * the node that has the replacing tables: on the other one these are Distributed, and nothing can be changed there. And a
  * statement for the whole cluster is carried out by one node after the other, as there is no Keeper that would see to it.
  */
-export function startNodeDoor({ port, portOfChanges, ports, statementFor }: DoorOptions): Promise<NodeDoor> {
+export function startNodeDoor(options: DoorOptions): Promise<NodeDoor> {
+  const { port, portOfChanges, ports, statementFor, placeOf = (n) => n } = options;
   const agent = new Agent({ keepAlive: true });
   const ask = (incoming: IncomingMessage, to: number, length?: number) => {
     const { method, url: path } = incoming;
@@ -53,17 +59,28 @@ export function startNodeDoor({ port, portOfChanges, ports, statementFor }: Door
     const pieces = [first];
     for await (const piece of incoming) pieces.push(piece as Buffer);
     const whole = Buffer.concat(pieces).toString();
+    const silent = new Set<string | number>();
+    const done = new Set<string | number>();
     for (const [n, to] of ports.entries()) {
-      const statement = statementFor(n, whole);
-      if (statement === undefined) continue;
+      const statement = statementFor(n, whole, incoming.url ?? '');
+      const place = placeOf(n, statement ?? '');
+      if (statement === undefined || done.has(place)) continue;
       const bytes = Buffer.from(statement);
       const found = await new Promise<IncomingMessage>((resolve, reject) => {
         ask(incoming, to, bytes.length).once('response', resolve).once('error', reject).end(bytes);
-      });
+      }).catch(() => undefined);
+      if (found === undefined) {
+        silent.add(place);
+        continue;
+      }
       if (found.statusCode !== 200) return answerWith(found, answer);
       found.resume();
+      done.add(place);
     }
-    answer.end();
+    if ([...silent].every((place) => done.has(place))) return answer.end();
+    // As a cluster says it, which carries the statement out as soon as the node is back.
+    answer.writeHead(500, { 'X-ClickHouse-Exception-Code': '159' });
+    answer.end('Code: 159. DB::Exception: a node does not answer. (TIMEOUT_EXCEEDED)');
   };
   const server = createServer((incoming, answer) => {
     incoming.once('error', () => answer.destroy());

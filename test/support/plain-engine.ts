@@ -42,6 +42,8 @@ export interface ClusterMember {
   readonly elements: string;
   /** What these elements take from the environment. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** A module that its process loads first. */
+  readonly preload?: string;
 }
 
 /** What a user may do who is not the owner of the engine: the grants, and the databases that are there for it. */
@@ -178,7 +180,8 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
   // HTTP last: what answers a ping listens on both, and an engine that cannot ends.
   const listen = `${member === undefined ? '' : 'SYSTEM START LISTEN TCP; '}SYSTEM START LISTEN HTTP; `;
   const url = `http://127.0.0.1:${port}`;
-  const program = programOf('storage/engine-child');
+  const preloaded = member?.preload === undefined ? [] : ['--import', member.preload];
+  const program = [...preloaded, ...programOf('storage/engine-child')];
   const output = await open(join(dir, 'output'), 'w');
   const engine = new KeptChild(() =>
     spawn(

@@ -68,6 +68,7 @@ const ofOneEngine = new Set([
   'engines',
   'log-damage',
   'processes',
+  'replicas',
   'shared-limits',
   'writers',
   // About the embedded engine: its files, its process, what its data directory stands for.

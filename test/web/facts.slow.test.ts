@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
+import type { Locator } from 'playwright-core';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 import {
@@ -360,6 +361,79 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await page.locator('.total', { hasText: /^2 events$/ }).waitFor();
   });
 
+  test('a row is a link whose words can be chosen, and says at any width what it is of', async () => {
+    const [first, second, wide] = [
+      'jan@one.example',
+      'jan@two.example',
+      '2001:db8:85a3:1234:5678:8a2e:370:7334',
+    ];
+    const of = (email: string, at: number) =>
+      sourceEvent(
+        {
+          timestamp: start + 30_000_000 + at,
+          actor: { name: at === 1 ? 'JAN' : 'Jan', email },
+          remote: { ip: wide },
+          target: 'The vault',
+          flow_id: '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a77',
+        },
+        { msg: 'words of it' },
+      );
+    await tenant.record([of(first, 0), of(second, 1)]);
+    await tenant.settled(2, { flowId: '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a77' });
+    const place = '#/events?range=all&to=2024-12-31T00:00:00Z&flowId=5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a77';
+    const page = await shared.open(ada, place);
+    const row = page.locator('.row[aria-selected]');
+    await row.nth(1).waitFor();
+    assert.deepEqual(await row.locator('.actor').allInnerTexts(), [second, first]);
+    await page.locator('.facets .rank', { hasText: second }).waitFor();
+    assert.deepEqual(
+      (await page.locator('.facets .rank .cut').allInnerTexts())
+        .filter((text) => /jan/i.test(text))
+        .toSorted(),
+      [first, second],
+    );
+    await row
+      .first()
+      .locator('.message')
+      .dblclick({ position: { x: 12, y: 8 } });
+    assert.equal(await page.evaluate('getSelection().toString()'), 'words');
+    await row.nth(1).click({ modifiers: ['Shift'] });
+    const ways: [string, Parameters<Locator['click']>[0]][] = [
+      ['.message', { button: 'middle' }],
+      ['.message', { modifiers: ['ControlOrMeta'] }],
+      ['.when a', { button: 'middle' }],
+    ];
+    for (const [cell, options] of ways) {
+      const [tab] = await Promise.all([
+        page.context().waitForEvent('page'),
+        row.first().locator(cell).click(options),
+      ]);
+      await tab.locator('.detail dd', { hasText: second }).first().waitFor();
+      await tab.close();
+    }
+    assert.equal(await page.locator('.detail').count(), 0);
+    // What a row names is neither cut nor covered, whatever is beside it.
+    const isSeen = `(() => Array.from(document.querySelectorAll('.row[aria-selected] :is(.actor, .target, .address)'), (cell) => {
+      const { left, top, right, bottom } = cell.getBoundingClientRect();
+      const isCut = cell.scrollWidth > cell.clientWidth || cell.scrollHeight > cell.clientHeight + 1;
+      const seen = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+      return isCut || !cell.contains(seen) ? cell.className + ' ' + cell.innerText : '';
+    }).filter(Boolean))()`;
+    for (const isOpen of [false, true]) {
+      if (isOpen) {
+        await page.setViewportSize({ width: 1280, height: 800 });
+        await row.first().click();
+        await page.locator('.detail .facts').first().waitFor();
+      }
+      for (const width of isOpen ? [1440, 1280, 1024, 900] : [1440, 1280, 900, 390, 320]) {
+        await page.setViewportSize({ width, height: 800 });
+        await untilTrue(page, "document.querySelector('.row[aria-selected]').clientWidth > 0");
+        assert.deepEqual([width, isOpen, await page.evaluate(isSeen)], [width, isOpen, []]);
+      }
+    }
+    await assertAccessible(page);
+  });
+
   test('a view that is not for somebody’s role says so, also where the role changes meanwhile', async () => {
     const { server } = shared;
     const eve = await createUser(server, 'facts', 'auditor', 'eve@facts.example');
@@ -428,8 +502,8 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
       >(`Array.from(document.querySelectorAll('.row[aria-selected]'),
         (row) => { const { top, height } = row.getBoundingClientRect(); return [top, height]; })`);
     for (const [width, rem, row] of [
-      [1280, 24, 42],
-      [390, 24, 78],
+      [1280, 24, 78],
+      [390, 24, 120],
       [1280, 16, 28],
     ] as const) {
       await page.setViewportSize({ width, height: 800 });
@@ -438,7 +512,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
       await last.waitFor();
       await untilTrue(page, `document.querySelector('.row[aria-selected]').clientHeight === ${row - 1}`);
       const seen = await boxes();
-      assert.ok(seen.length > 3);
+      assert.ok(seen.length > 1);
       for (const [at, [top]] of seen.entries())
         if (at > 0)
           assert.ok(Math.abs(top - (seen[at - 1]?.[0] ?? 0) - row) < 0.1, `${rem} px: ${seen.join(' ')}`);

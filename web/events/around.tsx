@@ -5,6 +5,7 @@ import { Button } from '../ui/button.tsx';
 import { formatClock, formatDay, formatDuration, formatNumber, zoneIfTwice } from '../ui/format.ts';
 import { Choice } from '../ui/forms.tsx';
 import { Marked } from '../ui/marked.tsx';
+import { personWords } from '../ui/people.ts';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { type EventDetail, fieldsOf } from './detail-data.ts';
@@ -113,7 +114,8 @@ function Steps({ rows, seq }: { readonly rows: readonly Row[]; readonly seq: str
           before === undefined
             ? `${formatDay(step.time)} ${formatClock(step.time)}${zoneIfTwice(step.time)}`
             : `+${formatDuration(step.time - before.time)}`;
-        const about = [step.actor_name ?? step.actor_email, step.target_name ?? step.file_name, step.message];
+        const who = personWords([step.actor_name, step.actor_email], model.shared.value);
+        const about = [who, step.target_name ?? step.file_name, step.message];
         return (
           <li key={step.seq} class={isHere ? 'here' : undefined}>
             <span class="after">{after}</span>

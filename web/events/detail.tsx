@@ -29,9 +29,10 @@ type Tab = (typeof tabs)[number];
 /** One event closely. What the row knows is there at once, the rest a moment later. */
 export function Detail({ place, row }: DetailProps) {
   const [tab, setTab] = useState<Tab>('summary');
+  const first = useRef(place).current;
   const { resource: detail } = useResource(
     async (abort) => {
-      await sleep(limits.detailSettleMs, abort);
+      if (place !== first) await sleep(limits.detailSettleMs, abort);
       return (await readDetail(place, abort)) ?? ('gone' as const);
     },
     [place],

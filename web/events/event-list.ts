@@ -94,6 +94,11 @@ export class EventList {
     });
   }
 
+  /** Rows that are here. */
+  get rows(): readonly Row[] {
+    return this.#run.value.rows;
+  }
+
   /** A row by its number; undefined while it is not here. */
   at(index: number): Row | undefined {
     const { first, rows } = this.#run.value;

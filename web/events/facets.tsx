@@ -1,4 +1,5 @@
 import type { TopValues } from '../api/types.ts';
+import { personWords } from '../ui/people.ts';
 import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { FacetList, type FacetProps, seenWords } from './facet-list.tsx';
@@ -53,7 +54,7 @@ function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['v
       [
         ...actors.map((one) => ({
           value: one.email_addr,
-          words: one.name ?? one.email_addr,
+          words: personOf(one.name, one.email_addr),
           count: one.count,
           note: seenWords(one),
         })),
@@ -77,6 +78,9 @@ function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['v
     ],
   ];
 }
+
+const personOf = (name: string | undefined, email: string): string =>
+  personWords([name, email], model.shared.value) ?? email;
 
 function Facet({ name, values }: FacetProps) {
   return (

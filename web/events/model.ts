@@ -4,6 +4,7 @@ import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
 import { today } from '../ui/format.ts';
+import { type Person, sharedNames } from '../ui/people.ts';
 import { go, hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
@@ -63,6 +64,13 @@ class EventsModel {
       actors: new Map([...formerActors, ...people].slice(-limits.knownMax)),
     };
     return this.#known;
+  });
+  /** Names that several of the people in sight have. */
+  readonly shared = computed(() => {
+    const rows = this.list.data.value?.rows ?? [];
+    const people = rows.map(({ actor_name: name, actor_email: email }): Person => [name, email]);
+    const known = Array.from(this.known.value.actors, ([email, name]): Person => [name, email]);
+    return sharedNames([...people, ...known]);
   });
   #known: Known = { activities: new Map(), actors: new Map() };
   /** The query that was asked last, without the event that is open. */

@@ -42,11 +42,13 @@ function TableArea() {
   const hasFailed = (list?.loading ?? model.list).error.value !== undefined;
   return (
     <div class="table-area" data-stale={model.list.isLoading.value} aria-busy={model.list.isLoading.value}>
-      <FailureOf resource={list?.loading ?? model.list} />
-      {list === undefined && !hasFailed && <Waiting />}
-      {list !== undefined && <SearchReach list={list} />}
-      {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && <Nothing />}
-      {list !== undefined && list.total > 0 && <EventTable list={list} open={open} />}
+      <div class="rows">
+        <FailureOf resource={list?.loading ?? model.list} />
+        {list === undefined && !hasFailed && <Waiting />}
+        {list !== undefined && <SearchReach list={list} />}
+        {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && <Nothing />}
+        {list !== undefined && list.total > 0 && <EventTable list={list} open={open} />}
+      </div>
       {open !== undefined && <Detail place={open} row={list?.find(open)} />}
     </div>
   );

@@ -4,6 +4,7 @@ import { formatMinute, formatNumber, formatShare, formatWeekday, formatZone, tod
 import { RankContent } from '../ui/list.tsx';
 import { markedText } from '../ui/marked.tsx';
 import { Page } from '../ui/page.tsx';
+import { type Person, personWords, sharedNames } from '../ui/people.ts';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { hrefOf } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
@@ -86,8 +87,14 @@ function activityLinks(values: OverviewData['today'], filters: Readonly<Record<s
 }
 
 function actorLinks(actors: OverviewData['newActors']['actors']): Item[] {
+  const shared = sharedNames(actors.map(({ name, email_addr: email }): Person => [name, email]));
   return actors.map(({ email_addr: actor, name, count }) => {
-    return { words: name ?? actor, title: actor, count, href: todayHref({ actor }) };
+    return {
+      words: personWords([name, actor], shared) ?? actor,
+      title: actor,
+      count,
+      href: todayHref({ actor }),
+    };
   });
 }
 

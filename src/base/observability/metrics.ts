@@ -12,6 +12,35 @@ export function counter<L extends string>(name: string, help: string, labelNames
   return new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
+/** What has been counted since the metrics were last read. */
+class Tally {
+  readonly #counter: { inc(value: number): void };
+  #value = 0;
+
+  constructor(counter: { inc(value: number): void }) {
+    this.#counter = counter;
+  }
+
+  add(value: number): void {
+    this.#value += value;
+  }
+
+  /** Adds it to the counter. */
+  settle(): void {
+    if (this.#value > 0) this.#counter.inc(this.#value);
+    this.#value = 0;
+  }
+}
+
+const tallies: Tally[] = [];
+
+/** Adds to a counter, or to one of its children, at every request: the counter itself hashes its labels each time. */
+export function tally(counter: { inc(value: number): void }): (value: number) => void {
+  const made = new Tally(counter);
+  tallies.push(made);
+  return (value) => made.add(value);
+}
+
 /** `collect` sets it when the metrics are read, and may not reject. */
 export function gauge<L extends string>(
   name: string,
@@ -96,5 +125,6 @@ export const metricsContentType: string = registry.contentType;
 
 /** All metrics in the Prometheus text format. */
 export function renderMetrics(): Promise<string> {
+  for (const one of tallies) one.settle();
   return registry.metrics();
 }
