@@ -146,6 +146,11 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     await page.locator('.chip', { hasText: 'does not contain User 1' }).waitFor();
     await settled(page, '10 events');
     await assertAccessibleInBoth(page);
+    // Of all the range of a year, one bar has 60 events and two have one.
+    await page.goto(`${shared.server.url}/#/events?from=2024-05-01T00:00:00Z&to=2025-05-08T00:00:00Z`);
+    await page.locator('.outlier', { hasText: 'One bar is cut off: 60 events.' }).waitFor();
+    await page.getByRole('application', { name: 'One bar is cut off: 60 events.' }).waitFor();
+    await assertAccessibleInBoth(page);
     await page.goto(`${shared.server.url}/#/events?from=2025-05-06T00:00:00Z&to=2025-05-08T00:00:00Z`);
     await page.locator('.facets button', { hasText: 'none' }).click();
     await page.locator('.chip', { hasText: 'address is none' }).waitFor();

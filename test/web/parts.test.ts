@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { rangeOf } from '../../web/events/addresses.ts';
 import { type Filter, filterNames, parametersOf, readFilters, withValue } from '../../web/events/filters.ts';
-import { heightOf, marksOf } from '../../web/events/scale.ts';
+import { heightOf, marksOf, topOf } from '../../web/events/scale.ts';
 import { ticksOf } from '../../web/events/ticks.ts';
 import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
 import { limits } from '../../web/overview/limits.ts';
@@ -107,6 +107,12 @@ describe('the scale beside a chart', () => {
       }),
     );
     assert.deepEqual(marksOf(48_213, false), [20_000, 40_000]);
+    // One outlier is cut off, so that the others are told apart; two of them, or the scale of logarithms, show all.
+    assert.deepEqual(
+      [[4, 900, 8], [4, 900, 901], [0, 900, 0], [8, 40, 1], []].map((counts) => topOf(counts, false)),
+      [10, 901, 900, 40, 1],
+    );
+    assert.deepEqual([topOf([4, 900, 8], true), heightOf(900, 10, false)], [900, 1]);
     assert.deepEqual(marksOf(48_213, true), [100, 10_000]);
   });
 });

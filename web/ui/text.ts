@@ -187,6 +187,7 @@ const texts = {
   eventsChartEmpty: ['No events to draw.', 'Keine Ereignisse zu zeichnen.'],
   eventsFacetsEmpty: ['No values to list.', 'Keine Werte aufzulisten.'],
   eventsPrint: ['On paper are the rows that were in sight. An export has all events.', 'Gedruckt sind die Zeilen, die zu sehen waren. Ein Export enthält alle Ereignisse.'],
+  eventsOutlier: ['One bar is cut off: {n} events.', 'Ein Balken ist abgeschnitten: {n} Ereignisse.'],
   eventsScale: ['Heights of the bars', 'Höhe der Balken'],
   scale_linear: ['linear', 'linear'],
   scale_log: ['log', 'log'],
