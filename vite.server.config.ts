@@ -25,11 +25,19 @@ function keepPlaces(root: string): Plugin {
 }
 
 /**
- * The programs of the service, its worker threads, and the commands for a process that runs many of them (the tests), of
- * the compiled modules: as few files, beside packages as they are installed. To load 450 files one by one takes a third
+ * The programs of the service, its worker threads, and what tests start a service and commands from, of the compiled
+ * modules: as few files, beside packages as they are installed. To load 450 files one by one takes a third
  * of what a command costs.
  */
-const programs = ['command-line', 'ingest/worker', 'read/ocsf110/worker', 'cli/program', 'cli/record-events'];
+const programs = [
+  'command-line',
+  'ingest/worker',
+  'read/ocsf110/worker',
+  'main',
+  'cli/program',
+  'cli/record-events',
+  'tools/process',
+];
 
 /** With `--mode tools`, the program of packages/tools, of the sources. */
 export default defineConfig(({ mode }) => {

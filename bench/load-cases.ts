@@ -20,7 +20,7 @@ import { benchRewrites } from './cases/rewrites.ts';
 import { benchSoak } from './cases/soak.ts';
 import { benchUpkeep } from './cases/upkeep.ts';
 import { benchWeb } from './cases/web.ts';
-import { benchPeers } from './cases/peers.ts';
+import { benchPeer, peers } from './cases/peers.ts';
 import { writeDataset } from './lab/dataset.ts';
 import { openKept } from './lab/kept-data.ts';
 import { type Lab, type LabOptions, openLab } from './lab/lab.ts';
@@ -43,8 +43,6 @@ const ofReadData = ['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'web', 
 const sliceEvents = 400_000;
 const readRounds = 6;
 const costSlices = 4;
-/** What the other build takes in within a minute. */
-const peersEvents = 400_000;
 /** Ingest beside reads goes at this rate unless it was measured in the same run. */
 const eventsPerSecondDefault = 40_000;
 
@@ -111,18 +109,14 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
     if (options.data !== undefined) openKept(options.data, options.readRows);
     await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2), { keptIn: options.data });
   }
-  if (sink.wanted('peers')) await runPeers(options, sink);
+  for (const peer of peers)
+    await attempt(sink, `peers.${peer.id}`, () => {
+      const { peersRows, seconds, clients } = options;
+      const plan = { events: peersRows, seconds, clients, wanted: sink.wanted };
+      return inLab(options, async (lab) => sink.add(await benchPeer(lab, peer, plan)));
+    });
   // Minutes long, so only when it is asked for.
   if (options.only.some((one) => one.startsWith('upkeep'))) await runUpkeep(options, sink);
-}
-
-async function runPeers(options: Options, sink: Sink): Promise<void> {
-  const { rows, seconds, clients } = options;
-  await inLab(options, (lab) =>
-    attempt(sink, 'peers', async () =>
-      sink.add(await benchPeers(lab, { events: Math.min(rows, peersEvents), seconds, clients })),
-    ),
-  );
 }
 
 async function runSoak(options: Options, sink: Sink): Promise<void> {
@@ -146,7 +140,7 @@ async function runUpkeep(options: Options, sink: Sink): Promise<void> {
     sink.add([result]);
     sink.addSeries(series);
   };
-  await inLab(options, run, { variables: { RETENTION_GRACE: '5s' } });
+  await inLab(options, run, { intervals: { retentionGraceMs: 5000 } });
 }
 
 async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSecond: number): Promise<void> {

@@ -8,6 +8,8 @@ export interface Options {
   readonly rows: number;
   /** Events that reads are measured over; growth compares a tenth of it with all. */
   readonly readRows: number;
+  /** Events that are stored on either side when reads of the peers are measured. */
+  readonly peersRows: number;
   /** Seconds of measuring a case, all slices of one side together; of the soak, as a whole. */
   readonly seconds: number;
   readonly clients: number;
@@ -28,7 +30,8 @@ export interface Options {
 
 export const usage = `npm run bench -- [options]
   --only a,b           only cases whose name begins so, e.g. --only micro,ingest,hostile,read,web,soak,peers
-  --rows N             events sent by the ingest case (default 2000000) and held for the read cases (default 10000000)
+  --rows N             events sent by the ingest case (default 2000000) and held for the read cases (default 10000000) or
+                       by the peers (default 400000)
   --seconds S          seconds of measuring for each side of a case (default 10), or of the soak (default 600)
   --clients C          clients at once (default 8; single events use eight times as many)
   --url URL            http://user:password@host:port of a ClickHouse server (default: the embedded engine)
@@ -81,6 +84,7 @@ export function readOptions(args: readonly string[]): Options {
     only,
     rows: rows ?? 2_000_000,
     readRows: rows ?? 10_000_000,
+    peersRows: rows ?? 400_000,
     seconds: whole(values.seconds, 'seconds') ?? (only.join() === 'soak' ? 600 : 10),
     clients: whole(values.clients, 'clients') ?? 8,
     url: values.url,

@@ -48,7 +48,7 @@ function notesOf(version) {
 }
 
 /**
- * The front end's packages have binaries of every system and release of Node, 390 MB, of which one is loaded. So the
+ * The packages of uWebSockets.js have binaries of every system and release of Node, 390 MB, of which one is loaded. So the
  * server brings them along with those that it can run on: Node 20 (115), 22 (127) and 24 (137).
  */
 const bundled = {

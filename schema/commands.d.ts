@@ -58,7 +58,7 @@ export interface CommandSchemas {
       readonly events: number;
       /** They happened before this moment. */
       readonly before: string;
-      /** How much longer servers have to run before it (`RETENTION_GRACE`); 0 while it is under way. */
+      /** How much longer servers have to run before it; 0 while it is under way. */
       readonly in_seconds: number;
     };
     /** Whether users see receipts of their own transfers. */
@@ -229,6 +229,58 @@ export interface CommandSchemas {
       readonly bytes: number;
       readonly sha256: string;
     })[];
+  };
+  /** `summarize`: `start` and `end` are those of the filters, else the first and the last event */
+  readonly CliSummary: {
+    readonly start?: string;
+    readonly end?: string;
+    readonly total: number;
+    readonly failure: number;
+    /** the range of the same length before, if retention has all of it */
+    readonly previous?: {
+      readonly start: string;
+      readonly end: string;
+      readonly total: number;
+      readonly failure: number;
+    };
+    readonly statuses: readonly ({
+      readonly status: string;
+      readonly count: number;
+    })[];
+    readonly severities: readonly ({
+      readonly severity: string;
+      readonly count: number;
+    })[];
+    readonly activities: readonly ({
+      readonly activity_id: number;
+      readonly activity_name: string;
+      readonly count: number;
+    })[];
+    readonly actors: readonly ({
+      readonly email_addr: string;
+      readonly name?: string;
+      readonly count: number;
+      readonly first_seen: string;
+      readonly last_seen: string;
+    })[];
+    readonly addresses: readonly ({
+      readonly ip: string;
+      readonly count: number;
+      readonly first_seen: string;
+      readonly last_seen: string;
+    })[];
+    readonly files: readonly ({
+      readonly name: string;
+      readonly bytes: number;
+      readonly count: number;
+      readonly first_seen: string;
+      readonly last_seen: string;
+    })[];
+    /** how many events have no value, by filter */
+    readonly without: {
+      readonly actor: number;
+      readonly ip: number;
+    };
   };
   /** `ocsf validate`; the first 1,000 faults */
   readonly CliOcsfValidation: {

@@ -436,6 +436,12 @@ export interface Schemas {
     readonly 'status.not'?: string;
     readonly 'orgId.in'?: string;
     readonly 'orgId.not'?: string;
+    readonly 'actor.is'?: 'none' | 'any';
+    readonly 'userId.is'?: 'none' | 'any';
+    readonly 'fileName.is'?: 'none' | 'any';
+    readonly 'fileHash.is'?: 'none' | 'any';
+    readonly 'flowId.is'?: 'none' | 'any';
+    readonly 'ip.is'?: 'none' | 'any';
   };
   readonly ReceiptsPage: {
     readonly data: readonly (Schemas['Receipt'])[];
@@ -453,12 +459,13 @@ export interface Schemas {
     readonly started_at?: Schemas['Instant'];
     readonly completed_at?: Schemas['Instant'];
   };
+  readonly HistogramBuckets: readonly ({
+    readonly start: Schemas['Instant'];
+    readonly success: number;
+    readonly failure: number;
+  })[];
   readonly Histogram: {
-    readonly data: readonly ({
-      readonly start: Schemas['Instant'];
-      readonly success: number;
-      readonly failure: number;
-    })[];
+    readonly data: Schemas['HistogramBuckets'];
     readonly meta: {
       /** Width of every bucket. */
       readonly bucket_seconds: number;
@@ -469,11 +476,19 @@ export interface Schemas {
       /** The sum of all buckets. */
       readonly total: number;
     };
+    /** With `compare=previous`, the range of the same length that ends where this one begins. */
+    readonly previous?: {
+      readonly start: Schemas['Instant'];
+      readonly end: Schemas['Instant'];
+      readonly total: number;
+      readonly data: Schemas['HistogramBuckets'];
+    };
   };
   readonly TopValues: {
     readonly data: {
       readonly activities: readonly ({
         readonly activity_id: number;
+        /** The title of the code, or of one that has none the most frequent title of its events. */
         readonly activity_name: string;
         readonly count: number;
       })[];
@@ -483,6 +498,14 @@ export interface Schemas {
         /** The name on the newest of the events, where it has one. */
         readonly name?: string;
         readonly count: number;
+        readonly first_seen: Schemas['Instant'];
+        readonly last_seen: Schemas['Instant'];
+      })[];
+      readonly addresses: readonly ({
+        readonly ip: string;
+        readonly count: number;
+        readonly first_seen: Schemas['Instant'];
+        readonly last_seen: Schemas['Instant'];
       })[];
       readonly severities: readonly ({
         readonly severity: 'Informational' | 'Medium' | 'High';
@@ -492,7 +515,27 @@ export interface Schemas {
         readonly status: 'Success' | 'Failure';
         readonly count: number;
       })[];
+      /** How many of the events have no value, by the name of the filter. */
+      readonly without: {
+        readonly actor: number;
+        readonly ip: number;
+      };
     };
+    readonly meta: {
+      /** Values a list, in effect. */
+      readonly limit: number;
+    };
+  };
+  readonly TopFiles: {
+    readonly data: readonly ({
+      /** As the newest of the events has it. */
+      readonly name: string;
+      readonly count: number;
+      /** The sum of `extra.fileSize`, where it is a whole number. */
+      readonly bytes: number;
+      readonly first_seen: Schemas['Instant'];
+      readonly last_seen: Schemas['Instant'];
+    })[];
     readonly meta: {
       /** Values a list, in effect. */
       readonly limit: number;
@@ -674,7 +717,7 @@ export interface Schemas {
     readonly events: number;
     /** They happened before this moment. */
     readonly before: string;
-    /** How much longer servers have to run before it (`RETENTION_GRACE`); 0 while it is under way. */
+    /** How much longer servers have to run before it; 0 while it is under way. */
     readonly in_seconds: number;
   };
   readonly SettingsChange: {
@@ -831,7 +874,7 @@ export interface Schemas {
     readonly damage?: readonly (Schemas['Damage'])[];
     /** Why the clock is not trusted, where it is not. */
     readonly clock?: string;
-    /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within `EVIDENCE_INTERVAL`. `off`: this server signs none, be it for this organization alone. `absent`: the tree has all events of that time, and not this one. */
+    /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within half a minute. `off`: this server signs none for this organization. `absent`: the tree has all events of that time, and not this one. */
     readonly evidence?: 'pending' | 'off' | 'absent';
     /** Why nobody was signed in by a provider. `organization`: none is named, or there is none of that name with a provider. `over`: not begun here, or too long ago. `declined`: the provider said no. `invalid`: what it sent is not good. `provider`: it does not answer as it should. `unverified`: it does not vouch for the address. `unknown`: no user here. `disabled`. `role`: no role by the claims. `last_admin`: the last administrator would be none any more. `linked`: the address is of another person there. `unlinked`: it is of a user who was there before, and `link_email` is off. */
     readonly sign_on?: 'organization' | 'over' | 'declined' | 'invalid' | 'provider' | 'unverified' | 'unknown' | 'disabled' | 'role' | 'last_admin' | 'linked' | 'unlinked';
@@ -884,6 +927,16 @@ export interface EventParameters {
   readonly 'status.not'?: string | undefined;
   readonly 'orgId.in'?: string | undefined;
   readonly 'orgId.not'?: string | undefined;
+  readonly 'actor.is'?: 'none' | 'any' | undefined;
+  readonly 'userId.is'?: 'none' | 'any' | undefined;
+  readonly 'fileName.is'?: 'none' | 'any' | undefined;
+  readonly 'fileHash.is'?: 'none' | 'any' | undefined;
+  readonly 'flowId.is'?: 'none' | 'any' | undefined;
+  readonly 'ip.is'?: 'none' | 'any' | undefined;
   /** Up to 10 words of at most 255 characters, each of which stands in a value of the event as it is shown, in any case. Names of members do not count, nor what is the same in all events. A page looks from the newest event on for a second or two: `meta.searched_back_to` says how far it came where that was not all, and `meta.total` counts the matches down to there. With that instant as `endTime` the search goes on. */
   readonly q?: string | undefined;
+  /** As `q`, for texts with their spaces: up to 10 of at most 255 characters, separated by commas, all of which stand in the event. In a text a comma is `%2C` and a percent sign `%25`, before the whole is encoded for the address. */
+  readonly 'q.phrase'?: string | undefined;
+  /** As `q.phrase`, for texts of which none stands in the event. */
+  readonly 'q.not'?: string | undefined;
 }

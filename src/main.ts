@@ -27,7 +27,6 @@ import { serve } from './http/serve.ts';
 import type { HttpServer } from './http/server.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { newestAnswerMs } from './ingest/answer-store.ts';
-import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { steadyClock } from './base/time/steady-clock.ts';
 import { createReaders } from './read/readers.ts';
@@ -35,20 +34,30 @@ import { Ocsf110Pool } from './read/ocsf110/pool.ts';
 import { limits as storageLimits } from './storage/limits.ts';
 import { Attempts } from './sign-on/attempt.ts';
 import { Providers } from './sign-on/providers.ts';
-import type { Base } from './service/base.ts';
+import type { Base, Intervals } from './service/base.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
 import { startWriting, type Writing } from './service/writing.ts';
 import { explainFullDisk, type ServiceStorage, startStorage } from './storage/open-storage.ts';
 
+const shutdownFlushMsMax = 10_000;
 const shutdownRequestsMsMax = 10_000;
+/** A day, in which an operator can set a wrong clock right before it costs events. */
+const usualIntervals: Intervals = { evidenceMs: 30_000, retentionGraceMs: 86_400_000 };
 
 const clock = systemClock;
 
-/** Starts everything in the order of its dependencies; what was started is stopped again when a later part fails. */
-export async function startService(config: Config, outputs: ServiceOutputs): Promise<RunningService> {
+/**
+ * Starts everything in the order of its dependencies; what was started is stopped again when a later part fails. Tests
+ * give shorter `intervals`.
+ */
+export async function startService(
+  config: Config,
+  outputs: ServiceOutputs,
+  intervals: Partial<Intervals> = {},
+): Promise<RunningService> {
   const stops = new StopStack(outputs.log);
   try {
-    return await start(config, outputs, stops);
+    return await start(config, { ...usualIntervals, ...intervals }, outputs, stops);
   } catch (error) {
     await stops.run();
     const explained = explainFullDisk(error, config);
@@ -58,7 +67,12 @@ export async function startService(config: Config, outputs: ServiceOutputs): Pro
   }
 }
 
-async function start(config: Config, outputs: ServiceOutputs, stops: StopStack): Promise<RunningService> {
+async function start(
+  config: Config,
+  intervals: Intervals,
+  outputs: ServiceOutputs,
+  stops: StopStack,
+): Promise<RunningService> {
   const { log } = outputs;
   collectProcessMetrics();
   const lock = await takeDataDir(config.dataDir, log);
@@ -75,7 +89,7 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const stored = await startStorage(opened);
   const steadyMs = steadyClock(await newestAnswerMs(join(config.dataDir, 'idempotency')));
   const expiryMicros = (): number => steadyMs() * 1000;
-  const base = { ...opened, steadyMs };
+  const base = { ...opened, intervals, steadyMs };
   const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros });
   await directory.refresh();
   directory.start();
@@ -180,7 +194,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
 /** The end of a server that accepts nothing more: answers what it has begun, and gives the engine what is in the log. */
 async function drain(server: HttpServer, ingest: Ingest, log: Logger): Promise<void> {
   const answered = await server.drained(shutdownRequestsMsMax);
-  const flushed = await ingest.flush(ingestLimits.shutdownFlushMsMax).catch((error: unknown) => {
+  const flushed = await ingest.flush(shutdownFlushMsMax).catch((error: unknown) => {
     log.warn(errorFacts(error), 'the log could not be sealed');
     return false;
   });

@@ -13,7 +13,7 @@ type Part = readonly [name: string, removal: string];
 /** Of the service: threads have names, and trees are built while a slice waits for them. */
 export const costLab: Omit<LabOptions, 'url'> = {
   namesThreads: true,
-  variables: { EVIDENCE_INTERVAL: '1s' },
+  intervals: { evidenceMs: 1000 },
 };
 
 /** So seldom it is looked whether all is stored. */

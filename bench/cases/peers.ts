@@ -7,21 +7,68 @@ import { batchEvents, type Dataset, writeDataset } from '../lab/dataset.ts';
 import type { Lab } from '../lab/lab.ts';
 import { sideBySide, type Slice, sliceOf } from '../lab/side-by-side.ts';
 import type { Job, Target } from '../load/job.ts';
+import type { ClickHouseAccess } from '../peers/clickhouse-store.ts';
 import { findPostgres, startPostgres } from '../peers/postgres.ts';
 import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult } from '../stats/result.ts';
 import { NotThere } from './endpoints.ts';
 
-/** The service beside a usual build of the same API, under the same load: see bench/peers. */
+/** The service beside usual builds of the same API, under the same load: see bench/peers. */
 
 const rounds = 4;
-const referenceName = 'Fastify and PostgreSQL';
+/** An export of everything takes a peer minutes. */
+const exportRounds = 2;
+/** Events that are sent while it is measured; others before. */
+const measuredEventsMax = 400_000;
 
 export interface PeersPlan {
+  /** Stored on either side when reads are measured. */
   readonly events: number;
   readonly seconds: number;
   readonly clients: number;
+  readonly wanted: (id: string) => boolean;
 }
+
+/** What a peer keeps its events in: the arguments of its server, and how that is given back. */
+interface PeerStore {
+  readonly access: string | ClickHouseAccess;
+  stop(): Promise<void>;
+}
+
+interface Peer {
+  readonly id: 'postgres' | 'clickhouse';
+  readonly name: string;
+  /** Throws NotThere where there is none. */
+  open(lab: Lab): Promise<PeerStore>;
+}
+
+export const peers: readonly Peer[] = [
+  {
+    id: 'postgres',
+    name: 'Fastify and PostgreSQL',
+    async open() {
+      const bin = findPostgres();
+      if (bin === undefined) throw new NotThere('no PostgreSQL is installed under /usr/lib/postgresql');
+      const { url, stop } = await startPostgres(bin);
+      return { access: url, stop };
+    },
+  },
+  {
+    id: 'clickhouse',
+    name: 'Fastify and ClickHouse',
+    // The service's engine, so that both have the same release.
+    async open({ engine, database }) {
+      const { url, user, password, headers } = engine.access;
+      const own = `${database}_peer`;
+      return {
+        access: { url, username: user, password, http_headers: headers, database: own },
+        async stop() {
+          await engine.query(`DROP DATABASE IF EXISTS ${own}`);
+        },
+      };
+    },
+  },
+];
 
 interface Contender {
   readonly pid: number;
@@ -29,95 +76,150 @@ interface Contender {
   readonly key: string;
 }
 
-function writeJob(to: Contender, dataset: Dataset, round: number, clients: number): Job {
-  const perRound = Math.floor(dataset.batches.length / rounds);
-  const batches = dataset.batches.slice(round * perRound, (round + 1) * perRound);
+interface Contest {
+  readonly lab: Lab;
+  readonly peer: Peer;
+  readonly own: Contender;
+  readonly other: Contender;
+  readonly plan: PeersPlan;
+}
+
+function writeJob(
+  to: Contender,
+  dataset: Dataset,
+  bodies: Dataset['batches'],
+  requests: number,
+  clients: number,
+): Job {
   return {
     targets: [to.target],
     heads: [
       `POST /api/v1/audit HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${to.key}\r\nContent-Type: application/x-ndjson\r\n`,
     ],
-    steps: batches.map((body) => [{ target: 0, head: 0, body }]),
+    steps: bodies.map((body) => [{ target: 0, head: 0, body }]),
     clients,
-    stop: { steps: batches.length },
+    stop: { steps: requests },
     dataFile: dataset.path,
     status: 202,
   };
 }
 
-function readJob(to: Contender, query: string, clients: number, seconds: number): Job {
+function readJob(to: Contender, path: string, clients: number, stop: Job['stop']): Job {
   return {
     targets: [to.target],
-    heads: [`GET /api/v1/audit?${query} HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${to.key}\r\n`],
+    heads: [`GET /api/v1/audit${path} HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${to.key}\r\n`],
     steps: [[{ target: 0, head: 0 }]],
     clients,
-    stop: { seconds },
+    stop,
     status: 200,
   };
 }
 
-async function measurePeers(
-  lab: Lab,
-  own: Contender,
-  peer: Contender,
-  plan: PeersPlan,
-): Promise<CaseResult[]> {
-  const dataset = await writeDataset(join(lab.directory, 'peers.ndjson'), plan.events, ['peers']);
-  const { generator } = lab;
-  const write = async (to: Contender, round: number): Promise<Slice> => {
-    const before = await lab.events();
-    const result = await generator.run(writeJob(to, dataset, round, plan.clients));
-    const slice = sliceOf(result, batchEvents);
-    if (to === peer) return slice;
-    const visibleMs = await lab.visible(before + slice.units);
-    return { ...slice, seconds: (visibleMs - result.startedMs) / 1000 };
-  };
-  const written = await sideBySide(lab, {
-    id: 'peers.write',
-    title: `batches of ${batchEvents} events until readable, ${plan.clients} clients`,
+/** Sends batches, from the first again after the last; resolves once all can be read. */
+async function send(
+  { lab, other, plan }: Contest,
+  to: Contender,
+  dataset: Dataset,
+  bodies: Dataset['batches'],
+  requests: number,
+): Promise<Slice> {
+  const before = await lab.events();
+  const result = await lab.generator.run(writeJob(to, dataset, bodies, requests, plan.clients));
+  const slice = sliceOf(result, batchEvents);
+  if (to === other) return slice;
+  const visibleMs = await lab.visible(before + slice.units);
+  return { ...slice, seconds: (visibleMs - result.startedMs) / 1000 };
+}
+
+/** Stores what is to be there before, then measures the rest. */
+async function benchWrite(contest: Contest, dataset: Dataset): Promise<CaseResult> {
+  const { lab, peer, own, other, plan } = contest;
+  const filled = Math.ceil(plan.events / batchEvents) - dataset.batches.length;
+  for (const to of [own, other]) if (filled > 0) await send(contest, to, dataset, dataset.batches, filled);
+  const requests = Math.floor(dataset.batches.length / rounds);
+  const bodies = (round: number) => dataset.batches.slice(round * requests, (round + 1) * requests);
+  const measured = await sideBySide(lab, {
+    id: `peers.${peer.id}.write`,
+    title: `batches of ${batchEvents} events until readable, ${Math.max(0, filled) * batchEvents} stored, ${plan.clients} clients`,
     unit: 'events',
     rounds,
-    service: (round) => write(own, round),
-    reference: { name: referenceName, run: (round) => write(peer, round), pid: peer.pid },
+    service: (round) => send(contest, own, dataset, bodies(round), requests),
+    reference: {
+      name: peer.name,
+      run: (round) => send(contest, other, dataset, bodies(round), requests),
+      pid: other.pid,
+    },
   });
-  const results = [withLatency(written)];
-  const deep = Math.floor(dataset.events * 0.75);
-  const reads = [
-    ['peers.page', 'first page of 1000 and the total', 'limit=1000'],
-    ['peers.deep', `page at offset ${deep}`, `limit=1000&offset=${deep}`],
-  ] as const;
-  for (const [id, title, query] of reads) {
-    const seconds = plan.seconds / rounds;
-    const run = async (to: Contender): Promise<Slice> =>
-      sliceOf(await generator.run(readJob(to, query, plan.clients, seconds)));
-    for (const to of [own, peer]) await run(to);
-    const measured = await sideBySide(lab, {
-      id,
-      title: `${title}, ${dataset.events} events, ${plan.clients} clients`,
-      unit: 'pages',
-      rounds,
-      service: () => run(own),
-      reference: { name: referenceName, run: () => run(peer), pid: peer.pid },
-    });
-    results.push(withLatency(measured));
-  }
-  return results;
+  return withLatency(measured);
+}
+
+async function benchRead(contest: Contest, id: string, title: string, query: string): Promise<CaseResult> {
+  const { lab, peer, own, other, plan } = contest;
+  const { clients } = plan;
+  const stop = { seconds: plan.seconds / rounds };
+  const run = async (to: Contender): Promise<Slice> =>
+    sliceOf(await lab.generator.run(readJob(to, `?${query}`, clients, stop)));
+  for (const to of [own, other]) await run(to);
+  const measured = await sideBySide(lab, {
+    id: `peers.${peer.id}.${id}`,
+    title: `${title}, ${plan.events} events, ${clients} clients`,
+    unit: 'pages',
+    rounds,
+    service: () => run(own),
+    reference: { name: peer.name, run: () => run(other), pid: other.pid },
+  });
+  return withLatency(measured);
+}
+
+async function benchCsv({ lab, peer, own, other, plan }: Contest): Promise<CaseResult> {
+  const run = async (to: Contender): Promise<Slice> =>
+    sliceOf(await lab.generator.run(readJob(to, '/export?format=csv', 1, { steps: 1 })), plan.events);
+  return sideBySide(lab, {
+    id: `peers.${peer.id}.csv`,
+    title: `export of ${plan.events} events as CSV`,
+    unit: 'events',
+    rounds: exportRounds,
+    service: () => run(own),
+    reference: { name: peer.name, run: () => run(other), pid: other.pid },
+  });
 }
 
 function withLatency(result: CaseResult): CaseResult {
   const [p50, p99] = quantilesMs(result.service.latency ?? [], [0.5, 0.99]);
   const [its50, its99] = quantilesMs(result.reference?.side.latency ?? [], [0.5, 0.99]);
-  const note = `p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms; ${referenceName} ${its50?.toFixed(1)} and ${its99?.toFixed(1)} ms`;
+  const note = `p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms; ${result.reference?.name} ${its50?.toFixed(1)} and ${its99?.toFixed(1)} ms`;
   return { ...result, notes: [...result.notes, note] };
 }
 
-/** Throws NotThere where no PostgreSQL is installed. */
-export async function benchPeers(lab: Lab, plan: PeersPlan): Promise<CaseResult[]> {
-  const bin = findPostgres();
-  if (bin === undefined) throw new NotThere('no PostgreSQL is installed under /usr/lib/postgresql');
-  const postgres = await startPostgres(bin);
+async function measure(contest: Contest): Promise<CaseResult[]> {
+  const { lab, plan } = contest;
+  const events = Math.min(plan.events, measuredEventsMax);
+  const dataset = await writeDataset(join(lab.directory, 'peers.ndjson'), events, ['peers']);
+  const results = [await benchWrite(contest, dataset)];
+  const actor = await lab.engine.query(
+    `SELECT actor_email FROM ${lab.database}.events WHERE actor_email != ''
+     GROUP BY actor_email ORDER BY count() DESC LIMIT 1 FORMAT TSVRaw`,
+  );
+  const deep = Math.floor(plan.events * 0.9);
+  const reads = [
+    ['page', 'first page of 1000 and the total', 'limit=1000'],
+    ['deep', `page at offset ${deep}`, `limit=1000&offset=${deep}`],
+    ['actor', 'actor, frequent matches', `limit=1000&actor=${encodeURIComponent(actor.trim())}`],
+  ] as const;
+  const isWanted = (id: string): boolean => plan.wanted(`peers.${contest.peer.id}.${id}`);
+  for (const [id, title, query] of reads)
+    if (isWanted(id)) results.push(await benchRead(contest, id, title, query));
+  if (isWanted('csv')) results.push(await benchCsv(contest));
+  return results;
+}
+
+/** Throws NotThere where what the peer needs is not installed. */
+export async function benchPeer(lab: Lab, peer: Peer, plan: PeersPlan): Promise<CaseResult[]> {
+  const store = await peer.open(lab);
   const program = fileURLToPath(new URL('../peers/server.js', import.meta.url));
-  const server = spawn(process.execPath, [program, postgres.url], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const server = spawn(process.execPath, [program, peer.id, JSON.stringify(store.access)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   try {
     const [line] = (await once(server.stdout, 'data')) as [Buffer];
     const target = { host: '127.0.0.1', port: Number(line.toString()) };
@@ -129,10 +231,10 @@ export async function benchPeers(lab: Lab, plan: PeersPlan): Promise<CaseResult[
     const organization = await lab.organization('peers');
     const { host, port } = lab.service;
     const own = { target: { host, port }, key: organization.key, pid: lab.service.pid };
-    return await measurePeers(lab, own, { target, key, pid: server.pid ?? 0 }, plan);
+    return await measure({ lab, peer, own, other: { target, key, pid: server.pid ?? 0 }, plan });
   } finally {
     server.stdin.end();
     await once(server, 'exit');
-    await postgres.stop();
+    await store.stop();
   }
 }

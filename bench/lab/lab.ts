@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Intervals } from '../../src/service/base.ts';
 import { type Generator, startGenerator } from '../load/generator-process.ts';
 import { epochMs } from '../load/job.ts';
 import { type Engine, reachEngine } from './engine.ts';
@@ -36,21 +37,23 @@ export interface LabOptions {
   readonly url: string | undefined;
   /** The service's data is there, and stays. */
   readonly keptIn?: string | undefined;
-  /** Variables of its environment. */
-  readonly variables?: Readonly<Record<string, string>> | undefined;
+  /** Of its background work; by default the service's own. */
+  readonly intervals?: Partial<Intervals> | undefined;
   /** It says what its threads are (`thread-stats.ts`). */
   readonly namesThreads?: boolean | undefined;
 }
 
 export async function openLab(options: LabOptions): Promise<Lab> {
-  const { url, keptIn, namesThreads = false } = options;
+  const { url, keptIn, intervals, namesThreads = false } = options;
   const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
   const dataDir = join(keptIn ?? directory, 'data');
-  const variables = { ...options.variables, ...(namesThreads && threadNamesEnv(directory)) };
-  const service = await startService({ directory, dataDir, url, variables }).catch(async (error: unknown) => {
-    await rm(directory, { recursive: true, force: true });
-    throw error;
-  });
+  const variables = namesThreads ? threadNamesEnv(directory) : {};
+  const service = await startService({ directory, dataDir, url, variables, intervals }).catch(
+    async (error: unknown) => {
+      await rm(directory, { recursive: true, force: true });
+      throw error;
+    },
+  );
   const engine = reachEngine(service.engine);
   const generator = startGenerator();
   const { database } = service.engine;

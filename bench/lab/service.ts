@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Intervals } from '../../src/service/base.ts';
 import { ownProcess } from './left-behind.ts';
 import { type EngineAccess } from './engine.ts';
 
@@ -20,7 +21,10 @@ export interface Service {
 }
 
 /** As it is shipped. */
-const cli = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
+const root = new URL('../../../', import.meta.url);
+const cli = fileURLToPath(new URL('dist/cli.js', root));
+/** With other intervals of background work. */
+const serveOften = fileURLToPath(new URL('test/support/serve-often.mjs', root));
 const startMsMax = 60_000;
 const errorCharactersMax = 4000;
 
@@ -94,14 +98,16 @@ export async function startService(options: {
   readonly url: string | undefined;
   /** Further variables. */
   readonly variables: Readonly<Record<string, string>>;
+  readonly intervals: Partial<Intervals> | undefined;
 }): Promise<Service> {
-  const { dataDir } = options;
+  const { dataDir, intervals } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const { env: remoteEnv, access } = remote(options.url);
   const env = environment(dataDir, { ...remoteEnv, ...options.variables });
   const accessLog = openSync(join(options.directory, 'access.log'), 'a');
+  const service = intervals ? [serveOften, new URL('dist/', root).href, JSON.stringify(intervals)] : [cli];
   const child = ownProcess(
-    spawn(process.execPath, [cli, 'serve'], { env, stdio: ['ignore', accessLog, 'pipe'] }),
+    spawn(process.execPath, [...service, 'serve'], { env, stdio: ['ignore', accessLog, 'pipe'] }),
   );
   closeSync(accessLog);
   const port = await untilListening(child);

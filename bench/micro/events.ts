@@ -54,6 +54,8 @@ export function rowsOf(all: readonly Window[]): MappedEvent[] {
       actorEmail: kept(row.actorEmail),
       actorId: kept(row.actorId),
       names: row.names.map(kept),
+      fileName: kept(row.fileName),
+      targetName: kept(row.targetName),
       fileHashes: row.fileHashes.map(kept),
       flowId: kept(row.flowId),
       ocsf: kept(row.ocsf),

@@ -55,7 +55,8 @@ function card(title: string, words: string, body: string): string {
 /** What stands beside the service, in a word or two. */
 function referenceLabel(id: string): string {
   if (id.startsWith('micro.')) return 'platform';
-  if (id.startsWith('peers.')) return 'PostgreSQL';
+  if (id.startsWith('peers.postgres.')) return 'PostgreSQL';
+  if (id.startsWith('peers.clickhouse.')) return 'ClickHouse';
   if (id.startsWith('mixed.')) return 'without writes';
   return id === 'read.pass-through' ? 'pass-through' : 'bare engine';
 }
@@ -180,7 +181,7 @@ export function reportPage(run: RunResult): string {
     card('Filtered reads', 'Page and exact total, with many, few and no matches.', throughput(run, isFilter)),
     card(
       'Beside a usual build',
-      'Fastify and PostgreSQL 15, same machine, same load.',
+      'Fastify with PostgreSQL 15, and with ClickHouse by asynchronous inserts; same machine, same load.',
       throughput(run, (id) => id.startsWith('peers.')),
     ),
     card(

@@ -18,6 +18,10 @@ CREATE TABLE IF NOT EXISTS {{sharded events}} {{on_cluster}} (
   -- Of the file and of the target; at most two, and never the same one twice. So are the hashes.
   names Array(String),
   file_hash Array(String),
+  -- As they were sent: what CSV and receipts show. Ingest has found them anyway; to find them in `source` again takes an export
+  -- three times as long.
+  file_name String,
+  target_name String,
   flow_id UUID,
   -- The day from which the retention that held when it was recorded removes the row; the last day of the type stands for
   -- never. It is part of the event's leaf in its tree. What is removed follows from the policy of today.
@@ -40,7 +44,8 @@ CREATE TABLE IF NOT EXISTS {{sharded events}} {{on_cluster}} (
   -- What the leaf commits to of all other columns (src/storage/event-hash.ts). The engine makes it while it has the texts in
   -- memory, so that trees are built of 32 bytes an event. Random bytes do not compress.
   event_hash FixedString(32) MATERIALIZED SHA256(concat(SHA256(source), SHA256(concat(SHA256(ocsf), formatRow('RowBinary', org,
-    activity_id, activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, flow_id)))))
+    activity_id, activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, file_name,
+    target_name, flow_id)))))
     CODEC(NONE),
   -- They know the rows of each name and hash, which no projection can, as an event has several. The engine answers
   -- `has()` from them and leaves the column unread.

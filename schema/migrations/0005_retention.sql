@@ -15,7 +15,7 @@ ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- What a policy has expired of an organization and the service will remove, once servers have run for RETENTION_GRACE since:
+-- What a policy has expired of an organization and the service will remove, once servers have run for a day since:
 -- the newest row counts. `before` 0: nothing is planned.
 CREATE TABLE IF NOT EXISTS planned_removals {{on_cluster}}
 (
@@ -140,6 +140,8 @@ CREATE TABLE IF NOT EXISTS erasure_rows {{on_cluster}}
     actor_id String,
     names Array(String),
     file_hash Array(String),
+    file_name String,
+    target_name String,
     ocsf String,
     source String,
     recorded DateTime64(6, 'UTC') DEFAULT now64(6)

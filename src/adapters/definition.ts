@@ -15,10 +15,10 @@ export interface OutcomeDefinition {
   readonly absent?: 'success';
 }
 
-/** The code of an activity, or one for each outcome that it is known with. */
+/** The code of an activity, or one by outcome. */
 export type ActivityCode = number | { readonly success?: number; readonly failure?: number };
 
-/** How records of one kind become source events; `schema/mapping.schema.json` says what each member means. */
+/** `schema/mapping.schema.json` says what each member means. */
 export interface MappingDefinition {
   readonly name: string;
   readonly description?: string;
@@ -38,14 +38,13 @@ export interface MappingDefinition {
   readonly redact?: { readonly when: string; readonly names: readonly string[] };
 }
 
-/** The mappings that come with the service, by the names that `from` takes; OTLP has a path of its own. */
+/** The built-in mappings; OTLP has a path of its own. */
 export const adapterNames = ['cloudtrail', 'github', 'json', 'kubernetes', 'okta'] as const;
 
 export function isBuiltIn(name: string): boolean {
   return name === 'otlp' || (adapterNames as readonly string[]).includes(name);
 }
 
-/** A file of `schema/`; the same path holds from `src` and from `dist`. */
 function readSchema(path: string): unknown {
   return JSON.parse(readFileSync(new URL(`../../schema/${path}`, import.meta.url), 'utf8'));
 }
@@ -68,7 +67,7 @@ export function checkedDefinition(value: unknown): MappingDefinition {
   const validate = (validator ??= compileSchema());
   if (validate(value)) return value;
   const { errors } = validate;
-  // Where one of several must hold, the rule is that of the whole.
+  // If one of several must hold, the rule is that of the whole.
   const error = errors?.find(({ parentSchema }) => parentSchema?.['x-rule'] !== undefined) ?? errors?.[0];
   const rule: unknown = error?.parentSchema?.['x-rule'];
   const text = typeof rule === 'string' ? rule : error?.message;

@@ -4,14 +4,14 @@ import type { Members } from './definition.ts';
 import { stepOf } from './evaluate.ts';
 import { registerFunctions } from './functions.ts';
 
-/** An expression without its value: where it stands in the mapping, and what it cannot do. Holds no content. */
+/** An expression without its value, by its place in the mapping. Holds no content. */
 export class ExpressionError extends Error {}
 
 export type Evaluate = (record: JSONValue) => unknown;
 
 registerFunctions();
 
-/** Throws ExpressionError where the text is no expression of JMESPath, or calls a function that there is not. */
+/** Throws ExpressionError for a text that is no JMESPath or calls an unknown function. */
 export function compileExpression(at: string, text: string): Evaluate {
   try {
     const expression = compile(text);
@@ -25,7 +25,7 @@ export function compileExpression(at: string, text: string): Evaluate {
   }
 }
 
-/** The library looks functions up when it calls them: with each record, and only where the call is reached. */
+/** The library looks functions up only when it calls them. */
 function unknownFunction(part: unknown): string | undefined {
   if (typeof part !== 'object' || part === null) return undefined;
   const { type, name } = part as { readonly type?: unknown; readonly name?: unknown };
@@ -48,7 +48,7 @@ function evaluated(at: string, search: () => unknown): unknown {
   }
 }
 
-/** The object that the expressions make of a record, without members that have no value; undefined where none has. */
+/** The object of the expressions, without members that have no value; undefined if none has. */
 export function compileMembers(at: string, members: Members): Evaluate {
   const parts = Object.entries(members).map(([name, part]) => {
     const path = `${at}/${name}`;

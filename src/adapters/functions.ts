@@ -7,7 +7,7 @@ import { level, micros } from './words.ts';
 type Argument = (record: JSONValue) => unknown;
 type OwnFunction = (record: JSONValue, arguments_: readonly Argument[]) => unknown;
 
-/** What expressions of mappings may call beside the functions of JMESPath: each takes any values, and gives null for none. */
+/** Functions beside JMESPath's: each takes any values, and gives null for none. */
 export const functions: Readonly<Record<string, OwnFunction>> = {
   micros: first(micros),
   level: first(level),
@@ -37,12 +37,10 @@ export function registerFunctions(): void {
   }
 }
 
-/** As `firstOf`, for what makes no difference between an integer's digits and a text of them. */
 function first(read: (value: unknown) => unknown): OwnFunction {
   return firstOf((value) => read(plain(value)));
 }
 
-/** Gives what `read` makes of the first value that it can make something of. */
 function firstOf(read: (value: unknown) => unknown): OwnFunction {
   return (record, arguments_) => {
     for (const one of arguments_) {
@@ -53,7 +51,6 @@ function firstOf(read: (value: unknown) => unknown): OwnFunction {
   };
 }
 
-/** The first that is text or a number, as text; empty text only where nothing else is. */
 function firstText(record: JSONValue, arguments_: readonly Argument[]): string | null {
   let empty: string | null = null;
   for (const one of arguments_) {
@@ -66,7 +63,6 @@ function firstText(record: JSONValue, arguments_: readonly Argument[]): string |
   return empty;
 }
 
-/** The e-mail address in a name or an id; which of them it is depends on how people sign in. */
 function addressOf(value: unknown): string | undefined {
   // The last part of a path, such as a session (`arn:…:assumed-role/Admin/zoe@acme.example`) or `user:zoe@acme.example`.
   const name = typeof value === 'string' ? value.split(/[/#:]/).at(-1) : undefined;
@@ -87,7 +83,6 @@ const placeCharactersMax = 255;
 /** An IP address with a port: `198.51.100.7:5432`, `[2001:db8::7]:5432`. */
 const socketPattern = /^(?:([\d.]{7,15})|\[([\da-f:.]{2,45})\]):(\d{1,5})$/i;
 
-/** Where somebody was: text that a source event takes for it, without a port. */
 function placeOf(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.length > placeCharactersMax) return undefined;
   const [, four, six] = socketPattern.exec(value) ?? [];
@@ -100,7 +95,6 @@ function portOf(value: unknown): number | undefined {
   return typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535 ? port : undefined;
 }
 
-/** The first object of a list whose member has one of these values. */
 function find(list: unknown, member: unknown, among: readonly unknown[]): unknown {
   if (!Array.isArray(list)) return null;
   const isIt = (one: unknown): boolean =>

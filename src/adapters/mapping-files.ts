@@ -7,10 +7,7 @@ import { Mapping } from './mapping.ts';
 
 const mappingBytesMax = 64 * 1024;
 
-/**
- * The mappings of an installation: the files `NAME.json` of a directory. Throws an Error that names the file and the rule
- * that it breaks.
- */
+/** The files `NAME.json` of a directory. Throws an Error with the file and the broken rule. */
 export function readMappings(directory: string): readonly MappingDefinition[] {
   const files = namesIn(directory)
     .filter((file) => file.endsWith('.json'))
@@ -34,14 +31,13 @@ function namesIn(directory: string): readonly string[] {
   }
 }
 
-/** The mapping of a file. Throws an Error that names the rule that it breaks, on one line. */
 export function readMapping(path: string): MappingDefinition {
   const facts = statSync(path);
   if (!facts.isFile()) throw new Error('is no file');
   if (facts.size > mappingBytesMax)
     throw new Error(`has ${facts.size} bytes, at most ${mappingBytesMax} are allowed`);
   const definition = checkedDefinition(parsed(readFileSync(path, 'utf8')));
-  // Its expressions are compiled, too: one that is none must not wait for a record.
+  // An invalid expression must not wait for a record.
   return new Mapping(definition).definition;
 }
 

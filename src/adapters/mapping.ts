@@ -15,11 +15,10 @@ import { verbOf } from './verbs.ts';
 const nothing: Evaluate = () => undefined;
 
 const knownCodesMax = 4_096;
-/** A longer text is remembered nowhere: it may be as long as an event. */
+/** Longer texts are not remembered: they may be as long as an event. */
 const knownTextCharactersMax = 256;
 const knownCodes = new Map<string, number>();
 
-/** The same code for the same text, on every machine and in every release. */
 function codeOfText(text: string): number {
   const known = knownCodes.get(text);
   if (known !== undefined) return known;
@@ -28,19 +27,18 @@ function codeOfText(text: string): number {
   return code;
 }
 
-/** Activities that are failures themselves: an event of them that says nothing of its outcome is one, too. */
+/** Activities that are failures: without an outcome their events are, too. */
 const failures: ReadonlySet<unknown> = new Set([1002, 1102]);
 
 /** A record, and what it has become. */
 export interface MappedRecord {
-  /** What tells it from all other records of its source; undefined where the mapping names nothing, or the record has none. */
+  /** Unique in its source; undefined if the mapping or the record has none. */
   readonly id: string | undefined;
   readonly events: readonly string[];
 }
 
 /**
- * Makes source events of other programs' records, by a definition. What comes out is checked as any source event is: a
- * mapping loosens no rule (contract: Source adapters).
+ * Makes source events of other programs' records; they are checked like any source event (contract: Source adapters).
  */
 export class Mapping {
   readonly name: string;
@@ -82,7 +80,7 @@ export class Mapping {
     this.#redaction = new Redaction(definition.redact?.names ?? [], false);
   }
 
-  /** Returns what has become of the record in [start, end) of the window, or why it is none (see `faultText`). */
+  /** Maps the record [start, end) of the window; a string is the refusal (see `faultText`). */
   map(window: Window, start: number, end: number): MappedRecord | string {
     const members = this.#reader.read(window, start, end);
     if (typeof members === 'string') return members;
@@ -112,7 +110,7 @@ export class Mapping {
     return { id: this.#idOf(parseJson(text)), events };
   }
 
-  /** The record without the values of the names in `redact`; undefined where it has none of these. */
+  /** Undefined if it has none of these names. */
   #withoutSecrets(text: string): readonly [text: string, members: RawMembers] | undefined {
     const window = toWindow(text);
     const redacted = this.#redaction.redacted(window, 0, window.bytes.length);
@@ -146,7 +144,6 @@ export class Mapping {
     return joined(event, `"message":${withExtra}`);
   }
 
-  /** What was done, and how it went: the code of a text depends on that. */
   #happened(record: JSONValue): { readonly action: unknown; readonly outcome: Outcome } {
     const read = this.#outcome.of(record);
     const action = plain(this.#action(record));
@@ -167,7 +164,7 @@ export class Mapping {
     return kind === 'unknown' ? undefined : code[kind];
   }
 
-  /** Spliced in as text, so that every digit, null and order of members stays. */
+  /** Spliced as text, so digits, nulls and order stay. */
   #extraOf(text: string, members: RawMembers): string {
     const { used } = this.definition;
     if (used === undefined) return `{${JSON.stringify(this.name)}:${text}}`;
@@ -177,7 +174,6 @@ export class Mapping {
   }
 }
 
-/** The first of the names that has a text or a number, as functions of mappings take it: what has parts may be more. */
 function firstTaken(names: readonly string[], members: RawMembers): string | undefined {
   return names.find((name) => /^(?:"(?!")|[-\d])/.test(members.get(name) ?? ''));
 }

@@ -15,14 +15,13 @@ import {
 } from '../ocsf/json-cursor.ts';
 import { describeFault, isAtEnd, skipValue } from '../ocsf/json-text.ts';
 
-/** A record's members as they were sent: names, and values as JSON text. Of a name that stands twice the last counts. */
+/** Names and values as JSON text. Of a repeated name the last counts. */
 export type RawMembers = ReadonlyMap<string, string>;
 
-/** Reads records strictly, without changing a digit of them; one a thread, calls do not overlap. */
+/** Reads records strictly without changing digits; one a thread, calls do not overlap. */
 export class RecordReader {
   readonly #cursor = new Cursor();
 
-  /** Returns the members, or why [start, end) of the window is no record. */
   read({ bytes, text }: Window, start: number, end: number): RawMembers | string {
     const c = this.#cursor;
     const first = c.open(bytes, start, end, text, start);
@@ -35,7 +34,6 @@ export class RecordReader {
   }
 }
 
-/** Returns the position after the object whose first member may begin at `at`, or -1 with a fault. */
 function readMembers(c: Cursor, at: number, members: Map<string, string>): number {
   let next = skipSpace(c, at);
   if (codeAt(c, next) === closeBrace) return next + 1;

@@ -10,7 +10,8 @@ import {
   syncDirectory,
 } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { limits } from './limits.ts';
+
+const backupFindingsMax = 1_000;
 
 /** What a backup says of itself, in its file `auditlog.json`. */
 export interface BackupRecord {
@@ -159,7 +160,7 @@ export class BackupPlace {
       }
       for (const path of found) find('altered', path);
     }
-    return findings.slice(0, limits.backupFindingsMax);
+    return findings.slice(0, backupFindingsMax);
   }
 
   /** Checksums by path; undefined where a line is none. */

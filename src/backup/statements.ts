@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { quoteIdentifier, quoteString } from '../storage/quote.ts';
 import type { Storage } from '../storage/storage.ts';
-import { limits } from './limits.ts';
 import { type BackupStep, backupSteps } from './tables.ts';
 
+/** How long the engine may take to copy or restore a table. */
+const backupStatementMsMax = 24 * 3_600_000;
 const fileAt = (directory: string, step: BackupStep): string => `File(${quoteString(join(directory, step))})`;
-const options = { timeoutMs: limits.backupStatementMsMax };
+const options = { timeoutMs: backupStatementMsMax };
 
 /**
  * Copies the tables of a step below a directory, without the files that the backup in `base` has.

@@ -3,6 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
+/** Queries grow while a larger share of the processors than `High` is idle, and shrink while it is below `Low`. */
+const throttleIdleShareHigh = 0.5;
+const throttleIdleShareLow = 0.25;
+/** Events that are read at once: few, so that a command never has a core for long. */
+const throttleBlockEvents = 8_192;
+
 /** What a throttle depends on, of a session. */
 export interface ThrottledSession {
   readonly storage: Storage;
@@ -69,7 +75,7 @@ export class Throttle {
     return {
       max_threads: 1,
       // The engine rests between blocks: small ones, so that each is short.
-      max_block_size: limits.throttleBlockEvents,
+      max_block_size: throttleBlockEvents,
       max_execution_speed_bytes: Math.round(this.#leastBytes * this.#times),
       // At once, and not when a query has taken so long.
       timeout_before_checking_execution_speed: 0,
@@ -83,8 +89,8 @@ export class Throttle {
     if (this.#seen !== undefined && elapsed < limits.throttleLookMs) return;
     if (this.#seen !== undefined) {
       const idle = (now.idle - this.#seen.idle) / (elapsed * this.#processors);
-      if (idle > limits.throttleIdleShareHigh) this.#times *= 4;
-      if (idle < limits.throttleIdleShareLow) this.#times /= 2;
+      if (idle > throttleIdleShareHigh) this.#times *= 4;
+      if (idle < throttleIdleShareLow) this.#times /= 2;
       this.#times = Math.min(Math.max(this.#times, 1), limits.throttleGrowthMax);
     }
     this.#seen = now;

@@ -9,8 +9,8 @@ export const limits = {
   /** Bodies being received or waiting for a worker, all requests together. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   /**
-   * Unused buffers that a thread keeps for its next batches: what is made of two bodies of 8 MiB, and what is read back
-   * of another for its INSERT. With less, a sender of these has the main thread collect garbage for each.
+   * Unused buffers that a thread keeps: for two bodies of 8 MiB and the INSERT of another. With less, large bodies
+   * make the main thread collect garbage.
    */
   bufferPoolBytesMax: 128 * 1024 * 1024,
   retryDelayMsMin: 100,

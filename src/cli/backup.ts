@@ -4,7 +4,6 @@ import { projectFile } from '../base/files/project-file.ts';
 import { isServed } from '../base/files/directory-lock.ts';
 import { ifThere } from '../base/errors/system-error.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { limits } from '../backup/limits.ts';
 import { BackupPlace } from '../backup/place.ts';
 import { BackupRun, mebibytes } from '../backup/take.ts';
 import { fullSpeedRow } from '../backup/throttle.ts';
@@ -16,6 +15,10 @@ import { wrong } from '../tools/option.ts';
 import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
 import { setUp, type Setup, withStorage } from './session.ts';
+
+/** How long a backup waits for the server to send what its log holds. */
+const backupLogMsMax = 30_000;
+const backupLogPollMs = 100;
 
 interface BackupOptions extends JsonOption {
   readonly to?: string;
@@ -43,15 +46,15 @@ async function sendLog(setup: Setup): Promise<void> {
   if (waiting.size === 0) return;
   if ((await ifThere(isServed(dataDir))) !== true) {
     await requireUsable(dataDir);
-    const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined, redirectPort: undefined };
+    const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined };
     const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
     try {
-      await service.flush(limits.backupLogMsMax);
+      await service.flush(backupLogMsMax);
     } finally {
       await service.stop();
     }
   }
-  const deadline = performance.now() + limits.backupLogMsMax;
+  const deadline = performance.now() + backupLogMsMax;
   for (;;) {
     const now = await eventsInLog(dataDir);
     const left = [...waiting.keys()].filter((number) => now.has(number));
@@ -63,7 +66,7 @@ async function sendLog(setup: Setup): Promise<void> {
         `the log of DATA_DIR ${dataDir} has ${counted(events, 'event')} that the engine does not take: nothing was backed up; "auditlog doctor" says why`,
       );
     }
-    await sleep(limits.backupLogPollMs);
+    await sleep(backupLogPollMs);
   }
 }
 

@@ -31,7 +31,7 @@ import {
   checkVersion,
 } from './doctor/engine.ts';
 import {
-  checkCertificates,
+  checkCertificate,
   checkDiskSpace,
   checkFileSystem,
   checkPermissions,
@@ -153,19 +153,11 @@ async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<C
 
 /** With a ClickHouse server commands may run where there is no DATA_DIR. */
 async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
-  const { ca, cert } = config.clickhouse.tls ?? {};
-  const certificates = checkCertificates(
-    [
-      { variable: 'TLS_CERT', pem: config.tls && (await readIfThere(config.tls.cert)) },
-      { variable: 'CLICKHOUSE_CA', pem: ca },
-      { variable: 'CLICKHOUSE_CERT', pem: cert },
-    ],
-    Date.now(),
-  );
-  const ofCertificates = certificates === undefined ? [] : [certificates];
+  const pem = config.tls && (await readIfThere(config.tls.pem));
+  const ofCertificate = pem === undefined ? [] : [checkCertificate(pem, Date.now())];
   if (!(await hasData(config.dataDir))) {
     const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not looked at`;
-    return [checkOfPlace('data_directory', [], [note]), ...ofCertificates];
+    return [checkOfPlace('data_directory', [], [note]), ...ofCertificate];
   }
   await prepareDataDir(config.dataDir, log);
   return [
@@ -173,7 +165,7 @@ async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
     await checkFileSystem(config),
     await checkSyncedWrites(config),
     await checkPermissions(config),
-    ...ofCertificates,
+    ...ofCertificate,
   ];
 }
 

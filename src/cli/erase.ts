@@ -5,7 +5,6 @@ import { requireKnownSecret } from '../config/secrets.ts';
 import type { StoredErasure } from '../control/erasure.ts';
 import type { User } from '../control/users.ts';
 import { carryOut, countEvents, type ErasureOptions, type Erasing, prepare } from '../erasure/erasing.ts';
-import { limits as storageLimits } from '../storage/limits.ts';
 import { areServersWriting } from '../storage/watermarks.ts';
 import { eventCount, oneOf, option } from '../tools/option.ts';
 import { counted, type JsonOption } from '../tools/output.ts';
@@ -13,6 +12,9 @@ import type { CliDeps } from './context.ts';
 import { print, timeText } from './output.ts';
 import { commandWith } from './repeat.ts';
 import { operator, recordAfter, type Session, setUp, withStorage } from './session.ts';
+
+/** A sign of life of a writer counts for this long. */
+const writerSignMsMax = 30_000;
 
 interface EraseOptions extends ErasureOptions, JsonOption {
   readonly confirm?: number;
@@ -68,7 +70,7 @@ function accountText({ erased }: Erasing, { id }: User, erasure?: StoredErasure)
 /** Whether servers write to a ClickHouse server: one of them carries it out. */
 async function hasOtherWriters({ config, storage }: Session): Promise<boolean> {
   if (config.clickhouse.url === undefined) return false;
-  return areServersWriting(storage, storageLimits.writerSignMsMax);
+  return areServersWriting(storage, writerSignMsMax);
 }
 
 async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {

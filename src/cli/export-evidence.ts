@@ -52,7 +52,7 @@ export async function exportEvidence(
   const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
   if (checkpoint === undefined)
     throw new Error(
-      'there is no checkpoint of this organization yet: a running server signs one within EVIDENCE_INTERVAL',
+      'there is no checkpoint of this organization yet: a running server signs one within half a minute',
     );
   const { head, erasures, history } = await headOf(session.storage, options, checkpoint);
   await record(checkpoint.size);

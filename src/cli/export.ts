@@ -237,7 +237,7 @@ async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
 }
 
 /** The filter that was given, without what has expired by the organization's retention. */
-async function keptFilter(
+export async function keptFilter(
   storage: Storage,
   organization: Organization,
   filtersGiven: Filters,

@@ -52,7 +52,7 @@ async function localKey(session: Session, org: string | undefined): Promise<Omit
 /** Runs the work on a server in this process. When it ends, readers can read what was recorded. */
 async function withOwnServer(setup: Setup, org: string | undefined, work: ImportWork): Promise<void> {
   const { deps, config, log } = setup;
-  const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined, redirectPort: undefined };
+  const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined };
   const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
   try {
     const isShared = config.clickhouse.url !== undefined;

@@ -22,6 +22,7 @@ import { registerServe } from './serve.ts';
 import { registerSignOn } from './sign-on.ts';
 import { registerStatus } from './status.ts';
 import { registerStop } from './stop.ts';
+import { registerSummarize } from './summarize.ts';
 import { registerUser } from './user.ts';
 import { engineVerifier } from './verify.ts';
 import { registerVersion } from './version.ts';
@@ -43,6 +44,7 @@ function createProgram(deps: CliDeps): Command {
   registerKey(program, deps);
   const engine = { import: importEngine(deps), export: exportEngine(deps), verify: engineVerifier(deps) };
   tools.registerTools(program, deps, engine);
+  registerSummarize(program, deps);
   registerDoctor(program, deps);
   registerBackup(program, deps);
   registerRestore(program, deps);

@@ -29,6 +29,9 @@ import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
 import { operator, recordAfter, type Session, setUp, type Setup, withStorage } from './session.ts';
 
+/** A restored table takes this many times the room of its backup, with what merging takes meanwhile. */
+const restoreRoomRatio = 2;
+
 interface RestoreOptions extends JsonOption {
   readonly from?: string;
   readonly backup?: string;
@@ -115,7 +118,7 @@ async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
   if (config.clickhouse.url !== undefined) return;
   const { bavail, bsize } = await statfs(config.dataDir);
   const free = bavail * bsize;
-  const needed = bytesOf(chain) * limits.restoreRoomRatio + limits.backupFreeBytesMin;
+  const needed = bytesOf(chain) * restoreRoomRatio + limits.backupFreeBytesMin;
   if (needed > free)
     throw new Problem(
       'conflict',

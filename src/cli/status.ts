@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { portHolder } from '../base/network/address.ts';
 import { parseDurationMs } from '../base/time/units.ts';
 import type { Answer } from '../contract/document.ts';
 import { type Config, loadConfig } from '../config/config.ts';
@@ -26,19 +25,12 @@ export function configOf({ environment }: CliDeps, { dataDir }: { readonly dataD
   return loadConfig({ ...environment, ...(dataDir !== undefined && { DATA_DIR: dataDir }) });
 }
 
-/** Whoever waits for a server that could not start hears at once what keeps its port. */
-async function tellWait({ io }: CliDeps, { dataDir, port }: Config): Promise<void> {
-  const holder = await portHolder(port);
-  const inUse = holder === undefined ? '' : `; port ${port} is in use by ${holder}`;
-  io.error(`auditlog: waiting for a server on DATA_DIR ${dataDir}${inUse}\n`);
-}
-
 async function status(deps: CliDeps, options: StatusOptions): Promise<void> {
-  const config = configOf(deps, options);
-  const { dataDir } = config;
+  const { dataDir } = configOf(deps, options);
   const deadline = performance.now() + waitMs(options);
   let found = await statusOf(dataDir);
-  if (!found.running && options.wait !== undefined) await tellWait(deps, config);
+  if (!found.running && options.wait !== undefined)
+    deps.io.error(`auditlog: waiting for a server on DATA_DIR ${dataDir}\n`);
   while (!found.ready && performance.now() < deadline) {
     await sleep(limits.statusPollMs);
     found = await statusOf(dataDir);

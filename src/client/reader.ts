@@ -76,13 +76,12 @@ export class Reader {
         const { next_cursor: next, has_more: hasMore } = meta;
         if (typeof next !== 'string' || typeof hasMore !== 'boolean')
           throw new AuditlogError('protocol', 'the answer has no meta.next_cursor or meta.has_more');
-        const { read_through: readThrough } = meta;
         return {
           ...read,
           cursor: next,
           hasMore,
           settledThrough: numberOf(meta, 'settled_through'),
-          readThrough: typeof readThrough === 'number' ? readThrough : undefined,
+          readThrough: numberOf(meta, 'read_through'),
         };
       },
     );

@@ -38,10 +38,7 @@ export function retryPolicy(options: RetryOptions = {}, giveUpAfterMs: number): 
   };
 }
 
-/**
- * Full jitter: anything between nothing and the step, so that clients which failed together do not come back
- * together. What the server asked for in `Retry-After` is waited for, and the jitter comes on top.
- */
+/** Full jitter, so that clients which failed together do not return together; it comes on top of `Retry-After`. */
 export function retryDelayMs(policy: RetryPolicy, attempt: number, retryAfterMs = 0): number {
   const step = Math.min(policy.delayMsMax, policy.delayMsMin * 2 ** Math.min(attempt, 30));
   return Math.min(retryAfterMs, retryAfterMsMax) + Math.random() * step;
@@ -79,7 +76,6 @@ export interface RetryHooks {
   readonly isFinal?: (error: AuditlogError) => boolean;
 }
 
-/** Repeats what fails for a transient reason; rejects with the last error when it is not, or when time is over. */
 export async function withRetries<T>(
   policy: RetryPolicy,
   { signal, onRetry, keepsProcess, mayPass, isFinal }: RetryHooks,

@@ -20,7 +20,6 @@ export interface BatchBody {
   readonly body: Uint8Array;
   readonly isGzip?: boolean;
   readonly events: number;
-  /** The same over all attempts: one whose answer was lost is recognized, and not stored again. */
   readonly idempotencyKey: string;
 }
 
@@ -32,8 +31,8 @@ export interface BatchAnswer {
 }
 
 /**
- * Sends a batch of source events to be stored once (contract: Ingest), and repeats what may succeed later. Rejects with
- * AuditlogError where the batch as a whole is refused.
+ * Sends a batch to be stored once (contract: Ingest), with retries. Rejects with AuditlogError if it is refused as a
+ * whole.
  */
 export async function sendBatch(route: BatchRoute, batch: BatchBody): Promise<BatchAnswer> {
   const { base, timeoutMs, maxErrors, hooks, fetch } = route;

@@ -14,13 +14,12 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
   /** Above it the answer is not read on, and the call fails with `too_large`. */
   readonly responseBytesMax?: number;
-  /** Query parameters without which the answer would have more than was asked for. */
+  /** Parameters without which the answer would have more than was asked for. */
   readonly mayNotIgnore?: readonly string[];
   /** In place of the global one. */
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** The address under `base` that `path` (without a leading slash) names, with what is given of `query`. */
 export function endpoint(base: URL, path: string, query: object = {}): URL {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query) as [string, unknown][]) {
@@ -29,7 +28,7 @@ export function endpoint(base: URL, path: string, query: object = {}): URL {
   return url;
 }
 
-/** A base address; what follows its last slash is kept. Throws TypeError for one that no request may go to. */
+/** What follows the last slash is kept. Throws TypeError for an address that no request may go to. */
 export function baseUrl(given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
@@ -58,7 +57,6 @@ async function readBounded(response: Response, bytesMax: number): Promise<Buffer
 /** What the service refused of a batch: the index of an event, and the rule that it broke. */
 export type Refusals = readonly { readonly index: number; readonly error: string }[];
 
-/** The list of refusals in an answer to a batch, as far as it is one. */
 export function refusalsOf(body: unknown): Refusals | undefined {
   const errors = (body as { errors?: unknown } | null)?.errors;
   if (!Array.isArray(errors)) return undefined;
@@ -69,7 +67,7 @@ export function refusalsOf(body: unknown): Refusals | undefined {
   );
 }
 
-/** What an error's body says, as far as it is a problem of the service's: a proxy's page has no facts to take from it. */
+/** The problem of an error's body; a proxy's page has none. */
 function problemOf(text: string) {
   let body: unknown;
   try {
@@ -107,15 +105,11 @@ export async function httpError(response: Response): Promise<AuditlogError> {
   });
 }
 
-/**
- * The error for a request without an answer, with the host and why. Undici says "fetch failed" and leaves the reason to
- * the cause.
- */
 export function networkError(error: unknown, { host }: URL): AuditlogError {
   const isNamed = error instanceof Error && error.cause instanceof Error;
   const cause = isNamed ? error.cause : error;
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
-  // Only the words of a cause are of the connection: others may quote a header.
+  // Other causes may quote a header.
   const why = code ?? (isNamed ? (error.cause as Error).message : 'the connection failed');
   if (why === blockedPort)
     return new AuditlogError('network', `no request to ${host}: fetch blocks this port; use another one`, {
@@ -124,7 +118,7 @@ export function networkError(error: unknown, { host }: URL): AuditlogError {
   return new AuditlogError('network', `no answer from ${host}: ${why}`, { cause });
 }
 
-/** A service answers as if a filter that it cannot use was not given, and names it in a header (contract: Read). */
+/** A service ignores an unusable filter and names it in a header (contract: Read). */
 function requireFilters({ headers }: Response, names: readonly string[]): void {
   const ignored = (headers.get('ignored-parameters') ?? '')
     .split(', ')
@@ -147,8 +141,8 @@ export async function request(call: Call): Promise<string> {
 }
 
 /**
- * What answers a request, bounded in time from the connection to the last byte of the answer. Rejects with AuditlogError; an
- * answer other than 2xx is one too. Redirects are not followed: they could carry the key to another host.
+ * Bounded in time to the last byte. Rejects with AuditlogError, also for an answer other than 2xx. Redirects are not
+ * followed: they could carry the key to another host.
  */
 export async function requestBytes(call: Call): Promise<Uint8Array> {
   const {
@@ -173,7 +167,7 @@ export async function requestBytes(call: Call): Promise<Uint8Array> {
     return await readBounded(response, responseBytesMax);
   } catch (error) {
     if (ended.signal.aborted) throw ended.signal.reason;
-    // What is left of the answer is of no use, and must not keep the connection.
+    // The rest of the answer must not keep the connection.
     ended.abort();
     throw error instanceof AuditlogError ? error : networkError(error, url);
   } finally {

@@ -47,12 +47,12 @@ export interface FeedPage<E = AuditEvent> extends EventsRead<E> {
   readonly hasMore: boolean;
   /** No event recorded before this moment can still come, Unix microseconds. */
   readonly settledThrough: number;
-  /** All that was recorded before this moment is in this page and those before it, Unix microseconds; of an older service undefined. */
-  readonly readThrough: number | undefined;
+  /** All that was recorded before this moment is in this page and those before it, Unix microseconds. */
+  readonly readThrough: number;
 }
 
 export interface PageQuery<S extends EventSchema = EventSchema> extends EventFilter {
-  /** Default `default`. A service that does not know `ocsf` yet gives the default one. */
+  /** Default `default`. */
   readonly schema?: S | undefined;
   /** 1 to 1000, default 1000. */
   readonly limit?: number | undefined;

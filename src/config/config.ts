@@ -8,18 +8,12 @@ import { type Values, type Variable, variables } from './variables.ts';
 /** Everything an operator can set, read once and frozen (contract: Configuration). */
 export type Config = ReturnType<typeof loadConfig>;
 
-/** Settings that cannot be used: a line for each bad variable. The command line ends with exit code 2. */
+/** A line for each bad variable; exit code 2. */
 export class ConfigError extends Error {
   constructor(lines: readonly string[]) {
     super(lines.join('\n'));
     this.name = 'ConfigError';
   }
-}
-
-interface EngineTls {
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
 }
 
 const segmentBytesDefault = 64 * 1024 ** 2;
@@ -50,16 +44,7 @@ function readValues(environment: Environment): Values {
   return values as Values;
 }
 
-function namesOfGiven(settings: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys(settings).filter((name) => settings[name] !== undefined);
-}
-
-/** Settings that are good by themselves, without others that they need. */
-function allowedOnly(how: string, names: readonly string[]): ConfigError {
-  return new ConfigError(names.map((name) => `${name} is set: allowed is that ${how} alone`));
-}
-
-/** A segment has to fit into the log; where only the log was made small, the segments follow it. */
+/** A segment has to fit into the log; it follows a log that was made small. */
 function segmentBytes(values: Values): number {
   const { SEGMENT_BYTES: segment, WAL_MAX_BYTES: log } = values;
   if (segment === undefined) return Math.min(segmentBytesDefault, Math.max(1, Math.floor(log / 4)));
@@ -69,49 +54,27 @@ function segmentBytes(values: Values): number {
   ]);
 }
 
-/** How the service and a ClickHouse server trust each other, as texts of PEM; undefined: as Node.js does by itself. */
-function engineTls({
-  CLICKHOUSE_URL: urls,
-  CLICKHOUSE_CA: ca,
-  CLICKHOUSE_CERT: cert,
-}: Values): EngineTls | undefined {
-  if (ca === undefined && cert === undefined) return undefined;
-  if (urls?.[0]?.startsWith('https:') === true) return Object.freeze({ ca, cert, key: cert });
-  const given = namesOfGiven({ CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert });
-  throw allowedOnly('with a CLICKHOUSE_URL of https://', given);
-}
-
 /** Paths of PEM files, which are read again when they change. */
 export interface TlsConfig {
-  readonly cert: string;
-  readonly key: string;
+  /** The certificate with its chain, and its key. */
+  readonly pem: string;
   /** Undefined: clients need no certificate. */
   readonly clientCa: string | undefined;
 }
 
 /** How the service is reached over TLS; undefined: by plain HTTP. */
 function serverTls(values: Values): TlsConfig | undefined {
-  const { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect } = values;
-  if (cert === undefined && key === undefined) {
-    const lonely = namesOfGiven({ TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect });
-    if (lonely.length === 0) return undefined;
-    throw allowedOnly('with TLS_CERT and TLS_KEY', lonely);
-  }
-  if (cert === undefined || key === undefined) {
-    const [there, missing] = cert === undefined ? ['TLS_KEY', 'TLS_CERT'] : ['TLS_CERT', 'TLS_KEY'];
-    throw allowedOnly(`together with ${missing}`, [there]);
+  const { TLS_CERT: own, TLS_CLIENT_CA: clientCa } = values;
+  if (own === undefined) {
+    if (clientCa === undefined) return undefined;
+    throw new ConfigError(['TLS_CLIENT_CA is set: allowed is that with TLS_CERT alone']);
   }
   try {
-    certificateFacts({ cert: cert.text, key: key.text, clientCa: clientCa?.text });
+    certificateFacts({ pem: own.text, clientCa: clientCa?.text });
   } catch (error) {
-    const why = messageOf(error);
-    throw new ConfigError([
-      `TLS_CERT is ${JSON.stringify(cert.path)} and TLS_KEY is ${JSON.stringify(key.path)}: ${why}`,
-    ]);
+    throw new ConfigError([`TLS_CERT is ${JSON.stringify(own.path)}: ${messageOf(error)}`]);
   }
-  if (redirect !== undefined && redirect !== 0 && redirect === values.PORT)
-    throw new ConfigError([`HTTP_REDIRECT_PORT is "${redirect}": allowed is another port than PORT`]);
-  return Object.freeze({ cert: cert.path, key: key.path, clientCa: clientCa?.path });
+  return Object.freeze({ pem: own.path, clientCa: clientCa?.path });
 }
 
 /** How a ClickHouse server is reached. */
@@ -129,19 +92,8 @@ function clickhouseOf(values: Values) {
     user: values.CLICKHOUSE_USER,
     password: values.CLICKHOUSE_PASSWORD,
     database: values.CLICKHOUSE_DATABASE,
-    tls: engineTls(values),
     cluster,
   });
-}
-
-/** Trees of evidence, and who signs them. */
-function evidenceOf(values: Values) {
-  return {
-    /** Undefined: no trees of evidence are built. */
-    evidenceIntervalMs: values.EVIDENCE_INTERVAL,
-    /** Undefined: the one in the data directory, see `evidenceKeys`. */
-    evidenceKey: values.EVIDENCE_KEY,
-  };
 }
 
 function rateLimits(values: Values) {
@@ -154,10 +106,8 @@ function rateLimits(values: Values) {
 }
 
 /**
- * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
- * service does not know are left alone.
- *
- * Throws ConfigError naming each bad variable, its value (secrets excepted) and what is allowed.
+ * Unset and empty variables take their defaults; unknown ones are ignored. Throws ConfigError naming each bad
+ * variable, its value (secrets excepted) and what is allowed.
  */
 export function loadConfig(environment: Environment) {
   const values = readValues(environment);
@@ -166,15 +116,13 @@ export function loadConfig(environment: Environment) {
     port: values.PORT,
     /** Undefined: plain HTTP. */
     tls: serverTls(values),
-    /** Port of plain HTTP that leads to TLS; undefined: none. */
-    redirectPort: values.HTTP_REDIRECT_PORT,
     /** An absolute path. */
     dataDir: resolve(values.DATA_DIR),
     clickhouse: clickhouseOf(values),
     deployment: values.DEPLOYMENT,
     /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,
-    /** Undefined: the way back from a provider leads to this machine alone, unless a tenant domain says it. */
+    /** Undefined: providers lead back to this machine alone, unless a tenant domain is set. */
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
     /** In lower case, as the session cookie is named. */
@@ -193,7 +141,6 @@ export function loadConfig(environment: Environment) {
     redisUrl: values.REDIS_URL,
     /** Undefined: kept for ever where the organization has no retention of its own. */
     retentionDays: values.RETENTION,
-    retentionGraceMs: values.RETENTION_GRACE,
     maxBodyBytes: values.MAX_BODY_BYTES,
     flushIntervalMs: values.FLUSH_INTERVAL,
     segmentBytes: segmentBytes(values),
@@ -203,7 +150,8 @@ export function loadConfig(environment: Environment) {
     metricsPublic: values.METRICS_PUBLIC,
     /** Without a slash at the end; undefined: nothing is traced. */
     tracesUrl: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
-    ...evidenceOf(values),
+    /** Undefined: the one in the data directory, see `evidenceKeys`. */
+    evidenceKey: values.EVIDENCE_KEY,
     /** Own mappings, checked; `from` takes their names beside those of the built-in ones. */
     mappings: values.MAPPINGS_DIR ?? [],
     /** In lower case. */

@@ -18,7 +18,7 @@ type Warn = Pick<Logger, 'warn'>;
 
 /** Mode bits of the group and of everybody else. */
 const othersBits = 0o077;
-/** By any of these a directory is known to be the service's own. */
+/** Any of these names makes a directory the service's own. */
 const ownNames = [
   'control-data.log',
   'engine',
@@ -41,8 +41,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Takes a file or directory away from all but its owner. Undefined where it is private already; else the mode that it
- * had, in octal, and whether that could be changed: it cannot where it is another user's, or the file system has no say.
+ * Makes a file or directory private. Undefined if it was; else its mode in octal, and whether that could be changed:
+ * not for another user's file, or on some file systems.
  */
 export async function makePrivate(
   path: string,
@@ -62,9 +62,8 @@ export async function makePrivate(
 }
 
 /**
- * Makes the data directory. Everything in it is private to the service's user (mode 0700), also where the directory
- * was there before: it is what protects the files in it. Throws ConfigError where others may enter it and that cannot
- * be changed.
+ * Makes the data directory (mode 0700, which protects its files). Throws ConfigError if others may enter it and that
+ * cannot be changed.
  */
 export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
   await makeDirectories(dataDir);
@@ -81,17 +80,13 @@ export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
   log.warn({ path: dataDir, mode }, 'others could enter DATA_DIR; its mode is 0700 now');
 }
 
-/**
- * Empty, or made by the service. Any other might be somebody's home, or one that all share (with the sticky bit, such as
- * /tmp): its mode is not ours to change.
- */
+/** Another directory may be a home or shared (such as /tmp): its mode is not ours to change. */
 async function isOwnDirectory(dataDir: string): Promise<boolean> {
   const isShared = ((await stat(dataDir)).mode & 0o1000) !== 0;
   const names = await readdir(dataDir);
   return !isShared && (names.length === 0 || names.some((name) => ownNames.includes(name)));
 }
 
-/** What is in a directory, if it is there. Rejects with a ConfigError where it cannot be. */
 async function namesOf(dataDir: string): Promise<string[]> {
   try {
     return await namesIn(dataDir);
@@ -106,12 +101,11 @@ export async function hasData(dataDir: string): Promise<boolean> {
   return names.some((name) => ownNames.includes(name) || name.startsWith('lock.'));
 }
 
-/** Rejects with a ConfigError where a directory has no data. Makes nothing, not even the directory. */
 export async function requireData(dataDir: string): Promise<void> {
   if (!(await hasData(dataDir))) throw noData(dataDir, 'name the directory of the service');
 }
 
-/** The same for the data of an embedded engine; a server may be about to make it. */
+/** A server may be about to make the data. */
 export async function requireEngineData(dataDir: string): Promise<void> {
   const names = await namesOf(dataDir);
   if (names.includes('engine') || names.includes('restoring') || (await ifThere(isServed(dataDir))) === true)
@@ -126,7 +120,7 @@ function noData(dataDir: string, remedy: string): ConfigError {
   return new ConfigError([`there is no data in DATA_DIR ${resolve(dataDir)}: ${remedy}`]);
 }
 
-/** Only a file that is really made tells: access rights say nothing to root, nor in /proc. */
+/** Access rights say nothing to root, nor in /proc. */
 async function tryToWrite(dataDir: string): Promise<void> {
   const probe = join(dataDir, `probe.${process.pid}.tmp`);
   try {
@@ -139,8 +133,8 @@ async function tryToWrite(dataDir: string): Promise<void> {
 }
 
 /**
- * Makes the data directory, private to the service's user, and sees to it that files can be made in it. Rejects with
- * a ConfigError that names it where that is not so. A full disk is not an error.
+ * Makes the data directory and checks that files can be made in it. Rejects with a ConfigError. A full disk is no
+ * error.
  */
 export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> {
   try {
@@ -151,7 +145,6 @@ export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> 
   }
 }
 
-/** The error of the file system in words about DATA_DIR; any other as it is. */
 function unusable(dataDir: string, error: unknown): unknown {
   const code = errorCode(error);
   if (code === undefined) return error;
@@ -161,15 +154,12 @@ function unusable(dataDir: string, error: unknown): unknown {
   ]);
 }
 
-/**
- * Makes sure that no other server uses the directory, and that an engine could run in it. Rejects with a ConfigError, or
- * with a DirectoryInUseError if another server uses it.
- */
+/** Rejects with a ConfigError, or a DirectoryInUseError if another server uses the directory. */
 export async function takeDataDir(dataDir: string, log: Logger): Promise<DirectoryLock> {
   checkOpenFiles();
   await prepareDataDir(dataDir, log);
   const lock = await lockDirectory(dataDir, 'server');
-  // The file was left by a server that was killed, or came with a copy of its directory.
+  // Left by a killed server, or copied.
   await removeServerFile(dataDir);
   return lock;
 }
@@ -177,10 +167,7 @@ export async function takeDataDir(dataDir: string, log: Logger): Promise<Directo
 const restoringFile = (dataDir: string): string => join(dataDir, 'restoring');
 const restoringTemporary = 'restoring.tmp';
 
-/**
- * Notes that a backup is being restored into a data directory, and which one: '' before anything of it is there.
- * Undefined removes the note.
- */
+/** Notes that a backup is being restored, and which one; '' before anything of it is there, undefined afterwards. */
 export async function markRestoring(dataDir: string, backup: string | undefined): Promise<void> {
   if (backup !== undefined)
     return replaceFile(restoringFile(dataDir), `${backup}\n`, join(dataDir, restoringTemporary));
@@ -193,12 +180,11 @@ export async function restoringInto(dataDir: string): Promise<string | undefined
   return (await readIfThere(restoringFile(dataDir)))?.trim();
 }
 
-/** Whether a killed `restore` may have left a file of this name before it put in anything. */
 export function isOfRestore(name: string): boolean {
   return name === 'restoring' || name === restoringTemporary || /^probe\.\d+\.tmp$/.test(name);
 }
 
-/** Rejects with a ConfigError where a restore runs, or was not finished. `evenIf`: the command that finishes it. */
+/** Rejects with a ConfigError during or after an unfinished restore. `evenIf`: the command that finishes it. */
 export async function requireUsable(dataDir: string, evenIf?: 'restoring'): Promise<void> {
   const backup = evenIf === 'restoring' ? undefined : await restoringInto(dataDir);
   if (backup === undefined) return;

@@ -7,12 +7,12 @@ import { formatDurationMs, parseBytes, parseDurationMs } from '../base/time/unit
 import { parseRate, type Rate } from '../base/time/rates.ts';
 import { plainName } from '../base/events/secret-name.ts';
 
-/** A kind of value: what is allowed, in words that follow "allowed is", and the reader that decides it. */
+/** `allowed` follows "allowed is". */
 export interface Kind<T> {
   readonly allowed: string;
-  /** What is wrong with a list, in words that do not repeat the text; may be empty. */
+  /** The fault of a list, without its text; may be empty. */
   wrongIn?(text: string): string | undefined;
-  /** The value, or undefined when the text is not of this kind; wrapped because a value may itself be undefined. */
+  /** Wrapped, because a value may itself be undefined. */
   parse(text: string): { readonly value: T } | undefined;
 }
 
@@ -103,7 +103,7 @@ export const httpUrl = kind('an http:// or https:// URL without user, password, 
   isPlainUrl(text) ? text : undefined,
 );
 
-/** Addresses of the nodes of an engine. Credentials have variables of their own; settings in a query would go unseen. */
+/** Credentials have variables of their own; settings in a query would go unseen. */
 export function httpUrls(max: number): Kind<readonly string[]> {
   const allowed = `an http:// or https:// URL without user, password, query or fragment (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD hold the credentials), or up to ${max} different ones of the same scheme, separated by commas`;
   const words = (text: string): string | undefined => {
@@ -124,7 +124,7 @@ export function httpUrls(max: number): Kind<readonly string[]> {
 }
 
 /** A provider of OpenID Connect. */
-/** The issuer with the name and the secret of the service there, percent-encoded, as user and password. */
+/** Client id and secret stand as user and password, percent-encoded. */
 export const oidcProvider = kind(
   'the address of an issuer with client id and secret, such as https://CLIENT-ID:SECRET@idp.example/realms/a (http:// on this machine alone), without query, fragment and .well-known',
   (text) => {
@@ -142,7 +142,7 @@ export const oidcProvider = kind(
   },
 );
 
-/** Where browsers reach the service; the path can only be `/`. Without a slash at the end. */
+/** Without a slash at the end. */
 export const publicUrl: Kind<string> = kind(
   'an https:// URL (http:// on this machine alone) without user, password, path, query or fragment',
   (text) => {
@@ -158,7 +158,6 @@ function isPlainUrl(text: string): boolean {
   const isPlain = [username, password, search, hash].every((part) => part === '');
   return isPlain && (protocol === 'http:' || protocol === 'https:');
 }
-/** The address of a Redis server, which holds its credentials: most that host one hand out such a URL. */
 export const redisUrl: Kind<string> = kind(
   'a redis:// or rediss:// URL such as redis://:password@host:6379/0, without query or fragment',
   (text) => {
@@ -170,7 +169,7 @@ export const redisUrl: Kind<string> = kind(
   },
 );
 
-/** Names of secrets separated by commas, as `plainName` has them, without repeats; a `!` before one stays. */
+/** Names as `plainName` has them, without repeats; a leading `!` stays. */
 export function secretNames(countMax: number, charactersMax: number): Kind<readonly string[]> {
   const allowed = `up to ${countMax} names separated by commas, each of at most ${charactersMax} characters, none of spaces, "_", "-" and "." alone; with a leading ! a name is taken out`;
   return kind(allowed, (text) => {
@@ -182,7 +181,6 @@ export function secretNames(countMax: number, charactersMax: number): Kind<reado
   });
 }
 
-/** The text of a file that holds PEM; `isGood` throws where it is not what is wanted. */
 function pemFile(what: string, isGood: (text: string) => unknown): Kind<string> {
   return kind(`the path of a file that this user can read, with ${what} in PEM`, (path) => {
     try {
@@ -190,23 +188,18 @@ function pemFile(what: string, isGood: (text: string) => unknown): Kind<string> 
       isGood(text);
       return text;
     } catch {
-      // Whatever is wrong with it, the operator is told what it has to be.
       return undefined;
     }
   });
 }
 
 export const certificateFile = pemFile('one or more certificates', (text) => new X509Certificate(text));
-/** Without a passphrase. */
-export const privateKeyFile = pemFile('a private key without a passphrase', (text) => createPrivateKey(text));
+export const certificateAndKeyFile = pemFile(
+  'a certificate, its chain and its private key without a passphrase',
+  (text) => [new X509Certificate(text), createPrivateKey(text)],
+);
 
-/** Both in one file, so that none is given without the other. */
-export const certificateAndKeyFile = pemFile('a certificate and its private key', (text) => [
-  new X509Certificate(text),
-  createPrivateKey(text),
-]);
-
-/** A file that is read again while the service runs: where it is, and what is in it now. */
+/** A file that is read again while the service runs. */
 export interface WatchedFile {
   /** Absolute. */
   readonly path: string;

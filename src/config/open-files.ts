@@ -1,10 +1,7 @@
 import { descriptorsMax } from '../base/processes/descriptors.ts';
 import { ConfigError } from './config.ts';
 
-/**
- * Throws a ConfigError where this process, and so an engine that it starts, may open too few files: such an
- * engine fails in the midst of a merge. Node has raised the limit to the highest that it may set itself.
- */
+/** Throws a ConfigError if few files may be open: an engine would fail in a merge. */
 export function checkOpenFiles(): void {
   const allowed = descriptorsMax();
   if (allowed >= limits.openFilesMin) return;

@@ -11,7 +11,6 @@ const secretBytesMin = 32;
 
 type Warn = Pick<Logger, 'warn'>;
 
-/** A secret that others may have read is still in use, so the operator has to know. */
 async function keepPrivate(path: string, log: Warn, words: string): Promise<void> {
   const before = await makePrivate(path, 0o600);
   if (before === undefined) return;
@@ -24,8 +23,8 @@ async function keepPrivate(path: string, log: Warn, words: string): Promise<void
 }
 
 /**
- * The key that signs sessions, at least 32 bytes: the configured one, else the one in `DATA_DIR/session-secret`, which
- * is made when it is missing (mode 0600). Processes that start together get the same one.
+ * The configured key, else the one in `DATA_DIR/session-secret` (mode 0600), made if missing. Processes that start
+ * together get the same one.
  */
 export async function sessionSecret(
   config: { readonly sessionSecret: string | undefined; readonly dataDir: string },
@@ -37,10 +36,7 @@ export async function sessionSecret(
   return generated(config.dataDir, 'session-secret', 'SESSION_SECRET', words, log);
 }
 
-/**
- * The key that pseudonyms of erased persons are made with, in the same way: the configured one, else the one in
- * `DATA_DIR/pseudonym-secret`. With another one a person gets another pseudonym.
- */
+/** The same for the key of pseudonyms. With another key a person gets another pseudonym. */
 export async function pseudonymSecret(
   config: { readonly pseudonymSecret: string | undefined; readonly dataDir: string },
   log: Warn,
@@ -51,10 +47,7 @@ export async function pseudonymSecret(
   return generated(config.dataDir, 'pseudonym-secret', 'PSEUDONYM_SECRET', words, log);
 }
 
-/**
- * Rejects with a ConfigError where a command would make a secret that the servers have already, each in its DATA_DIR:
- * what is made with another one does not fit.
- */
+/** Rejects with a ConfigError if a command would make a secret that the servers have in their DATA_DIR. */
 export async function requireKnownSecret(
   dataDir: string,
   variable: string,
@@ -91,8 +84,8 @@ export interface EvidenceKeys {
 }
 
 /**
- * The configured key, else the one in `DATA_DIR/evidence-key` (mode 0600), which is `made` when it is missing; and the one
- * in `evidence-key.previous`, where the operator puts a key that is to be replaced.
+ * The configured key, else the one in `DATA_DIR/evidence-key` (mode 0600), `made` if missing; and the replaced one in
+ * `evidence-key.previous`.
  */
 export async function evidenceKeys(
   { evidenceKey, dataDir }: { readonly evidenceKey: string | undefined; readonly dataDir: string },

@@ -17,7 +17,6 @@ import {
   oneOf,
   orOff,
   pattern,
-  privateKeyFile,
   publicUrl,
   rate,
   redisUrl,
@@ -26,11 +25,9 @@ import {
 } from './kinds.ts';
 import { mappingsDirectory } from './mappings.ts';
 
-/** One setting: how it is read, and what `help environment` says of it. */
 export interface Variable<T> {
   readonly kind: Kind<T>;
   readonly meaning: string;
-  /** The text taken when the variable is unset or empty; undefined leaves the setting unset. */
   readonly fallback: string | undefined;
   /** What `help environment` shows as the default. */
   readonly shownDefault: string;
@@ -69,31 +66,25 @@ const noteKey = pattern(
   'a key as DATA_DIR/evidence-key has it: PRIVATE+KEY+name+id+key',
 );
 const directory = kind('a directory', (text) => (text.includes('\0') ? undefined : text));
-/** Expiry has the granularity of a day, so a part of a day counts as a whole one. */
+/** Expiry counts whole days. */
 const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
 
 /**
- * Every setting of the service, in the order of `--help` (contract: Configuration). This table is the one place that
- * knows a variable: it validates, it gives defaults and it prints the help.
+ * Every variable, in the order of `--help` (contract: Configuration): validation, defaults and help follow from this
+ * table.
  */
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
   PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
   TLS_CERT: optional(
     'unset: HTTP without TLS',
-    'file with the certificate that is served, and those that vouch for it',
-    watched(certificateFile),
+    'file with the certificate that is served, those that vouch for it, and its key',
+    watched(certificateAndKeyFile),
   ),
-  TLS_KEY: optional('unset', 'file with the key of that certificate', watched(privateKeyFile)),
   TLS_CLIENT_CA: optional(
     'unset: none are asked for',
     'file with the authorities of client certificates, which requests with an API key then need',
     watched(certificateFile),
-  ),
-  HTTP_REDIRECT_PORT: optional(
-    'unset: none',
-    'with TLS: port of plain HTTP that sends browsers to https; 0 takes any free one',
-    integer(0, 65_535),
   ),
   DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
   CLICKHOUSE_URL: {
@@ -113,16 +104,6 @@ export const variables = {
     'audit',
     'database of every table',
     pattern(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a name of letters, digits and _, not beginning with a digit'),
-  ),
-  CLICKHOUSE_CA: optional(
-    'unset: those that Node.js trusts',
-    'file with the authorities that may vouch for that server, with an https:// URL',
-    certificateFile,
-  ),
-  CLICKHOUSE_CERT: optional(
-    'unset',
-    'file with a certificate that the service shows it, and its key',
-    certificateAndKeyFile,
   ),
   CLICKHOUSE_CLUSTER: optional(
     'unset',
@@ -188,11 +169,6 @@ export const variables = {
     'how long events are kept where the organization says nothing; whole days, rounded up',
     orOff(retention),
   ),
-  RETENTION_GRACE: setting(
-    '1d',
-    'how long servers run before what has expired is removed from the disk; readers are not shown it at once',
-    duration(1_000, 30 * dayMs),
-  ),
   MAX_BODY_BYTES: setting(
     '33554432',
     'largest request body after decompression',
@@ -220,11 +196,6 @@ export const variables = {
     ...optional('unset: no traces', 'address of a receiver of traces (OTLP over HTTP, JSON)', httpUrl),
     shownValue: hasNoCredentials,
   },
-  EVIDENCE_INTERVAL: setting(
-    '30s',
-    'how often new events are added to the trees of evidence and signed for; off builds none',
-    orOff(duration(100, 60_000)),
-  ),
   EVIDENCE_KEY: secret(
     optional(
       'generated into DATA_DIR',

@@ -8,7 +8,7 @@ export type SchemaName = keyof Schemas;
 export type CommandSchemaName = keyof CommandSchemas;
 export type { CommandSchemas, Schemas };
 
-/** A value that is written: its optional members may be undefined, and are then left out. */
+/** Optional members may be undefined; they are left out. */
 export type Answer<Name extends SchemaName | CommandSchemaName> = Writable<(Schemas & CommandSchemas)[Name]>;
 type Writable<T> = {
   [K in keyof T]: Writable<T[K]> | (object extends Pick<T, K> ? undefined : never);
@@ -18,14 +18,14 @@ interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<SchemaName, object>> };
 }
 
-/** `npm run openapi` makes the files from YAML; the same path holds from `src` and from `dist`. */
+/** `npm run openapi` makes it; the path holds from `src` and `dist`. */
 function readSchema(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../../schema/${name}.json`, import.meta.url), 'utf8'));
 }
 
 let document: OpenApiDocument | undefined;
 
-/** The OpenAPI document. It is read on first use: most commands need none of it. */
+/** Read on first use: most commands need none of it. */
 export function openApiDocument(): OpenApiDocument {
   document ??= readSchema('openapi') as OpenApiDocument;
   return document;
@@ -36,7 +36,6 @@ export function commandDocument(): object {
   return readSchema('commands') as object;
 }
 
-/** JSON Schema of events of OCSF 1.1.0, as text; `npm run ocsf` makes it. */
 export function ocsfEventSchema(): string {
   return readFileSync(new URL('../../schema/ocsf-event.schema.json', import.meta.url), 'utf8');
 }

@@ -9,15 +9,14 @@ const compiled = new Map<SchemaName, Write>();
 const compiledCommands = new Map<CommandSchemaName, Write>();
 
 /**
- * A value of a schema in the OpenAPI document as JSON: the members that the schema names, in its order, and no others;
- * without those that are undefined. Throws where a required member is missing. The first value of a schema compiles it,
- * and the first of all loads the compiler: a command that prints no JSON does not wait for that.
+ * A value as JSON by its schema: the named members in order, no others, none undefined. Throws without a required
+ * member. The first value compiles its schema.
  */
 export function stringify<Name extends SchemaName>(schema: Name, value: Answer<Name>): string {
   return (compiled.get(schema) ?? compile(schema))(value);
 }
 
-/** Compiles what most requests need. The service does it while it waits for its engine; else the first request would wait. */
+/** The service compiles what most requests need while it waits for its engine. */
 export function prepareAnswers(): void {
   compile('IngestAnswer');
   compile('Problem');

@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 
 let ajv: Ajv2020 | undefined;
 
-/** Made for the first body: the start of the service does not wait for it. `npm run check` validates the document. */
+/** Made for the first body, so the start does not wait for it. */
 function compiler(): Ajv2020 {
   if (ajv !== undefined) return ajv;
   const { Ajv2020: Compiler } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
@@ -19,8 +19,8 @@ function compiler(): Ajv2020 {
 }
 
 /**
- * The value, where it is valid under a schema of the OpenAPI document. Throws Problem `malformed`, which names JSON
- * pointers and rules, and never repeats a value: it may be a password (contract: Errors).
+ * Returns a valid value. Throws Problem `malformed` with JSON pointers and rules, never a value: it may be a password
+ * (contract: Errors).
  */
 export function validate<Name extends SchemaName>(schema: Name, value: unknown): Schemas[Name] {
   const isValid = compiler().getSchema(pointerTo(schema));

@@ -46,6 +46,20 @@ interface PlannedEvent {
   readonly after: string;
 }
 
+function columnsOf(event: ReplacedEvent) {
+  return {
+    activity_name: event.activityName,
+    actor_email: event.actorEmail,
+    actor_id: event.actorId,
+    names: event.names,
+    file_hash: event.fileHash,
+    file_name: event.fileName,
+    target_name: event.targetName,
+    ocsf: event.ocsf,
+    source: event.source,
+  };
+}
+
 /**
  * Writes down what is to become of some events; nothing changes by that before `beginErasure`. Resolves with those that are
  * still stored. Rejects with EngineError.
@@ -58,13 +72,13 @@ export async function planEvents(
   const hashes = await hashesAfter(storage, organizationId, events);
   const planned: PlannedEvent[] = [];
   const rows: object[] = [];
-  for (const { seq: place, before, activityName, actorEmail, actorId, names, fileHash, ...texts } of events) {
-    const seq = String(place);
+  for (const event of events) {
+    const { before } = event;
+    const seq = String(event.seq);
     const after = hashes.get(seq);
     if (after === undefined) continue;
     planned.push({ seq, before, after });
-    const columns = { activity_name: activityName, actor_email: actorEmail, actor_id: actorId, names };
-    rows.push({ org: organizationId, erasure: id, seq, ...columns, file_hash: fileHash, ...texts });
+    rows.push({ org: organizationId, erasure: id, seq, ...columnsOf(event) });
   }
   await storage.insertRows('erasure_rows', rows);
   await storage.insertRows(
@@ -297,13 +311,10 @@ async function rowsOf(
   { id, organizationId }: StoredErasure,
   seqs: readonly bigint[],
 ): Promise<ReplacedEvent[]> {
-  type ErasureRow = Record<
-    'place' | 'before' | 'activity_name' | 'actor_email' | 'actor_id' | 'ocsf' | 'source',
-    string
-  > &
-    Record<'names' | 'file_hash', string[]>;
+  type ErasureRow = ReturnType<typeof columnsOf> & Readonly<Record<'place' | 'before', string>>;
   const rows = await storage.rows<ErasureRow>(
-    `SELECT toString(seq) AS place, before, activity_name, actor_email, actor_id, names, file_hash, ocsf, source
+    `SELECT toString(seq) AS place, before, activity_name, actor_email, actor_id, names, file_hash,
+       file_name, target_name, ocsf, source
      FROM erasure_rows FINAL INNER JOIN (SELECT seq, before FROM erased_events FINAL
        WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})) AS list USING seq
      WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})`,
@@ -317,6 +328,8 @@ async function rowsOf(
     actorId: row.actor_id,
     names: row.names,
     fileHash: row.file_hash,
+    fileName: row.file_name,
+    targetName: row.target_name,
     ocsf: row.ocsf,
     source: row.source,
   }));

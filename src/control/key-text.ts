@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 /**
  * The text of an API key (contract: Credentials):
@@ -30,5 +30,5 @@ export function keyId(text: string): string | undefined {
 
 /** SHA-256 of the whole key in hexadecimal: the only form in which a key is stored. */
 export function keyDigest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text);
 }

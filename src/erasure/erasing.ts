@@ -32,7 +32,7 @@ import { type PersonOptions, personOf } from './person.ts';
 const eraseEventsMax = 100_000;
 /** Times that what is left is planned anew. */
 const eraseAgainMax = 3;
-/** How long the command waits for the server; this goes on by itself. */
+/** How long the command waits for the server. */
 const eraseWaitMsMax = 600_000;
 const erasePollMs = 200;
 
@@ -86,7 +86,7 @@ export async function prepare(deps: ErasureDeps, options: ErasureOptions): Promi
   return { deps, organization, person, account, erased };
 }
 
-/** An erasure takes one account, and leaves an organization with somebody who can administer it. */
+/** An erasure takes one account, and leaves an administrator. */
 function checkAccounts(accounts: readonly User[], users: readonly User[]): void {
   const [account, another] = accounts;
   if (account === undefined) return;
@@ -110,7 +110,7 @@ export async function countEvents({ deps, organization, person }: Erasing): Prom
   return count;
 }
 
-/** Writes down what is to become of each event. Resolves with their number and the hash of their list. */
+/** Stores what is to become of each event. Resolves with their number and the hash of their list. */
 async function plan(
   { deps, person }: Erasing,
   scope: EraseScope,
@@ -157,8 +157,8 @@ function requireCount(events: number, confirmed: number | undefined): void {
 }
 
 /**
- * One erasure of an organization is planned at a time, and its event recorded: so each is made of what those before it
- * leave, and comes behind them in the order. Rejects with a Problem where another command is at it for too long.
+ * Plans one erasure of an organization at a time and records its event, so each continues those before it. Rejects
+ * with a Problem if another command takes too long.
  */
 async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease) => Promise<T>) {
   const { storage, log } = deps;
@@ -177,7 +177,7 @@ async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease
   }
 }
 
-/** Puts the erasure down; from there on a server carries it out, also where this process is killed. */
+/** Stores the erasure; then a server carries it out, even if this process is killed. */
 async function begin(run: Erasing, confirmed: number | undefined, lease: Lease): Promise<StoredErasure> {
   const { deps, organization, person, erased } = run;
   const { storage, operator } = deps;
@@ -222,7 +222,7 @@ async function unrecorded(storage: Storage, erasures: readonly StoredErasure[]):
   return found;
 }
 
-/** Waits until a server has carried it out; undefined where none does in time. */
+/** Undefined if no server carries it out in time. */
 async function untilDone(
   { deps: { storage }, organization }: Erasing,
   { id }: StoredErasure,
@@ -236,7 +236,7 @@ async function untilDone(
   return undefined;
 }
 
-/** Plans what is left anew where events were changed after the plan was made: they are among those that were confirmed. */
+/** Plans again what changed after the plan: those events were among the confirmed ones. */
 export async function carryOut(
   run: Erasing,
   confirmed: number | undefined,

@@ -8,7 +8,7 @@ import { type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
-/** Names of the application in events that were recorded under another configuration; each has a mapper or two. */
+/** Application names in events; each has a mapper or two. */
 const eraseAppNamesMax = 32;
 /** Events that are looked through at once. */
 const eraseCandidatesAtOnce = 200_000;
@@ -20,7 +20,7 @@ export interface EraseScope {
   readonly organization: string;
   /** Behind the last event that is looked at. */
   readonly below: bigint;
-  /** Erasures before this one, the oldest first: what they will leave is looked at. */
+  /** Earlier erasures, the oldest first: their result counts. */
   readonly underWay: readonly StoredErasure[];
 }
 
@@ -51,7 +51,7 @@ export async function scopeOf(storage: Storage, organization: string): Promise<E
   return { organization, below: BigInt(row?.last ?? 0) + 1n, underWay };
 }
 
-/** The stored events that a person is in, in the order of ingest. Rejects with EngineError. */
+/** Stored events with a person, in the order of ingest. Rejects with EngineError. */
 export async function* eventsOf(
   storage: Storage,
   scope: EraseScope,
@@ -126,7 +126,7 @@ async function readEvents(storage: Storage, { organization, underWay }: EraseSco
   return rows.map((row) => ({ ...row, ...toBe.get(row.place) }));
 }
 
-/** Makes rows of rewritten source events, as ingest would, under the name that the application had then. */
+/** Makes rows of rewritten source events under the application's name of their time. */
 export class Planner {
   readonly #organization: string;
   readonly #appName: string;
@@ -167,28 +167,30 @@ export class Planner {
 const textOf = ({ bytes, start, end }: Piece): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString();
 
-function textsOf({ activityName, actorEmail, actorId, names, fileHashes, ocsf }: MappedEvent) {
+function textsOf(mapped: MappedEvent) {
   return {
-    activityName: textOf(activityName),
-    actorEmail: textOf(actorEmail),
-    actorId: textOf(actorId),
-    names: names.map(textOf),
-    fileHash: fileHashes.map(textOf),
-    ocsf: textOf(ocsf),
+    activityName: textOf(mapped.activityName),
+    actorEmail: textOf(mapped.actorEmail),
+    actorId: textOf(mapped.actorId),
+    names: mapped.names.map(textOf),
+    fileHash: mapped.fileHashes.map(textOf),
+    fileName: textOf(mapped.fileName),
+    targetName: textOf(mapped.targetName),
+    ocsf: textOf(mapped.ocsf),
   };
 }
 
-/** The first of its kind is no text of a producer: in a string the quotes would have backslashes. */
+/** In a string of a producer the quotes would have backslashes. */
 const appNamePattern = /"actor":\{"app_name":("(?:[^"\\]|\\.)*")/;
 
-/** The name of the application that a stored rendering has; undefined where it has none. */
+/** The application's name in a stored rendering; undefined without one. */
 function appNameIn(ocsf: string): string | undefined {
   const [, text] = appNamePattern.exec(ocsf) ?? [];
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text) as string;
   } catch (error) {
-    // Somebody has written what no service writes: there is no name to take over.
+    // No service wrote this.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -15,8 +15,8 @@ export interface PersonOptions {
 }
 
 /**
- * The pseudonym of a person in one organization: from a key that is in no table, so that nobody can find it out by trying
- * addresses who has the data alone. The first address decides; case does not matter.
+ * A pseudonym from a key that is in no table, so nobody with the data alone can find it by trying addresses. The
+ * first address decides, in any case.
  */
 function pseudonymOf(secret: string, organization: string, email: string): string {
   const ofOrganization = createHmac('sha256', secret).update(`pseudonyms of ${organization}`).digest();

@@ -21,8 +21,8 @@ export interface EvidenceOptions {
   readonly watermark: () => Promise<bigint>;
   /** Before which time (Unix microseconds) an organization's events have expired; undefined: none is. */
   readonly retentionCutOff: (organization: string) => number | undefined;
-  /** Undefined: trees are read, and none is built. */
-  readonly intervalMs: number | undefined;
+  /** Between turns of the builder. */
+  readonly intervalMs: number;
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
@@ -46,10 +46,6 @@ export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader
   const key = new LogKey({ name: serviceName, seed: seedIn(keys.current), previousSeed });
   const tiles = new TileTable(storage);
   const shared = { ...options, tiles, checkpoints: new CheckpointTable(storage), key };
-  if (intervalMs === undefined) {
-    const reader = new EvidenceReader({ ...shared, signsWithinMs: () => undefined });
-    return { reader, stop: async () => undefined };
-  }
   // What two builders would add is the same; but one that stood still must not write what another has gone beyond.
   const lease =
     instance === undefined ? undefined : new Lease({ storage, name: 'trees', owner: instance, log });

@@ -115,6 +115,24 @@ class DiscardedBytes {
   }
 }
 
+/** Bodies of which something came in this turn of the event loop. One wake serves them all: each costs more than a small body. */
+class Turn {
+  #bodies: BodyReceiver[] = [];
+
+  add(body: BodyReceiver): void {
+    if (this.#bodies.length === 0) setImmediate(() => this.#end());
+    this.#bodies.push(body);
+  }
+
+  #end(): void {
+    const bodies = this.#bodies;
+    this.#bodies = [];
+    for (const body of bodies) body.turnEnded();
+  }
+}
+
+const turn = new Turn();
+
 export interface BodyReceiverOptions {
   readonly announcement: BodyAnnouncement;
   /** Bound of a kept body in bytes as received; 0 keeps nothing. */
@@ -170,7 +188,7 @@ export class BodyReceiver {
     this.#isWhole = this.#isComplete;
     this.#isDiscarding = maxBytes === 0;
     if (maxBytes > 0 && (this.#announcedBytes ?? 0) > maxBytes) this.#fail(tooLarge(maxBytes));
-    if (!this.#isDiscarding && !this.#isComplete) this.#expect();
+    if (!this.#isDiscarding && !this.#isComplete) turn.add(this);
   }
 
   /** To be called with every chunk; the chunk is copied. */
@@ -183,6 +201,12 @@ export class BodyReceiver {
     if (this.#isDiscarding) return this.#discarded.add(chunk.byteLength, isLast);
     this.#block.append(new Uint8Array(chunk));
     if (!isLast) this.#pauseUnread();
+  }
+
+  /** The library has looked at all that it has read. Most bodies are whole by then, and need no timer. */
+  turnEnded(): void {
+    if (this.#isComplete) this.#becomeWhole();
+    else if (!this.#isDiscarding && !this.#isPaused && this.#slow === undefined) this.#expect();
   }
 
   /** The client went away: a pending read rejects. */
@@ -268,7 +292,7 @@ export class BodyReceiver {
   #end(): void {
     clearTimeout(this.#slow);
     this.#options.onLast();
-    setImmediate(() => this.#becomeWhole());
+    turn.add(this);
   }
 
   #becomeWhole(): void {

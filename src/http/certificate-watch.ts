@@ -21,7 +21,7 @@ interface CertificateWatchDeps {
 /**
  * Reads the files of the certificate again and again, as their programs write them in many ways (a new file under the
  * same name, links that are turned), and has what is new served. What cannot be served leaves the old one, and is told
- * once and by a metric: the pair may be in the middle of being written.
+ * once and by a metric: a file may be in the middle of being written.
  */
 export class CertificateWatch {
   readonly #deps: CertificateWatchDeps;
@@ -48,7 +48,7 @@ export class CertificateWatch {
     );
     gauge(
       'auditlog_tls_certificate_refused',
-      '1 while TLS_CERT, TLS_KEY or TLS_CLIENT_CA hold something that cannot be served, and the old certificate stays',
+      '1 while TLS_CERT or TLS_CLIENT_CA holds something that cannot be served, and the old certificate stays',
       [],
       (it) => it.set(this.#refused === undefined ? 0 : 1),
     );
@@ -90,12 +90,8 @@ export class CertificateWatch {
   }
 }
 
-async function read({ cert, key, clientCa }: CertificateFiles): Promise<CertificateFacts> {
+async function read({ pem, clientCa }: CertificateFiles): Promise<CertificateFacts> {
   const text = (path: string): Promise<string> => readFile(path, 'utf8');
-  const texts = await Promise.all([
-    text(cert),
-    text(key),
-    clientCa === undefined ? undefined : text(clientCa),
-  ]);
-  return certificateFacts({ cert: texts[0], key: texts[1], clientCa: texts[2] });
+  const texts = await Promise.all([text(pem), clientCa === undefined ? undefined : text(clientCa)]);
+  return certificateFacts({ pem: texts[0], clientCa: texts[1] });
 }

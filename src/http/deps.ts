@@ -23,8 +23,8 @@ import type { SelfAudit } from './self-audit.ts';
 
 /** Paths of PEM files, which are read again when they change. */
 export interface CertificateFiles {
-  readonly cert: string;
-  readonly key: string;
+  /** The certificate with its chain, and its key. */
+  readonly pem: string;
   /** Undefined: clients need no certificate. */
   readonly clientCa: string | undefined;
 }
@@ -35,8 +35,6 @@ interface HttpConfig {
   readonly port: number;
   /** Undefined: plain HTTP. */
   readonly tls: CertificateFiles | undefined;
-  /** Port of plain HTTP that leads to TLS. */
-  readonly redirectPort: number | undefined;
   readonly deployment: 'cloud' | 'self-hosted';
   readonly tenantDomain: string | undefined;
   readonly publicUrl: string | undefined;

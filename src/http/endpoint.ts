@@ -18,7 +18,7 @@ export interface KeyCaller {
 /** A request with a good API key to write. */
 export interface WriteCaller extends KeyCaller {
   /** To be asked when the body has come, which may take long. Throws Problem `unauthorized` or `rate_limited`. */
-  readonly stillGood: () => Promise<void>;
+  readonly stillGood: () => unknown;
 }
 
 /** A request with a good API key to read: its organization is the only one that the request may see. */

@@ -7,7 +7,7 @@ import type { Session } from '../control/sessions.ts';
 import { presentedKey, unauthorizedKey } from './authenticate.ts';
 import { clientOfAddress } from './client-address.ts';
 import type { EndpointDeps } from './deps.ts';
-import type { Endpoint, EndpointOf, RateClass } from './endpoint.ts';
+import type { Endpoint, EndpointOf, KeyCaller, RateClass } from './endpoint.ts';
 import { limits } from './limits.ts';
 import { rateHeaders, tooManyRequests, withRateHeaders } from './rate-limit.ts';
 import type { RequestContext } from './request-context.ts';
@@ -27,6 +27,10 @@ type GuardDeps = Pick<
 
 /** Undefined where nothing is limited. */
 type Count = Verdict | undefined | Promise<Verdict | undefined>;
+
+interface KeyUse extends KeyCaller {
+  readonly verdict: Verdict | undefined;
+}
 
 /** The endpoints as routes, each with access control and its rate limit before the handler. */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
@@ -99,19 +103,20 @@ class Guard {
     });
   }
 
-  async #byWriteKey({ rate, handler }: EndpointOf<'write key'>, context: RequestContext): Promise<Reply> {
+  #byWriteKey({ rate, handler }: EndpointOf<'write key'>, context: RequestContext): Promise<Reply> | Reply {
     this.#requireCertificate(context, 'forbidden');
-    const { key, organization, verdict } = await this.#keyOf(context, rate);
-    return limited(context, verdict, () => {
-      if (!key.scopes.includes('write')) {
-        throw new Problem('forbidden', 'This API key does not have the scope "write".');
-      }
-      if (key.organizationId !== undefined && organization === undefined) {
-        throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
-      }
-      const stillGood = lookedAtAgain(() => this.#goodKey(context));
-      return handler(context, { key, organization, stillGood });
-    });
+    return whenKnown(this.#keyOf(context, rate), ({ key, organization, verdict }) =>
+      limited(context, verdict, () => {
+        if (!key.scopes.includes('write')) {
+          throw new Problem('forbidden', 'This API key does not have the scope "write".');
+        }
+        if (key.organizationId !== undefined && organization === undefined) {
+          throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
+        }
+        const stillGood = lookedAtAgain(() => this.#goodKey(context));
+        return handler(context, { key, organization, stillGood });
+      }),
+    );
   }
 
   async #byScimKey({ rate, handler }: EndpointOf<'scim key'>, context: RequestContext): Promise<Reply> {
@@ -158,21 +163,26 @@ class Guard {
   }
 
   /** The key of the request, its organization if it is of one, and its rate. */
-  async #keyOf(context: RequestContext, rate: RateClass) {
-    const key = await this.#goodKey(context);
-    this.#deps.keyUses.note(key.id);
-    const organization = this.#deps.organizationOf(key.organizationId ?? '');
-    const verdict = await this.#count(rate, `${rate} ${key.id}`, key.rateLimit);
-    return { key, organization, verdict };
+  #keyOf(context: RequestContext, rate: RateClass): Promise<KeyUse> | KeyUse {
+    return whenKnown(this.#goodKey(context), (key) => {
+      this.#deps.keyUses.note(key.id);
+      const organization = this.#deps.organizationOf(key.organizationId ?? '');
+      const count = this.#count(rate, `${rate} ${key.id}`, key.rateLimit);
+      return whenKnown(count, (verdict) => ({ key, organization, verdict }));
+    });
   }
 
-  /** The key of the request. Throws Problem `unauthorized` or `rate_limited`. */
-  async #goodKey(context: RequestContext): Promise<ApiKey> {
+  /** The key of the request, at once where it is known. Throws Problem `unauthorized` or `rate_limited`. */
+  #goodKey(context: RequestContext): Promise<ApiKey> | ApiKey {
+    const { directory, clock } = this.#deps;
+    const presented = presentedKey(context);
+    return authenticateKey(directory, presented, clock()) ?? this.#freshKey(context, presented);
+  }
+
+  /** A key that was not good by what is known here is looked up in the engine. */
+  async #freshKey(context: RequestContext, presented: string | undefined): Promise<ApiKey> {
     const { directory, clock, config, rateCounter } = this.#deps;
     const { audit } = config.rateLimits;
-    const presented = presentedKey(context);
-    const known = authenticateKey(directory, presented, clock());
-    if (known !== undefined) return known;
     // Guessing must not cost the engine anything: an address past its limit is refused before the second look.
     if (audit !== undefined) {
       const refused = await rateCounter.peek(refusedClient(context, 'audit'), audit);
@@ -240,15 +250,18 @@ function requireRole({ roles }: EndpointOf<'session'>, { user }: Session): void 
 }
 
 /** Looks at a credential once more where its request has been held for long since, as by a poll or a slow body. */
-function lookedAtAgain(look: () => Promise<unknown>): () => Promise<void> {
+function lookedAtAgain(look: () => unknown): () => unknown {
   const begunMs = performance.now();
-  return async () => {
-    if (performance.now() - begunMs > credentialHeldMsMax) await look();
-  };
+  return () => (performance.now() - begunMs > credentialHeldMsMax ? look() : undefined);
+}
+
+/** Goes on with what is known at once without a promise: several of them would cost a single event as much as its key. */
+function whenKnown<T, R>(value: Promise<T> | T, use: (value: T) => Promise<R> | R): Promise<R> | R {
+  return value instanceof Promise ? value.then(use) : use(value);
 }
 
 /** The answer to a read; where it has outlived its credential, nothing is told. */
-async function ifStillGood(reply: Promise<Reply> | Reply, stillGood: () => Promise<void>): Promise<Reply> {
+async function ifStillGood(reply: Promise<Reply> | Reply, stillGood: () => unknown): Promise<Reply> {
   const made = await reply;
   try {
     await stillGood();
@@ -269,11 +282,11 @@ function requireAllowed(verdict: Verdict | undefined): void {
 }
 
 /** The handler's answer or problem with the state of the limit in its headers; a 429 when the limit is passed. */
-async function limited(
+function limited(
   context: RequestContext,
   verdict: Verdict | undefined,
   handle: () => Promise<Reply> | Reply,
-): Promise<Reply> {
+): Promise<Reply> | Reply {
   requireAllowed(verdict);
   return verdict === undefined ? handle() : withHeaders(context, rateHeaders(verdict), handle);
 }

@@ -1,10 +1,10 @@
-import { counter, gauge, histogram } from '../base/observability/metrics.ts';
+import { counter, gauge, histogram, tally } from '../base/observability/metrics.ts';
 import type { AccessRecord } from './access-log.ts';
 
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']);
 
 interface Children {
-  readonly requests: { inc(): void };
+  readonly count: (requests: number) => void;
   readonly latency: { observe(seconds: number): void };
 }
 
@@ -21,8 +21,10 @@ export function createHttpMetrics(inFlight: () => number): (route: string, recor
     ['route'],
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   );
-  const sent = counter('auditlog_http_sent_bytes_total', 'Body bytes sent, as on the wire', []);
-  const received = counter('auditlog_http_received_bytes_total', 'Body bytes received, as on the wire', []);
+  const sent = tally(counter('auditlog_http_sent_bytes_total', 'Body bytes sent, as on the wire', []));
+  const received = tally(
+    counter('auditlog_http_received_bytes_total', 'Body bytes received, as on the wire', []),
+  );
   gauge('auditlog_http_requests_in_flight', 'Requests not yet answered', [], (it) => it.set(inFlight()));
 
   const children = new Map<string, Children>();
@@ -30,7 +32,8 @@ export function createHttpMetrics(inFlight: () => number): (route: string, recor
     const key = `${status} ${method} ${route}`;
     let found = children.get(key);
     if (found === undefined) {
-      found = { requests: requests.labels(route, method, String(status)), latency: latency.labels(route) };
+      const count = tally(requests.labels(route, method, String(status)));
+      found = { count, latency: latency.labels(route) };
       children.set(key, found);
     }
     return found;
@@ -38,10 +41,10 @@ export function createHttpMetrics(inFlight: () => number): (route: string, recor
   return (route, record) => {
     // A method is the client's text: unknown ones share a label, or each would be a series of its own.
     const method = methods.has(record.method) ? record.method : 'other';
-    const { requests, latency } = childrenOf(route, method, record.status);
-    requests.inc();
+    const { count, latency } = childrenOf(route, method, record.status);
+    count(1);
     latency.observe(record.latencyMs / 1000);
-    if (record.bytesSent > 0) sent.inc(record.bytesSent);
-    if (record.bytesReceived > 0) received.inc(record.bytesReceived);
+    sent(record.bytesSent);
+    received(record.bytesReceived);
   };
 }

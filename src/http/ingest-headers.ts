@@ -18,7 +18,8 @@ export function writeHeaders(context: RequestContext, { key, organization }: Key
 
 /** How a body of events is compressed (contract: Ingest). */
 function contentEncoding(header: string | undefined): ContentEncoding {
-  const name = (header ?? '').trim().toLowerCase() || 'identity';
+  if (header === undefined) return 'identity';
+  const name = header.trim().toLowerCase() || 'identity';
   const encoding = contentEncodings.find((one) => one === name || `x-${one}` === name);
   if (encoding !== undefined) return encoding;
   throw new Problem(

@@ -4,7 +4,7 @@ import type { Answer, SchemaName } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import { type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
-import { writeStandingHeaders } from './standing-headers.ts';
+import { writeJsonHeaders, writeStandingHeaders } from './standing-headers.ts';
 
 /** Header values; an array is sent as that many headers of the name. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>;
@@ -102,6 +102,8 @@ export function writeHead(
 ): void {
   res.writeStatus(`${status} ${statusWords[status as keyof typeof statusWords] ?? 'Unknown'}`);
   res.writeHeader('X-Request-Id', head.requestId);
+  const isPlain = !bodiless && !libraryCloses && encoding === undefined && Object.keys(headers).length === 0;
+  if (isPlain && writeJsonHeaders(res, head)) return;
   writeStandingHeaders(res, head, headers, libraryCloses);
   if (!bodiless) {
     if (headerValue(headers, 'content-type') === undefined)

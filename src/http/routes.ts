@@ -24,6 +24,7 @@ import {
   organizationEventsHandler,
   rowsHandler,
   sourceEventsHandler,
+  topFilesHandler,
   topValuesHandler,
 } from './routes/events.ts';
 import { changeSettingsHandler, settingsHandler } from './routes/settings.ts';
@@ -88,6 +89,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     keyRead('/api/v1/audit', 'audit', auditHandler(read.page)),
     keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)),
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
+    ...countEndpoints(deps),
     ...evidenceEndpoints(deps),
     keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept, config.mappings), config.maxBodyBytes),
     {
@@ -114,8 +116,6 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       sourceEventsHandler(read.sourceEvents),
     ),
     session('GET', '/api/v1/portal/export', 'portal-export', readers, exportHandler(deps)),
-    session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
-    session('GET', '/api/v1/portal/top-values', 'top-values', readers, topValuesHandler(read.topValues)),
     session(
       'GET',
       '/api/v1/dashboard/organization/get-events-in-org',
@@ -174,6 +174,19 @@ function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
   return handlers.flatMap(([path, name, handler]) => [
     keyRead(`/api/v1/audit/evidence/${path}`, name, handler),
     session('GET', `/api/v1/portal/evidence/${path}`, `portal-${name}`, readers, handler),
+  ]);
+}
+
+/** What is counted over all matching events: for programs with a key, and people with a session. */
+function countEndpoints({ read }: EndpointDeps): Endpoint[] {
+  const handlers: readonly (readonly [name: string, handler: SharedHandler])[] = [
+    ['histogram', histogramHandler(read.histogram)],
+    ['top-values', topValuesHandler(read.topValues)],
+    ['top-files', topFilesHandler(read.topFiles)],
+  ];
+  return handlers.flatMap(([name, handler]) => [
+    keyRead(`/api/v1/audit/${name}`, `audit-${name}`, handler),
+    session('GET', `/api/v1/portal/${name}`, name, readers, handler),
   ]);
 }
 

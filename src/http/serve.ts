@@ -6,7 +6,6 @@ import type { CertificateFiles, HttpDeps } from './deps.ts';
 import { guardEndpoints } from './guard.ts';
 import { loadPageFiles } from './routes/page.ts';
 import { showReadiness } from './routes/operations.ts';
-import { RedirectServer } from './redirect.ts';
 import { createRouter } from './router.ts';
 import { endpointTable } from './routes.ts';
 import { type HttpServer, startHttpServer } from './server.ts';
@@ -20,24 +19,22 @@ interface Serving {
 }
 
 /** Listens, and answers every endpoint of the table behind its guard. */
-export async function serve(front: HttpDeps): Promise<Serving> {
-  const { config, log, clock, ingest, organizationOf, stops } = front;
+export async function serve(given: HttpDeps): Promise<Serving> {
+  const { config, log, clock, ingest, organizationOf, stops } = given;
   const { host, port, tls, trustProxy } = config;
-  const accessLog = new AccessLog({ destination: front.accessLogTo, clock, log });
+  const accessLog = new AccessLog({ destination: given.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
   const selfAudit = new SelfAudit({ ...ingest, organizationOf, clock, log });
   stops.add(() => selfAudit.stop());
   const cookie = new SessionCookie(config.serviceName);
-  const deps = { ...front, selfAudit, cookie, page: await loadPageFiles() };
-  showReadiness(front.readiness);
+  const deps = { ...given, selfAudit, cookie, page: await loadPageFiles() };
+  showReadiness(given.readiness);
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
   const server = await startHttpServer({ host, port, tls, trustProxy, router, log, accessLog });
   stops.add(() => server.close());
-  const certificate = tls && (await watchCertificate(front, tls, server));
-  const redirectPort = await startRedirect(front, server);
+  const certificate = tls && (await watchCertificate(given, tls, server));
   const { max: connectionsMax, perAddress } = server.connections;
-  const facts = { host, port: server.port, connectionsMax, connectionsPerAddress: perAddress };
-  log.info({ ...facts, ...(redirectPort !== undefined && { redirectPort }) }, 'listening');
+  log.info({ host, port: server.port, connectionsMax, connectionsPerAddress: perAddress }, 'listening');
   return { server, certificate };
 }
 
@@ -56,14 +53,4 @@ async function watchCertificate(
   const watch = await CertificateWatch.start({ files, log, replace });
   stops.add(() => watch.stop());
   return watch.served.fingerprint;
-}
-
-async function startRedirect(
-  { config, stops }: HttpDeps,
-  { port, connections }: HttpServer,
-): Promise<number | undefined> {
-  if (config.redirectPort === undefined) return undefined;
-  const redirect = new RedirectServer(port, connections);
-  stops.add(() => redirect.close());
-  return redirect.listen(config.host, config.redirectPort);
 }

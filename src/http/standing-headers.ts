@@ -34,9 +34,34 @@ const kept: readonly (readonly [name: string, value: string])[] = [
  * calls of the library cost 7 % of what this layer spends on a small answer, one costs 1 %.
  */
 const usualName = 'X-Content-Type-Options';
-const usualValue = [...standing, ...kept]
-  .map(([name, value]) => (name === usualName ? value : `${name}: ${value}`))
-  .join('\r\n');
+const usualValue = lines([...standing, ...kept]);
+/** Those of an answer in JSON that has no headers of its own. */
+const usualJsonValue = lines([
+  ...standing,
+  ...kept,
+  ['Content-Type', 'application/json'],
+  ['Vary', 'Accept-Encoding'],
+]);
+
+function lines(headers: readonly (readonly [name: string, value: string])[]): string {
+  return headers.map(([name, value]) => (name === usualName ? value : `${name}: ${value}`)).join('\r\n');
+}
+
+/** Writes the headers of an answer in JSON that has none of its own, where its connection stays open. */
+export function writeJsonHeaders(res: UwsResponse, head: RequestHead): boolean {
+  if (closes(head)) return false;
+  res.writeHeader(usualName, usualJsonValue);
+  writeStrictTransport(res, head);
+  return true;
+}
+
+function closes({ headers }: RequestHead): boolean {
+  return headers.get('connection')?.toLowerCase().includes('close') === true;
+}
+
+function writeStrictTransport(res: UwsResponse, { secure }: RequestHead): void {
+  if (secure) res.writeHeader('Strict-Transport-Security', strictTransport);
+}
 
 /**
  * Writes them, but for those that the reply has itself, and says how long the connection may be used again; not where the
@@ -49,10 +74,10 @@ export function writeStandingHeaders(
   libraryCloses: boolean,
 ): void {
   const own = ownNames(headers);
-  const closes = head.headers.get('connection')?.toLowerCase().includes('close') === true;
-  if (own === undefined && !closes && !libraryCloses) res.writeHeader(usualName, usualValue);
-  else writeOneByOne(res, own ?? new Set(), closes, libraryCloses);
-  if (head.secure) res.writeHeader('Strict-Transport-Security', strictTransport);
+  const isClosed = closes(head);
+  if (own === undefined && !isClosed && !libraryCloses) res.writeHeader(usualName, usualValue);
+  else writeOneByOne(res, own ?? new Set(), isClosed, libraryCloses);
+  writeStrictTransport(res, head);
 }
 
 function writeOneByOne(

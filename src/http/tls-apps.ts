@@ -59,10 +59,10 @@ export class TlsApps {
   }
 
   #newApp(): UwsApp {
-    const { cert, key, clientCa } = this.#files;
+    const { pem, clientCa } = this.#files;
     const app = uws.SSLApp({
-      cert_file_name: cert,
-      key_file_name: key,
+      cert_file_name: pem,
+      key_file_name: pem,
       ...(clientCa !== undefined && { ca_file_name: clientCa }),
       ssl_ciphers: ciphers,
       // Buffers of idle connections are let go: there may be many more of them than of busy ones.

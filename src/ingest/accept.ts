@@ -86,7 +86,10 @@ class Acceptor {
   accept(request: IngestRequest): Promise<BatchAnswer> {
     const { idempotency } = this.#options;
     const asked = request.idempotency;
-    if (asked === undefined) return this.#process(request, (mapped) => this.#storePlain(request, mapped));
+    if (asked === undefined) {
+      if (isSmall(request)) return this.#storeSmall(request);
+      return this.#process(request, (mapped) => this.#storePlain(request, mapped));
+    }
     if (asked.key === contentKey) {
       return this.#process(request, (mapped) => this.#storeByContent(request, asked.apiKey, mapped));
     }
@@ -100,9 +103,6 @@ class Acceptor {
     request: IngestRequest,
     store: (mapped: MappedRequest) => Promise<BatchAnswer>,
   ): Promise<BatchAnswer> {
-    // What a compressed body holds, or one of OTLP, is not known yet: it could be far more than others can wait for.
-    const isPlain = request.encoding === 'identity' && request.otlp === undefined;
-    const isSmall = isPlain && request.body.length <= limits.smallBodyBytesMax;
     const storeMapped = async (mapped: MappedRequest): Promise<BatchAnswer> => {
       try {
         return await store(mapped);
@@ -110,8 +110,15 @@ class Acceptor {
         mapped.memory.release();
       }
     };
-    if (!isSmall) return traced('large body', () => this.#large.serve(request, storeMapped));
+    if (!isSmall(request)) return traced('large body', () => this.#large.serve(request, storeMapped));
     return storeMapped(await traced('small body', () => this.#small.map(request)));
+  }
+
+  /** The most frequent request by far. Its events are durable once they are mapped. */
+  async #storeSmall(request: IngestRequest): Promise<BatchAnswer> {
+    const answer = this.#answerOf(request, await traced('small body', () => this.#small.map(request)));
+    this.#options.accepted(answer.accepted);
+    return answer;
   }
 
   /** The key is what the body holds: nobody knows it before the body is mapped. */
@@ -152,10 +159,9 @@ class Acceptor {
     return answer;
   }
 
-  /** The events of a small body are durable already. */
   async #storePlain(request: IngestRequest, mapped: MappedRequest): Promise<BatchAnswer> {
     const answer = this.#answerOf(request, mapped);
-    if (mapped.frames.length > 0) await this.#appendMapped(mapped, '', request);
+    await this.#appendMapped(mapped, '', request);
     this.#options.accepted(answer.accepted);
     return answer;
   }
@@ -166,7 +172,8 @@ class Acceptor {
 
   async #append(frames: readonly FrameInput[], requests: readonly IngestRequest[]): Promise<void> {
     const { wal, arrivals } = this.#options;
-    const organizations = new Set(requests.map(({ organization }) => organization?.id));
+    const organizations = new Set<string | undefined>();
+    for (const { organization } of requests) organizations.add(organization?.id);
     const only = organizations.size === 1 ? [...organizations][0] : undefined;
     await arrivals.during(organizations, () => traced('log', () => wal.append(frames, only)));
   }
@@ -177,6 +184,11 @@ class Acceptor {
     if (rejections.length > 0) this.#options.rejected(apiKey, rejections);
     return acceptedAnswer(mapped.outcome);
   }
+}
+
+/** What a compressed body holds, or one of OTLP, is not known yet: it could be far more than others can wait for. */
+function isSmall({ encoding, otlp, body }: IngestRequest): boolean {
+  return encoding === 'identity' && otlp === undefined && body.length <= limits.smallBodyBytesMax;
 }
 
 /** What was sent, where the body could be read. */

@@ -4,6 +4,9 @@ import { recordBytes } from './answer-records.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 
+/** What is read of a file at a time; small answers are gathered to blocks of this size. */
+const idempotencyBlockBytesMax = 1024 * 1024;
+
 /**
  * What a file of remembered answers consists of:
  *
@@ -36,7 +39,7 @@ export function encodeBlocks(kind: BlockKind, parts: readonly Uint8Array[]): Buf
   };
   for (const part of parts) {
     if (part.length > limits.idempotencyPartBytesMax) throw new Error(`a part of ${part.length} bytes`);
-    if (bytes + part.length > limits.idempotencyBlockBytesMax) end();
+    if (bytes + part.length > idempotencyBlockBytesMax) end();
     group.push(part);
     bytes += part.length;
   }
@@ -138,7 +141,7 @@ async function* piecesOf(folder: Folder, name: string): AsyncGenerator<Uint8Arra
   const reader = await ifThere(folder.openReader(name));
   if (reader === undefined) return;
   try {
-    const piece = Buffer.alloc(limits.idempotencyBlockBytesMax);
+    const piece = Buffer.alloc(idempotencyBlockBytesMax);
     for (let at = 0, length = piece.length; length === piece.length; at += length) {
       length = await reader.read(piece, at);
       yield piece.subarray(0, length);

@@ -1,6 +1,9 @@
 import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { limits } from './limits.ts';
 
+/** Segments of which it is remembered which numbers had been given out when they were stored. */
+const settledSegmentsMax = 10_000;
+
 interface Arrived {
   readonly organization: string;
   writing: number;
@@ -81,7 +84,7 @@ export class SettledSegments {
       for (const one of this.#lasts.keys()) if (one > segment) this.#lasts.set(one, last);
     this.#lasts.set(segment, last);
     this.#newest = Math.max(this.#newest, segment);
-    if (this.#lasts.size <= limits.settledSegmentsMax) return;
+    if (this.#lasts.size <= settledSegmentsMax) return;
     const [oldest] = this.#lasts.keys();
     this.#lastOfOthers = Math.max(this.#lastOfOthers, this.#lasts.get(oldest ?? 0) ?? 0);
     this.#lasts.delete(oldest ?? 0);

@@ -10,6 +10,12 @@ import type { SegmentInsert, SegmentSink } from '../base/events/segment-insert.t
 import type { SealedSegment } from './sealed-segments.ts';
 import type { Wal } from './wal.ts';
 
+/** INSERTs of large segments at the same time: the other place is for small ones, which so never wait for a large one. */
+const largeSegmentsInFlightMax = 1;
+/** Times that a segment is read before it counts as damaged. */
+const damagedSegmentTries = 3;
+const retryDelayMsMax = 5_000;
+
 export interface BatcherOptions {
   readonly wal: Wal;
   readonly order: Pick<OrderNumbers, 'numbersOf' | 'take' | 'settle'>;
@@ -117,7 +123,7 @@ export class Batcher {
       if (this.#stopping.signal.aborted || this.#inFlight.size >= limits.segmentsInFlightMax) return;
       if (this.#inFlight.has(segment.number)) continue;
       const large = [...this.#inFlight.values()].filter(({ isLarge }) => isLarge).length;
-      if (segment.isLarge && large >= limits.largeSegmentsInFlightMax) continue;
+      if (segment.isLarge && large >= largeSegmentsInFlightMax) continue;
       const state = { isLarge: segment.isLarge, hasFailed: false };
       this.#inFlight.set(segment.number, state);
       void this.#deliver(segment, state).then(() => this.#delivered(segment));
@@ -138,7 +144,7 @@ export class Batcher {
       state.hasFailed = true;
       // The batcher may be stopped meanwhile.
       await sleep(delayMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined);
-      delayMs = Math.min(delayMs * 2, limits.retryDelayMsMax);
+      delayMs = Math.min(delayMs * 2, retryDelayMsMax);
     }
   }
 
@@ -161,7 +167,7 @@ export class Batcher {
     if (content === undefined) return;
     const isDamaged = content.rows !== segment.rows;
     // A fault in reading may pass; damage stays, and then the rest must not wait for it.
-    if (isDamaged && tries < limits.damagedSegmentTries) {
+    if (isDamaged && tries < damagedSegmentTries) {
       throw new Error('the segment reads back with rows missing');
     }
     if (isDamaged) this.#reportLoss(segment, content);
@@ -206,7 +212,7 @@ export class Batcher {
       return await wal.read(segment);
     } catch (error) {
       const { code } = errorFacts(error);
-      if (tries < limits.damagedSegmentTries || (code !== 'ENOENT' && code !== 'EIO')) throw error;
+      if (tries < damagedSegmentTries || (code !== 'ENOENT' && code !== 'EIO')) throw error;
       if (code === 'ENOENT') {
         await wal.reportMissing(segment);
       } else {

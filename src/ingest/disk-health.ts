@@ -1,9 +1,13 @@
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { limits } from './limits.ts';
+
+/** What clients are told while the log is full. */
+const walRetryAfterSeconds = 5;
+/** Time between tries of a log that could not be written. */
+const walProbeMs = 1_000;
 
 export function unavailable(detail: string, cause?: unknown): Problem {
-  return new Problem('unavailable', detail, { retryAfterSeconds: limits.walRetryAfterSeconds, cause });
+  return new Problem('unavailable', detail, { retryAfterSeconds: walRetryAfterSeconds, cause });
 }
 
 /** Whether the disk takes the log's writes. After a failure it probes until one works. */
@@ -43,7 +47,7 @@ export class DiskHealth {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#probe().catch((error: unknown) => this.#log.debug(errorFacts(error), 'the log still fails'));
-    }, limits.walProbeMs);
+    }, walProbeMs);
     this.#timer.unref();
   }
 

@@ -1,7 +1,9 @@
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
-import { limits } from './limits.ts';
 import { type FrameInput, frameHeaderBytes } from './segment.ts';
 import { rowsPerSegmentMax } from '../base/events/sequence.ts';
+
+/** One write covers at most this much, so that the first of a long queue does not wait for the last. */
+const walGroupBytesMax = 16 * 1024 * 1024;
 
 /** A request whose frames wait to be written. */
 export interface Append {
@@ -105,7 +107,7 @@ export class GroupCommit {
     for (const next of this.#waiting) {
       bytes += next.bytes;
       rows += next.rows;
-      if (count > 0 && (bytes > limits.walGroupBytesMax || rows > rowsPerSegmentMax)) break;
+      if (count > 0 && (bytes > walGroupBytesMax || rows > rowsPerSegmentMax)) break;
       this.#waitingBytes -= next.bytes;
       count += 1;
     }

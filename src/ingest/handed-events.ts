@@ -7,8 +7,12 @@ import { makeDirectories, namesIn, replaceFile, syncDirectory } from '../base/fi
 import { ifThere } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
-import { limits } from './limits.ts';
 import type { OwnBlock } from './own-events.ts';
+
+/** Time between looks for events that commands have left. */
+const handedEventsLookMs = 50;
+/** A command waits so long until the server has stored what it left. */
+const handedEventsWaitMsMax = 3_000;
 
 /** What stores a block, unless it has stored one of this name within the last 24 hours. */
 interface Taker {
@@ -33,7 +37,7 @@ export async function handEvents(dataDir: string, { payload, rows }: OwnBlock): 
   const content = { rows, checksum: crc32c(payload), payload: base64 };
   const path = join(folder, `${randomUUID()}.events`);
   await replaceFile(path, JSON.stringify(content));
-  const deadline = performance.now() + limits.handedEventsWaitMsMax;
+  const deadline = performance.now() + handedEventsWaitMsMax;
   while (performance.now() < deadline && (await ifThere(stat(path))) !== undefined) await sleep(pollMs);
 }
 
@@ -54,7 +58,7 @@ export class HandedEvents {
     this.#ingest = ingest;
     this.#log = log;
     this.#looking = new Repeated(
-      limits.handedEventsLookMs,
+      handedEventsLookMs,
       () => this.take(),
       (error) => this.#tell(error),
     );
@@ -88,7 +92,7 @@ export class HandedEvents {
     }
     if (taken.length === 0) return;
     // The command waits for its file to go, and whoever ran it may look for the event then.
-    await this.#ingest.flush(limits.handedEventsWaitMsMax);
+    await this.#ingest.flush(handedEventsWaitMsMax);
     for (const path of taken) await unlink(path);
   }
 

@@ -23,6 +23,9 @@ import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 import type { Wal } from './wal.ts';
 
+/** That answers are forgotten before their time is logged once in this time. */
+const idempotencyForgottenLogMs = 600_000;
+
 function digest(...parts: readonly string[]): string {
   const hash = createHash('sha256').update(parts.join('\0'));
   return hash.digest().toString('base64url', 0, digestBytes);
@@ -189,7 +192,7 @@ export class Idempotency {
     if (count === 0) return;
     this.#forgotten.inc(count);
     const now = performance.now();
-    if (now - this.#toldMs < limits.idempotencyForgottenLogMs) return;
+    if (now - this.#toldMs < idempotencyForgottenLogMs) return;
     this.#toldMs = now;
     this.#log.warn({ keys: this.size }, `${tooMany}: the oldest are forgotten before 24 hours have passed`);
   }

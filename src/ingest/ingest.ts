@@ -1,13 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { limits } from './limits.ts';
 import type { MappingDefinition } from '../adapters/definition.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
 import type { Logger } from '../base/observability/log.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { SegmentSink } from '../base/events/segment-insert.ts';
 import { ifThere } from '../base/errors/system-error.ts';
-import { counter, gauge } from '../base/observability/metrics.ts';
+import { counter, gauge, tally } from '../base/observability/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
 import { Arrivals, SettledSegments } from './arrivals.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
@@ -21,6 +20,14 @@ import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejections.ts';
 import { Wal } from './wal.ts';
+
+/**
+ * The engine is behind when the oldest rows have waited this long beyond FLUSH_INTERVAL. It is a third of the second that
+ * readers are promised, as INSERTs take time, too.
+ */
+const segmentWaitMsMax = 350;
+/** With less than this in the log ingest is not throttled: an engine is slow with little for other reasons than load. */
+const throttleBytesMin = 32 * 1024 * 1024;
 
 export interface IngestOptions extends RedactionSettings {
   /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */
@@ -96,8 +103,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   });
   const throttle = new Throttle({
     backlog: (of) => batcher.backlog(of),
-    behindMs: flushIntervalMs + limits.segmentWaitMsMax,
-    behindBytes: Math.min(segmentBytes, limits.throttleBytesMin),
+    behindMs: flushIntervalMs + segmentWaitMsMax,
+    behindBytes: Math.min(segmentBytes, throttleBytesMin),
     nowMs: () => performance.now(),
   });
   batcher.start();
@@ -202,7 +209,7 @@ function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepte
   const help = 'Rejected events by the kind of rule';
   const rejectedEvents = counter('auditlog_ingest_rejected_total', help, ['reason']);
   return {
-    accepted: (count) => events.inc({ outcome: 'accepted' }, count),
+    accepted: tally(events.labels('accepted')),
     rejected(apiKey, rejections) {
       for (const { reason, events: count } of rejections) {
         events.inc({ outcome: 'rejected' }, count);

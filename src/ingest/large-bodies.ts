@@ -17,6 +17,11 @@ import {
   type SplitTask,
 } from './task.ts';
 
+/** Organizations whose large bodies are decompressed and mapped at the same time. */
+const largeBodyOrganizationsMax = 4;
+const largeBodiesWaitingMax = 1024;
+const largeBodyWaitMsMax = 30_000;
+
 export interface LargeBodiesOptions {
   readonly pool: WorkerPool;
   readonly directory: Directory;
@@ -39,7 +44,7 @@ export class LargeBodies {
   constructor(options: LargeBodiesOptions) {
     this.#options = options;
     const slotsPerOrganization = options.pool.threads + limits.largeBodiesBeyondThreads;
-    const slots = slotsPerOrganization * limits.largeBodyOrganizationsMax;
+    const slots = slotsPerOrganization * largeBodyOrganizationsMax;
     const roomBytesMax = pooledBytes(options.bodyBytesMax);
     this.#rooms = new BufferPool({
       bytesMax: slots * roomBytesMax,
@@ -50,8 +55,8 @@ export class LargeBodies {
       slotsPerOrganization,
       slots,
       waitingPerOrganization: limits.largeBodiesWaitingPerOrganizationMax,
-      waiting: limits.largeBodiesWaitingMax,
-      waitMs: limits.largeBodyWaitMsMax,
+      waiting: largeBodiesWaitingMax,
+      waitMs: largeBodyWaitMsMax,
       refusal: 'Too many large batches are waiting; try again later.',
       retryAfterSeconds: 1,
     });

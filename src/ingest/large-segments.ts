@@ -1,5 +1,4 @@
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
-import { limits } from './limits.ts';
 import type { SealedSegments } from './sealed-segments.ts';
 import type { SegmentFiles } from './segment-files.ts';
 import {
@@ -10,6 +9,9 @@ import {
   type FrameInput,
   frameSeed,
 } from './segment.ts';
+
+/** A large append is written in slices of this size, with the writes of others between them (figures: bench/notes.md). */
+const walSliceBytesMax = 1024 * 1024;
 
 /** A request that gets a segment of its own. */
 export interface LargeAppend {
@@ -70,7 +72,7 @@ export class LargeSegments {
     const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
     const encoded = encodeRequests([{ frames }], position);
     const parts = [encodeFileHeader(number), ...encoded.flatMap((frame) => frame.parts)];
-    const slices = slicesOf(parts, limits.walSliceBytesMax);
+    const slices = slicesOf(parts, walSliceBytesMax);
     await files.close(await files.create(number, sealed.version, slices));
     const facts = factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, encoded);
     this.#newest = number;

@@ -1,6 +1,8 @@
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { LogFiles } from './files.ts';
-import { limits } from './limits.ts';
+
+/** The disk's free room is asked for this often. */
+const walRoomMsMax = 250;
 
 export interface LogRoomOptions {
   readonly files: Pick<LogFiles, 'freeBytes'>;
@@ -64,7 +66,7 @@ export class LogRoom {
     const { bytesMax, keepFreeBytes } = this.#options;
     if (logBytes + moreBytes > bytesMax) return false;
     if (keepFreeBytes.producers === 0) return true;
-    if (performance.now() - this.#askedMs >= limits.walRoomMsMax) void this.look();
+    if (performance.now() - this.#askedMs >= walRoomMsMax) void this.look();
     return this.#freeBytes - moreBytes >= keepFreeBytes[of];
   }
 

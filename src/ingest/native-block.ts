@@ -3,7 +3,9 @@ import type { MappedEvent } from '../ocsf/audit-event.ts';
 import type { Piece } from '../ocsf/byte-sink.ts';
 import { expiryDay } from '../ocsf/retention.ts';
 import { ColumnWriter, writeVarint } from './column-writer.ts';
-import { limits } from './limits.ts';
+
+const blockRowsMax = 65_536;
+const blockPayloadBytesMax = 16 * 1024 * 1024;
 
 const { seq, ...written } = eventColumns;
 
@@ -24,7 +26,7 @@ const seqHead = headOf('seq', seq);
  * Collects rows and lays them out as one block of ClickHouse's Native format, without the values of its last
  * column:
  *
- *     varint columns | varint rows | (name, type, values) × 17 … | "seq" "UInt64" ⟵ values follow when it is sent
+ *     varint columns | varint rows | (name, type, values) × 19 … | "seq" "UInt64" ⟵ values follow when it is sent
  *
  * `seq` is the position in the log, known only once the block is appended there; since it comes last and follows
  * from segment and row, the log stores nothing for it and no byte of the block is ever patched.
@@ -58,7 +60,7 @@ export class BlockBuilder {
 
   /** By its rows, or by both payloads: a block's size is mostly made of those. */
   isFull(): boolean {
-    return this.#rows >= limits.blockRowsMax || this.#payloadBytes >= limits.blockPayloadBytesMax;
+    return this.#rows >= blockRowsMax || this.#payloadBytes >= blockPayloadBytesMax;
   }
 
   /** Bytes that `finish` will write. */
@@ -120,6 +122,8 @@ function fillColumns(of: Columns, row: MappedEvent): void {
   of.actor_id.values.piece(row.actorId);
   addArray(of.names, row.names);
   addArray(of.file_hash, row.fileHashes);
+  of.file_name.values.piece(row.fileName);
+  of.target_name.values.piece(row.targetName);
   of.flow_id.values.uuidPiece(row.flowId);
   of.expires.values.uint16(expiryDay(row.timeMicros, row.retentionDays));
   of.ocsf.values.piece(row.ocsf);

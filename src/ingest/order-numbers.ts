@@ -5,8 +5,10 @@ import { nextSegmentNumber, segmentAtTime } from '../base/events/sequence.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { besideLog, type SyncedFile } from './files.ts';
-import { limits } from './limits.ts';
 import type { DamageReports } from './recovery.ts';
+
+/** So far ahead of the clock is what `wal-order` allows numbers and watermarks to reach without another write: 2 s. */
+const orderReserveSegments = 200 * 64;
 
 /** Lowest numbers of segments whose rows may not be in the engine yet. */
 export interface Watermarks {
@@ -219,7 +221,7 @@ export class OrderNumbers {
   watermarks(): Watermarks {
     const byClock = segmentAtTime(this.#options.nowMs());
     const next = Math.max(this.#last + 1, byClock);
-    const isReached = byClock > this.#through - limits.orderReserveSegments / 2;
+    const isReached = byClock > this.#through - orderReserveSegments / 2;
     if (isReached || next > this.#through + 1) this.#reserveSoon(next);
     let lowest = Math.min(next, this.#through + 1);
     this.#last = Math.max(this.#last, lowest - 1);
@@ -246,7 +248,7 @@ export class OrderNumbers {
   }
 
   #reserve(): number {
-    return segmentAtTime(this.#options.nowMs()) + limits.orderReserveSegments;
+    return segmentAtTime(this.#options.nowMs()) + orderReserveSegments;
   }
 
   #reserveSoon(next: number): void {

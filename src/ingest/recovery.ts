@@ -41,7 +41,7 @@ export interface RecoveryDeps {
   readonly isExpected?: boolean;
 }
 
-interface Found {
+interface ScannedSegment {
   readonly number: number;
   readonly scan: Scan;
 }
@@ -105,8 +105,8 @@ export class Recovery {
   }
 
   /** Every segment's file, in order; it quarantines what has the name of a segment and is none. */
-  async #scanAll(): Promise<Found[]> {
-    const found: Found[] = [];
+  async #scanAll(): Promise<ScannedSegment[]> {
+    const found: ScannedSegment[] = [];
     for (const name of await this.#deps.files.list()) {
       // Its segment was never used.
       if (name.endsWith(`.wal${unfinishedEnding}`)) await this.#deps.files.remove(name);
@@ -251,7 +251,7 @@ async function keepInMind(
 }
 
 /** The one of the highest version, and its segment. */
-function lastManifest(found: readonly Found[]) {
+function lastManifest(found: readonly ScannedSegment[]) {
   const manifests = found.flatMap(({ number, scan: { manifest } }) =>
     manifest === undefined ? [] : { number, manifest },
   );
@@ -259,7 +259,7 @@ function lastManifest(found: readonly Found[]) {
 }
 
 /** The first start of all may end before it has written the head; then nothing was acknowledged. */
-const hasRows = ({ scan }: Found): boolean => scan.frames.some(({ rows }) => rows > 0);
+const hasRows = ({ scan }: ScannedSegment): boolean => scan.frames.some(({ rows }) => rows > 0);
 
 /** Whether all frames are those of one large request. */
 function isOneLarge({ frames, bytes }: Assessment): boolean {
@@ -268,7 +268,7 @@ function isOneLarge({ frames, bytes }: Assessment): boolean {
 }
 
 /** A name alone may be anybody's: the number of a broken file counts if a clock can have given it. */
-function isProven({ number, scan }: Found): boolean {
+function isProven({ number, scan }: ScannedSegment): boolean {
   const isKnown = scan.header !== undefined || scan.frames.length > 0;
   return isKnown || number <= segmentNumberByClockMax;
 }

@@ -1,7 +1,9 @@
-import { limits } from './limits.ts';
 import type { Manifest, ManifestEntry } from './manifest.ts';
 import type { OpenSegment } from './open-segment.ts';
 import type { SegmentFacts } from './segment.ts';
+
+/** Segments that a manifest of the log names. Where more wait, a start does not check the ends of the oldest. */
+const walManifestSegmentsMax = 4_096;
 
 /** A segment that takes no more appends. */
 export interface SealedSegment {
@@ -76,7 +78,7 @@ export class SealedSegments {
 
   /** What is needed now: the newest of what waits, where there is more than a manifest names, and the open segment. */
   manifest(open?: OpenSegment): Manifest {
-    const newest = this.#list.slice(-limits.walManifestSegmentsMax);
+    const newest = this.#list.slice(-walManifestSegmentsMax);
     const entries: ManifestEntry[] = newest.map(({ number, sealed }) => ({
       number,
       ...sealed,

@@ -1,8 +1,9 @@
 import { crc32c } from '@node-rs/crc32';
-import { limits } from './limits.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
 import { segmentNumberMax } from '../base/events/sequence.ts';
 import { projectFile } from '../base/files/project-file.ts';
+
+const frameBytesMax = 256 * 1024 * 1024;
 
 /**
  * A segment: one file of the write-ahead log, later the body of one INSERT. Little-endian.
@@ -237,7 +238,7 @@ export function scanFrame(file: Buffer, at: number, seed: number): ScannedFrame 
   const notesAt = at + frameHeaderBytes;
   const payloadAt = notesAt + notesBytes;
   const end = payloadAt + payloadBytes;
-  if (notesBytes + payloadBytes > limits.frameBytesMax || end > file.length) return undefined;
+  if (notesBytes + payloadBytes > frameBytesMax || end > file.length) return undefined;
   if (crc32c(file.subarray(notesAt, payloadAt)) !== file.readUInt32LE(at + 32)) return undefined;
   if (crc32c(file.subarray(payloadAt, end)) !== file.readUInt32LE(at + 36)) return undefined;
   return {

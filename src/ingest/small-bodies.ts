@@ -8,6 +8,8 @@ import type { FrameInput } from './segment.ts';
 import { type Directory, frameOf, type MapResult, mapTask, type MapTask, outcomeOf } from './task.ts';
 import type { RequestKind } from './task.ts';
 
+const gatherRequestsMax = 256;
+
 export interface SmallBodiesOptions {
   readonly pool: WorkerPool;
   readonly directory: Directory;
@@ -47,7 +49,7 @@ export class SmallBodies {
       this.#gathered.push({ request, resolve, reject });
       this.#gatheredBytes += request.body.length;
       const isFull =
-        this.#gatheredBytes >= limits.gatherBytesMax || this.#gathered.length >= limits.gatherRequestsMax;
+        this.#gatheredBytes >= limits.gatherBytesMax || this.#gathered.length >= gatherRequestsMax;
       if (isFull) this.#dispatch();
       else if (this.#groupsMapping === 0) this.#immediate ??= setImmediate(() => this.#dispatch());
       else this.#wait();

@@ -9,6 +9,9 @@ import { openBrace, openBracket } from '../ocsf/json-cursor.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { RequestKind } from './task.ts';
 
+/** A body is made into strings of this size: small ones stay in the processor's cache. */
+const windowBytes = 64 * 1024;
+
 /**
  * Calls back with a window of the body and where in it an event stands; one that is not UTF-8 has an error. False ends
  * the work on the body: nothing after the event is looked at.
@@ -115,7 +118,7 @@ function emitSpans(bytes: Buffer, spans: readonly number[], emit: Emit): void {
   for (let at = 0; at < spans.length; ) {
     const from = spans[at] as number;
     let next = at + 2;
-    while (next < spans.length && (spans[next + 1] as number) - from <= limits.windowBytes) next += 2;
+    while (next < spans.length && (spans[next + 1] as number) - from <= windowBytes) next += 2;
     const window = windowOf(bytes, from, spans[next - 1] as number);
     for (; at < next; at += 2) {
       if (!emit(window, (spans[at] as number) - from, (spans[at + 1] as number) - from)) return;
@@ -125,7 +128,7 @@ function emitSpans(bytes: Buffer, spans: readonly number[], emit: Emit): void {
 
 function emitLines(bytes: Buffer, emit: Emit): void {
   for (let from = 0; from < bytes.length; ) {
-    const end = endOfLines(bytes, from, limits.windowBytes);
+    const end = endOfLines(bytes, from, windowBytes);
     const window = windowOf(bytes, from, end);
     const { text } = window;
     // From one token to the next, so that blank lines cost no more than their bytes.

@@ -15,6 +15,9 @@ import { readIntact } from './segment-reader.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
 import { nextSegmentNumber, rowsPerSegmentMax } from '../base/events/sequence.ts';
 
+/** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
+const walOverfullBytesMax = 1024 ** 3;
+
 export interface WalOptions {
   readonly files: LogFiles;
   readonly log: Logger;
@@ -73,7 +76,7 @@ export class Wal {
   private constructor(options: WalOptions, recovered: Recovered) {
     const { files, log, bytesMax, keepFreeBytes = noneKeptFree } = options;
     const { segmentBytes } = options;
-    this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
+    this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, walOverfullBytesMax));
     this.#options = options;
     this.#log = log;
     this.lastRecovered = recovered.highest;

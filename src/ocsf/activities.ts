@@ -1,11 +1,10 @@
-/** A range of activity codes, both ends included, and the words for it in the name of a code without a title. */
+/** A range of activity codes, both ends included, and its words in the name of a code without a title. */
 export interface ActivityFamily {
   readonly from: number;
   readonly to: number;
   readonly family: string;
 }
 
-/** Families of activities (contract: Events). Not every code of a range is assigned. */
 export const activityFamilies: readonly ActivityFamily[] = [
   { from: 1000, to: 1099, family: 'Authentication' },
   { from: 1100, to: 1199, family: 'MFA' },
@@ -29,8 +28,8 @@ export const activityFamilies: readonly ActivityFamily[] = [
 ];
 
 /**
- * Titles of the assigned codes. A code is never given another meaning: stored events would change with it. Where one that
- * had no title gets one, `verify` must take the earlier name as well, since it holds stored events to these.
+ * Titles of the assigned codes. A code never gets another meaning, as stored events would change. If a code gets its
+ * first title, `verify` must accept the earlier name, too.
  */
 export const activityTitles: ReadonlyMap<number, string> = new Map([
   [1000, 'User created'],
@@ -175,8 +174,8 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * The name of an activity (contract: Activities): the producer's title, else ours for the code, else one made of the
- * code and the family it falls in, else of the code alone. An empty title counts as none.
+ * The name of an activity (contract: Activities): the producer's title, else ours, else one of family and code, else
+ * of the code alone. An empty title counts as none.
  */
 export function activityName(code: number, title?: string): string {
   if (title !== undefined && title !== '') return title;

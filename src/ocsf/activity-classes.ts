@@ -1,14 +1,12 @@
 /**
- * What each activity is in OCSF 1.1.0: the class, and the activity of that class. 99 stands for what the class has no
- * activity for ("Other"); the event then has our name of the activity. A code that is not here, ours or a producer's,
- * is an API Activity, `other`.
+ * Class and activity in OCSF 1.1.0 of each code; activity 99 ("Other") takes our name. Any other code is an API
+ * Activity, `other`.
  */
 export interface ActivityClass {
   readonly classUid: OcsfClassUid;
   readonly activityId: number;
   /** Authentication: by a further factor. */
   readonly isMfa?: true;
-  /** User Access Management and Authorize Session: what is granted or ended where the event does not say so. */
   readonly privilege?: string;
 }
 
@@ -76,7 +74,7 @@ const api: Rows = [
   [other, [6000, 6001, 6400, 6401, 6402, 6403, 6500]],
 ];
 
-/** By the code of the activity: every code of the registry (activities.ts) is here, and a test says so. */
+/** Every code of activities.ts is here; a test says so. */
 export const activityClasses: ReadonlyMap<number, ActivityClass> = new Map([
   ...rowsOf(ocsfClass.account, account),
   // 1 logon, 2 logoff.
@@ -129,7 +127,7 @@ export const activityClasses: ReadonlyMap<number, ActivityClass> = new Map([
   ...rowsOf(ocsfClass.file, file),
 ]);
 
-/** What a text says is done, as API Activity has it: the index is the activity. */
+/** The index is the activity of API Activity. */
 const verbs = ['other', 'create', 'read', 'update', 'delete'] as const;
 export type Verb = (typeof verbs)[number];
 
@@ -138,11 +136,11 @@ const textActivities: readonly ActivityClass[] = verbs.map((_, index) => ({
   activityId: index === 0 ? other : index,
 }));
 
-/** Codes made of texts: above all codes that a family or a producer of the service has, 2^32 for each verb. */
+/** Codes of texts lie above all others, 2^32 for each verb. */
 const textCodesFrom = 1_000_000_000;
 const codesOfVerb = 2 ** 32;
 
-/** The code of a text by 32 bits of its hash and what it says is done (contract: Source adapters). */
+/** The code of a text by 32 bits of its hash and its verb (contract: Source adapters). */
 export function textCode(hash: number, verb: Verb): number {
   return textCodesFrom + verbs.indexOf(verb) * codesOfVerb + hash;
 }

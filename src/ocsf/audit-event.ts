@@ -18,14 +18,13 @@ export interface OrgReference {
 }
 
 /**
- * Finds the organization that `message.org` names (an id or a slug; undefined when the event has none). A string
- * returned is why the event is refused, as `<JSON pointer>: <rule>`.
+ * Finds the organization of `message.org` (id, slug or undefined). A string is the refusal, `<JSON pointer>: <rule>`.
  */
 export type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
 /**
- * One row: typed columns for matching, then the two payloads. The case of pieces for matching is folded; empty ones stand
- * for what is absent. A mapper uses one row again and again: it is good until the next event is mapped.
+ * One row: columns for matching, case folded and empty if absent, then the two payloads. Good until the mapper maps
+ * the next event.
  */
 export interface MappedEvent {
   readonly org: string;
@@ -45,6 +44,10 @@ export interface MappedEvent {
   readonly names: readonly Piece[];
   /** `sender.hash` and `extra.fileHash`, each once. */
   readonly fileHashes: readonly Piece[];
+  /** The sender's file as it was sent. */
+  readonly fileName: Piece;
+  /** The target, where it is a string, else its name; as it was sent. */
+  readonly targetName: Piece;
   /** A UUID. */
   readonly flowId: Piece;
   /** The audit event from `"time":` to the inside of `metadata`: see envelope.ts. */
@@ -68,7 +71,6 @@ const failureCodeMin = 400;
 
 const noPiece = (): Piece => ({ bytes: noBytes, start: 0, end: 0 });
 
-/** Two pieces, and the lists of those of them that count: made once, as every event has two of these. */
 class Pair {
   readonly one = noPiece();
   readonly two = noPiece();
@@ -98,12 +100,14 @@ const emptyRow = (source: Piece): MutableEvent => ({
   actorId: noPiece(),
   names: [],
   fileHashes: [],
+  fileName: noPiece(),
+  targetName: noPiece(),
   flowId: noPiece(),
   ocsf: noPiece(),
   source,
 });
 
-/** Makes rows of source events, with a compiled schema and working memory of its own: one a thread. */
+/** Makes rows of source events, with working memory of its own: one a thread. */
 export class Mapper {
   readonly #reading: SourceReading;
   readonly #validator = new SourceValidator();
@@ -114,6 +118,8 @@ export class Mapper {
   readonly #row: MutableEvent;
   readonly #names = new Pair();
   readonly #fileHashes = new Pair();
+  readonly #hash = noPiece();
+  readonly #otherHash = noPiece();
 
   constructor({ appName, redaction, now = Date.now }: MapperOptions) {
     this.#redaction = redaction;
@@ -125,22 +131,20 @@ export class Mapper {
   }
 
   /**
-   * Maps the source event that is [from, to) of a window known to be UTF-8, whitespace around it allowed. Returns the
-   * row, or why the event is refused: `<JSON pointer>: <rule>`, several joined by `; `. Never throws for what a text
-   * holds. Calls must not overlap.
+   * Maps the source event [from, to) of a window of UTF-8, whitespace around it allowed. Returns the row or the
+   * refusal: `<JSON pointer>: <rule>`, several joined by `; `. Never throws for content. Calls must not overlap.
    */
   map(window: Window, from: number, to: number, resolveOrg: ResolveOrg): MappedEvent | string {
     const start = firstToken(window.bytes, from, to);
     const end = lastToken(window.bytes, start, to);
-    // The bound holds for the event as it was sent, whitespace between its tokens included.
     if (end - start > limits.eventBytesMax)
       return faultText('event', '', `must be at most ${limits.eventBytesMax} bytes`);
     return this.#mapText(window, start, end, resolveOrg);
   }
 
   /**
-   * Maps the source event of a row anew. Whether an event is taken (its length, the schema, retention) was decided when
-   * it was, perhaps by an earlier release; so nothing but what cannot be a row is refused, as above.
+   * Maps a stored source event again. Length, schema and retention were checked when it was accepted; only what
+   * cannot be a row is refused.
    */
   mapStored(window: Window, start: number, end: number, org: OrgReference): MappedEvent | string {
     return this.#mapText(window, start, end, org);
@@ -151,7 +155,7 @@ export class Mapper {
       const fault = this.#read(window, start, end) ?? this.#redact(window, start, end);
       return fault ?? (typeof org === 'function' ? this.#mapNew(org) : this.#mapAgain(org));
     } catch (error) {
-      // Rather refused than stored damaged; with regions of the right size it never comes to this.
+      // Refused rather than stored damaged; with regions of the right size it never happens.
       if (error instanceof OutOfRoom) return ': could not be rendered within its room';
       throw error;
     } finally {
@@ -206,7 +210,7 @@ export class Mapper {
     row.org = org.id;
     row.retentionDays = org.retentionDays;
     const timeSlot = this.#reading.kinds[slot.timestamp] === kind.absent ? slot.time : slot.timestamp;
-    // What the schema lets pass is a time; here and below an addition turns a negative zero into zero.
+    // The addition turns a negative zero into zero.
     row.timeMicros = (microsOf(this.#reading, timeSlot) ?? 0) + 0;
     return timeSlot;
   }
@@ -223,7 +227,7 @@ export class Mapper {
     return row;
   }
 
-  /** Returns the name of the activity; empty where the producer gave it a title. */
+  /** The name of the activity; empty if the producer gave a title. */
   #mapActivity(): string {
     const row = this.#row;
     const hasParts = this.#reading.kinds[slot.action] === kind.object;
@@ -247,8 +251,12 @@ export class Mapper {
     this.#toFolded(row.actorEmail, this.#isText(slot.actor) ? slot.actor : slot.actorEmail);
     this.#toFolded(row.actorId, slot.actorId);
     const target = this.#isText(slot.target) ? slot.target : slot.targetName;
-    row.names = this.#toPair(this.#names, slot.senderFile, target);
-    row.fileHashes = this.#toPair(this.#fileHashes, slot.senderHash, slot.fileHash);
+    this.#toPiece(row.fileName, slot.senderFile);
+    this.#toPiece(row.targetName, target);
+    row.names = this.#toPair(this.#names, row.fileName, row.targetName);
+    this.#toPiece(this.#hash, slot.senderHash);
+    this.#toPiece(this.#otherHash, slot.fileHash);
+    row.fileHashes = this.#toPair(this.#fileHashes, this.#hash, this.#otherHash);
     this.#toFolded(row.flowId, slot.flowId);
     if (samePiece(row.flowId, nilPiece)) row.flowId.end = row.flowId.start;
   }
@@ -258,7 +266,6 @@ export class Mapper {
     return what === kind.text || what === kind.escaped;
   }
 
-  /** Points a piece at the string in a slot; nothing else in it counts. */
   #toPiece(piece: Piece, at: number): void {
     const { kinds, starts, ends, cursor } = this.#reading;
     const what = kinds[at];
@@ -278,10 +285,18 @@ export class Mapper {
     if (piece.end > piece.start) putFolded(this.#arena.folded, piece);
   }
 
-  #toPair(pair: Pair, first: number, second: number): readonly Piece[] {
-    this.#toFolded(pair.one, first);
-    this.#toFolded(pair.two, second);
+  /** Both folded, as they stay as sent themselves. */
+  #toPair(pair: Pair, first: Piece, second: Piece): readonly Piece[] {
+    this.#toFoldedCopy(pair.one, first);
+    this.#toFoldedCopy(pair.two, second);
     return pair.list();
+  }
+
+  #toFoldedCopy(copy: Piece, { bytes, start, end }: Piece): void {
+    copy.bytes = bytes;
+    copy.start = start;
+    copy.end = end;
+    if (end > start) putFolded(this.#arena.folded, copy);
   }
 }
 
@@ -296,7 +311,6 @@ function severityOf(level: Piece): Severity {
   return samePiece(level, levels.warn) ? 'Medium' : 'Informational';
 }
 
-/** The names that this service gives, in one buffer: there are as many as codes that it knows, and the rest is bounded. */
 const names = Buffer.alloc(64 * 1024);
 let namesEnd = 0;
 const namePlaces = new Map<string, number>();

@@ -9,8 +9,8 @@ export interface Piece {
 }
 
 /**
- * Where a region of an arena is being written. Each function that puts bytes throws OutOfRoom rather than write at or
- * past `end`: there the next region begins, and it may hold what has been written already.
+ * The position in a region of an arena. Each function that puts bytes throws OutOfRoom rather than write past `end`,
+ * where the next region begins.
  */
 export interface ByteSink {
   /** Not a Buffer: cutting one is several times as expensive. */
@@ -21,7 +21,7 @@ export interface ByteSink {
   end: number;
 }
 
-/** A sink has less room than what is put needs. Regions are sized for the worst event, so this is a fault of ours. */
+/** Regions are sized for the worst event, so this is a fault of ours. */
 export class OutOfRoom extends Error {}
 
 function refuse(sink: ByteSink, needed: number): never {
@@ -95,10 +95,9 @@ function putDigits(bytes: Uint8Array, last: number, value: number, digits: numbe
   }
 }
 
-/** JSON text within a JSON string: minified, it holds nothing but quotes and backslashes that needs an escape. */
+/** JSON text within a JSON string: minified, only quotes and backslashes need an escape. */
 export function putQuoted(sink: ByteSink, start: number, end: number): void {
   const { bytes } = sink;
-  // Each byte may need an escape: enough room for that is the rule of the region anyhow.
   if (sink.length + (end - start) * 2 > sink.end) refuse(sink, (end - start) * 2);
   let to = sink.length;
   for (let at = start; at < end; at++) {
@@ -109,7 +108,7 @@ export function putQuoted(sink: ByteSink, start: number, end: number): void {
   sink.length = to;
 }
 
-/** True where a text may look different once folded: it has capital letters, or characters beyond ASCII. */
+/** True if a text may change when folded: capitals, or characters beyond ASCII. */
 function mayChange(view: DataView, start: number, end: number): boolean {
   let at = start;
   for (; at + 4 <= end; at += 4) {
@@ -124,7 +123,6 @@ function mayChange(view: DataView, start: number, end: number): boolean {
   return false;
 }
 
-/** Folds the case of a piece of the sink's own buffer, as `foldCase` does. */
 export function putFolded(sink: ByteSink, piece: Piece): void {
   const { start, end } = piece;
   const { bytes, length } = sink;
@@ -159,7 +157,7 @@ export function samePiece(one: Piece, two: Piece): boolean {
 const keptBytesMax = 1024 * 1024;
 const smallestBytes = 64 * 1024;
 
-/** What a byte of the event can become when it is folded: one without its escapes, then with small letters of three bytes for two. */
+/** Growth of a byte by folding: one without its escapes, then small letters of three bytes for two. */
 const foldedGrowthMax = 3;
 
 /**
@@ -184,7 +182,6 @@ export class Arena {
     this.eventStart = constants.length;
   }
 
-  /** Puts event[start, end) into the arena, with room for the rest: `renderedBytesMax` for its rendering. */
   open(event: Uint8Array, start: number, end: number, renderedBytesMax: number): void {
     const length = end - start;
     const minified = this.eventStart + length;

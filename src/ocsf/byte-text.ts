@@ -1,11 +1,10 @@
 /**
- * Byte text: a string whose characters are the bytes of a text's UTF-8. On the way from a body to a block, events are
- * handled as byte text: JSON's structure and all that the service adds is ASCII, which looks alike in both, so nothing
- * is decoded only to be encoded again, lengths are bytes, and strings stay in the engine's compact one-byte form.
- * Only what depends on characters (letter case, escapes) is decoded, each value by itself.
+ * Byte text: a string whose characters are the bytes of a text's UTF-8. Events stay byte text from a body to a block:
+ * JSON's structure and our additions are ASCII, so nothing is decoded only to be encoded again, lengths are bytes,
+ * and strings stay in the one-byte form. Only letter case and escapes are decoded, value by value.
  */
 
-/** The same bytes twice: as text to cut strings from, and as numbers, which are read several times faster. */
+/** The same bytes as text to cut strings from, and as numbers, which are read several times faster. */
 export interface Window {
   readonly text: string;
   readonly bytes: Uint8Array;

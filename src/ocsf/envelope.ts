@@ -14,7 +14,6 @@ export interface ProductNames {
   readonly productName: string;
 }
 
-/** The end of every audit event: product, schema version, and the braces of `metadata` and of the event. */
 export function eventTail({ vendorName, productName }: ProductNames): string {
   const product = JSON.stringify({ name: productName, vendor_name: vendorName });
   return `,"product":${product},"version":"1.1.0"}}`;

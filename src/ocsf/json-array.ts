@@ -27,7 +27,7 @@ export function splitArray(
   return next === end ? undefined : `expected nothing after the array, at byte ${next - start}`;
 }
 
-/** As `splitArray`, for elements without the brackets around them: a piece of an array that was split before. */
+/** As `splitArray`, for a piece of an array without the brackets. */
 export function splitElements(
   bytes: Uint8Array,
   start: number,
@@ -47,10 +47,10 @@ export function splitElements(
   return undefined;
 }
 
-/** Where the objects and lists end that begin at these positions: what is split level by level is looked at once. */
+/** Ends of the objects and lists that begin at these positions, for values that are split level by level. */
 export type ContainerEnds = ReadonlyMap<number, number>;
 
-/** Only as many as memory allows, and down to no level that a value could have: what is not noted is looked through again. */
+/** Only as many as memory allows; others are scanned again. */
 export function containerEnds(bytes: Uint8Array, start: number, end: number): ContainerEnds {
   const ends = new Map<number, number>();
   const open: number[] = [];
@@ -70,7 +70,7 @@ export function containerEnds(bytes: Uint8Array, start: number, end: number): Co
   return ends;
 }
 
-/** The position after the bracket that closes the list whose first element begins at `first`; -1 where none does. */
+/** The position after the bracket that closes the list; -1 if there is none. */
 function scanElements(
   bytes: Uint8Array,
   first: number,
@@ -104,14 +104,14 @@ function scanElements(
   return -1;
 }
 
-/** The position of the first byte of bytes[start, end) that is no JSON whitespace; `end` where all of it is. */
+/** The first byte that is no JSON whitespace; `end` if there is none. */
 export function firstToken(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   while (at < end && isSpace(bytes[at] as number)) at++;
   return at;
 }
 
-/** The position after the last byte of bytes[start, end) that is no whitespace; `start` where all of it is. */
+/** The position after the last byte that is no whitespace; `start` if there is none. */
 export function lastToken(bytes: Uint8Array, start: number, end: number): number {
   let at = end;
   while (at > start && isSpace(bytes[at - 1] as number)) at--;

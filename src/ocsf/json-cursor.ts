@@ -1,9 +1,8 @@
 import { fromByteText, toByteText } from './byte-text.ts';
 
 /**
- * The tokens of JSON, read in place from byte text (see byte-text.ts) that may hold many events and is known to be
- * UTF-8. Strict RFC 8259 grammar and three rules of our own, each for a value that could not be stored and given
- * back: no NUL, no lone surrogate, no number beyond the range of a double. Readers take and return positions; -1
+ * Tokens of JSON, read in place from byte text of valid UTF-8. Strict RFC 8259, and three rules for values that could
+ * not be given back: no NUL, no lone surrogate, no number beyond a double. Readers take and return positions; -1
  * means that the cursor holds a fault.
  */
 
@@ -38,14 +37,13 @@ const spaces = space * ones;
 export const noBytes = new Uint8Array(0);
 export const noView: DataView = new DataView(noBytes.buffer);
 
-/** For reading several bytes at once, which is several times as fast as one after the other. */
 export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength);
 }
 
 /**
- * What is read, and how far. The minified copy grows as `out` + text[from, position): nothing is copied until there is
- * whitespace to leave out, so the copy of an event without any is one slice.
+ * A reading position. The minified copy grows as `out` + text[from, position), so an event without whitespace is one
+ * slice.
  */
 export class Cursor {
   bytes: Uint8Array = noBytes;
@@ -76,8 +74,8 @@ export class Cursor {
   faultAt = 0;
 
   /**
-   * Points the cursor at bytes[start, end), which as text begin at `textStart`, and returns the position of the first
-   * byte that is no whitespace.
+   * Begins to read bytes[start, end), which are at `textStart` of the text. Returns the first byte that is no
+   * whitespace.
    */
   open(bytes: Uint8Array, start: number, end: number, text: string, textStart: number): number {
     this.text = text;
@@ -107,7 +105,6 @@ export function fail(c: Cursor, at: number, rule: string): -1 {
   return -1;
 }
 
-/** The fault of the token that should begin at `at` and does not. */
 export function failExpected(c: Cursor, at: number, what: string): -1 {
   return fail(c, at, at < c.end ? `expected ${what}` : `expected ${what}, found the end`);
 }
@@ -122,7 +119,7 @@ export function outPosition(c: Cursor, at: number): number {
   return c.out.length + at - c.from;
 }
 
-/** Passes over whitespace between tokens and leaves it out of the minified copy. */
+/** Skips whitespace and leaves it out of the minified copy. */
 export function skipSpace(c: Cursor, at: number): number {
   const { bytes, end } = c;
   if (at < end && (bytes[at] as number) > space) return at;
@@ -174,7 +171,7 @@ export function scanString(c: Cursor, at: number): number {
   return fail(c, at, 'a string without an end');
 }
 
-/** Marks, by their highest bits, the bytes at which a string ends, or something is escaped or must be. */
+/** Marks, by highest bits, bytes that end a string or belong to escapes. */
 function endsIn(word: number): number {
   const toQuote = word ^ quotes;
   const toBackslash = word ^ backslashes;
@@ -286,7 +283,7 @@ function scanLiteral(c: Cursor, at: number, word: string): number {
   return at + word.length;
 }
 
-/** Reads a member's name and colon; the name's place is left in the cursor. Returns the position of the value. */
+/** Reads a member's name and colon; returns the position of the value. */
 export function scanKey(c: Cursor, at: number): number {
   if (codeAt(c, at) !== quote) return failExpected(c, at, 'a name in quotes');
   const after = scanString(c, at);
@@ -300,14 +297,13 @@ export function scanKey(c: Cursor, at: number): number {
   return skipSpace(c, next + 1);
 }
 
-/** The value, as byte text, of the string token whose inside, without its quotes, is [start, end). */
+/** The value, as byte text, of a string token without its quotes. */
 export function stringValue(c: Cursor, start: number, end: number, escaped: boolean): string {
   if (!escaped) return textSlice(c, start, end);
-  // A scanned string is JSON by itself, so the platform can undo its escapes.
   return toByteText(JSON.parse(fromByteText(textSlice(c, start - 1, end + 1))) as string);
 }
 
-/** True when the name that `scanKey` left in the cursor is `name` (ASCII), however it is escaped. */
+/** Whether the member's name is `name` (ASCII), however it is escaped. */
 export function keyIs(c: Cursor, name: Uint8Array): boolean {
   const { bytes, keyStart } = c;
   if (c.keyEscaped) return stringValue(c, keyStart, c.keyEnd, true) === Buffer.from(name).toString('latin1');
@@ -318,16 +314,12 @@ export function keyIs(c: Cursor, name: Uint8Array): boolean {
   return true;
 }
 
-/**
- * The value of the number text[start, end), or NaN where only rounding would make it an integer, as in `0.999…9` or
- * `1e-400`: what is asked of an integer is asked of the digits that were sent.
- */
+/** The number text[start, end); NaN if only rounding would make it an integer, as in `0.999…9` or `1e-400`. */
 export function numberValue(text: string, plain: boolean): number {
   const value = Number(text);
   return plain || !Number.isInteger(value) || isWhole(text) ? value : Number.NaN;
 }
 
-/** True when a decimal with a fraction or an exponent stands for an integer, by its digits. */
 function isWhole(text: string): boolean {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');

@@ -17,7 +17,7 @@ import {
   textSlice,
 } from './json-cursor.ts';
 
-/** Hears of what is read, and says so in `suspect` of the cursor where it may be a secret. */
+/** Sets `suspect` of the cursor if what is read may be a secret. */
 export interface Watch {
   /** The cursor holds the name of a member. */
   onName(c: Cursor): void;
@@ -26,8 +26,7 @@ export interface Watch {
 }
 
 /**
- * Passes over any value and returns the position after it, or -1 with a fault. `depth` counts the containers that are
- * open around it; the bound on it also bounds the recursion.
+ * Skips any value; returns the position after it, or -1 with a fault. The bound on `depth` also bounds the recursion.
  */
 export function skipValue(c: Cursor, at: number, depth: number, watch?: Watch): number {
   const code = codeAt(c, at);
@@ -41,13 +40,12 @@ export function skipValue(c: Cursor, at: number, depth: number, watch?: Watch): 
   return scanScalar(c, at);
 }
 
-/** As `skipValue`, for the value of the member whose name the cursor holds. */
 export function skipMember(c: Cursor, at: number, depth: number, watch?: Watch): number {
   watch?.onName(c);
   return skipValue(c, at, depth, watch);
 }
 
-/** True, with a fault in the cursor, when there are more containers within each other than allowed. */
+/** True, with a fault, if containers are nested too deep. */
 export function isTooDeep(c: Cursor, at: number, depth: number): boolean {
   if (depth <= limits.eventDepthMax) return false;
   fail(c, at, `nested deeper than ${limits.eventDepthMax} levels`);
@@ -86,7 +84,7 @@ function skipArray(c: Cursor, at: number, depth: number, watch: Watch | undefine
   }
 }
 
-/** True when a value that ends at `at` (-1 is a fault) is followed by whitespace only; else leaves a fault. */
+/** Whether only whitespace follows; else leaves a fault. */
 export function isAtEnd(c: Cursor, at: number): boolean {
   if (at < 0) return false;
   const next = skipSpace(c, at);

@@ -1,7 +1,7 @@
 import { foldCase } from '../base/events/fold-case.ts';
 import { addressOfPseudonym } from '../base/events/pseudonym.ts';
 
-/** One person, by what is known of them; the pseudonym takes the place of all of it. */
+/** A person by what is known; the pseudonym replaces all of it. */
 export interface Person {
   /** At least one. */
   readonly emails: readonly string[];
@@ -32,7 +32,7 @@ interface Container {
 
 const pathOf = (...names: readonly string[]): string => names.join('\0');
 
-/** What says when, how severe, where, or which bytes; a person is in none of it. */
+/** A person is in none of these members. */
 const kept: ReadonlySet<string> = new Set([
   pathOf('time'),
   pathOf('level'),
@@ -51,7 +51,7 @@ const namePaths: ReadonlySet<string> = new Set([
   pathOf('message', 'target', 'name'),
 ]);
 const addressPath = pathOf('message', 'remote', 'ip');
-/** Members that name the person whom an object is about, without `_`, `-` and case. */
+/** Members that name the person of an object, without `_`, `-` and case. */
 const nameMembers: ReadonlySet<string> = new Set(
   'name displayname fullname firstname lastname givenname familyname surname username login phone'.split(' '),
 );
@@ -91,7 +91,7 @@ function textsOf(source: string): Text[] {
 
 const escapeRegExp = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Any of some texts, whatever its case, where it does not go on to either side; undefined where there are none. */
+/** Any of some texts as whole words, in any case; undefined if there are none. */
 function anyOf(texts: readonly string[], before: string, after: string): RegExp | undefined {
   if (texts.length === 0) return undefined;
   const longestFirst = texts.toSorted((a, b) => b.length - a.length).map(escapeRegExp);
@@ -125,7 +125,7 @@ export class Pseudonymizer {
     this.#exactNames = new Set(person.names.map(foldCase));
   }
 
-  /** The source event without the person, otherwise byte by byte the same; undefined where they are not in it. */
+  /** The source event without the person, otherwise byte by byte the same; undefined if they are not in it. */
   rewrite(source: string): string | undefined {
     const texts = textsOf(source).filter(({ path }) => !kept.has(path));
     const isNamed = texts.some(({ value }) => this.#speaksOf(value));

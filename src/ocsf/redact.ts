@@ -60,7 +60,7 @@ export class Redaction implements Watch {
     if (this.#hasShapes && !c.suspect && mayHoldSecret(c, start, end)) c.suspect = true;
   }
 
-  /** The source event in [start, end), which has been read without a fault, as byte text; undefined where it has no secret. */
+  /** The source event [start, end) as byte text without secrets; undefined if it has none. */
   redacted(window: Window, start: number, end: number): string | undefined {
     const walk = new Walk(window, start, end, this.#names, this.#hasShapes);
     return walk.redacted();
@@ -74,12 +74,12 @@ interface Edit {
   readonly token: string;
 }
 
-/** What begins with this is true, false or null: they say whether there is a secret, and are none. */
+/** true, false and null only say whether there is a secret. */
 function isLiteral(code: number): boolean {
   return code === 0x74 || code === 0x66 || code === 0x6e;
 }
 
-/** One way through an event that is known to be JSON, nested no deeper than allowed. */
+/** One pass over an event that is known to be JSON. */
 class Walk {
   readonly #c = new Cursor();
   readonly #start: number;
@@ -98,7 +98,7 @@ class Walk {
     if (this.#edits.length === 0) return undefined;
     const parts: string[] = [];
     let from = this.#start;
-    // What is within a value that goes is gone with it; of two edits of one value the later one takes it whole.
+    // Of two edits of one value the later one takes it whole.
     const edits = this.#edits.toReversed().toSorted((a, b) => a.start - b.start || b.end - a.end);
     for (const { start, end, token } of edits) {
       if (start < from) continue;
@@ -109,7 +109,6 @@ class Walk {
     return parts.join('');
   }
 
-  /** Returns the position after the value; `known` are the fields among its members. */
   #value(at: number, known?: Members): number {
     const c = this.#c;
     switch (codeAt(c, at)) {
@@ -146,7 +145,7 @@ class Walk {
     return next + 1;
   }
 
-  /** In a pair the value may stand before the name: what goes is known at the end. */
+  /** In a pair the value may stand before the name. */
   #object(at: number, known: Members | undefined): number {
     const c = this.#c;
     const values: number[] = [];
@@ -173,7 +172,6 @@ class Walk {
     return isPlain ? scanString(this.#c, at) : this.#value(at, field?.members);
   }
 
-  /** Whether the value that has just been read is a string, and the name of a secret. */
   #isSecretName(start: number, end: number): boolean {
     const c = this.#c;
     if (codeAt(c, start) !== quote) return false;

@@ -12,7 +12,6 @@ interface Rendered {
   readonly flowId: Piece;
 }
 
-/** Where a constant stands; they are at the beginning of the arena that events are rendered in. */
 interface Range {
   readonly start: number;
   readonly end: number;
@@ -78,9 +77,8 @@ function byKey<K extends string, T>(
 }
 
 /**
- * Renders the varying part of an audit event: see envelope.ts (contract: Audit event). Strings are the tokens that the
- * producer sent, so their escapes and digits stay as they were, and nothing is decoded to be encoded again; but for the
- * address (`putAddress`).
+ * Renders the stored part of an audit event, see envelope.ts (contract: Audit event). Strings are the producer's
+ * tokens, so escapes and digits stay, except for the address (`putAddress`).
  */
 export class Renderer {
   /** What an arena must begin with. */
@@ -94,9 +92,8 @@ export class Renderer {
   }
 
   /**
-   * Bytes that rendering an event of `length` bytes may take. The worst is many small members of `extra`:
-   * `"":1,` is five bytes and becomes twenty-nine, of which twenty-four are the enrichment. Constants and the names that
-   * we add are the rest.
+   * Most bytes of a rendering of `length` bytes. The worst is many small members of `extra`: `"":1,` is five bytes
+   * and becomes twenty-nine.
    */
   bytesMax(length: number): number {
     return length * 6 + this.#appName.end - this.#appName.start + 2048;
@@ -141,7 +138,7 @@ function putToken(sink: ByteSink, r: SourceReading, slotNumber: number): void {
   putRange(sink, r.starts[slotNumber] as number, r.ends[slotNumber] as number);
 }
 
-/** `opening` (which ends in a quote), the string in the slot, a quote; false and nothing where the slot is empty. */
+/** `opening` (which ends in a quote), the string in the slot, a quote; false for an empty slot. */
 function putMember(sink: ByteSink, r: SourceReading, slotNumber: number, opening: Range): boolean {
   if (r.kinds[slotNumber] === kind.absent) return false;
   put(sink, opening);
@@ -155,7 +152,6 @@ function putActivityName(sink: ByteSink, r: SourceReading, activityName: string)
   else putToken(sink, r, slot.actionTitle);
 }
 
-/** The producer's message, else title and description of the result, else the activity (contract: Ingest). */
 function putMessage(sink: ByteSink, r: SourceReading, activityName: string): void {
   const { kinds } = r;
   if (kinds[slot.msg] !== kind.absent) return putToken(sink, r, slot.msg);
@@ -203,7 +199,7 @@ function putEndpoint(sink: ByteSink, r: SourceReading): void {
 /** What an address is written with. */
 const isAddress = /^[\da-f.:]+$/i;
 
-/** Undoes the escapes of an address: the column that `ip` filters is cut from the rendering, as it stands there. */
+/** Undoes the escapes: the column that `ip` filters is cut from the rendering. */
 function putAddress(sink: ByteSink, r: SourceReading): void {
   const value = r.kinds[slot.ip] === kind.escaped ? textOf(r, slot.ip) : '';
   if (!isAddress.test(value)) {
@@ -216,9 +212,8 @@ function putAddress(sink: ByteSink, r: SourceReading): void {
 }
 
 /**
- * `,"enrichments":[…],"extra_map":{…}`, or nothing when `extra` has no members. Names and strings are the tokens of
- * the source; other values are quoted as JSON text. Where a name appears twice, its last value counts, as it does for
- * a reader of `extra_map`.
+ * `,"enrichments":[…],"extra_map":{…}`, or nothing without members. Names and strings are the source's tokens, other
+ * values JSON text. Of a repeated name the last value counts.
  */
 function putExtra(sink: ByteSink, r: SourceReading): void {
   const { start } = r.source;
@@ -241,7 +236,7 @@ function putExtra(sink: ByteSink, r: SourceReading): void {
 
 const membersComparedMax = 16;
 
-/** For each member that is the first of its name, where the last of that name stands; undefined when all differ. */
+/** For the first member of each name the last of that name; undefined if all differ. */
 function lastValues(r: SourceReading): number[] | undefined {
   const { extraMembers, extraLength } = r;
   if (extraLength / 4 <= membersComparedMax && !hasEqualNames(r)) return undefined;
@@ -251,7 +246,6 @@ function lastValues(r: SourceReading): number[] | undefined {
   for (let at = 0; at < extraLength; at += 4) {
     const from = start + (extraMembers[at] as number);
     const token = Buffer.from(bytes.subarray(from, start + (extraMembers[at + 1] as number))).toString();
-    // Two spellings of one name are told to be one only when their escapes are undone.
     const name = token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
     const first = firsts.get(name);
     values.push(first === undefined ? at : -1);
@@ -261,7 +255,6 @@ function lastValues(r: SourceReading): number[] | undefined {
   return values;
 }
 
-/** True when two names are, or by their escapes may be, the same. */
 function hasEqualNames({ extraMembers, extraLength, source: { bytes, start } }: SourceReading): boolean {
   for (let at = 0; at < extraLength; at += 4) {
     const from = start + (extraMembers[at] as number);
@@ -278,7 +271,6 @@ function hasEqualNames({ extraMembers, extraLength, source: { bytes, start } }: 
   return false;
 }
 
-/** A JSON string for a value: itself when it is one, else its text in quotes. */
 function putValue(sink: ByteSink, start: number, end: number): void {
   const code = sink.bytes[start];
   if (code === 0x22) return putRange(sink, start, end);

@@ -40,7 +40,7 @@ export const alwaysRedacted = [
 export const pairNames: ReadonlySet<string> = new Set(['name', 'key']);
 export const pairValue = 'value';
 
-/** The names that `keys` come to, in any spelling; one with a leading `!` takes its name out. */
+/** A name with a leading `!` is taken out. */
 function namesOf(keys: readonly string[]): Set<string> {
   const names = new Set(keys.filter((key) => !key.startsWith('!')).map(plainName));
   for (const key of keys) if (key.startsWith('!')) names.delete(plainName(key.slice(1)));
@@ -52,8 +52,8 @@ const ascii = 128;
 const lengthMax = 255;
 
 /**
- * For the first and the last character of a name, both ASCII: how long it is at least if it is one of `names`, 0 where
- * none has both. Nearly every name is settled by this alone. One that begins or ends with a separator may always be.
+ * By the first and the last character of a name, both ASCII: its least length if it may be one of `names`, else 0.
+ * This settles nearly every name.
  */
 function candidatesOf(names: Iterable<string>): Uint8Array {
   const candidates = new Uint8Array(ascii * ascii);
@@ -108,14 +108,13 @@ export class SecretNames {
     return this.#names.has(plain);
   }
 
-  /** Whether the name that the cursor holds is one of them, or that of the value in a pair, which may be named so. */
   isSuspect(c: Cursor): boolean {
     if (!isCandidate(c, this.#suspects)) return false;
     const plain = plainKey(c);
     return this.#names.has(plain) || plain === pairValue;
   }
 
-  /** The name that the cursor holds, as `plainName` has it; empty where it neither is one of them nor makes a pair. */
+  /** The name as `plainName` has it; empty if it is no secret and makes no pair. */
   roleOf(c: Cursor): string {
     return isCandidate(c, this.#roles) ? plainKey(c) : '';
   }

@@ -8,10 +8,7 @@ const secretPemBytesMin = 64;
 /** What stands in for a secret. */
 export const redactedText = '[redacted]';
 
-/**
- * Values that are secrets by their shape (contract: Ingest), as a whole or between characters that cannot belong to
- * them: nothing of a longer word is taken for one.
- */
+/** Values that are secrets by their shape (contract: Ingest), never a part of a longer word. */
 const shapes = new RegExp(
   [
     // JSON Web Tokens, signed or encrypted.
@@ -30,12 +27,12 @@ const shapes = new RegExp(
   'g',
 );
 
-/** The text with `[redacted]` for each secret in it; bytes or characters, as all that counts is ASCII. */
+/** The text with `[redacted]` for each secret; bytes or characters, as all that counts is ASCII. */
 export function withoutSecrets(text: string): string {
   return text.replace(shapes, (found) => (isNoToken(found) ? found : redactedText));
 }
 
-/** What looks like a JSON Web Token names an algorithm in its first part, or it is none. */
+/** The first part of a JSON Web Token names an algorithm. */
 function isNoToken(found: string): boolean {
   if (!found.startsWith('eyJ')) return false;
   const head = found.slice(0, found.indexOf('.'));
@@ -47,10 +44,7 @@ const inToken = Uint8Array.from({ length: 256 }, (_, code) =>
   /[\w-]/.test(String.fromCharCode(code)) ? 1 : 0,
 );
 
-/**
- * Of a string with escapes: an escaped character that may stand in a token, or the beginning of a secret. After an
- * escape a token begins in the middle of a word.
- */
+/** In a string with escapes a token may begin after an escape. */
 const suspectWhereEscaped =
   /\\u00(?:2d|3\d|[46][1-9a-f]|[57][\da]|5f)|eyJ|A[KS]IA|gh[pousr]_|github_pat_|xox|ak_|-----BEGIN/i;
 

@@ -25,10 +25,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 const portMax = 65_535;
 const codeDigitsMax = 15;
 
-/**
- * True for events that the schema surely lets pass: the usual ones, found so several times faster than by building
- * and validating objects. What is not sure is left to the schema; a test holds this to agree with it.
- */
+/** True for events that surely pass the schema, several times faster than validation; a test compares both. */
 export function isSurelyValid(r: SourceReading): boolean {
   const { kinds } = r;
   for (let at = 0; at < usualKinds.length; at++)
@@ -61,12 +58,12 @@ function isTime(r: SourceReading, at: number): boolean {
   return isEventTime(micros) && !isSuspect;
 }
 
-/** An integer this small is hardly microseconds: they would be of 1970 to March 1973. */
+/** Microseconds this small would be of 1970 to March 1973. */
 function isOtherUnit(micros: number | undefined): boolean {
   return micros !== undefined && micros > 0 && micros < limits.eventTimeIntegerMin;
 }
 
-/** Unix microseconds of the time in a slot that holds text or a number; undefined where it is none. */
+/** Unix microseconds of the text or number in a slot; undefined if it is no time. */
 export function microsOf(r: SourceReading, at: number): number | undefined {
   const isText = r.kinds[at] === kind.text || r.kinds[at] === kind.escaped;
   if (!isText) return numberOf(r, at);
@@ -90,7 +87,6 @@ function isUuid(r: SourceReading, at: number): boolean {
   return true;
 }
 
-/** The known fields of the event as the schema is to see them. */
 export function eventOf(r: SourceReading): unknown {
   return objectOf(r, eventMembers.all);
 }
@@ -125,7 +121,7 @@ function valueOf(r: SourceReading, { slot: at, members }: Field): unknown {
   }
 }
 
-/** One of the JSON Schemas that ship with the package; the same path holds from `src` and from `dist`. */
+/** A JSON Schema of the package; the path holds from `src` and `dist`. */
 export function readSchema(name: 'source-event' | 'audit-event'): SchemaObject {
   const file = new URL(`../../schema/${name}.schema.json`, import.meta.url);
   return JSON.parse(readFileSync(file, 'utf8')) as SchemaObject;
@@ -155,9 +151,9 @@ export class SourceValidator {
     return this.#validate(event);
   }
 
-  /** Why the last value is not valid: at most five times `<JSON pointer>: <rule>`, joined by `; `. */
+  /** Up to five times `<JSON pointer>: <rule>`, joined by `; `. */
   describe(): string {
-    // `if` says only that `then` failed, and what failed in it has said so itself.
+    // `if` only repeats that `then` failed.
     const errors = (this.#validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');
     return errors.slice(0, errorsReportedMax).map(describeError).join('; ');
   }

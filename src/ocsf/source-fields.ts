@@ -23,7 +23,7 @@ import {
 } from './json-cursor.ts';
 import { describeFault, finish, isAtEnd, isTooDeep, skipMember, skipValue, type Watch } from './json-text.ts';
 
-/** What stands in a slot. Null and the empty string count as absent (contract: Ingest). */
+/** Null and the empty string count as absent (contract: Ingest). */
 export const kind = {
   absent: 0,
   /** A string as it stands: its text is its value. */
@@ -39,7 +39,7 @@ export const kind = {
   array: 8,
 } as const;
 
-/** Kinds that a slot may hold, as bits; an absent value is always among them. */
+/** Kinds that a slot may hold, as bits. */
 const maskOf = (...kinds: readonly number[]): number => kinds.reduce((mask, one) => mask | (1 << one), 1);
 const plainText = maskOf(kind.text);
 const text = maskOf(kind.text, kind.escaped);
@@ -109,7 +109,7 @@ export const slot = Object.freeze({
 
 export interface Field {
   readonly name: string;
-  /** Its name, a quote and a colon, as they usually stand: four bytes each, the last four over those before. */
+  /** Name, quote and colon in words of four bytes, the last four over those before. */
   readonly words: Int32Array;
   readonly tokenBytes: number;
   readonly slot: number;
@@ -118,13 +118,13 @@ export interface Field {
   readonly isExtra: boolean;
   /** It is `extra`, or `extra` is among its members. */
   readonly holdsExtra: boolean;
-  /** Not where the text has a form of its own, as a time. */
+  /** False for texts with a form of their own, as times. */
   readonly mayHoldSecret: boolean;
   readonly members: Members;
 }
 
 export interface Members {
-  /** The slot of the object that they are members of; -1 for the event itself. */
+  /** The slot of their object; -1 for the event. */
   readonly owner: number;
   readonly all: readonly Field[];
   /** The same by the first four bytes of their tokens (see `placeOf`). */
@@ -139,7 +139,7 @@ const fileHashName = Buffer.from('fileHash');
 
 const tableBits = 6;
 
-/** Where in a table a field is whose token begins with these four bytes; the factor gives each a place of its own. */
+/** The place of a field in a table; the factor gives each its own. */
 function placeOf(word: number): number {
   return Math.imul(word, 1767) >>> (32 - tableBits);
 }
@@ -182,12 +182,12 @@ function membersBelow(prefix: string): Members {
 
 export const eventMembers = membersBelow('');
 
-/** What one pass finds. The arrays are used again for the next event. */
+/** Result of one pass. The arrays are used again. */
 export class SourceReading {
   readonly cursor = new Cursor();
   /** Undefined for events that have been redacted before they were stored. */
   readonly watch: Watch | undefined;
-  /** By slot: what is there (see `kind`), and where it stands in the window, quotes of strings left out; not of arrays. */
+  /** By slot: kind and place in the window, without quotes; not of arrays. */
   readonly kinds = new Uint8Array(slot.fileHash + 1);
   readonly starts = new Int32Array(slot.fileHash + 1);
   readonly ends = new Int32Array(slot.fileHash + 1);
@@ -196,14 +196,11 @@ export class SourceReading {
   /** Where `extra` stands in `source`, counted from its start. */
   extraStart = 0;
   extraEnd = 0;
-  /** The same of each member of `extra`: name, its end, value, its end; quotes included. */
+  /** Name, its end, value, its end of each member of `extra`, quotes included. */
   readonly extraMembers: number[] = [];
-  /** How many of these numbers are of this event: an array that is cut gives its memory back. */
+  /** How many of these count: an array that is cut gives its memory back. */
   extraLength = 0;
-  /**
-   * Members that are no fields, where they are wanted: the slot of the object that has them (-1 for the event), where
-   * the name begins, its quote included, and where the value ends.
-   */
+  /** Unknown members: slot of their object (-1: the event), begin of the name with its quote, end of the value. */
   readonly others: number[] | undefined;
 
   constructor(watch?: Watch, others?: number[]) {
@@ -212,7 +209,6 @@ export class SourceReading {
   }
 }
 
-/** Forgets the event: every reading begins with empty slots, and no body outlives its task. */
 export function releaseReading(r: SourceReading): void {
   r.kinds.fill(kind.absent);
   r.extraLength = 0;
@@ -226,10 +222,10 @@ export function textOf({ starts, ends, kinds, cursor }: SourceReading, at: numbe
   return stringValue(cursor, starts[at] as number, ends[at] as number, kinds[at] === kind.escaped);
 }
 
-/** Integers of so many characters are sums of their digits, each of which a double holds or rounds once. */
+/** A double holds or rounds once each of so many digits. */
 const summedCharactersMax = 16;
 
-/** The number in a slot that holds one; NaN where only rounding would make it an integer. */
+/** NaN if only rounding would make it an integer. */
 export function numberOf({ starts, ends, kinds, cursor }: SourceReading, at: number): number {
   const start = starts[at] as number;
   const end = ends[at] as number;
@@ -244,7 +240,6 @@ export function numberOf({ starts, ends, kinds, cursor }: SourceReading, at: num
   return isNegative ? -value : value;
 }
 
-/** What is asked of an arena: the event from `eventStart` on, and behind it where its minified copy begins. */
 export interface EventPlace {
   readonly bytes: Uint8Array;
   readonly eventStart: number;
@@ -252,8 +247,8 @@ export interface EventPlace {
 }
 
 /**
- * Reads the event that stands in an arena, and at `textStart` in a text, into a released `r`. Returns undefined, or
- * what is wrong: the pointer of the whole event and a rule.
+ * Reads the event of an arena into a released `r`. Returns undefined or the fault: the pointer of the event and a
+ * rule.
  */
 export function readSource(
   r: SourceReading,
@@ -263,7 +258,6 @@ export function readSource(
 ): string | undefined {
   const c = r.cursor;
   const start = arena.eventStart;
-  // The copy that leaves whitespace out comes right after the event, where nothing is yet.
   const at = c.open(arena.bytes, start, arena.minified.length, text, textStart);
   const isObject = codeAt(c, at) === openBrace;
   const next = isObject ? readObject(r, eventMembers, at, 1) : skipValue(c, at, 0);
@@ -272,7 +266,6 @@ export function readSource(
   return fault ?? (isObject ? undefined : faultText('event', '', 'must be an object'));
 }
 
-/** Without whitespace to leave out the source is where it was; else it is a copy. */
 function keepSource({ cursor: c, source }: SourceReading, { minified }: EventPlace): void {
   source.bytes = c.bytes;
   if (c.out === '') {
@@ -303,10 +296,7 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
   }
 }
 
-/**
- * The field whose name and colon stand at `at`, without an escape and without whitespace before its colon; `valueAt` of
- * the cursor is then where its value begins.
- */
+/** The field whose plain name and colon stand at `at`; `valueAt` is then the position of its value. */
 function knownField(c: Cursor, { table }: Members, at: number): Field | undefined {
   const { view, end } = c;
   if (at + 5 > end || c.bytes[at] !== quote) return undefined;
@@ -322,7 +312,7 @@ function knownField(c: Cursor, { table }: Members, at: number): Field | undefine
   return field;
 }
 
-/** A member whose name does not stand as names of fields usually do. */
+/** A member whose name is not written as names of fields usually are. */
 function readMember(r: SourceReading, members: Members, at: number, depth: number): number {
   const c = r.cursor;
   const value = scanKey(c, at);

@@ -3,12 +3,12 @@ import { parseRfc3339Micros } from '../base/time/timestamp.ts';
 const zero = 0x30;
 const usualBytes = { min: '2026-01-01T00:00:00Z'.length, max: '2026-01-01T00:00:00.000000Z'.length } as const;
 
-/** The day of the last time that was read: events of one hour have hardly more than one. */
+/** The day of the last time: events of one hour have hardly more than one. */
 const day = { year: 0, month: 0, end: 0, startMicros: -1 };
 
 /**
- * Unix microseconds of a time in its usual form, `2026-01-31T23:59:59Z` with up to six digits of a fraction, read where
- * it stands; -1 for every other text and for days before 1970, which are left to the parser of all forms.
+ * Unix microseconds of a time in its usual form, `2026-01-31T23:59:59Z` with up to six digits of a fraction; -1 for
+ * every other text, which the parser of all forms reads.
  */
 export function usualMicros(view: DataView, start: number, end: number): number {
   const length = end - start;
@@ -46,7 +46,6 @@ function twoDigits(view: DataView, at: number): number {
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : -1;
 }
 
-/** Microseconds of a dot and one to six digits, 0 where nothing is, or -1. */
 function fraction(view: DataView, start: number, end: number): number {
   if (start === end) return 0;
   if (start + 1 === end || view.getUint8(start) !== 0x2e) return -1;

@@ -1,5 +1,3 @@
-import { lastMember, lastText, parsable, sourceMember, textIn } from './last-member.ts';
-
 /**
  * The columns of a CSV export (contract: Read, export) as SQL over a row of `events`, computed by the engine.
  *
@@ -9,13 +7,8 @@ import { lastMember, lastText, parsable, sourceMember, textIn } from './last-mem
  *     └────────────────── head ──────────────────┘
  *
  * A needle such as `"message":` cannot be found inside a string, where every quotation mark has a backslash before
- * it. The names of target and file are in the matching columns in lower case only; as they were sent they are in
- * `source`, whose order is the producer's, so that is parsed. simdjson does it in a quarter of the other parser's
- * time but finds nothing in an event with an integer beyond 64 bits; `action`, which every event has, tells, and such
- * an event is parsed again with its long digit runs cut short outside of strings.
+ * it.
  */
-const sourceFields =
-  "'message', 'Tuple(action String, target Tuple(name String), sender Tuple(file String))'";
 
 /**
  * From `,"extra_map":` to the last `,"metadata":{`: what follows that are two strings at most. It is looked for from
@@ -26,54 +19,11 @@ const extraMap = `multiIf(map_at = 0, '',
   substring(extra_text, map_at + 13,
     length(extra_text) - map_at - 24 - position(reverse(extra_text), '{:"atadatem",')))`;
 
-const objectTarget = "tupleElement(tupleElement(parsed, 2), 'name')";
-
-/** The target where it is a string: of an object, which the engine gives as its text, there is none. */
-function plainTarget(text: string): string {
-  const target = `JSONExtractString(${text}, 'message', 'target')`;
-  return `if(startsWith(${target}, '{') AND JSONType(${text}, 'message', 'target') != 'String', '', ${target})`;
-}
-
-/** A target is a name, or an object with one. Conditions keep the second parsing to the events that need it. */
-const firstTarget = `multiIf(${objectTarget} != '', ${objectTarget},
-  is_parsed, ${plainTarget('source')},
-  JSONExtractString(${parsable}, 'message', 'target', 'name') != '',
-  JSONExtractString(${parsable}, 'message', 'target', 'name'),
-  ${plainTarget(parsable)})`;
-
-const firstFile = `if(is_parsed, tupleElement(tupleElement(parsed, 3), 'file'),
-  JSONExtractString(${parsable}, 'message', 'sender', 'file'))`;
-
-/**
- * The engine's parser takes the first of members that stand twice, and ingest the last, as JavaScript does. This is whether
- * none can stand twice on the way to file and target, from quick looks at the text: each name once, also as an escape.
- * `names` has the file and the target that ingest found, which tells whether one stands twice within a target; only where
- * both are the same, or one is absent, the name is counted: once for the target and once for the actor.
- */
-const isAsIngested = `
-  multiIf(first_file = '', if(first_target = '', [], [lowerUTF8(first_target)]),
-    first_target = '' OR lowerUTF8(first_file) = lowerUTF8(first_target), [lowerUTF8(first_file)],
-    [lowerUTF8(first_file), lowerUTF8(first_target)]) = names
-  ${['\'"message":\'', '\'"target":\'', '\'"sender":\'', '\'"file":\''].map((name) => `AND countSubstrings(source, ${name}) <= 1`).join(' ')}
-  AND (position(source, '\\\\u00') = 0 OR NOT match(source, '\\\\\\\\u00[2-7]'))
-  AND (length(names) != 1 OR countSubstrings(source, '"name":') <= 1 + (position(head, '"name":"') > 0))`;
-
-/** In one `if` with the quick values: of what stands in two, the engine computes both branches for every row. */
-const lastNames = `tuple(
-  ${lastText(lastMember(sourceMember('message'), 'target'), 'name')},
-  ${textIn(lastMember(lastMember(sourceMember('message'), 'sender'), 'file'))})`;
-
 const aliases = `
   position(ocsf, ',"enrichments":[') AS extra_at,
   if(extra_at > 0, substring(ocsf, 1, extra_at), ocsf) AS head,
   if(extra_at > 0, substring(ocsf, extra_at), '') AS extra_text,
-  position(extra_text, ',"extra_map":') AS map_at,
-  JSONExtract(source, ${sourceFields}) AS parsed,
-  tupleElement(parsed, 1) != '' AS is_parsed,
-  ${firstFile} AS first_file,
-  ${firstTarget} AS first_target,
-  ${isAsIngested} AS is_as_ingested,
-  if(is_as_ingested, tuple(first_target, first_file), ${lastNames}) AS names_as_sent`;
+  position(extra_text, ',"extra_map":') AS map_at`;
 
 /**
  * What a table does not show: separators, controls, format characters, the empty Braille pattern, and what Unicode
@@ -145,8 +95,8 @@ const columns: readonly Column[] = [
     `if(${isFlow}, toString(flow_id), '')`,
     `if(${isFlow}, toNullable(toString(flow_id)), NULL)`,
   ),
-  text('target_name', 'names_as_sent.1'),
-  text('file_name', 'names_as_sent.2'),
+  text('target_name', 'target_name'),
+  text('file_name', 'file_name'),
   typed('extra_map', extraMap, `nullIf(${extraMap}, '')`),
 ];
 
@@ -169,7 +119,7 @@ const excelCellCharactersMax = 32_767;
 export function longCellsOf(where: string): string {
   const names = csvColumns.map((_, index) => `c${index}`);
   // No cell is longer than what it is taken from.
-  const isLong = `greatest(length(ocsf), length(source)) > ${excelCellCharactersMax}`;
+  const isLong = `greatest(length(ocsf), length(file_name), length(target_name)) > ${excelCellCharactersMax}`;
   return (
     `SELECT sum(arrayCount(cell -> lengthUTF8(cell) > ${excelCellCharactersMax}, [${names.join(', ')}])) FROM (` +
     `WITH ${csvAliases} SELECT ${csvColumns.join(', ')} FROM events WHERE (${where}) AND ${isLong})`

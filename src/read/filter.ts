@@ -6,6 +6,8 @@ import {
   listValues,
   type ListWay,
   type Match,
+  readPresence,
+  searchTexts,
   searchWords,
 } from '../base/events/event-filters.ts';
 import { limits as baseLimits } from '../base/limits.ts';
@@ -25,8 +27,10 @@ export interface AuditFilter {
   readonly is?: ByFilter<FilterValue>;
   readonly in?: ByFilter<readonly FilterValue[]>;
   readonly not?: ByFilter<readonly FilterValue[]>;
-  /** All of them stand in the shown event, in any case. */
+  /** All of them stand in the shown event, in any case; phrases are words with spaces. Given, if empty, where `notWords` is. */
   readonly words?: readonly string[];
+  /** None of them stands there. */
+  readonly notWords?: readonly string[];
   /** What is on one side of a place in the order of pages. */
   readonly side?: Side;
   /** Order numbers from this one on. */
@@ -81,8 +85,14 @@ export function readSchema(parameters: QueryParameters): { readonly schema?: Eve
 
 /** The filters of query parameters, without paging; `organization` is the caller's. */
 export function readFilter(parameters: QueryParameters, organization: OrganizationNames): AuditFilter {
-  const words = parameters.read('q', searchWords) ?? [];
-  return { ...readColumnFilter(parameters, organization), ...(words.length > 0 && { words }) };
+  const phrases = parameters.read('q.phrase', searchTexts) ?? [];
+  const words = [...(parameters.read('q', searchWords) ?? []), ...phrases];
+  const notWords = parameters.read('q.not', searchTexts) ?? [];
+  return {
+    ...readColumnFilter(parameters, organization),
+    ...(words.length + notWords.length > 0 && { words }),
+    ...(notWords.length > 0 && { notWords }),
+  };
 }
 
 /** The same but for words: what is counted as a whole cannot be read from texts. */
@@ -128,6 +138,12 @@ function readColumns(parameters: QueryParameters) {
     // A list of one is what has an index.
     else if (first !== undefined && more.length === 0 && one === undefined) is[name] = first;
     else if (first !== undefined) within[name] = [first, ...more];
+    const { absent } = match;
+    const presence = absent === undefined ? undefined : parameters.read(`${name}.is`, readPresence);
+    // What has a value of those wanted has one.
+    if (presence === 'none' && (is[name] ?? within[name]) !== undefined) isPossible = false;
+    else if (presence === 'none' && absent !== undefined) within[name] = [absent];
+    if (presence === 'any' && absent !== undefined) others.push(absent);
     if (others.length > 0) not[name] = others;
   }
   return { is, within, not, isPossible };
@@ -303,7 +319,7 @@ export function whereClause(organization: string, filter: AuditFilter): Where {
     if (others.length > 0)
       conditions.push(valuesCondition(column, match, `${column}_not`, others, parameters, 'NOT '));
   }
-  const { sql, parameters: ofWords } = wordsCondition(filter.words ?? []);
+  const { sql, parameters: ofWords } = wordsCondition(filter.words ?? [], filter.notWords);
   return { sql: [...conditions, ...sql].join(' AND '), parameters: { ...parameters, ...ofWords } };
 }
 
@@ -313,7 +329,7 @@ export function whereClause(organization: string, filter: AuditFilter): Where {
  */
 function valuesCondition(
   column: string,
-  { how, type }: Pick<Match, 'how' | 'type'>,
+  { how, type, absent }: Pick<Match, 'how' | 'type' | 'absent'>,
   prefix: string,
   values: readonly FilterValue[],
   parameters: Record<string, Parameter>,
@@ -332,6 +348,7 @@ function valuesCondition(
     const name = single ? prefix : `${prefix}${index}`;
     if (typeof value !== 'string')
       return `${column} ${not}BETWEEN ${bind(`${name}_first`, value.first)} AND ${bind(`${name}_last`, value.last)}`;
+    if (how === 'member' && value === absent) return `${not}empty(${column})`;
     return (
       not + (how === 'member' ? `has(${column}, ${bind(name, value)})` : `${column} = ${bind(name, value)}`)
     );

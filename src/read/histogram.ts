@@ -13,10 +13,11 @@ const histogramBucketsMax = 120;
  */
 export type Histogram = Answer<'Histogram'>;
 
-/** Rejects with EngineError. `organization` is a lower-case UUID. */
+/** Rejects with EngineError. `organization` is a lower-case UUID; `compares`: with the range before, too. */
 export type HistogramReader = (
   organization: string,
   filter: AuditFilter,
+  compares: boolean,
   signal: AbortSignal,
 ) => Promise<Histogram>;
 
@@ -62,21 +63,36 @@ export function bucketsOver(startMicros: number, endMicros: number): Buckets {
   throw new Error(`no width covers ${startMicros} to ${endMicros}`);
 }
 
-/** Counts over time (for the portal): the range asked for, else from the first to the last matching event. */
+/** Counts over time: the range asked for, else from the first to the last matching event. */
 export function createHistogramReader(storage: Storage): HistogramReader {
-  return async (organization, filter, signal) => {
+  return async (organization, filter, compares, signal) => {
     const { startMicros, endMicros } = await readRange(storage, organization, filter, signal);
     const ends = { start: formatMicrosIfAny(startMicros), end: formatMicrosIfAny(endMicros) };
     if (startMicros === undefined || endMicros === undefined || startMicros > endMicros) {
       return { data: [], meta: { bucket_seconds: widths[0] ?? 1, ...ends, total: 0 } };
     }
     const over = bucketsOver(startMicros, endMicros);
+    const read = async (fromMicros: number, toMicros: number, buckets: Buckets) => {
+      const where = whereClause(organization, { ...filter, fromMicros, toMicros });
+      const data = await readBuckets(storage, where, buckets, signal);
+      return { data, total: data.reduce((sum, { success, failure }) => sum + success + failure, 0) };
+    };
     // The range is fixed by now: an event that arrives meanwhile must not fall outside of all buckets.
     const { fromMicros = startMicros, toMicros = endMicros } = filter;
-    const where = whereClause(organization, { ...filter, fromMicros, toMicros });
-    const data = await readBuckets(storage, where, over, signal);
-    const total = data.reduce((sum, { success, failure }) => sum + success + failure, 0);
-    return { data, meta: { bucket_seconds: over.widthSeconds, ...ends, total } };
+    const length = endMicros + 1 - startMicros;
+    const before = { from: startMicros - length, to: startMicros - 1 };
+    const isKept = before.from >= (filter.cutOffMicros ?? baseLimits.eventTimeMicrosMin);
+    const [{ data, total }, previous] = await Promise.all([
+      read(fromMicros, toMicros, over),
+      compares && isKept
+        ? read(before.from, before.to, { ...over, firstMicros: over.firstMicros - length })
+        : undefined,
+    ]);
+    return {
+      data,
+      meta: { bucket_seconds: over.widthSeconds, ...ends, total },
+      previous: previous && { start: formatMicros(before.from), end: formatMicros(before.to), ...previous },
+    };
   };
 }
 

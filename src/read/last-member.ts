@@ -10,8 +10,6 @@
 const cut = (text: string): string =>
   `replaceRegexpAll(${text}, '("(?:[^"\\\\\\\\]|\\\\\\\\.)*")|[0-9]{19,}([0-9])', '\\\\1\\\\2')`;
 
-export const parsable = cut('source');
-
 /**
  * The last member of that name in an object. Without a lambda, and of a text of its own: the engine computes a lambda, and what
  * stands in two branches, for every row, also where the branch of an `if` is not taken.
@@ -29,9 +27,4 @@ export function sourceMember(name: string): string {
 /** The text where a value is a string, else nothing. */
 export function textIn(value: string): string {
   return `if(startsWith(${value}, '"'), JSONExtractString(${value}), '')`;
-}
-
-/** The text where a value is a string; where it is an object, that of its last member of that name. */
-export function lastText(value: string, name: string): string {
-  return `if(startsWith(${value}, '{'), ${textIn(lastMember(value, name))}, ${textIn(value)})`;
 }

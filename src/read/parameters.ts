@@ -40,6 +40,7 @@ export class QueryParameters {
 
   /** Names of what had no effect, to be asked for when all has been read. */
   ignored(): string[] {
+    if (this.#given.size === 0) return [];
     const names = new Set(this.#given.keys());
     return [...names].filter((name) => !this.#asked.has(name) || this.#unusable.has(name));
   }

@@ -13,6 +13,7 @@ import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
 import { createRowsReader, type RowsReader } from './rows.ts';
 import { createSourceEventsReader, type SourceEventsReader } from './source-events.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
+import { createTopFilesReader, type TopFilesReader } from './top-files.ts';
 import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
 
 /** What reads records, each for one organization. */
@@ -25,6 +26,7 @@ export interface Readers {
   readonly receipts: ReceiptsReader;
   readonly histogram: HistogramReader;
   readonly topValues: TopValuesReader;
+  readonly topFiles: TopFilesReader;
   readonly sourceEvents: SourceEventsReader;
 }
 
@@ -85,6 +87,7 @@ export function createReaders(options: ReadersOptions): Readers {
     receipts: inTurn(queue, createReceiptsReader(storage, retentionCutOff)),
     histogram: inTurn(queue, byKept(createHistogramReader(storage))),
     topValues: inTurn(queue, byKept(createTopValuesReader(storage))),
+    topFiles: inTurn(queue, byKept(createTopFilesReader(storage))),
     sourceEvents: inTurn(queue, ofKept(createSourceEventsReader(storage, envelope, clock, turn))),
   };
 }

@@ -1,4 +1,4 @@
-import { lastMember, lastText, sourceMember, textIn } from './last-member.ts';
+import { lastMember, sourceMember, textIn } from './last-member.ts';
 import { formatMicros } from '../base/time/timestamp.ts';
 import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
@@ -120,8 +120,7 @@ LIMIT {limit:UInt64} OFFSET {offset:UInt64}`;
 
 const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery})`;
 
-const message = sourceMember('message');
-const extra = lastMember(message, 'extra');
+const extra = lastMember(sourceMember('message'), 'extra');
 
 /** A member of `extra` where it is a string. */
 function textOfExtra(name: string): string {
@@ -129,12 +128,11 @@ function textOfExtra(name: string): string {
 }
 
 /**
- * What a receipt shows beyond its columns, told by one event of it. The names come from the producer's text, since
- * the columns hold them in lower case. `fileSize` only where it is a number.
+ * What a receipt shows beyond the columns of filters, told by one event of it. `fileSize` only where it is a number.
  */
 const factColumns = `
-  ${textIn(lastMember(lastMember(message, 'sender'), 'file'))} AS file,
-  ${lastText(lastMember(message, 'target'), 'name')} AS target,
+  file_name AS file,
+  target_name AS target,
   ${textOfExtra('fileName')} AS extra_file,
   ${textOfExtra('destination')} AS destination,
   if(match(${lastMember(extra, 'fileSize')}, '^[-0-9]'), ${lastMember(extra, 'fileSize')}, '') AS size`;

@@ -1,7 +1,6 @@
 import type { Answer } from '../contract/document.ts';
 import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { csvAliases } from './export-csv.ts';
 import { type RowsRequest, whereClause } from './filter.ts';
 import { placeOf } from './page-place.ts';
 import { fewTexts, newestFirst, oldestFirst } from './plans.ts';
@@ -40,8 +39,8 @@ const cells = [
   'cells.2.1.1',
   'cells.2.1.2',
   'cells.3.1',
-  'names_as_sent.1',
-  'names_as_sent.2',
+  'target_name',
+  'file_name',
   // A name that is null is none.
   `arrayFirst(pair -> pair.1 = 'fileName' AND pair.2 != 'null', cells.4).2`,
 ].join(', ');
@@ -69,13 +68,13 @@ export function createRowsReader(storage: Storage, watermark: (organization: str
     const order = isAscending ? oldestFirst : newestFirst;
     const matching = whereClause(organization, filter);
     const found =
-      `SELECT seq, time, activity_name, severity, status, ocsf, names, source FROM events WHERE ${place.where.sql} AND ${condition} ` +
-      `${order} LIMIT {limit:UInt64} OFFSET ${skip}`;
+      `SELECT seq, time, activity_name, severity, status, ocsf, file_name, target_name FROM events ` +
+      `WHERE ${place.where.sql} AND ${condition} ${order} LIMIT {limit:UInt64} OFFSET ${skip}`;
     const query =
       `${scalars} SELECT toString(${total}) AS total, ` +
       `toString((SELECT count() FROM events WHERE ${matching.sql} AND seq >= {settled:UInt64})) AS unsettled, ` +
       `groupArray([${cells}]) AS rows ` +
-      `FROM (SELECT *, JSONExtract(${parsable}, '${shown}') AS cells, ${csvAliases} FROM (${found}))`;
+      `FROM (SELECT *, JSONExtract(${parsable}, '${shown}') AS cells FROM (${found}))`;
     const parameters = { ...matching.parameters, ...place.parameters, settled };
     const ask = (settings: Settings) =>
       storage.readRows<RowsAnswer>(onShard(storage, query), parameters, { settings, signal });

@@ -77,7 +77,7 @@ async function instantBehind(
   rows: number,
   options: QueryOptions,
 ): Promise<number | undefined> {
-  const { words: _, ...others } = filter;
+  const { words: _, notWords: __, ...others } = filter;
   const where = whereClause(organization, others);
   const query =
     `SELECT toUnixTimestamp64Micro(time) AS micros FROM events WHERE ${where.sql} ` +

@@ -1,9 +1,11 @@
-import { lastMember, sourceMember, textIn } from './last-member.ts';
+import { activityTitles } from '../ocsf/activities.ts';
 import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
+import { lastMember, sourceMember, textIn } from './last-member.ts';
 import { anyNumber } from './moments.ts';
+import { type Seen, seenColumns, seenTimes } from './seen.ts';
 import { sideBySide } from './side-by-side.ts';
 
 /** Each list most frequent first, equals by code or text. Severities and statuses are few, so all of them are there. */
@@ -21,22 +23,37 @@ export type TopValuesReader = (
 /** Producers choose codes and addresses, so there may be millions: grouping spills to disk instead of growing. */
 const spilling = { max_bytes_before_external_group_by: limits.readSpillBytes };
 
-/** Reads what is most frequent among matching events (for the portal), from narrow columns. */
+/** Reads what is most frequent among matching events, from narrow columns. */
 export function createTopValuesReader(storage: Storage): TopValuesReader {
   return (organization, filter, limit, signal) => {
     const where = whereClause(organization, filter);
     return sideBySide(signal, async (stop) => {
-      const [activities, actors, few] = await Promise.all([
+      const [activities, actors, addresses, few] = await Promise.all([
         readActivities(storage, where, limit, stop),
         readActors(storage, where, limit, stop),
+        readValues(storage, where, { column: 'src_ip', none: "toIPv6('::')" }, limit, stop),
         readFew(storage, where, stop),
       ]);
-      return { activities, actors, ...few };
+      return {
+        activities,
+        actors: actors.list,
+        addresses: addresses.values.map(({ value, total, ...seen }) => ({
+          ip: value.replace(/^::ffff:(?=.*\.)/, ''),
+          count: Number(total),
+          ...seenTimes(seen),
+        })),
+        ...few,
+        without: { actor: actors.without, ip: addresses.without },
+      };
     });
   };
 }
 
-/** Titles go by their hashes: to group by numbers alone takes the engine half as long. */
+/**
+ * A code that the registry has goes by its title there, whatever title producers send with it: many events with another title
+ * would hide what the code means. Any other goes by its most frequent title. Titles go by their hashes: to group by numbers
+ * alone takes the engine half as long.
+ */
 async function readActivities(
   storage: Storage,
   where: Where,
@@ -55,31 +72,52 @@ async function readActivities(
   );
   return rows.map((row) => ({
     activity_id: Number(row.activity_id),
-    activity_name: row.name,
+    activity_name: activityTitles.get(Number(row.activity_id)) ?? row.name,
     count: Number(row.total),
   }));
+}
+
+interface Value extends Seen {
+  readonly value: string;
+  readonly hash: string;
+  readonly total: string;
+}
+
+/**
+ * The most frequent values of a column, and how many events have none: `none` stands there for these, and their group, if
+ * any, comes before all others.
+ */
+async function readValues(
+  storage: Storage,
+  where: Where,
+  { column, none }: { readonly column: string; readonly none: string },
+  limit: number,
+  signal: AbortSignal,
+): Promise<{ readonly values: readonly Value[]; readonly without: number }> {
+  const rows = await storage.rows<Value & { readonly is_none: number }>(
+    `SELECT toString(${column}) AS value, sipHash64(${column}) AS hash, ${column} = ${none} AS is_none, count() AS total,
+       ${seenColumns}
+     FROM events WHERE ${where.sql} GROUP BY ${column}
+     ORDER BY is_none DESC, total DESC, ${column} LIMIT {top:UInt64} + 1`,
+    { ...where.parameters, top: limit },
+    { settings: spilling, signal },
+  );
+  return {
+    values: rows.filter(({ is_none }) => is_none === 0).slice(0, limit),
+    without: Number(rows.find(({ is_none }) => is_none === 1)?.total ?? 0),
+  };
 }
 
 /**
  * The newest of an actor's events is found by its time alone: that of pairs takes the engine five times as long. Addresses
  * go by their hashes: producers make them as long as they like, and a parameter has no more than 128 KiB.
  */
-async function readActors(
-  storage: Storage,
-  where: Where,
-  limit: number,
-  signal: AbortSignal,
-): Promise<TopValues['actors']> {
-  const rows = await storage.rows<{ actor_email: string; hash: string; total: string; micros: string }>(
-    `SELECT actor_email, sipHash64(actor_email) AS hash, count() AS total, toUnixTimestamp64Micro(max(time)) AS micros FROM events
-     WHERE ${where.sql} AND actor_email != ''
-     GROUP BY actor_email ORDER BY total DESC, actor_email LIMIT {top:UInt64}`,
-    { ...where.parameters, top: limit },
-    { settings: spilling, signal },
-  );
+async function readActors(storage: Storage, where: Where, limit: number, signal: AbortSignal) {
+  const column = { column: 'actor_email', none: "''" };
+  const { values, without } = await readValues(storage, where, column, limit, signal);
   const newest = {
-    newest: rows.map(({ micros }) => BigInt(micros)),
-    actors: rows.map(({ hash }) => BigInt(hash)),
+    newest: values.map(({ last }) => BigInt(last)),
+    actors: values.map(({ hash }) => BigInt(hash)),
   };
   const names = await storage.rows<{ actor_email: string; name: string }>(
     `SELECT actor_email, argMax(${textIn(lastMember(lastMember(sourceMember('message'), 'actor'), 'name'))}, seq) AS name FROM events
@@ -91,11 +129,13 @@ async function readActors(
     { settings: anyNumber, signal },
   );
   const nameOf = new Map(names.map(({ actor_email, name }) => [actor_email, name]));
-  return rows.map((row) => ({
-    email_addr: row.actor_email,
-    name: nameOf.get(row.actor_email) || undefined,
-    count: Number(row.total),
+  const list = values.map(({ value, total, ...seen }) => ({
+    email_addr: value,
+    name: nameOf.get(value) || undefined,
+    count: Number(total),
+    ...seenTimes(seen),
   }));
+  return { list, without };
 }
 
 /** Every severity and every status, of one look at both. */

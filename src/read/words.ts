@@ -7,27 +7,36 @@ import { foldCase, spellingsOf } from '../base/events/fold-case.ts';
  * The first part is quick and lets some events too many through: it looks at the whole rendering, and passes an event that
  * may have the word in a spelling that the quick look cannot see. The second part reads the rendering as JSON.
  */
-export function wordsCondition(words: readonly string[]): {
+export function wordsCondition(
+  words: readonly string[],
+  notWords: readonly string[] = [],
+): {
   readonly sql: readonly string[];
   readonly parameters: Readonly<Record<string, string>>;
 } {
   const parameters: Record<string, string> = {};
-  const sql = words.map((word, index) => {
+  const sql = [...words, ...notWords].map((word, index) => {
     const [plain, pattern, afterName] = [`word${index}`, `pattern${index}`, `after${index}`];
     parameters[plain] = JSON.stringify(word).slice(1, -1);
     parameters[pattern] = `^${valuePattern(word)}`;
     parameters[afterName] = `^"${inString}"${valuePattern(word)}`;
     const stands = `positionCaseInsensitiveUTF8(ocsf, {${plain}:String}) > 0`;
-    const inValue =
-      `match(${pieces.first}, {${pattern}:String}) OR match(${pieces.fromAppName}, {${afterName}:String}) ` +
-      `OR match(${pieces.last}, {${pattern}:String})`;
-    return `((${stands} OR ${mayHide}) AND (${inValue}))`;
+    const inValue = [
+      `match(${pieces.first}, {${pattern}:String})`,
+      `match(${pieces.fromAppName}, {${afterName}:String})`,
+      `match(${pieces.last}, {${pattern}:String})`,
+    ];
+    if (index < words.length) return `((${stands} OR ${mayHide}) AND (${inValue.join(' OR ')}))`;
+    // The opposite of each part: see storage/README.md, Conditions.
+    const isAbsent = `positionCaseInsensitiveUTF8(ocsf, {${plain}:String}) = 0 AND ${hidesNothing}`;
+    return `((${isAbsent}) OR (${inValue.map((one) => `NOT ${one}`).join(' AND ')}))`;
   });
   return { sql, parameters };
 }
 
 /** Any character may be written as an escape, and beyond ASCII a letter has more than two spellings. */
 const mayHide = "position(ocsf, '\\\\') > 0 OR lengthUTF8(ocsf) != length(ocsf)";
+const hidesNothing = "position(ocsf, '\\\\') = 0 AND lengthUTF8(ocsf) = length(ocsf)";
 
 /**
  * Where the value of `actor.app_name` begins, and where `enrichments` and `extra_map` do; 0 where there is none. These members
@@ -89,7 +98,10 @@ function characterPattern(character: string): string {
   const itself = /^[\p{L}\p{N}]$/u.test(character) ? character : `\\x{${codePoint(character).toString(16)}}`;
   // A quotation mark and a backslash stand there with a backslash before them, a slash may.
   const plain = character === '"' || character === '\\' ? `\\\\${itself}` : itself;
-  return `(?:${[plain, ...(character === '/' ? ['\\\\/'] : []), units.join('')].join('|')})`;
+  // These may have a short escape instead, such as a line feed.
+  const [, letter] = /^\\([bfnrt])$/.exec(JSON.stringify(character).slice(1, -1)) ?? [];
+  const short = character === '/' ? '/' : letter;
+  return `(?:${[plain, ...(short === undefined ? [] : [`\\\\${short}`]), units.join('')].join('|')})`;
 }
 
 const codePoint = (character: string): number => character.codePointAt(0) ?? 0;

@@ -4,7 +4,12 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { limits } from './limits.ts';
 
-/** Redis did not answer in time, or is known to be away. Whoever asked goes on without it. */
+/** After a failure no request asks Redis for this long. */
+const redisRetryMs = 1_000;
+/** How long one attempt to connect may take. */
+const redisConnectMsMax = 2_000;
+
+/** Redis did not answer in time, or is known to be away. */
 export class RedisAwayError extends Error {
   constructor() {
     super('Redis is away');
@@ -12,7 +17,7 @@ export class RedisAwayError extends Error {
   }
 }
 
-/** What was asked of Redis, or what `own` says where Redis is away. */
+/** What Redis was asked, or `own` while Redis is away. */
 export async function ifReachable<T>(asked: Promise<T>, own: () => T | Promise<T>): Promise<T> {
   try {
     return await asked;
@@ -25,7 +30,7 @@ export async function ifReachable<T>(asked: Promise<T>, own: () => T | Promise<T
 interface LinkOptions {
   /** redis:// or rediss://, with user and password where it has them. */
   readonly url: string;
-  /** All processes that share counts have the same one: names in Redis are hashed with it. */
+  /** Names in Redis are hashed with it, so all processes that share counts need the same. */
   readonly secret: string;
   readonly log: Logger;
 }
@@ -66,7 +71,7 @@ export class RedisLink {
     );
   }
 
-  /** Resolves when Redis has answered, or is known to be away: the service starts without it, too. */
+  /** Resolves when Redis has answered, or is known to be away. */
   static async open(options: LinkOptions): Promise<RedisLink> {
     const link = new RedisLink(options);
     await link.#connect();
@@ -82,15 +87,12 @@ export class RedisLink {
     return `${prefix}:${kind}`;
   }
 
-  /** A text that is the same in all processes and tells nobody without the secret what it is made of. */
+  /** A digest that all processes share, and nobody without the secret understands. */
   hide(text: string): string {
     return createHmac('sha256', this.#key).update(text).digest('base64url').slice(0, 22);
   }
 
-  /**
-   * Runs work on the connection. Rejects with RedisAwayError when it fails or takes too long; what it has begun may
-   * have taken effect then.
-   */
+  /** Rejects with RedisAwayError when the work fails or takes too long; it may have taken effect. */
   async run<T>(work: (client: Redis) => Promise<T>): Promise<T> {
     const client = this.#client;
     if (client === undefined) throw new RedisAwayError();
@@ -114,11 +116,9 @@ export class RedisLink {
     const client = this.#newClient();
     this.#connecting = client;
     try {
-      // A server that answers and takes no writes would be lost again with the first request.
-      const probe = client
-        .connect()
-        .then(() => client.set(`${prefix}:probe`, '1', 'PX', limits.redisRetryMs));
-      await inTime(probe, limits.redisConnectMsMax);
+      // A server that takes no writes would be lost again with the first request.
+      const probe = client.connect().then(() => client.set(`${prefix}:probe`, '1', 'PX', redisRetryMs));
+      await inTime(probe, redisConnectMsMax);
       if (this.#isStopped) return client.disconnect();
       this.#client = client;
       client.once('close', () => this.#lose(client, new Error('the connection was closed')));
@@ -139,7 +139,7 @@ export class RedisLink {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       retryStrategy: () => null,
-      connectTimeout: limits.redisConnectMsMax,
+      connectTimeout: redisConnectMsMax,
       connectionName: prefix,
     });
     // Each failure reaches whoever asked, or the attempt to connect.
@@ -155,21 +155,20 @@ export class RedisLink {
     this.#away(error);
   }
 
-  /** One line for each time that it goes away; tries again in a second. */
+  /** Logs a line each time that it goes away; tries again in a second. */
   #away(error: unknown): void {
     if (this.#isStopped) return;
     const words =
       'Redis is away: until it is back this server counts limits and failed passwords, and knows Idempotency-Keys, by itself';
     if (!this.#isToldAway) this.#options.log.warn(errorFacts(error), words);
     this.#isToldAway = true;
-    this.#timer = setTimeout(() => void this.#connect(), limits.redisRetryMs);
+    this.#timer = setTimeout(() => void this.#connect(), redisRetryMs);
   }
 }
 
-/** What work comes to; rejects when it takes longer, and then nobody waits for it any more. */
 function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    // Where this process itself was held up, an answer may have come meanwhile: it is read before the next turn.
+    // If this process was held up, an answer may be waiting: it is read before the next turn.
     const late = (): void => reject(new Error(`no answer within ${ms} ms`));
     const timer = setTimeout(() => setImmediate(late), ms);
     work.then(resolve, reject).finally(() => clearTimeout(timer));

@@ -1,10 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../base/errors/problem.ts';
 import { counter } from '../base/observability/metrics.ts';
-import { limits } from './limits.ts';
 import { RedisAwayError, type RedisLink } from './redis-link.ts';
 
-/** What Redis keeps of a key: who is at work on it, or the answer. `sent` is the digest of the body. */
+/** A key is refused this long if its server died and does not come back. */
+const answerClaimMs = 600_000;
+const answerKeptMs = 24 * 3_600_000;
+/** How long a request waits for the answer of the server that has claimed its key. */
+const answerWaitMsMax = 3_000;
+const answerPollMs = 50;
+
+/** Who is at work on a key, or its answer. `sent` is the digest of the body. */
 interface Kept<Answer> {
   readonly sent: string;
   readonly instance?: string;
@@ -43,7 +49,7 @@ interface Claim<Answer> {
  */
 export class SharedAnswers<Answer> {
   readonly #link: RedisLink;
-  /** Survives restarts, so a server takes over the claims of its last run. */
+  /** Survives restarts, so a server takes over its claims. */
   readonly #instance: string;
   readonly #unshared = counter(
     'auditlog_idempotency_unshared_total',
@@ -57,11 +63,11 @@ export class SharedAnswers<Answer> {
   }
 
   /**
-   * `id` is a digest of API key and Idempotency-Key. Rejects with a 503 Problem when another server has the key and does
-   * not answer in time. A server never asks for one key twice at the same time.
+   * `id` is a digest of API key and Idempotency-Key. Rejects with a 503 Problem if another server has the key and
+   * does not answer in time.
    */
   async claim(id: string, sent: string): Promise<Claim<Answer> | Answered<Answer>> {
-    const deadline = performance.now() + limits.answerWaitMsMax;
+    const deadline = performance.now() + answerWaitMsMax;
     let hasRival = false;
     try {
       for (;;) {
@@ -70,7 +76,7 @@ export class SharedAnswers<Answer> {
         if (kept === undefined || kept.instance === this.#instance) return this.#claimed(id, sent);
         hasRival = true;
         if (performance.now() > deadline) throw busy();
-        await sleep(limits.answerPollMs);
+        await sleep(answerPollMs);
       }
     } catch (error) {
       if (!(error instanceof RedisAwayError)) throw error;
@@ -105,12 +111,12 @@ export class SharedAnswers<Answer> {
     return JSON.stringify({ sent, instance: this.#instance } satisfies Kept<Answer>);
   }
 
-  /** What another server has put there stays: this one has stored without its knowledge, or its claim has expired. */
+  /** Another server's entry stays: this claim has expired. */
   async #replace(id: string, claim: string, text: string): Promise<void> {
     const name = this.#nameOf(id);
     try {
       const isReplaced = await this.#link.run((client) =>
-        client.eval(replaceScript, 1, name, claim, text, limits.answerKeptMs),
+        client.eval(replaceScript, 1, name, claim, text, answerKeptMs),
       );
       if (isReplaced !== 1) this.#unshared.inc();
     } catch (error) {
@@ -119,11 +125,11 @@ export class SharedAnswers<Answer> {
     }
   }
 
-  /** Puts a claim where there is nothing yet. Resolves with what is there now. */
+  /** Puts a claim if there is no entry. Resolves with the entry. */
   async #take(id: string, claim: string): Promise<Kept<Answer> | undefined> {
     const name = this.#nameOf(id);
     const text = await this.#link.run(async (client) => {
-      const begun = client.multi().set(name, claim, 'PX', limits.answerClaimMs, 'NX').get(name);
+      const begun = client.multi().set(name, claim, 'PX', answerClaimMs, 'NX').get(name);
       const [set, got] = (await begun.exec()) ?? [];
       const failure = set?.[0] ?? got?.[0];
       if (failure) throw failure;

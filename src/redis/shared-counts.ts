@@ -23,7 +23,6 @@ export class SharedCounts {
     this.#link = link;
   }
 
-  /** Resolves when Redis has answered, or is known to be away; that is no error. */
   static async open(options: SharedCountsOptions): Promise<SharedCounts> {
     return new SharedCounts(await RedisLink.open(options));
   }
@@ -36,7 +35,7 @@ export class SharedCounts {
     return new SharedRates(this.#link, own);
   }
 
-  /** `ownWith` makes those of this process, for while Redis is away; it is handed the clock that they go by. */
+  /** `ownWith` makes the records of this process for while Redis is away, by the given clock. */
   records<State>(
     kind: string,
     ownWith: ConstructorParameters<typeof SharedRecords<State>>[2],

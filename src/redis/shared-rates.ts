@@ -2,19 +2,18 @@ import type { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { formatRate, type Rate, type RateCounter, type Verdict, verdictOf } from '../base/time/rates.ts';
-import { limits } from './limits.ts';
 import { ifReachable, type RedisLink } from './redis-link.ts';
 
-/**
- * Counts a request and tells how much of its window is left. The library's own script knows windows of whole seconds,
- * and ours may be shorter: what it takes for seconds are our milliseconds.
- */
+/** Different rates, each with a limiter of its own; makers of keys choose them freely. */
+const redisRatesMax = 1_000;
+
+/** Counts a request and returns the time left. The library's script knows whole seconds only. */
 const countScript = `redis.call('set', KEYS[1], 0, 'PX', ARGV[2], 'NX')
 return {redis.call('incrby', KEYS[1], ARGV[1]), redis.call('pttl', KEYS[1])}`;
 
 /**
- * The fixed windows of clients, shared by all processes with the same Redis. A request costs one round trip, and none
- * while its client is known here to have used up its window. While Redis is away, `own` counts.
+ * Fixed windows of clients, shared through Redis: one round trip a request, none while its client is known to be over
+ * the limit. While Redis is away, `own` counts.
  */
 export class SharedRates implements RateCounter {
   readonly #link: RedisLink;
@@ -60,7 +59,7 @@ export class SharedRates implements RateCounter {
       inMemoryBlockOnConsumed: rate.requests,
     });
     this.#limiters.set(text, { client, limiter });
-    if (this.#limiters.size > limits.redisRatesMax) this.#limiters.removeOldest();
+    if (this.#limiters.size > redisRatesMax) this.#limiters.removeOldest();
     return limiter;
   }
 }
@@ -75,7 +74,7 @@ async function consumed(
     return { isOver: false, result: await limiter.consume(name) };
   } catch (result) {
     if (!(result instanceof RateLimiterRes)) throw result;
-    // What it knows without asking (no points) ends by the clock of this machine, which has been set back since.
+    // Without points it knows the end by this machine's clock, which may have been set back.
     if (result.consumedPoints > 0 || result.msBeforeNext <= windowMs) return { isOver: true, result };
     limiter.deleteInMemoryBlockedAll();
     return consumed(limiter, name, windowMs);

@@ -2,14 +2,14 @@ import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import { ifReachable, RedisAwayError, type RedisLink } from './redis-link.ts';
 
-/** What becomes of a record, how long it is kept if nobody changes it again, and what its change comes to. */
+/** The new record, how long to keep it, and the result. */
 interface Change<State, T> {
   readonly state: State;
   readonly keptMs: number;
   readonly result: T;
 }
 
-/** Records of JSON that are read and changed in one step, by name. `nowMs` is the time by which they are kept. */
+/** Records of JSON that are changed in one step. `nowMs` is their clock. */
 interface Records<State> {
   update<T>(
     name: string,
@@ -17,22 +17,21 @@ interface Records<State> {
   ): T | Promise<T>;
 }
 
-/** Takes a record's place only where nobody has changed it since it was read. */
+/** Replaces a record that nobody has changed since it was read. */
 const replaceScript = `if (redis.call('get', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
 /**
- * Records that all processes with the same Redis change together. The rules of a change stand in `change` alone, so the
- * record is read, changed here, and put back unless another process was faster: then once more. Times are those of
- * Redis' clock. `own` always knows the last state that this process has seen, and goes on from it while Redis is away.
+ * Records that processes change together through Redis: read, changed here, and put back unless another process was
+ * faster; then again. Times are Redis'. `own` has the last state seen, and goes on while Redis is away.
  */
 export class SharedRecords<State> implements Records<State> {
   readonly #link: RedisLink;
   readonly #kind: string;
   readonly #own: Records<State>;
   readonly #turns = new KeyedMutex();
-  /** What Redis' clock is ahead of the time that passes in this process. */
+  /** How far Redis' clock is ahead of this process's. */
   #aheadMs = Date.now() - performance.now();
 
   constructor(link: RedisLink, kind: string, ownWith: (nowMs: () => number) => Records<State>) {
@@ -67,7 +66,7 @@ export class SharedRecords<State> implements Records<State> {
       await this.#own.update(name, () => ({ state, keptMs, result: undefined }));
       return result;
     }
-    // So many change it that it is better counted here than not at all.
+    // Too much contention: count here.
     throw new RedisAwayError();
   }
 

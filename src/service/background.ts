@@ -26,7 +26,7 @@ import { EventRemoval } from '../storage/removal.ts';
 const retentionMsMin = 200;
 const retentionMsMax = 600_000;
 
-/** What limits are counted by: this process alone, or together with others through Redis. */
+/** Counts of this process alone, or shared through Redis. */
 export async function openCounts({ config, log, stops }: Base, secret: string) {
   const own = new RateLimiter(() => performance.now());
   const { redisUrl: url } = config;
@@ -57,21 +57,21 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
   };
 }
 
-/** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
+/** Trees are built of stored events: started after all that writes, and ended before it. */
 export async function startEvidence(
-  { config, log, damage, stops, steadyMs }: Base,
+  { config, intervals, log, damage, stops, steadyMs }: Base,
   stored: ServiceStorage,
   order: IngestOrder,
   retentionCutOff: (organization: string) => number | undefined,
 ): Promise<EvidenceReader> {
-  const { serviceName, evidenceIntervalMs: intervalMs } = config;
+  const { serviceName } = config;
   const { storage, instance } = stored;
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
   const watermark = async () => order.watermarks().ofAll;
-  const own = { storage, instance, serviceName, keys, intervalMs };
+  const own = { storage, instance, serviceName, keys, intervalMs: intervals.evidenceMs };
   const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
   stops.add(() => evidence.stop());
-  // The parts of a ClickHouse server have replicas, and monitoring of their own.
+  // A ClickHouse server has replicas and monitoring of its own.
   if (stored.held !== undefined) {
     const { engine } = stored.held;
     const watch = new MissingWatch({
@@ -86,22 +86,19 @@ export async function startEvidence(
   return evidence.reader;
 }
 
-/**
- * Removes what has expired, and carries out erasures: only of what is in its tree, where trees are built, as nothing would
- * tell of it otherwise.
- */
+/** Removes what has expired, and carries out erasures: only of what is in its tree, as nothing would tell of it otherwise. */
 export function startRetention(
-  { config, log, stops }: Base,
+  { config, intervals, log, stops }: Base,
   { storage, instance }: ServiceStorage,
   { ingest, order }: Writing,
   organizations: IngestDirectory,
 ): void {
-  const { retentionDays, retentionGraceMs: graceMs, evidenceIntervalMs } = config;
+  const { retentionDays } = config;
+  const { retentionGraceMs: graceMs } = intervals;
   // A wait of a day is looked at every ten minutes, a shorter one more often.
   const intervalMs = Math.min(retentionMsMax, Math.max(retentionMsMin, graceMs / 144));
   const watermarks = async (): Promise<(organization: string) => bigint> => {
     const { ofAll } = order.watermarks();
-    if (evidenceIntervalMs === undefined) return () => ofAll;
     const progress = await readProgress(storage);
     return (organization) => {
       const inTree = watermarkOf(progress, organization);

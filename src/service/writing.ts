@@ -4,15 +4,22 @@ import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { HandedEvents } from '../ingest/handed-events.ts';
 import { IngestOrder } from '../ingest/ingest-order.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../ingest/ingest.ts';
-import { limits as ingestLimits } from '../ingest/limits.ts';
 import type { Permit } from '../ingest/order-numbers.ts';
 import { createSegmentInsert, newestStored } from '../storage/insert.ts';
-import { limits as storageLimits } from '../storage/limits.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { isAtHome } from '../storage/own-place.ts';
 import { SharedOrder } from '../storage/shared-order.ts';
 import { WriterNumber } from '../storage/writers.ts';
 import type { Base } from './base.ts';
+
+/**
+ * With less room on its disk the log takes no events of producers: the embedded engine needs `engineFreeBytesMin` to
+ * take over what is there, and the service's own events need `walKeepFreeOfServiceBytes`.
+ */
+const walKeepFreeBytes = 512 * 1024 * 1024;
+/** With less the log takes nothing. Between the two it has room for half a million events of the service itself. */
+const walKeepFreeOfServiceBytes = 64 * 1024 * 1024;
+const writerRenewMs = 3_600_000;
 
 export type Writing = Awaited<ReturnType<typeof startWriting>>;
 
@@ -36,8 +43,8 @@ export async function startWriting(
     bodyBytesMax: config.maxBodyBytes,
     walBytesMax: config.walMaxBytes,
     keepFreeBytes: {
-      producers: ingestLimits.walKeepFreeBytes,
-      service: ingestLimits.walKeepFreeOfServiceBytes,
+      producers: walKeepFreeBytes,
+      service: walKeepFreeOfServiceBytes,
     },
     ...(member && { writer: () => member.writer, permit: member.permit }),
     answersNowMs,
@@ -103,7 +110,7 @@ class Member {
       isInFlight: () => ingest.isInFlight(),
     });
     const renewal = new Repeated(
-      storageLimits.writerRenewMs,
+      writerRenewMs,
       () => number.renew(),
       (error) => log.warn(errorFacts(error), 'the lease of this writer number could not be renewed yet'),
     );

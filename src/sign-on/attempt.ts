@@ -6,7 +6,7 @@ import type { Clock } from '../base/time/clock.ts';
 import { limits } from './limits.ts';
 import type { Checks } from './provider.ts';
 
-/** A sign-in between its start and its end, as the browser keeps it. */
+/** A sign-in under way, as the browser keeps it. */
 export interface Attempt extends Checks {
   /** Whose sign-in it is; nothing else can come of it. */
   readonly organizationId: string;
@@ -18,15 +18,12 @@ export function newAttempt(about: Omit<Attempt, 'state' | 'nonce' | 'verifier'>)
   return { ...about, state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier() };
 }
 
-/**
- * Attempts as encrypted, short-lived texts for a cookie (JWE, dir, A256GCM): nothing is stored of them, and whoever reads
- * the cookie learns neither nonce nor verifier.
- */
+/** Attempts as encrypted, short-lived cookies (JWE, dir, A256GCM): nothing is stored. */
 export class Attempts {
   readonly #key: Uint8Array;
   readonly #clock: Clock;
 
-  /** `secret` is the one of sessions; attempts have a key of their own, derived from it. */
+  /** Attempts have a key derived from the secret of sessions. */
   constructor(secret: string, clock: Clock) {
     this.#key = createHmac('sha256', secret).update('sign-on attempt').digest();
     this.#clock = clock;

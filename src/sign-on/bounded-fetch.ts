@@ -1,7 +1,7 @@
 import type { CustomFetch } from 'openid-client';
 import { limits } from './limits.ts';
 
-/** A fetch whose answers end with an error beyond `limits.providerAnswerBytesMax`: a provider may be anybody. */
+/** A fetch whose answers end beyond `limits.providerAnswerBytesMax`. */
 export const boundedFetch: CustomFetch = async (url, { body, ...options }) => {
   const response = await fetch(url, { ...options, body: body ?? null });
   if (response.body === null) return response;

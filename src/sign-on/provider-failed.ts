@@ -3,13 +3,10 @@ import { Problem } from '../base/errors/problem.ts';
 import { errorCode } from '../base/errors/system-error.ts';
 import { limits } from './limits.ts';
 
-/**
- * Why a sign-in at a provider came to nothing: the person or the provider said no; what came back is not good; the provider
- * does not answer, or not as it should. The page has words for each.
- */
+/** `declined`: by the person or the provider; `invalid`: bad data came back; `provider`: no proper answer. */
 type ProviderFault = 'declined' | 'invalid' | 'provider';
 
-/** The cause is for the operational log, and holds nothing that the provider has sent but the code of its error. */
+/** The cause is for the log, with nothing from the provider but the code of its error. */
 export class ProviderFailed extends Problem {
   readonly reason: ProviderFault;
 
@@ -54,12 +51,12 @@ export function failureOf(error: unknown): ProviderFailed {
 function faultOf(error: unknown): ProviderFault {
   if (error instanceof AuthorizationResponseError)
     return ['server_error', 'temporarily_unavailable'].includes(error.error) ? 'provider' : 'declined';
-  // All else that the provider refuses of a code is a client that it does not know, which the operator must see.
+  // Another refusal of a code means an unknown client, which the operator must see.
   if (error instanceof ResponseBodyError) return error.error === 'invalid_grant' ? 'invalid' : 'provider';
   return error instanceof ClientError && !noAnswer.has(error.code ?? '') ? 'invalid' : 'provider';
 }
 
-/** The words of the library, and codes; never what it keeps as the cause: that has tokens in it. */
+/** The library's words and codes, never its cause, which has tokens. */
 function harmless(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const { cause, message } = error;

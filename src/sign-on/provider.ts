@@ -24,7 +24,7 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';
 import { failureOf, ProviderFailed, unavailable } from './provider-failed.ts';
 
-/** How long what a provider says of itself is believed; its keys are asked for again when one is not known. */
+/** How long metadata of a provider is kept; its keys are asked for again when one is unknown. */
 const providerKeptMs = 3_600_000;
 /** Of what a provider says: a longer subject is none (OpenID Connect Core, 2), and a longer text no e-mail address. */
 const subjectCharactersMax = 255;
@@ -38,7 +38,6 @@ export interface ProviderClient {
   readonly clientSecret: string | undefined;
 }
 
-/** What a sign-in is begun with, and what its end is held against. */
 export interface Checks {
   readonly redirectUri: string;
   readonly state: string;
@@ -46,16 +45,15 @@ export interface Checks {
   readonly verifier: string;
 }
 
-/** Claims that a sign-in needs, beside those that are always there; asked of the provider where the ID token has none. */
+/** Claims that a sign-in needs; asked of the provider if the ID token has none. */
 interface Wanted {
   readonly scopes: string;
   readonly roleClaim: string;
 }
 
 /**
- * A provider of OpenID Connect, as openid-client speaks with it. What it says of itself is asked for when it is first
- * needed and after `providerKeptMs`; calls in between share it. Its keys are kept with that, and asked for again
- * when an ID token names one that is not among them, at most once a minute (oauth4webapi does both).
+ * A provider of OpenID Connect by openid-client. Its metadata is fetched when needed and after `providerKeptMs`, its
+ * keys again for an unknown one, at most once a minute.
  */
 export class Provider {
   readonly #discovered: () => Promise<Configuration>;
@@ -65,7 +63,7 @@ export class Provider {
     this.#discovered = memoizeFor(providerKeptMs, () => discover(client));
   }
 
-  /** How far its clock is ahead, where it is who it should be; to a second. Rejects with ProviderFailed. */
+  /** How far its clock is ahead, to a second. Rejects with ProviderFailed. */
   clockAheadMs(): Promise<number> {
     return this.#bounded(async () => {
       const { issuer } = (await this.#discovered()).serverMetadata();
@@ -92,8 +90,8 @@ export class Provider {
   }
 
   /**
-   * Who has come back, by the query of the address that the provider sent the browser to: state, issuer (RFC 9207), code
-   * for tokens with the PKCE verifier, signature, audience, times and nonce of the ID token. Rejects with ProviderFailed.
+   * Checks the query that the browser came back with: state, issuer (RFC 9207), code with the PKCE verifier, and the
+   * ID token. Rejects with ProviderFailed.
    */
   finish(checks: Checks, rawQuery: string, wanted: Wanted): Promise<Identity> {
     return this.#bounded(async () => {
@@ -110,7 +108,7 @@ export class Provider {
       );
       const claims = tokens.claims();
       if (claims === undefined) throw new ClientError('no ID token');
-      // The library looks at `exp` alone: a token of tomorrow would be good until then.
+      // The library checks `exp` alone: a token of tomorrow would be good until then.
       if (claims.iat > Date.now() / 1000 + limits.clockToleranceSeconds)
         throw new ClientError('the ID token was issued in the future');
       // An empty one would be everybody's.
@@ -128,7 +126,7 @@ export class Provider {
       throw new ProviderFailed('provider', 'Too many sign-ins wait for the sign-on of your organization.');
     this.#waiting += 1;
     try {
-      // The library's own time limit is for each request, and this is for all of them.
+      // For all requests; the library's own limit is for each.
       return await unlessAborted(work(), AbortSignal.timeout(limits.providerMsMax));
     } catch (error) {
       throw failureOf(error);
@@ -145,10 +143,7 @@ function lacks(claims: IDToken, roleClaim: string): boolean {
   return roleClaim !== '' && claims[roleClaim] === undefined && claims[top] === undefined;
 }
 
-/**
- * Asks the provider what it is. Its issuer must be the one of the settings to the letter: the library lets hosts of
- * Microsoft name a pattern that any tenant fits.
- */
+/** The issuer must equal the settings': the library lets hosts of Microsoft name a pattern. */
 async function discover({ issuer, clientId, clientSecret }: ProviderClient): Promise<Configuration> {
   const url = new URL(issuer);
   try {
@@ -167,7 +162,7 @@ async function discover({ issuer, clientId, clientSecret }: ProviderClient): Pro
   }
 }
 
-/** As the provider takes it: in a header, which every provider must know, unless it says that it does not. */
+/** In a header, which every provider must know, unless it says that it does not. */
 function authentication(secret: string | undefined): ClientAuth {
   if (secret === undefined) return None();
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)];
@@ -177,7 +172,7 @@ function authentication(secret: string | undefined): ClientAuth {
   };
 }
 
-/** Claims of the ID token come first, since they are signed; the address and whether it is verified from one source. */
+/** Signed claims of the ID token come first; address and its verification from one source. */
 function identityOf(claims: IDToken, more: Readonly<Record<string, unknown>>): Identity {
   const source = claims['email'] === undefined ? more : claims;
   const { email, email_verified: verified } = source as Record<string, unknown>;

@@ -13,7 +13,6 @@ export interface ProvidersOptions {
   readonly secrets: SealedSecrets;
 }
 
-/** Providers by the client that this service is there; of each what it said of itself is kept for a while. */
 export class Providers {
   readonly #options: ProvidersOptions;
   readonly #providers = new FifoMap<Provider>();
@@ -29,7 +28,7 @@ export class Providers {
     );
   }
 
-  /** The provider of an organization; undefined where there is none. Throws ProviderFailed where its secret cannot be read. */
+  /** Undefined without a provider. Throws ProviderFailed if its secret cannot be read. */
   of(settings: SignOnSettings): Provider | undefined {
     if (!this.isThere(settings)) return undefined;
     const client = settings.provider === 'own' ? this.#ownClient(settings) : this.#options.service;

@@ -5,6 +5,9 @@ import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import type { Settings, Storage } from './storage.ts';
 
+/** Time between questions whether an earlier attempt has ended on all nodes, and whether replicas have what was stored. */
+const attemptPollMs = 200;
+
 /** Time in milliseconds; when it is over the question fails, and is asked again. */
 const replaceSettings: Settings = {
   replace_running_query: 1,
@@ -143,7 +146,7 @@ export class Attempts {
     const deadline = performance.now() + limits.insertEndMsMax;
     while (!(await isOver())) {
       if (performance.now() > deadline) throw new EngineError('timeout', what);
-      await sleep(limits.attemptPollMs);
+      await sleep(attemptPollMs);
     }
   }
 }

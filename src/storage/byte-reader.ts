@@ -1,7 +1,8 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { limits } from './limits.ts';
-import type { EngineTls } from './storage.ts';
+
+const engineHeadLinesMax = 200;
 
 /** Where an answer goes, in this order: `head`, any number of `data`, then `end`; or at any point `failed`. */
 export interface Receiver {
@@ -29,14 +30,12 @@ export interface Call {
  */
 export class ByteReader {
   readonly #url: URL;
-  readonly #tls: EngineTls | undefined;
   readonly #fixedHead: string;
   readonly #idle: Connection[] = [];
   #isClosed = false;
 
-  constructor(url: URL, headers: Readonly<Record<string, string>>, tls?: EngineTls) {
+  constructor(url: URL, headers: Readonly<Record<string, string>>) {
     this.#url = url;
-    this.#tls = tls;
     this.#fixedHead = Object.entries({ Host: url.host, 'User-Agent': 'auditlog', ...headers })
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('');
@@ -63,7 +62,7 @@ export class ByteReader {
       if (idle.isUsable()) return idle;
       idle.destroy();
     }
-    return new Connection(this.#url, this.#tls, (free) => {
+    return new Connection(this.#url, (free) => {
       if (this.#isClosed) free.destroy();
       else this.#idle.push(free);
     });
@@ -77,9 +76,9 @@ class Connection {
   #error: Error | undefined;
   #usedAt = performance.now();
 
-  constructor(url: URL, tls: EngineTls | undefined, release: (connection: Connection) => void) {
+  constructor(url: URL, release: (connection: Connection) => void) {
     this.#release = release;
-    this.#socket = openSocket(url, tls, (bytes) => this.#take(bytes));
+    this.#socket = openSocket(url, (bytes) => this.#take(bytes));
     this.#socket.setTimeout(limits.engineIdleConnectionMs, () => {
       if (this.#parser === undefined) this.#socket.destroy();
     });
@@ -164,7 +163,7 @@ class Connection {
  */
 const received = Buffer.allocUnsafeSlow(limits.engineReadBytes);
 
-function openSocket(url: URL, tls: EngineTls | undefined, take: (bytes: Uint8Array) => boolean): Socket {
+function openSocket(url: URL, take: (bytes: Uint8Array) => boolean): Socket {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const onread = {
     buffer: received,
@@ -173,7 +172,7 @@ function openSocket(url: URL, tls: EngineTls | undefined, take: (bytes: Uint8Arr
   if (url.protocol !== 'https:') {
     return connect({ host, port: Number(url.port || 80), onread, noDelay: true });
   }
-  const options = { ...tls, host, port: Number(url.port || 443), onread };
+  const options = { host, port: Number(url.port || 443), onread };
   // The name of an address is not sent along.
   return connectTls(isIP(host) === 0 ? { ...options, servername: host } : options).setNoDelay(true);
 }
@@ -249,8 +248,7 @@ class AnswerParser {
     if (this.#step === 'head') {
       if (line === '') return this.#readHead();
       this.#headLines.push(line);
-      if (this.#headLines.length > limits.engineHeadLinesMax)
-        throw new Error('the answer has a head without end');
+      if (this.#headLines.length > engineHeadLinesMax) throw new Error('the answer has a head without end');
     } else if (this.#step === 'chunk line') {
       const digits = /^[0-9a-f]{1,12}(?=[;\s]|$)/i.exec(line)?.[0];
       if (digits === undefined) throw new Error('a chunk of the answer has no length');

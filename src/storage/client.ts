@@ -16,13 +16,15 @@ import type { Statement } from './statement-client.ts';
 import type { EngineConnection, Parameters } from './storage.ts';
 import type { QueryOptions, Settings, Storage } from './storage.ts';
 
+const readMemoryBytesMax = 768 * 1024 * 1024;
+
 /** Reads are cancelled by the engine when the connection goes; it does that for read-only queries alone. */
 const readSettings: Settings = {
   readonly: 2,
   cancel_http_readonly_queries_on_client_close: 1,
   http_write_exception_in_output_format: 0,
   // One read out of bounds must fail by itself, before it makes others fail for want of memory.
-  max_memory_usage: limits.readMemoryBytesMax,
+  max_memory_usage: readMemoryBytesMax,
 };
 
 /** Settings for small results. The format is one of them, as some statements, such as CHECK GRANT, take no FORMAT. */

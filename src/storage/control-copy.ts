@@ -10,9 +10,11 @@ import {
   replaces,
   versionOf,
 } from './control-rows.ts';
-import { limits } from './limits.ts';
 import type { RemovedRows } from './storage.ts';
 
+/** The copy is written anew once it has this many lines that later ones replace. */
+const controlCopySupersededMax = 1_000;
+const controlCopyReadBytes = 256 * 1024;
 const formatVersion = 1;
 
 /** What a line of the copy says. The first one has the format; a file that something has made anew has none. */
@@ -135,10 +137,7 @@ export class ControlCopy {
     const isForgotten: CopyContent['isForgotten'] = (table, row) => reading.isForgotten(table, row);
     const isWhole = isHeaded && damagedLines === 0;
     const isDue =
-      !isWhole ||
-      forgotten.length > 0 ||
-      found?.isTorn === true ||
-      superseded > limits.controlCopySupersededMax;
+      !isWhole || forgotten.length > 0 || found?.isTorn === true || superseded > controlCopySupersededMax;
     const through = found?.through ?? 0;
     return { isWhole, isThere: found !== undefined, damagedLines, rows, isForgotten, isDue, through };
   }
@@ -237,7 +236,7 @@ export class ControlCopy {
 async function bytesFrom(file: FileHandle, from: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for (let at = from; ; ) {
-    const piece = Buffer.allocUnsafe(limits.controlCopyReadBytes);
+    const piece = Buffer.allocUnsafe(controlCopyReadBytes);
     const { bytesRead } = await file.read(piece, 0, piece.length, at);
     if (bytesRead === 0) return Buffer.concat(pieces);
     pieces.push(piece.subarray(0, bytesRead));

@@ -7,10 +7,12 @@ import {
   isAlive,
   replaces,
 } from './control-rows.ts';
-import { limits } from './limits.ts';
 import { type ActivePart, damagedParts, detachPart } from './parts.ts';
 import { operatorWords } from './exception.ts';
 import type { Storage } from './storage.ts';
+
+const controlCompareRowsMax = 20_000;
+const controlQueryMsMax = 600_000;
 
 /** What differs between a control table and its copy. */
 export interface ControlDifference {
@@ -88,12 +90,12 @@ async function rowsOf(storage: Storage, table: ControlTableName): Promise<Map<st
   for (let after: string | undefined; ; ) {
     const rows = await storage.rows<ControlRow>(
       `SELECT * EXCEPT written FROM ${table} FINAL WHERE ignore(written) = 0 ${after === undefined ? '' : 'AND toString(id) > {after:String}'}
-       ORDER BY toString(id) LIMIT ${limits.controlCompareRowsMax}`,
+       ORDER BY toString(id) LIMIT ${controlCompareRowsMax}`,
       after === undefined ? {} : { after },
-      { timeoutMs: limits.controlQueryMsMax },
+      { timeoutMs: controlQueryMsMax },
     );
     for (const row of rows) found.set(row.id, row);
-    if (rows.length < limits.controlCompareRowsMax) return found;
+    if (rows.length < controlCompareRowsMax) return found;
     after = rows.at(-1)?.id;
   }
 }

@@ -4,8 +4,15 @@ import { counter } from '../base/observability/metrics.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import type { ControlCopy } from './control-copy.ts';
 import { type Mended, mendControlData, type MendedTable } from './control-mend.ts';
-import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
+
+/** Time between comparisons of the copy of the control data with the tables. */
+const controlCompareMs = 3_600_000;
+/** Time between them while something cannot be put back. */
+const controlRetryMs = 10_000;
+const controlTurnMs = 1_000;
+/** Time between looks whether the file of the copy is still there. */
+const controlCopyLookMs = 60_000;
 
 export interface ControlWatchOptions {
   readonly storage: Storage;
@@ -75,7 +82,7 @@ export class ControlWatch {
         `the control data is damaged: ${lost.table} ${lost.unmended}. Restore a backup, or take out what cannot be read with "auditlog doctor --repair"`,
       );
     this.#turning = new Repeated(
-      limits.controlTurnMs,
+      controlTurnMs,
       () => this.#turn(),
       (error) => log.warn(errorFacts(error), 'control data could not be compared with its copy yet'),
     );
@@ -97,20 +104,20 @@ export class ControlWatch {
     const { storage, copy } = this.#options;
     const starts = this.#options.engineStarts();
     const unreadable = this.#unreadable();
-    this.#nextCompareMs = performance.now() + limits.controlRetryMs;
+    this.#nextCompareMs = performance.now() + controlRetryMs;
     const mended = await mendControlData({ storage, copy });
     this.#seenStarts = starts;
     this.#seenUnreadable = unreadable;
     this.#tell(mended);
     if (mended.tables.every(({ unmended }) => unmended === undefined))
-      this.#nextCompareMs = performance.now() + limits.controlCompareMs;
+      this.#nextCompareMs = performance.now() + controlCompareMs;
     return mended;
   }
 
   /** What was to be gone for good does not stay in the copy, nor what says nothing any more. */
   async #lookAtCopy(): Promise<void> {
     const { copy } = this.#options;
-    this.#nextLookMs = performance.now() + limits.controlCopyLookMs;
+    this.#nextLookMs = performance.now() + controlCopyLookMs;
     const state = await copy.state();
     if (state === this.#seenCopy) return;
     // Looked at again, as it is not made anew while something of it is being removed.
@@ -134,7 +141,7 @@ export class ControlWatch {
       this.#putBack.inc({ table: table.table }, table.putBack);
       damage.clear('control_data', table.table);
       damage.report({ kind: 'control_data', id: table.table, detail: mendedWords(table) });
-      this.#toldUntilMs.set(table.table, now + limits.controlCompareMs);
+      this.#toldUntilMs.set(table.table, now + controlCompareMs);
       for (const part of table.takenOut) damage.clear('unreadable', part);
     }
     for (const [table, untilMs] of this.#toldUntilMs) {

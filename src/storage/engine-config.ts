@@ -5,6 +5,11 @@ import { limits } from './limits.ts';
 import { rewritesOff } from './rewrites.ts';
 import type { EngineConnection } from './storage.ts';
 
+/**
+ * Bytes on the disk that mutations (removals, erasures) read each second, for each core. They rewrite whole parts, at some
+ * 25 MB/s of a core, and nobody waits for them, as reads leave out what has expired by themselves.
+ */
+const mutationBytesOfCore = 2_000_000;
 const gibibyte = 1024 ** 3;
 const mergeThreadsMin = 3;
 /** The engine has two places for merges and mutations a thread: all of them free, where there are few threads. */
@@ -68,7 +73,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
 <index_mark_cache_size>${indexCache}</index_mark_cache_size>
 <uncompressed_cache_size>0</uncompressed_cache_size>
 <background_pool_size>${mergeThreads}</background_pool_size>
-<max_mutations_bandwidth_for_server>${limits.mutationBytesOfCore * availableParallelism()}</max_mutations_bandwidth_for_server>
+<max_mutations_bandwidth_for_server>${mutationBytesOfCore * availableParallelism()}</max_mutations_bandwidth_for_server>
 <backups><allowed_path>/</allowed_path></backups>
 <user_files_path>${xmlText(join(engineDir, 'user_files'))}</user_files_path>
 <format_schema_path>${xmlText(join(engineDir, 'format_schemas'))}</format_schema_path>

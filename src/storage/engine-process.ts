@@ -13,6 +13,8 @@ import { type EngineConfig, renderConfig } from './engine-config.ts';
 import { type Holder, isAlive } from './engine-file.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 
+const engineStderrBytesMax = 16 * 1024;
+const enginePollDelayMs = 10;
 const keeperQuery = 'SELECT sleepEachRow(1) FROM numbers(100000000)';
 
 /** Opens the listener, then holds the session for three years; the engine runs as long as this does. */
@@ -124,7 +126,7 @@ export class EngineProcess {
     this.#configFile = configFile;
     let stderr = '';
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      stderr = (stderr + text).slice(-limits.engineStderrBytesMax);
+      stderr = (stderr + text).slice(-engineStderrBytesMax);
     });
     this.ended = new Promise((resolve) => {
       child.once('error', (error) => resolve({ how: error.message, stderr }));
@@ -184,7 +186,7 @@ export class EngineProcess {
         } catch (error) {
           if (!(error instanceof EngineError)) throw error;
         }
-        await sleep(limits.enginePollDelayMs);
+        await sleep(enginePollDelayMs);
       }
     } finally {
       await client.close();

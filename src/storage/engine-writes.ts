@@ -8,6 +8,12 @@ import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
 /**
+ * Time between looks for failed writes. Much shorter than `old_parts_lifetime`, for which the engine keeps the parts of a merge
+ * that was cut short.
+ */
+const engineWritesLookMs = 1_000;
+
+/**
  * The embedded engine does not notice a write that fails, as on a full disk (README.md, Failed writes). It only counts it. So a
  * statement has succeeded once the engine that ran it has no failed write, and an engine with a failed write is killed: the
  * next one sets aside the parts that are cut short, and reads those that they were merged from.
@@ -80,7 +86,7 @@ export class EngineWrites {
     const failed = (error: unknown): void =>
       options.log.debug(errorFacts(error), 'the engine could not be asked for failed writes');
     if (options.own !== undefined)
-      this.#looking = new Repeated(limits.engineWritesLookMs, () => this.#look(), failed);
+      this.#looking = new Repeated(engineWritesLookMs, () => this.#look(), failed);
   }
 
   async stop(): Promise<void> {

@@ -23,6 +23,9 @@ import { limits } from './limits.ts';
 import { askEngine } from './statement-client.ts';
 import type { EngineConnection } from './storage.ts';
 
+const enginePortAttemptsMax = 50;
+const engineBindAttemptsMax = 5;
+
 export interface EngineOptions {
   readonly dataDir: string;
   /** Name that the connection carries; the migrations create it. */
@@ -42,7 +45,7 @@ export interface EngineOptions {
  * the same port after a restart, and nothing should have borrowed it meanwhile.
  */
 async function findFreePort(): Promise<number> {
-  for (let attempt = 0; attempt < limits.enginePortAttemptsMax; attempt += 1) {
+  for (let attempt = 0; attempt < enginePortAttemptsMax; attempt += 1) {
     const port = randomInt(20_000, 32_768);
     const free = await new Promise<boolean>((resolve) => {
       const probe = createServer();
@@ -92,7 +95,7 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
     } catch (error) {
       // Taken since it was looked at: another may be free.
       const isTaken = errorFacts(error).error.includes('Address already in use');
-      if (!isTaken || attempt === limits.engineBindAttemptsMax) throw await explained(error, options);
+      if (!isTaken || attempt === engineBindAttemptsMax) throw await explained(error, options);
     }
   }
 }

@@ -8,7 +8,7 @@
  * columns in RowBinary. So the rendering is hashed where it is, and not copied before.
  */
 export const shownHash = `SHA256(concat(SHA256(ocsf), formatRow('RowBinary', org, activity_id, activity_name, severity, status,
-  level, result_code, actor_email, actor_id, names, file_hash, flow_id)))`;
+  level, result_code, actor_email, actor_id, names, file_hash, file_name, target_name, flow_id)))`;
 
 /**
  * The hash of an event as it is stored now. The column `event_hash` is this expression at the time of the INSERT: trees

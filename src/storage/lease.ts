@@ -3,9 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { hasEnded, ownIdentity, type ProcessIdentity } from '../base/processes/process-identity.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { limits } from './limits.ts';
 import { everyReplicaOf, everywhere, requireMajority } from './cluster.ts';
 import type { Storage } from './storage.ts';
+
+/** A lease ends this long after its holder's last sign of life. */
+const leaseMsMax = 30_000;
+const leaseRenewMs = 5_000;
+/** Longer than an insert takes to become visible, so that of two that ask for a lease at once each sees the other. */
+const leaseAskMs = 400;
 
 export interface LeaseOptions {
   readonly storage: Storage;
@@ -68,7 +73,7 @@ export class Lease {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    this.#lastsMs = options.lastsMs ?? limits.leaseMsMax;
+    this.#lastsMs = options.lastsMs ?? leaseMsMax;
   }
 
   /** The fencing number: each time that the lease is held has a higher one; 0 before the first. */
@@ -123,19 +128,18 @@ export class Lease {
     await this.#put(true, number, this.#lastsMs);
     this.#renewedMs = begunMs;
     const { endsWithProcess = true } = this.#options;
-    if (endsWithProcess) this.#renewing = setInterval(() => void this.#renew(), limits.leaseRenewMs);
+    if (endsWithProcess) this.#renewing = setInterval(() => void this.#renew(), leaseRenewMs);
   }
 
   /** Whether this one is the first of those that ask now. */
   async #ask(): Promise<boolean> {
-    await this.#put(false, this.#highest, limits.leaseMsMax);
+    await this.#put(false, this.#highest, leaseMsMax);
     // What is put down is seen by others after a moment: so of two that ask at once each sees the other.
-    await sleep(limits.leaseAskMs);
+    await sleep(leaseAskMs);
     await requireMajority(this.#options.storage);
     const { rivals } = await this.#look();
     const isLost = rivals.some(
-      ({ owner, held, ageMs }) =>
-        held || Number(ageMs) > limits.leaseAskMs * 2 || owner < this.#options.owner,
+      ({ owner, held, ageMs }) => held || Number(ageMs) > leaseAskMs * 2 || owner < this.#options.owner,
     );
     if (isLost) await this.#put(false, this.#highest, 0);
     return !isLost;

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
-import { limits } from './limits.ts';
 import type { Logger } from '../base/observability/log.ts';
 import {
   levelText,
@@ -14,6 +13,8 @@ import { quoteIdentifier } from './quote.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Storage } from './storage.ts';
 import { projectFile } from '../base/files/project-file.ts';
+
+const migrationAttemptsMax = 8;
 
 export interface MigrateOptions {
   readonly log: Logger;
@@ -43,7 +44,7 @@ async function withRetry<T>(work: () => Promise<T>): Promise<T> {
       return await work();
     } catch (error) {
       const concurrent = error instanceof EngineError && concurrentCodes.has(error.engineCode);
-      if (!concurrent || attempt === limits.migrationAttemptsMax) throw error;
+      if (!concurrent || attempt === migrationAttemptsMax) throw error;
       await sleep(baseLimits.retryDelayMsMin * attempt);
     }
   }

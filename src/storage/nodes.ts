@@ -8,6 +8,9 @@ import { limits } from './limits.ts';
 import { StatementClient } from './statement-client.ts';
 import type { EngineConnection } from './storage.ts';
 
+/** Each of several addresses of an engine is asked this often whether it answers within `readinessMsMax`. */
+const nodeProbeMs = 1_000;
+
 /** One address of the engine, with the connections to it. */
 export class EngineNode {
   readonly address: string;
@@ -22,13 +25,13 @@ export class EngineNode {
   readonly #underWay = new Set<() => void>();
 
   constructor(connection: EngineConnection, address: string) {
-    const { user, password, headers, tls } = connection;
+    const { user, password, headers } = connection;
     const credentials = Buffer.from(`${user}:${password}`).toString('base64');
     const all = { Authorization: `Basic ${credentials}`, ...headers };
     const url = new URL(address);
     this.address = address;
     this.path = url.pathname.replace(/\/+$/, '');
-    this.reader = new ByteReader(url, all, tls);
+    this.reader = new ByteReader(url, all);
     this.statements = new StatementClient({ ...connection, url: address });
   }
 
@@ -102,7 +105,7 @@ export class EngineNodes {
     this.all = addresses.map((address) => new EngineNode(connection, address));
     if (this.all.length > 1) {
       this.#probes = new Repeated(
-        limits.nodeProbeMs,
+        nodeProbeMs,
         () => this.#probeAll(),
         (error) => log.debug(errorFacts(error), 'nodes could not be probed'),
       );

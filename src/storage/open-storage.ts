@@ -23,7 +23,15 @@ import { isDamage, operatorWords } from './exception.ts';
 import { limits } from './limits.ts';
 import { hasTables, migrate } from './migrate.ts';
 import { checkRights } from './rights.ts';
-import type { EngineConnection, EngineTls, Storage } from './storage.ts';
+import type { EngineConnection, Storage } from './storage.ts';
+
+/** A ClickHouse server that starts at the same moment, or none. */
+const serverStartMsMax = 20_000;
+/** How long a command waits for the engine: other commands, of a few seconds each, may have it. */
+const cliEngineWaitMsMax = 30_000;
+const cliEngineWaitDelayMs = 200;
+/** How long a starting server waits for a command that runs the engine; a service manager gives a start 90 seconds. */
+const serverEngineWaitMsMax = 60_000;
 
 /** What it takes to reach the engine. */
 interface EngineOptions {
@@ -36,7 +44,6 @@ interface EngineOptions {
     readonly user: string;
     readonly password: string;
     readonly database: string;
-    readonly tls: EngineTls | undefined;
     readonly cluster: string | undefined;
   };
   readonly log: Logger;
@@ -125,8 +132,8 @@ async function instanceOf(dataDir: string): Promise<string> {
 }
 
 function serverConnection({ clickhouse }: EngineOptions, url: string): EngineConnection {
-  const { otherUrls, user, password, database, tls, cluster } = clickhouse;
-  return { url, otherUrls, user, password, database, headers: {}, tls, cluster };
+  const { otherUrls, user, password, database, cluster } = clickhouse;
+  return { url, otherUrls, user, password, database, headers: {}, cluster };
 }
 
 function connect(
@@ -155,11 +162,11 @@ async function makeTables(options: StorageOptions, storage: Storage): Promise<vo
 
 /** No other server has the directory (see `lockDirectory`), but a command may, until it ends. */
 async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
-  const deadline = performance.now() + limits.serverEngineWaitMsMax;
+  const deadline = performance.now() + serverEngineWaitMsMax;
   for (let told = false; ; told = true) {
     const engine = await startUnlessLocked(options, deadline, false);
     if (!(engine instanceof DataDirLockedError)) return engine;
-    const facts = { dataDir: options.dataDir, pid: engine.pid, waitMsMax: limits.serverEngineWaitMsMax };
+    const facts = { dataDir: options.dataDir, pid: engine.pid, waitMsMax: serverEngineWaitMsMax };
     if (!told) options.log.warn(facts, 'a command runs the engine of DATA_DIR: waiting for its end');
     await sleep(limits.engineRestartDelayMsMin);
   }
@@ -234,7 +241,7 @@ async function reachEngine(
   options: EngineOptions,
 ): Promise<{ readonly connection: EngineConnection; readonly isShared: boolean }> {
   const { dataDir, log, stops } = options;
-  const deadline = performance.now() + limits.cliEngineWaitMsMax;
+  const deadline = performance.now() + cliEngineWaitMsMax;
   for (let first = true; ; first = false) {
     const running = await readEngineFile(dataDir, first ? log : undefined);
     if (running !== undefined) return { connection: running, isShared: true };
@@ -249,7 +256,7 @@ async function reachEngine(
       }
     }
     // A server that holds the directory is about to announce its engine; a command ends, and then it is our turn.
-    await sleep(limits.cliEngineWaitDelayMs);
+    await sleep(cliEngineWaitDelayMs);
   }
 }
 
@@ -268,7 +275,7 @@ async function noEngine(dataDir: string): Promise<Error> {
  * One that answers and refuses is not going to change its mind.
  */
 async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
-  const deadline = performance.now() + limits.serverStartMsMax;
+  const deadline = performance.now() + serverStartMsMax;
   // In a database that is there already: ours may still have to be made.
   const options = { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax };
   for (let told = false; ; told = true) {

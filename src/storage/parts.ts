@@ -4,6 +4,9 @@ import { quoteIdentifier, quoteString } from './quote.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Storage } from './storage.ts';
 
+/** How long reading one part whole may take. */
+const partCheckMsMax = 1_800_000;
+
 /** A part that the engine has set aside by itself, as it could not be loaded or merged. */
 export interface QuarantinedPart {
   readonly table: string;
@@ -64,7 +67,7 @@ export async function isPartWhole(storage: Storage, { table, name }: PartOf): Pr
     const [result] = await storage.rows<{ is_passed: number }>(
       `CHECK TABLE ${quoteIdentifier(table)} PART ${quoteString(name)} SETTINGS check_query_single_value_result = 0`,
       {},
-      { timeoutMs: limits.partCheckMsMax },
+      { timeoutMs: partCheckMsMax },
     );
     return result === undefined || result.is_passed === 1;
   } catch (error) {
@@ -145,7 +148,7 @@ export async function sharesOfPart(storage: Storage, name: string): Promise<Part
       `SELECT toString(org) AS id, count() AS n, min(seq) AS first, max(seq) AS last
        FROM events WHERE _part = {name:String} GROUP BY org ORDER BY id`,
       { name },
-      { timeoutMs: limits.partCheckMsMax },
+      { timeoutMs: partCheckMsMax },
     );
     return rows.map(({ id, n, first, last }) => ({
       organizationId: id,

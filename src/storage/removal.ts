@@ -7,6 +7,9 @@ import { quoteString } from './quote.ts';
 import { renderPlaceholders } from './migration-files.ts';
 import type { Parameters, Settings, Storage } from './storage.ts';
 
+/** How long counting expired events may take. */
+const removalCountMsMax = 120_000;
+
 /** Events of an organization whose time is before a moment (Unix microseconds). */
 export interface Expired {
   /** Lower-case UUID. */
@@ -75,7 +78,7 @@ export async function countExpired(
   const [row] = await storage.rows<{ events: string }>(
     `SELECT count() AS events FROM events WHERE ${expiredOne}`,
     { org: organization, before: beforeMicros },
-    { timeoutMs: limits.removalCountMsMax },
+    { timeoutMs: removalCountMsMax },
   );
   return Number(row?.events ?? 0);
 }
@@ -103,7 +106,7 @@ export class EventRemoval {
           organizations: some.map(({ organization }) => organization),
           buckets: some.map(({ beforeMicros }) => Math.floor(beforeMicros / bucketMicros)),
         },
-        { timeoutMs: limits.removalCountMsMax },
+        { timeoutMs: removalCountMsMax },
       );
       for (const { org, events } of rows) found.set(org, Number(events));
     }
@@ -291,7 +294,7 @@ export class EventRemoval {
       `SELECT ${partition} AS month, toString(expires) AS day, count() AS n FROM events
        WHERE ${expiredOne} AND seq < {below:UInt64} GROUP BY month, expires ORDER BY month, expires`,
       { org: organization, before: beforeMicros, below },
-      { timeoutMs: limits.removalCountMsMax },
+      { timeoutMs: removalCountMsMax },
     );
     return rows.map(({ month, day, n }) => ({ partition: month, expires: day, rows: Number(n) }));
   }

@@ -6,6 +6,9 @@ import { mutationSettings } from './removal.ts';
 import { renderPlaceholders } from './migration-files.ts';
 import type { Storage } from './storage.ts';
 
+/** A statement that replaces texts of events: `erasureBytesOfStep`, or the largest event, with quotes and backslashes escaped. */
+const replaceQueryBytesMax = 64 * 1024 * 1024;
+
 /** What takes the place of an event's texts; its time, order number and organization stay. */
 export interface ReplacedEvent {
   readonly seq: bigint;
@@ -16,13 +19,21 @@ export interface ReplacedEvent {
   readonly actorId: string;
   readonly names: readonly string[];
   readonly fileHash: readonly string[];
+  readonly fileName: string;
+  readonly targetName: string;
   readonly ocsf: string;
   readonly source: string;
 }
 
 /** Columns of filters that stay: they name nobody, or the engine takes them out of `ocsf` anew. A filter more decides here. */
 type KeptColumn = 'flow_id' | 'activity_id' | 'severity' | 'status' | 'src_ip';
-type ReplacedColumn = Exclude<FilterColumn, KeptColumn> | 'activity_name' | 'ocsf' | 'source';
+type ReplacedColumn =
+  | Exclude<FilterColumn, KeptColumn>
+  | 'activity_name'
+  | 'file_name'
+  | 'target_name'
+  | 'ocsf'
+  | 'source';
 
 const textArray = (texts: readonly string[]): string => `[${texts.map(quoteString).join(',')}]`;
 
@@ -42,6 +53,8 @@ function replacements(events: readonly ReplacedEvent[]): (readonly [column: stri
     actor_id: texts((event) => event.actorId),
     names: lists((event) => event.names),
     file_hash: lists((event) => event.fileHash),
+    file_name: texts((event) => event.fileName),
+    target_name: texts((event) => event.targetName),
     ocsf: texts((event) => event.ocsf),
     source: texts((event) => event.source),
   };
@@ -67,7 +80,7 @@ export async function hashesAfter(
        (SELECT toString(seq) AS place, * EXCEPT (${names}), ${values} FROM events
         WHERE org = {organization:UUID} AND seq IN (${seqList(events.map(({ seq }) => seq))}))`,
     { organization },
-    { settings: { max_query_size: limits.replaceQueryBytesMax } },
+    { settings: { max_query_size: replaceQueryBytesMax } },
   );
   return new Map(rows.map(({ place, hash }) => [place, hash]));
 }
@@ -103,7 +116,7 @@ export async function replaceEvents(
       settings: {
         ...mutationSettings,
         ...(waits ? {} : { mutations_sync: 0 }),
-        max_query_size: limits.replaceQueryBytesMax,
+        max_query_size: replaceQueryBytesMax,
       },
       timeoutMs: limits.removalMsMax,
       ...(signal !== undefined && { signal }),

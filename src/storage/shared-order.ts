@@ -10,6 +10,12 @@ import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 import { closeWriter, putWriter, reachedBy, readWriters, type WriterRow } from './watermarks.ts';
 
+/** Time in which a server on the original of a copied data directory gives a sign of life. */
+const writerCopyLookMs = 5_000;
+/** The feed is always a few seconds behind. Beyond this the log names whom it waits for. */
+const feedHeldMsMin = 10_000;
+const feedHeldLogMs = 60_000;
+
 /** The numbers of this process, which are in memory and in a file (see ingest/order-numbers.ts). */
 export interface OwnNumbers {
   /** Nothing that this process stores later is below it. */
@@ -209,11 +215,11 @@ export class SharedOrder {
 
   #heldMs(): number {
     const heldMs = performance.now() - this.#movedMs;
-    return heldMs > limits.feedHeldMsMin ? heldMs : 0;
+    return heldMs > feedHeldMsMin ? heldMs : 0;
   }
 
   #tellHeld(open: readonly WriterRow[]): void {
-    if (this.#heldMs() === 0 || performance.now() - this.#toldMs < limits.feedHeldLogMs) return;
+    if (this.#heldMs() === 0 || performance.now() - this.#toldMs < feedHeldLogMs) return;
     this.#toldMs = performance.now();
     const [first] = open.toSorted((one, other) => one.low - other.low);
     const facts = {
@@ -233,7 +239,7 @@ export class SharedOrder {
     if (first?.isOpen !== true) return;
     const { host, pid } = first;
     log.info({ host, pid }, 'looking whether another server runs on a copy of DATA_DIR');
-    await sleep(limits.writerCopyLookMs);
+    await sleep(writerCopyLookMs);
     const second = await rowOfOwn();
     if (second !== undefined && second.version > first.version) throw new CopiedDataDirError(second);
   }

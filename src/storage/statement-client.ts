@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { Agent } from 'node:https';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { exceptionInTail, refusal, unreachable } from './exception.ts';
 import { limits } from './limits.ts';
-import type { EngineConnection, EngineTls, Parameters, Settings } from './storage.ts';
+import type { EngineConnection, Parameters, Settings } from './storage.ts';
+
+/** Connections of the official client, which statements and small results use. */
+const statementConnectionsMax = 64;
+/** How long any statement may take; most have a bound of their own. */
+const statementMsMax = 3_600_000;
 
 export interface Statement {
   readonly query: string;
@@ -19,10 +23,6 @@ export interface Statement {
   onFailure?(error: EngineError, queryId: string): void;
 }
 
-function httpsAgent({ ca, cert, key }: EngineTls, keepAlive: boolean): Agent {
-  return new Agent({ ca, cert, key, keepAlive, maxSockets: limits.statementConnectionsMax });
-}
-
 /**
  * Statements and small results, by the official client. `exec` is the one of its methods that leaves the text of an
  * answer to us, so that its size and the time until its end are bounded; the others bound the time to its head.
@@ -30,7 +30,7 @@ function httpsAgent({ ca, cert, key }: EngineTls, keepAlive: boolean): Agent {
 export class StatementClient {
   readonly #client: ReturnType<typeof createClient>;
 
-  constructor({ url, user, password, headers, tls }: EngineConnection, keepAlive = true) {
+  constructor({ url, user, password, headers }: EngineConnection, keepAlive = true) {
     // The client would take the path for a database; a proxy may stand before the engine.
     const { origin, pathname } = new URL(url);
     this.#client = createClient({
@@ -40,16 +40,14 @@ export class StatementClient {
       password,
       http_headers: { ...headers },
       application: 'auditlog',
-      max_open_connections: limits.statementConnectionsMax,
-      request_timeout: limits.statementMsMax,
+      max_open_connections: statementConnectionsMax,
+      request_timeout: statementMsMax,
       // A connection that the engine may be closing is not used.
       keep_alive: {
         enabled: keepAlive,
         idle_socket_ttl: limits.engineIdleConnectionMs,
         eagerly_destroy_stale_sockets: true,
       },
-      // Not the client's own option for it: with a certificate that would send no password.
-      ...(tls === undefined ? {} : { http_agent: httpsAgent(tls, keepAlive), set_basic_auth_header: true }),
       log: { level: ClickHouseLogLevel.OFF },
     });
   }

@@ -12,15 +12,6 @@ export interface EngineConnection {
   readonly password: string;
   readonly database: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** For an https:// URL: the authorities that vouch for the server, and the service's certificate; texts of PEM. */
-  readonly tls?: EngineTls | undefined;
-}
-
-export interface EngineTls {
-  /** Undefined: those that Node.js trusts. */
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
 }
 
 export type Settings = Readonly<Record<string, string | number>>;

@@ -1,7 +1,7 @@
 import { hashBytes } from './hash.ts';
 import { type Note, NoteError, parseNote } from './note.ts';
 
-/** What a checkpoint says of a log (C2SP tlog-checkpoint): how many leaves it has, and the root above them. */
+/** What a checkpoint says of a log (C2SP tlog-checkpoint). */
 export interface TreeHead {
   readonly origin: string;
   readonly size: number;

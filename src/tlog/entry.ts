@@ -15,7 +15,7 @@ import { hashBytes, sha256Text } from './hash.ts';
 export const entryBytes = 53;
 const ownAt = 20;
 const hashAt = 21;
-/** The last day that a column of days can hold stands for never. */
+/** The highest day of the column stands for never. */
 const neverDay = 65_535;
 const dayMicros = 86_400_000_000;
 
@@ -40,7 +40,6 @@ export function encodeEntry({ seq, time, expires, own, eventHash }: Entry): Buff
   return bytes;
 }
 
-/** The entry at a place in bytes that hold entries one behind the other. */
 export function entryAt(bytes: Buffer, place: number): Entry {
   const at = place * entryBytes;
   return {
@@ -53,8 +52,8 @@ export function entryAt(bytes: Buffer, place: number): Entry {
 }
 
 /**
- * The rows of entries whose order numbers rise, from a number on that they must be above: usually all of them, `[0, rows)`.
- * The halves of a number are compared, as a BigInt for each event would take as long as its hash.
+ * The ranges of entries whose order numbers rise above a number: usually all, `[0, rows)`. Halves of a number are
+ * compared, as a BigInt would take as long as a hash.
  */
 export function risingRows(entries: Buffer, after: bigint): (readonly [from: number, to: number])[] {
   const rows: [number, number][] = [];
@@ -77,12 +76,11 @@ export function risingRows(entries: Buffer, after: bigint): (readonly [from: num
   return rows;
 }
 
-/** Whether the entry at a place is of what the service itself says. */
 export function isOwnEntry(entries: Buffer, place: number): boolean {
   return entries[place * entryBytes + ownAt] === 1;
 }
 
-/** What is stored of an event, as far as its hash needs it. */
+/** The part of an event that its hash needs. */
 export interface EventContent {
   /** The source event, byte by byte. */
   readonly source: Uint8Array;
@@ -93,8 +91,8 @@ export interface EventContent {
 const parts = Buffer.alloc(2 * hashBytes);
 
 /**
- * The hash of an event is one of two hashes: of its source event, and of what is shown of it. So each can be checked
- * without the other. One character a byte, as `sha256Text` has it.
+ * An event's hash is one of two: of its source event, and of what is shown, so each can be checked alone. One
+ * character a byte, as in `sha256Text`.
  */
 function eventHashText({ source, shown }: EventContent): string {
   if (shown.length !== hashBytes) throw new RangeError(`a hash has ${hashBytes} bytes, not ${shown.length}`);
@@ -118,12 +116,12 @@ export function hasExpired({ expires }: Pick<Entry, 'expires'>, nowMicros: numbe
   return expires !== neverDay && expires * dayMicros <= nowMicros;
 }
 
-/** The day from which retention removes an event, `2027-01-31`; undefined for never, and for one that no column can hold. */
+/** The day of expiry, `2027-01-31`; undefined for never. */
 export function expiryOf({ expires }: Pick<Entry, 'expires'>): string | undefined {
   return expires >= neverDay ? undefined : new Date(expires * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Entries one behind the other as a bundle (C2SP tlog-tiles): before each its length, 16 bits. */
+/** Entries as a bundle (C2SP tlog-tiles): before each its length, 16 bits. */
 export function toBundle(entries: Buffer): Buffer {
   const count = entries.length / entryBytes;
   const bundle = Buffer.alloc(count * (entryBytes + 2));
@@ -134,7 +132,7 @@ export function toBundle(entries: Buffer): Buffer {
   return bundle;
 }
 
-/** The entries of a bundle; throws where one has not the length of ours. */
+/** Throws for a bundle whose entries do not have our length. */
 export function fromBundle(bundle: Buffer): Buffer {
   const count = Math.floor(bundle.length / (entryBytes + 2));
   const entries = Buffer.alloc(count * entryBytes);

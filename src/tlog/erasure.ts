@@ -3,11 +3,8 @@ import type { Entry } from './entry.ts';
 import { hashBytes } from './hash.ts';
 
 /**
- * An event out of which a person was taken: its place in the order, 8 bytes, and its hashes (entry.ts) before and
- * after. A list of them, in the order of ingest, is bound to the tree by its hash, which an event of the tree says.
- *
- *     | seq | hash before | hash after |
- *      0     8             40           72
+ * An event out of which a person was taken: order number (8 bytes), hash before and hash after (entry.ts). The tree
+ * has an event with the hash of such a list, in the order of ingest.
  */
 export const erasedBytes = 8 + 2 * hashBytes;
 const beforeAt = 8;
@@ -24,7 +21,6 @@ export function encodeErased(seq: bigint, before: Uint8Array, after: Uint8Array)
   return bytes;
 }
 
-/** The hash of a list, of which pieces come one after the other. */
 export class ErasureDigest {
   readonly #hash: Hash = createHash('sha256');
 
@@ -77,7 +73,6 @@ export interface Erasure {
   readonly isPending: boolean;
 }
 
-/** What the events of an organization are now, where persons were taken out of them. */
 export class ErasureHistory {
   readonly #erasures: readonly Erasure[];
   readonly #counts = new Map<Erasure, number>();
@@ -90,7 +85,7 @@ export class ErasureHistory {
     return this.#erasures.length === 0;
   }
 
-  /** Whether any event of a stretch of the order was erased, both ends included. */
+  /** Whether any event of a stretch was erased, both ends included. */
   touches(from: bigint, to: bigint): boolean {
     return this.#erasures.some(({ list }) => {
       const place = placeOf(list, from);
@@ -98,7 +93,7 @@ export class ErasureHistory {
     });
   }
 
-  /** The hashes that the event of an entry may have now, other than that of the entry; the last is what it should. */
+  /** Hashes that an event may have now beside its entry's; the last is the one it should have. */
   #hashesOf(entry: Pick<Entry, 'seq' | 'eventHash'>): { readonly hash: Buffer; readonly by: Erasure }[] {
     const found: { hash: Buffer; by: Erasure }[] = [];
     let hash: Buffer = Buffer.from(entry.eventHash);
@@ -114,8 +109,8 @@ export class ErasureHistory {
   }
 
   /**
-   * Whether an event with this hash is what the erasures have left of the event of an entry: also the event as it was
-   * recorded, where there was none, or only such as are under way.
+   * Whether this hash is what erasures have left of the event: without any, or while they are under way, also the
+   * recorded one.
    */
   allows(entry: Pick<Entry, 'seq' | 'eventHash'>, now: Uint8Array): boolean {
     const found = this.#hashesOf(entry);
@@ -127,7 +122,7 @@ export class ErasureHistory {
     return Buffer.compare(entry.eventHash, now) === 0;
   }
 
-  /** The same for an event that differs from its entry; counts by what, so it is asked once of each. */
+  /** The same for an event that differs from its entry; counts, so ask once of each. */
   explains(entry: Entry, now: Uint8Array): boolean {
     if (!this.allows(entry, now)) return false;
     const last = this.#hashesOf(entry).findLast(({ hash }) => hash.equals(now));
@@ -141,7 +136,6 @@ export class ErasureHistory {
   }
 }
 
-/** Where in a list the first event stands that is not before a place of the order. */
 function placeOf(list: Buffer, seq: bigint): number {
   let [from, to] = [0, list.length / erasedBytes];
   while (from < to) {

@@ -2,10 +2,9 @@ import { type Entry, entryAt, entryBytes } from './entry.ts';
 import type { ErasureHistory } from './erasure.ts';
 import { hashBytes } from './hash.ts';
 
-/** What is wrong with an event: its place in the tree, and what tree and table say of it. */
 export interface Difference {
   readonly kind: 'altered' | 'missing' | 'added' | 'moved';
-  /** The event's place in the tree; an event that was added has the place that it would have. */
+  /** An added event has the position that it would have. */
   readonly position: number;
   readonly seq: bigint;
   /** Unix microseconds. */
@@ -25,15 +24,15 @@ export interface EventFindings {
   readonly first: Difference | undefined;
 }
 
-/** Hashes of altered events that are remembered, to tell those that have changed places. */
+/** Remembered hashes of altered events, to find those that have moved. */
 const rememberedMax = 10_000;
 
-/** Holds events, as entries made of what is stored now, against the entries of the tree; both in their order. */
+/** Compares entries made of what is stored with the entries of the tree, both in their order. */
 export class EventAudit {
   readonly #mayHaveGone: (entry: Entry) => boolean;
   readonly #erasures: ErasureHistory;
   readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
-  /** Hashes of events that the tree has and that no longer stand in their place, with this place. */
+  /** Hashes of events that are not in their place, with this place. */
   readonly #displaced = new Map<string, number>();
   readonly #strange = new Map<string, Difference>();
   #first: Difference | undefined;
@@ -48,7 +47,7 @@ export class EventAudit {
     this.#erasures = erasures;
   }
 
-  /** A stretch of the order: all entries of the tree in it, and all events, both one behind the other. */
+  /** All entries of the tree and all events of a stretch of the order. */
   compare(entries: Buffer, events: Buffer): void {
     const count = entries.length / entryBytes;
     if (entries.equals(events) && !this.#wasErasedIn(entries)) {
@@ -131,7 +130,7 @@ export class EventAudit {
       this.#strange.set(key, difference);
   }
 
-  /** The event of this entry stands elsewhere now, if it has been met: then that was a move. */
+  /** If the event of this entry was met elsewhere, it was moved. */
   #displace({ eventHash }: Entry): void {
     const key = Buffer.from(eventHash).toString('latin1');
     const elsewhere = this.#strange.get(key);

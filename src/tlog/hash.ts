@@ -6,14 +6,14 @@ export const hashBytes = 32;
 const leafPrefix = 0x00;
 const nodePrefix = 0x01;
 
-/** The root of a tree without leaves: the hash of nothing (RFC 6962, 2.1). */
+/** The root of an empty tree (RFC 6962, 2.1). */
 export const emptyRoot: Buffer = hash('sha256', '', 'buffer');
 
 export function sha256(bytes: Uint8Array): Buffer {
   return hash('sha256', bytes, 'buffer');
 }
 
-/** The hash of a leaf (RFC 6962, 2.1): its prefix keeps a leaf from passing for a node. */
+/** The hash of a leaf (RFC 6962, 2.1); its prefix keeps a leaf from passing for a node. */
 export function leafHash(entry: Uint8Array): Buffer {
   const message = Buffer.allocUnsafe(entry.length + 1);
   message[0] = leafPrefix;
@@ -21,15 +21,12 @@ export function leafHash(entry: Uint8Array): Buffer {
   return hash('sha256', message, 'buffer');
 }
 
-/**
- * SHA-256 as a string of one character a byte: the result that Node hands over soonest, in less than half the time of a
- * buffer of its own. For loops over all events.
- */
+/** SHA-256 as one character a byte: less than half the time of a buffer, for loops over all events. */
 export function sha256Text(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'binary');
 }
 
-/** The hashes of the leaves of entries of `length` bytes each, both one behind the other. */
+/** Hashes of the leaves of entries of `length` bytes each. */
 export function leafHashes(entries: Buffer, length: number): Buffer {
   const count = entries.length / length;
   const hashes = Buffer.allocUnsafe(count * hashBytes);
@@ -44,7 +41,7 @@ export function leafHashes(entries: Buffer, length: number): Buffer {
 /** Memory that is used again; begins with the prefix of leaves. */
 let leaf = Buffer.alloc(1);
 
-/** Byte by byte: for so few of them the methods of buffers take longer, as each makes an object. */
+/** Byte by byte: methods of buffers take longer for so few, as each makes an object. */
 function copyBytes(from: Buffer, at: number, length: number, to: Buffer, toAt: number): void {
   for (let n = 0; n < length; n++) to[toAt + n] = from[at + n] ?? 0;
 }
@@ -60,8 +57,8 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
 }
 
 /**
- * Nodes of a level of a tile, ready to be hashed: each its prefix and the two hashes below it. The hash of one goes
- * where the level above has it, over nodes that have been hashed, so nothing is copied on the way to the root.
+ * Nodes of a level of a tile, ready to be hashed: prefix and two hashes. A hash goes where the level above needs it,
+ * so nothing is copied.
  */
 const nodesMax = 128;
 const nodeBytes = 1 + 2 * hashBytes;
@@ -74,7 +71,7 @@ const nodeViews = Array.from({ length: nodesMax }, (_, n) => {
 /** Where a level of nodes has its n-th hash. */
 const placeOf = (n: number): number => (n >> 1) * nodeBytes + 1 + (n & 1) * hashBytes;
 
-/** The root above `count` hashes that stand one behind the other: a power of two, and no more than a tile's 256. */
+/** The root above `count` concatenated hashes: a power of two up to 256. */
 export function foldHashes(hashes: Buffer, count: number): Buffer {
   if (count > 2 * nodesMax) throw new RangeError(`a tile has no ${count} hashes`);
   for (let n = 0; n < count; n++) copyBytes(hashes, n * hashBytes, hashBytes, nodes, placeOf(n));

@@ -1,16 +1,14 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { sha256 } from './hash.ts';
 
-/**
- * Signed notes (C2SP signed-note): a text, an empty line, and a line for each signature. Keys are Ed25519.
- */
+/** Signed notes (C2SP signed-note) with Ed25519 keys. */
 
 const ed25519 = 0x01;
 
 const keyBytes = 32;
 const signatureBytes = 64;
 const idBytes = 4;
-/** More signatures than a checkpoint can have by right; a note is refused before any of them is looked at. */
+/** A note with more signatures than any checkpoint has is refused unread. */
 const signaturesMax = 64;
 
 /** DER around a private and a public key (RFC 8410). */
@@ -35,7 +33,6 @@ export interface Verifier {
   check(text: string, signature: Buffer): void;
 }
 
-/** A note that is not one, or whose signature is not what it says it is. */
 export class NoteError extends Error {
   constructor(message: string) {
     super(message);
@@ -74,7 +71,6 @@ function fromBase64(text: string): Buffer | undefined {
   return bytes.toString('base64') === text ? bytes : undefined;
 }
 
-/** Signs under a name with the key that is made of a seed of 32 bytes. */
 export function createSigner(name: string, seed: Buffer): Signer {
   checkName(name);
   const key = privateKeyOf(seed);
@@ -87,7 +83,7 @@ export function createSigner(name: string, seed: Buffer): Signer {
   };
 }
 
-/** The private key as a file has it: the form of Go's `note` package, `PRIVATE+KEY+name+id+key`. */
+/** The private key in the form of Go's `note` package, `PRIVATE+KEY+name+id+key`. */
 export function signerKey(name: string, seed: Buffer): string {
   checkName(name);
   const id = keyId(name, publicKeyOfSeed(seed)).toString('hex');
@@ -113,7 +109,7 @@ export function signedNote(text: string, lines: readonly string[]): string {
   return `${text}\n${lines.join('')}`;
 }
 
-/** The key under which verifiers know a public key of 32 bytes: each log that it signs for has a name of its own. */
+/** A public key under the name of one log. */
 export function verifierKeyFor(name: string, publicKey: Buffer): string {
   checkName(name);
   return verifierKeyOf(name, publicKey);
@@ -153,7 +149,6 @@ export function parseVerifierKey(text: string): Verifier {
   };
 }
 
-/** A signature on a note: by whom, and the bytes behind the id of its key. */
 export interface NoteSignature {
   readonly name: string;
   readonly id: string;
@@ -202,10 +197,7 @@ function parseSignature(line: string): NoteSignature {
   };
 }
 
-/**
- * Checks all signatures of known keys; those of others are passed over (C2SP signed-note). Throws NoteError where one
- * is wrong, or where none is known.
- */
+/** Checks the signatures of known keys (C2SP signed-note). Throws NoteError if one is wrong, or none is known. */
 export function verifyNote(note: Note, known: readonly Verifier[]): void {
   let isSigned = false;
   for (const { name, id, signature } of note.signatures) {

@@ -1,8 +1,7 @@
 import { type Entry, hasExpired } from './entry.ts';
 
 /**
- * What was kept of an organization from a moment on, as an event in its tree says. So no policy can be put before a
- * checkpoint that somebody holds: it would be another tree.
+ * A policy from a moment on, as an event in the tree says: none can be added before a checkpoint that somebody holds.
  */
 export interface PolicyStatement {
   readonly seq: bigint;
@@ -18,7 +17,7 @@ export const policyCodes: readonly number[] = [5013, 5014, 5015];
 
 const dayMicros = 86_400_000_000;
 
-/** What a source event says of the policy; undefined where it is no such event. */
+/** The policy of a source event; undefined if it is no such event. */
 export function policyIn(source: string): Pick<PolicyStatement, 'days' | 'held'> | undefined {
   let event: unknown;
   try {
@@ -41,13 +40,12 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** By what an event may have gone: the day that it was recorded with, or a statement. */
+/** Why an event may be gone: its recorded day, or a statement. */
 export type Ending = 'recorded' | PolicyStatement;
 
 /**
- * By which policies an organization's events ended. Until the first statement the day that an event was recorded with
- * counts, and from then on what the statements say, each until the next: an event is over once the whole last day of its
- * retention is, while that retention held and nothing else did.
+ * The policies by which events expired: until the first statement the recorded day, then each statement until the
+ * next. An event has expired when the whole last day of its retention ended under that policy.
  */
 export class PolicyHistory {
   readonly #statements: readonly PolicyStatement[];
@@ -60,7 +58,7 @@ export class PolicyHistory {
     this.#nowMicros = nowMicros;
   }
 
-  /** Whether the event of an entry may have gone; counts by what, so it is asked once of each that has. */
+  /** Whether the event may be gone; counts, so ask once of each. */
   mayHaveGone(entry: Entry): boolean {
     const ending = this.#endingOf(entry);
     if (ending === undefined) return false;
@@ -68,7 +66,7 @@ export class PolicyHistory {
     return true;
   }
 
-  /** How many have gone, by what ended them: by the day that they were recorded with first, then by statement. */
+  /** Counts of gone events by reason, the recorded day first. */
   get gone(): readonly { readonly ending: Ending; readonly events: number }[] {
     const endings: Ending[] = ['recorded', ...this.#statements];
     return endings.flatMap((ending) => {
@@ -83,7 +81,7 @@ export class PolicyHistory {
     if (isBeforeAll && hasExpired(entry, first?.recordedMicros ?? this.#nowMicros)) return 'recorded';
     return this.#statements.find((statement, index) => {
       const next = this.#statements[index + 1];
-      // What was recorded after a policy had ended can never have been under it.
+      // Recorded after the policy had ended.
       if (next !== undefined && next.seq <= entry.seq) return false;
       if (statement.held || statement.days === undefined) return false;
       const overMicros = (Math.floor(entry.time / dayMicros) + statement.days + 1) * dayMicros;

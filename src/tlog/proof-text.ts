@@ -1,7 +1,7 @@
 import { hashBytes } from './hash.ts';
 import { NoteError } from './note.ts';
 
-/** A proof of inclusion with all that it takes to check it but the leaf and the key (C2SP tlog-proof). */
+/** A proof of inclusion without leaf and key (C2SP tlog-proof). */
 export interface ProofText {
   /** Place of the leaf. */
   readonly index: number;
@@ -17,7 +17,7 @@ export function proofText({ index, hashes, checkpoint }: ProofText): string {
   return `${head}index ${index}\n${lines}\n${checkpoint}`;
 }
 
-/** Reads such a text; throws NoteError. What it carries beside is passed over, as nobody has signed it. */
+/** Throws NoteError. Unsigned extra lines are skipped. */
 export function parseProofText(text: string): ProofText {
   const border = text.indexOf('\n\n');
   const lines = text.slice(head.length, border).split('\n');

@@ -8,15 +8,14 @@ export interface TileHashes extends Tile {
 }
 
 /**
- * The right edge of a growing tree: of each level of tiles the last, partial one. It is all that is needed to add
- * leaves and to tell the root, some 8 KiB for each factor of 256 in the size.
+ * The right edge of a growing tree: the last, partial tile of each level, some 8 KiB. It suffices to add leaves and
+ * to tell the root.
  */
 export class RightEdge {
   #size = 0;
-  /** By level: room for a tile. How much of it counts follows from the size. */
   readonly #levels: Buffer[] = [];
 
-  /** The edge of a tree that is there already, from its last partial tiles. Throws where one does not fit the size. */
+  /** The edge of an existing tree from its last partial tiles. Throws if one does not fit the size. */
   static of(size: number, partial: readonly TileHashes[]): RightEdge {
     const edge = new RightEdge();
     for (let level = 0; level < levelsOf(size); level++) {
@@ -36,10 +35,7 @@ export class RightEdge {
     return this.#size;
   }
 
-  /**
-   * Adds the hash of a leaf; `onFull` gets each tile that it fills, the lowest first, whose hashes are in memory that is
-   * used again.
-   */
+  /** Adds a leaf; `onFull` gets each filled tile, the lowest first, in memory that is used again. */
   add(leaf: Uint8Array, onFull?: (tile: TileHashes) => void): void {
     let hash = leaf;
     this.#size += 1;
@@ -54,7 +50,6 @@ export class RightEdge {
     }
   }
 
-  /** Adds the hashes of leaves that stand one behind the other, a tile at a time. */
   addAll(leaves: Buffer, onFull?: (tile: TileHashes) => void): void {
     for (let at = 0; at < leaves.length; ) {
       const place = this.#size % tileWidth;
@@ -76,7 +71,6 @@ export class RightEdge {
     });
   }
 
-  /** The last tile of each level that has hashes and is not full. */
   partialTiles(): TileHashes[] {
     return this.#levels.flatMap((room, level) => {
       const index = Math.floor(hashesAtLevel(level, this.#size) / tileWidth);

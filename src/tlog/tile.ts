@@ -1,7 +1,7 @@
 import { foldHashes, hashBytes } from './hash.ts';
 import type { Node } from './tree.ts';
 
-/** Hashes in a full tile (C2SP tlog-tiles), which is a subtree of eight levels. */
+/** Hashes in a full tile (C2SP tlog-tiles): a subtree of eight levels. */
 export const tileWidth = 256;
 const tileLevels = 8;
 const tileLevelMax = 63;
@@ -12,12 +12,11 @@ export interface TileId {
   readonly index: number;
 }
 
-/** A tile as a tree of some size has it: with fewer hashes than `tileWidth` it is partial. */
+/** A tile of a tree; partial with fewer hashes than `tileWidth`. */
 export interface Tile extends TileId {
   readonly width: number;
 }
 
-/** The number of hashes that a tree of `size` leaves has at a level of tiles. */
 export function hashesAtLevel(level: number, size: number): number {
   return Math.floor(size / tileWidth ** level);
 }
@@ -29,12 +28,11 @@ export function levelsOf(size: number): number {
   return levels;
 }
 
-/** The width of a tile in a tree of `size` leaves; 0 where the tree has no such tile. */
+/** The width of a tile in a tree of `size` leaves; 0 if there is none. */
 export function widthIn({ level, index }: TileId, size: number): number {
   return Math.max(0, Math.min(tileWidth, hashesAtLevel(level, size) - index * tileWidth));
 }
 
-/** The tile that knows a node, and which of its hashes are below the node. */
 export function tileOf({ level, index }: Node): TileId & { readonly first: number; readonly count: number } {
   const count = 2 ** (level % tileLevels);
   const first = index * count;
@@ -42,7 +40,7 @@ export function tileOf({ level, index }: Node): TileId & { readonly first: numbe
   return { level: Math.floor(level / tileLevels), index: tile, first: first - tile * tileWidth, count };
 }
 
-/** The hash of a node from the hashes of its tile; throws where the tile is too narrow to know it. */
+/** Throws if the tile is too narrow to know the node. */
 export function hashInTile(node: Node, hashes: Uint8Array): Buffer {
   const { first, count } = tileOf(node);
   const from = first * hashBytes;
@@ -59,7 +57,6 @@ function indexPath(index: number): string {
   return groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join('/');
 }
 
-/** What a tile's path names: its hashes, or the entries below a tile of level 0. */
 export interface TileResource extends Tile {
   readonly kind: 'hashes' | 'entries';
 }

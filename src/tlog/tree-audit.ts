@@ -7,18 +7,17 @@ import { RightEdge } from './right-edge.ts';
 export interface TreeFindings {
   /** Entries that were looked at. */
   readonly size: number;
-  /** The largest checkpoint that the entries agree with, and the smallest that they do not. */
+  /** The largest checkpoint that the entries agree with, and the smallest that they contradict. */
   readonly agreed: TreeHead | undefined;
   readonly differing: TreeHead | undefined;
   /** The smallest that speaks of more entries than there are. */
   readonly beyond: TreeHead | undefined;
-  /** The place of the first entry that does not stand behind the one before it. */
   readonly outOfOrder: number | undefined;
-  /** When the entries were recorded between the two checkpoints, as far as they tell: the first one's. */
+  /** The first entry between the two checkpoints. */
   readonly firstDiffering: Entry | undefined;
 }
 
-/** Makes the tree of entries anew, and compares its root with each checkpoint on the way. Constant memory. */
+/** Builds the tree of entries again and compares its root with each checkpoint, in constant memory. */
 export class TreeAudit {
   readonly #edge = new RightEdge();
   readonly #heads: readonly TreeHead[];
@@ -37,7 +36,7 @@ export class TreeAudit {
     return this.#edge.size;
   }
 
-  /** Takes entries one behind the other; `leaves` are the hashes of their leaves, where these are known. */
+  /** `leaves`: the hashes of the entries' leaves. */
   add(entries: Buffer, leaves = leafHashes(entries, entryBytes)): void {
     this.#holdOrder(entries);
     const count = entries.length / entryBytes;

@@ -1,8 +1,8 @@
 import { emptyRoot, nodeHash } from './hash.ts';
 
 /**
- * The Merkle tree of RFC 6962 (2.1) by the places of its leaves, which are safe integers. A node of level `l` and index
- * `i` is above the leaves from `i * 2^l` on, 2^l of them, and all are there: such a node never changes.
+ * The Merkle tree of RFC 6962 (2.1). Node `i` of level `l` is above leaves `i 2^l` to `(i+1) 2^l - 1`; all exist, so
+ * it never changes.
  */
 export interface Node {
   readonly level: number;
@@ -22,7 +22,6 @@ function splitOf(count: number): number {
   return split;
 }
 
-/** The nodes whose hashes make the hash of a range, from the left. */
 export function nodesOf({ start, end }: Range): Node[] {
   const count = end - start;
   if (count <= 0) return [];
@@ -32,7 +31,6 @@ export function nodesOf({ start, end }: Range): Node[] {
   return [...nodesOf({ start, end: middle }), ...nodesOf({ start: middle, end })];
 }
 
-/** The hash of a range of leaves from the hashes of its nodes. */
 export function rangeHash(range: Range, hashOf: (node: Node) => Uint8Array): Uint8Array {
   const [last, ...before] = nodesOf(range).toReversed();
   if (last === undefined) return emptyRoot;
@@ -40,7 +38,7 @@ export function rangeHash(range: Range, hashOf: (node: Node) => Uint8Array): Uin
   return before.reduce((right, node) => nodeHash(hashOf(node), right), hashOf(last));
 }
 
-/** What proves that the leaf at `index` is in a tree of `size` leaves, from the leaf to the root. */
+/** Proves that leaf `index` is in a tree of `size` leaves, from the leaf to the root. */
 export function inclusionRanges(index: number, size: number): Range[] {
   if (!(index >= 0 && index < size)) throw new RangeError(`no leaf ${index} in a tree of ${size}`);
   const path = (start: number, end: number): Range[] => {
@@ -53,7 +51,7 @@ export function inclusionRanges(index: number, size: number): Range[] {
   return path(0, size);
 }
 
-/** What proves that a tree of `size` leaves continues the tree of its first `older` leaves. */
+/** Proves that a tree of `size` leaves continues its first `older` leaves. */
 export function consistencyRanges(older: number, size: number): Range[] {
   if (!(older > 0 && older <= size)) throw new RangeError(`no tree of ${older} in one of ${size}`);
   const path = (start: number, end: number): Range[] => {
@@ -67,7 +65,7 @@ export function consistencyRanges(older: number, size: number): Range[] {
   return path(0, size);
 }
 
-/** Whether a proof shows that a leaf is at `index` in the tree of `size` leaves with this root (RFC 6962, 2.1.1). */
+/** Whether leaf `index` is in the tree of `size` leaves with this root (RFC 6962, 2.1.1). */
 export function isIncluded(
   leaf: Uint8Array,
   index: number,

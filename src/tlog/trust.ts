@@ -9,7 +9,6 @@ import {
   verifyNote,
 } from './note.ts';
 
-/** A key of a log, and what the key before it said of it. */
 export interface PublishedKey {
   /** 32 bytes. */
   readonly publicKey: Buffer;
@@ -17,7 +16,7 @@ export interface PublishedKey {
   readonly statement: string;
 }
 
-/** What a key says of the one that follows it: its text, which is signed as a note. */
+/** The text by which a key names its successor, signed as a note. */
 export function successionText(verifierKey: string): string {
   return `auditlog evidence: the next key\n${verifierKey}\n`;
 }
@@ -39,18 +38,16 @@ function isNamed({ publicKey, statement }: PublishedKey, name: string, trusted: 
 }
 
 interface NamedKey {
-  /** The name of a log, or of a service for all of its logs. */
   readonly name: string;
   readonly publicKey: Buffer;
 }
 
-/** Whether a log is the one of a name, or one of the service of that name. */
+/** Whether an origin is a log, or one of a service. */
 const isOf = (origin: string, name: string): boolean => origin === name || origin.startsWith(`${name}/`);
 
 /**
- * Whom an auditor believes: the keys that were given, and those that these have named as their successors.
- * Origins are `<service>/<organization id>`; each log of a service has the same keys under its own name. So a key is
- * believed for the log that it names: else one organization's evidence would pass for that of another.
+ * The keys that an auditor was given, and successors that these named. A key is trusted for the log
+ * `<service>/<organization id>` that it names only: else one organization's evidence would pass for another's.
  */
 export class Trust {
   readonly #keys: NamedKey[];
@@ -59,7 +56,7 @@ export class Trust {
     this.#keys = keys.map((key) => ({ name: parseVerifierKey(key).name, publicKey: publicKeyIn(key) }));
   }
 
-  /** Trusts the keys that trusted ones have named; they come in the order in which they followed each other. */
+  /** Trusts successors of trusted keys, in their order. */
   follow(service: string, published: readonly PublishedKey[]): void {
     for (const key of published) {
       const { publicKey } = key;
@@ -70,7 +67,7 @@ export class Trust {
     }
   }
 
-  /** The keys of a log. Throws a NoteError where all are those of others. */
+  /** Throws a NoteError if all keys are of other logs. */
   keysOf(origin: string): readonly Verifier[] {
     const own = this.#keys.filter(({ name }) => isOf(origin, name));
     if (own.length > 0)

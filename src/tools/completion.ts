@@ -2,7 +2,6 @@ import { Argument, type Command, type Option } from 'commander';
 import type { ToolDeps } from './context.ts';
 import { valuesOf } from './option.ts';
 
-/** A command with the words that lead to it, such as `auditlog org create`. */
 interface Known {
   readonly path: string;
   readonly command: Command;
@@ -28,7 +27,7 @@ function wordsOf(command: Command): string {
 /** `_auditlog_tools`: names of functions have no hyphens. */
 const functionOf = (root: Command): string => `_${root.name().replaceAll('-', '_')}`;
 
-/** How a shell names the words of a line, and offers some of them. Empty: a file, or any text. */
+/** Syntax of a shell. Empty words: a file, or any text. */
 interface Syntax {
   readonly before: string;
   readonly last: string;
@@ -37,13 +36,12 @@ interface Syntax {
   readonly files: string;
 }
 
-/** The pattern of an option after a command, in each of its spellings. */
 const patternOf = (path: string, { short, long }: Option): string =>
   [short, long].flatMap((flag) => (flag === undefined ? [] : [`'${path} ${flag}'`])).join('|');
 
 /**
- * Finds the command that the words so far lead to. After an option with a value it offers that one's values, else what the
- * command knows. The same function serves `npx auditlog …`, whose first word leads nowhere.
+ * Offers an option's values after it, else what the command of the words so far knows. The same function serves `npx
+ * auditlog …`.
  */
 function shellFunction(root: Command, syntax: Syntax): string {
   const { before, last, npx, offer, files } = syntax;
@@ -134,7 +132,7 @@ function fish(root: Command): string {
 
 const shells = { bash, zsh, fish };
 
-/** `completion` (contract: Command line): a script that teaches a shell the commands, their options and values. */
+/** `completion` (contract: Command line): a script for a shell. */
 export function registerCompletion(program: Command, deps: ToolDeps): void {
   const name = program.name();
   program

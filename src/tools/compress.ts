@@ -12,7 +12,7 @@ export function compressionOfName(name: string): FileCompression {
   return name.endsWith('.zst') ? 'zstd' : 'none';
 }
 
-/** A stream that compresses one part of a file. The parts one after the other are a valid file. */
+/** Compresses one part of a file; the concatenated parts are a valid file. */
 export function createFileCompressor(compression: FileCompression): Transform | undefined {
   switch (compression) {
     case 'none':

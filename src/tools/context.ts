@@ -12,7 +12,7 @@ export interface CliIo {
   readonly input: NodeJS.ReadStream | NodeJS.ReadableStream;
 }
 
-/** What the commands need of the process. They import none of it, so a test can run any command in its own process. */
+/** What the commands need of the process; they import none of it, so tests run them in their own. */
 export interface ToolDeps {
   readonly environment: Environment;
   readonly io: CliIo;

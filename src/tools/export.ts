@@ -64,12 +64,12 @@ export function checkFormat(format: string, { schema, bom }: ExportOptions): voi
   if (bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
 }
 
-/** Says what Excel will not show of an export, of which this may be a part. */
+/** Warns of cells that Excel cuts. */
 export function tellLongCells({ io }: ToolDeps, cells = 0): void {
   if (cells > 0) io.error(`${cells} cells have more than 32,767 characters: Excel cuts them off\n`);
 }
 
-/** The answer of the endpoint, whose body is still to come; a server that overlooks a filter would send too much. */
+/** The endpoint's answer before its body. A server that overlooks a filter would send too much. */
 async function answerOf(
   { environment }: ToolDeps,
   url: string,
@@ -129,7 +129,7 @@ async function run(deps: ToolDeps, options: ExportOptions, engine: ExportEngine 
   await overHttp(deps, url, options);
 }
 
-/** `export` (contract: Command line): an organization's events to a file or to standard output. */
+/** `export` (contract: Command line). */
 export function registerExport(program: Command, deps: ToolDeps, engine?: ExportEngine): void {
   const known = (engine?.formats ?? formats).join('|');
   const command = program

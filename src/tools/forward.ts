@@ -73,7 +73,7 @@ const optionTable: readonly OptionRow[] = [
   ['--metrics-interval <duration>', 'time between lines of figures', durationMs(1000), '1m'],
 ];
 
-/** `forward` (contract: Command line): what a client of the audit API does to feed another system. */
+/** `forward` (contract: Command line). */
 export function registerForward(program: Command, deps: ToolDeps): void {
   const command = program
     .command('forward')

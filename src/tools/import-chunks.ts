@@ -1,21 +1,20 @@
 import { limits } from './limits.ts';
 
-/** Bytes of such a request, and the rest of its last line; or fewer that have `importChunkLinesMax` lines. */
+/** Bytes of a request, up to the end of its last line; fewer with `importChunkLinesMax` lines. */
 const importChunkBytes = 700_000;
 
-/** Whole lines of a text that one request sends. Its end depends on the text alone, not on how it was read. */
+/** Whole lines that one request sends. Its end depends on the text alone. */
 export interface ImportChunk {
   /** First byte in the text, and the one after the last. */
   readonly offset: number;
   readonly end: number;
-  /** Number of the line after its last one; the first line of a text is 1. */
   readonly nextLine: number;
   /** Its lines that are not blank, and their numbers. */
   readonly lines: readonly Buffer[];
   readonly numbers: readonly number[];
   /** Numbers of lines that are too long to be an event. */
   readonly tooLong: readonly number[];
-  /** Bytes of its last line where the text ends within it: whoever writes the text may not be done. Else 0. */
+  /** Bytes of an unfinished last line, whose writer may not be done; else 0. */
   readonly unfinishedBytes: number;
 }
 
@@ -37,7 +36,7 @@ export interface TextSplitter {
   end(): Iterable<Line>;
 }
 
-/** Divides a text, which begins at `offset` with line `firstLine`, into chunks; holds one chunk and one line. */
+/** Divides a text, which begins at `offset` with line `firstLine`; holds one chunk and one line. */
 export async function* chunksOf(
   text: AsyncIterable<Buffer>,
   { offset, firstLine }: { readonly offset: number; readonly firstLine: number },
@@ -72,7 +71,6 @@ export class LineSplitter implements TextSplitter {
     this.#heldBytes += piece.length - at;
   }
 
-  /** The last line, where the text does not end with a line end. */
   *end(): Generator<Line> {
     if (this.#heldBytes > 0) yield this.#lineWith(Buffer.alloc(0), 0);
   }
@@ -118,7 +116,7 @@ class OpenChunk implements ImportChunk {
     this.nextLine += 1;
   }
 
-  /** A line without an end. No beginning of an event is JSON by itself. */
+  /** No beginning of an event is JSON by itself. */
   addLast(line: Line): void {
     this.add(line);
     if (line.content !== undefined && !isJson(this.lines.at(-1) ?? line.content))

@@ -3,7 +3,7 @@ import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { replaceFile } from '../base/files/durable-file.ts';
 import { ifThere, namingFile } from '../base/errors/system-error.ts';
 
-/** Ids of records that an import remembers: 16 bytes of a file and about 70 of memory each. */
+/** Remembered ids of records: 16 bytes of a file and about 70 of memory each. */
 const importIdsMax = 1_000_000;
 
 const digestBytes = 16;
@@ -29,10 +29,9 @@ export class ImportedIds {
     this.#known = new Set(known);
   }
 
-  /** `scope` tells targets and mappings apart. With `restart` what earlier runs recorded does not count. */
+  /** `scope` tells targets and mappings apart. `restart`: earlier runs do not count. */
   static async open(path: string, scope: string, restart: boolean): Promise<ImportedIds> {
     const bytes = (await ifThere(readFile(path)))?.toString('latin1') ?? '';
-    // A run that was killed may have left a part of a digest behind.
     const whole = bytes.slice(0, bytes.length - (bytes.length % digestBytes));
     const kept = whole.slice(-importIdsMax * digestBytes);
     const isLong = bytes.length > 2 * kept.length;
@@ -40,7 +39,7 @@ export class ImportedIds {
     return new ImportedIds(path, scope, restart ? [] : digestsIn(kept));
   }
 
-  /** The digest of an id that is new, and is known from now on; undefined for one that was known before. */
+  /** The digest of a new id, now known; undefined if it was known. */
   take(id: string): string | undefined {
     const digest = createHash('sha256')
       .update(`${this.#scope}\0${id}`)

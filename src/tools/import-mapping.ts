@@ -24,7 +24,7 @@ export interface ImportMapping {
   readonly name: string;
 }
 
-/** How the records of an import become source events: by a built-in mapping, one of MAPPINGS_DIR or one of a file. */
+/** A built-in mapping, one of MAPPINGS_DIR or one of a file. */
 export function importMapping({ from, map }: MappingOptions, environment: Environment): ImportMapping {
   if (from !== undefined && map !== undefined) throw wrong('--map', 'not with --from: one mapping at a time');
   if (map !== undefined)
@@ -49,7 +49,7 @@ function ownMapping(option: string, definition: MappingDefinition): ImportMappin
   return { mapping: new Mapping(definition), name: `${option} with the hash ${digest}` };
 }
 
-/** Throws Problem `malformed`, with file and reason, for a mapping that is none. */
+/** Throws Problem `malformed` with file and reason. */
 function understood<T>(option: string, path: string, work: () => T): T {
   try {
     return work();
@@ -63,10 +63,7 @@ const name = 'Audit Log Service';
 /** A server without settings of its own. */
 const usual: PreviewOptions = { appName: name, productName: name, vendorName: name, redactKeys: [] };
 
-/**
- * Prints for each event of the text what would be stored, a line of JSON each, and why others would be refused. Rejects,
- * as the import would, if all of them would be.
- */
+/** Prints the audit event of each record, and why others would be refused. Rejects if all would be. */
 export async function dryRun(
   deps: ToolDeps,
   source: ImportSource,

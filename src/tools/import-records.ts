@@ -15,8 +15,8 @@ import { type ImportSource, peek } from './import-source.ts';
 import { limits } from './limits.ts';
 
 /**
- * The text of a source from `offset` on, and how to find the records in it: by line, or in the list that the text is
- * or holds. The beginning of the text tells which, so that is read first wherever the import goes on.
+ * The text of a source from `offset` on, and how to find its records: by line or in a list, which the beginning of
+ * the text tells.
  */
 export async function openRecords(
   source: ImportSource,
@@ -33,7 +33,7 @@ export async function openRecords(
   return { text: source.text(offset), splitter };
 }
 
-/** Where the bracket stands that opens the list of records; undefined where each line is one. */
+/** Position of the bracket that opens the list; undefined: each line is a record. */
 function startOfList(head: Buffer, records: string | undefined): number | undefined {
   const mark = head.subarray(0, 3).equals(Buffer.from('\ufeff')) ? 3 : 0;
   const first = firstToken(head, mark, head.length);
@@ -42,8 +42,8 @@ function startOfList(head: Buffer, records: string | undefined): number | undefi
 }
 
 /**
- * Finds the elements of a JSON array in pieces of its text. Looks at strings and brackets only, so a record that is
- * no JSON costs itself; each ends with the comma after it. What comes after the array is passed over.
+ * Finds the elements of a JSON array in pieces of its text by strings and brackets, so a record that is no JSON costs
+ * only itself. Text after the array is skipped.
  */
 class ListSplitter implements TextSplitter {
   /** Bytes before the first element. */
@@ -90,7 +90,7 @@ class ListSplitter implements TextSplitter {
     return this.#isOver || (this.#depth === 0 && code === comma);
   }
 
-  /** Holds nothing of a record that is too long, or of what comes after the list: there only the length matters. */
+  /** Of a record that is too long only the length matters. */
   #hold(bytes: Buffer, isOver = this.#isOver): void {
     this.#heldBytes += bytes.length;
     if (this.#heldBytes - this.#skip > lineBytesHeldMax || isOver) this.#held = [];
@@ -109,7 +109,7 @@ class ListSplitter implements TextSplitter {
   }
 }
 
-/** A record without line ends: between the tokens of JSON they are spaces, and within them there is none. */
+/** Between the tokens of JSON line ends are spaces. */
 function onOneLine(record: Buffer): Buffer {
   if (!record.includes(0x0a) && !record.includes(0x0d)) return record;
   return Buffer.from(record.map((byte) => (byte === 0x0a || byte === 0x0d ? 0x20 : byte)));

@@ -42,13 +42,13 @@ export interface ImportTarget {
   readonly key: string;
   /** Goes by what the server is trusted by. */
   readonly fetch?: typeof fetch;
-  /** What is written to, in words for the operator: the same for each run of an import. */
+  /** The target in words for the operator, the same for each run. */
   readonly name: string;
-  /** The key has just been made, so a running server may not know it yet. */
+  /** A running server may not know the key yet. */
   readonly keyIsNew: boolean;
 }
 
-/** A line, and the source event that is sent for it: the line itself unless it is a other programs' record. */
+/** A line, and the source event that is sent for it. */
 interface Entry {
   readonly line: number;
   readonly original: Buffer;
@@ -58,8 +58,8 @@ interface Entry {
 const lineEnd = Buffer.from('\n');
 
 /**
- * Sends chunks to the write endpoint, each under an idempotency key made of the source, its offset and its content. So
- * the service stores it once, even if this process or another sends it again. Retries for `importRetryMsMax`.
+ * Sends chunks under an idempotency key made of source, offset and content, so the service stores each once. Retries
+ * for `importRetryMsMax`.
  */
 export class ImportSender {
   readonly #target: ImportTarget;
@@ -68,7 +68,7 @@ export class ImportSender {
   readonly #mapping: Mapping | undefined;
   readonly #ids: ImportedIds | undefined;
 
-  /** With a mapping the lines are other programs' records, and `ids` tells those apart that are new. */
+  /** `ids` finds repeated records of a mapping. */
   constructor(
     target: ImportTarget,
     source: string,
@@ -124,7 +124,7 @@ export class ImportSender {
     return { entries, unmapped, repeated, digests };
   }
 
-  /** Whether a record with this one's id was recorded before; else the id is noted among `digests`. */
+  /** Whether a record's id was recorded before; else notes it among `digests`. */
   #isRepeat({ id }: MappedRecord, line: number, digests: Map<number, string>): boolean {
     if (id === undefined || this.#ids === undefined) return false;
     const digest = this.#ids.take(id);
@@ -155,7 +155,6 @@ export class ImportSender {
     }
   }
 
-  /** Sends the halves of a chunk that is too large, each under a key of its own. */
   async #sendHalves(entries: readonly Entry[], offset: number): Promise<Sent> {
     const [first] = entries;
     if (first !== undefined && entries.length === 1) {
@@ -188,7 +187,7 @@ export function mapLine(mapping: Mapping, line: Buffer): MappedRecord | string {
   return mapping.map(windowOf(line), 0, line.length);
 }
 
-/** A fault of the source event that a mapping made, in the words of the write endpoint. */
+/** A fault in a mapped event, in the write endpoint's words. */
 export function asMapped(error: string, { name }: Mapping): string {
   return `${error} (as mapped from ${name})`;
 }

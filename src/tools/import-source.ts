@@ -10,14 +10,14 @@ type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
 
 /** NDJSON of source events, from a file or from standard input. */
 export interface ImportSource {
-  /** Undefined: standard input, which can be read once and from its beginning only. */
+  /** Undefined: standard input, read once from its beginning. */
   readonly path: string | undefined;
   readonly compression: SourceCompression;
-  /** Bytes of the file as it is; undefined where that cannot be known. */
+  /** Compressed size; undefined if unknown. */
   readonly fileBytes: number | undefined;
   /** How many bytes of the file have been read so far. */
   fileBytesRead(): number;
-  /** The decompressed text from this byte on; of standard input once only, and from 0. */
+  /** The decompressed text from this byte on; for standard input from 0 only. */
   text(offset: number): AsyncIterable<Buffer>;
 }
 
@@ -42,7 +42,7 @@ async function* skipping(
   }
 }
 
-/** What a path is, and its first bytes. Throws Problem `malformed` where the operator has named no file to read. */
+/** Throws Problem `malformed` unless the path names a file to read. */
 async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly start: Buffer }> {
   try {
     const facts = await stat(path);
@@ -58,7 +58,7 @@ async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly s
   }
 }
 
-/** Opens a file; its first bytes tell the compression. A pipe is standard input by a name. Rejects when it cannot be read. */
+/** Opens a file; its first bytes tell the compression. A pipe counts as standard input. */
 export async function openFileSource(path: string): Promise<ImportSource> {
   const { facts, start } = await lookAt(path);
   if (!facts.isFile()) return openInputSource(opened(path));
@@ -81,7 +81,7 @@ export async function openFileSource(path: string): Promise<ImportSource> {
   };
 }
 
-/** Opened when it is read: opening a pipe waits for its writer, and an error that nobody takes ends the process. */
+/** Opening a pipe waits for its writer, and an error that nobody takes ends the process. */
 async function* opened(path: string): AsyncGenerator<Buffer, void, undefined> {
   yield* createReadStream(path) as AsyncIterable<Buffer>;
 }
@@ -114,7 +114,7 @@ export function openInputSource(input: AsyncIterable<Buffer | string>): ImportSo
   };
 }
 
-/** Reads at least so many bytes of the beginning of a text, where it has them; `whole` has all of it. */
+/** Reads at least so many bytes of the beginning of a text. */
 export async function peek(
   text: AsyncIterable<Buffer>,
   bytesMax: number,
@@ -155,7 +155,7 @@ function decompressed(chunks: AsyncIterable<Buffer>, compression: SourceCompress
   return compression === 'zstd' ? decompressZstdStream(chunks) : decompressedByZlib(chunks, compression);
 }
 
-/** Throws a Problem if bytes follow that zlib would ignore: after the stream of br, or after a zero byte in gzip. */
+/** Throws a Problem for bytes that zlib would ignore: after the stream of br, or after a zero byte in gzip. */
 async function* decompressedByZlib(
   chunks: AsyncIterable<Buffer>,
   compression: 'gzip' | 'br',

@@ -9,7 +9,7 @@ import type { ImportSource } from './import-source.ts';
 import { limits } from './limits.ts';
 import { readState } from './state-file.ts';
 
-/** How far an import has come: the service has answered for everything before `offset`. */
+/** The service has answered for everything before `offset`. */
 export interface ImportPosition {
   /** Bytes of the text, decompressed. */
   readonly offset: number;
@@ -18,13 +18,13 @@ export interface ImportPosition {
   readonly rejected: number;
 }
 
-/** Identifies the text of a checkpoint by its first bytes, which stay the same while the file grows. */
+/** Identifies a text by its first bytes, which stay while the file grows. */
 interface ImportIdentity {
   readonly headBytes: number;
   readonly headSha256: string;
 }
 
-/** What is imported where: the same text is another import for another target, or read by another mapping. */
+/** The same text is another import for another target or mapping. */
 export interface ImportSubject {
   readonly target: string;
   readonly mapping: string;
@@ -32,7 +32,6 @@ export interface ImportSubject {
 
 interface ImportCheckpoint extends ImportPosition, ImportIdentity, ImportSubject {
   readonly version: 1;
-  /** The text was read to its end, and the service has answered for all of it. */
   readonly isWhole: boolean;
   /** Length of the file of rejected lines at this position. */
   readonly rejectedBytes: number;
@@ -60,15 +59,15 @@ export interface ImportStart {
 const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0 };
 
 /**
- * What an import remembers. It syncs the rejected lines before the checkpoint that counts them, and the next run cuts
- * off those that came after it: so the file has each of them once.
+ * Syncs rejected lines before the checkpoint that counts them; the next run cuts off later ones, so each is there
+ * once.
  */
 export class ImportState {
   /** Where to begin. */
   readonly first: ImportPosition;
   /** Where rejected lines go. */
   readonly rejectedPath: string;
-  /** What the operator should know of earlier runs; undefined where there was none, or nothing differs. */
+  /** Tells the operator of earlier runs. */
   readonly note: string | undefined;
   readonly #checkpoint: string | undefined;
   readonly #identity: ImportIdentity & ImportSubject;
@@ -76,7 +75,7 @@ export class ImportState {
   /** Undefined while no line is rejected: there is no file then. */
   #rejected: AppendFile | undefined;
   #position: ImportPosition;
-  /** Of an unfinished last line, what the checkpoint leaves out: the next run looks at the line again. */
+  /** Of an unfinished last line: the next run looks at it again. */
   #left = { bytes: 0, lines: 0, rejectedBytes: 0 };
   #saved: ImportPosition | undefined;
   #savedMs = 0;
@@ -96,8 +95,8 @@ export class ImportState {
   }
 
   /**
-   * Continues what an earlier run left, or begins anew. Throws where the checkpoint is of another text or target, or
-   * where events that another mapping made of the text may be recorded: those of this one would stand beside them.
+   * Continues an earlier run or begins anew. Throws for the checkpoint of another text or target, or if another
+   * mapping recorded events.
    */
   static async open({ source, given, subject, restart }: ImportStart): Promise<ImportState> {
     const { paths, note: elsewhere } = await pathsOf(source, given, subject, restart);
@@ -131,7 +130,7 @@ export class ImportState {
     return this.#identity.headSha256;
   }
 
-  /** Counts the next part of the text as done; durable after `importCheckpointMs`, or with `close`. */
+  /** Durable after `importCheckpointMs`, or with `close`. */
   async advance(
     { end, nextLine, unfinishedBytes }: ImportChunk,
     { accepted, rejected }: SentChunk,
@@ -192,8 +191,8 @@ export class ImportState {
 }
 
 /**
- * The files of an import: those that are named, else `<file>.import.json` and `<file>.rejected.ndjson`. Where an import of
- * the file to another target has these, they have eight digits of the target's hash in their names.
+ * The named files, else `<file>.import.json` and `<file>.rejected.ndjson`, with eight digits of the target's hash if
+ * another target has these.
  */
 async function pathsOf(
   { path }: ImportSource,
@@ -211,7 +210,6 @@ async function pathsOf(
   const own = named(`-${createHash('sha256').update(target).digest('hex').slice(0, 8)}`);
   const known = ({ checkpoint: file = '' }: ImportPaths) =>
     readState<ImportCheckpoint>(file).catch((error: unknown) => {
-      // What cannot be read does not matter to a run that begins anew.
       if (restart) return undefined;
       throw error;
     });
@@ -227,7 +225,7 @@ function isOfTarget(known: Partial<ImportCheckpoint>, target: string): boolean {
   return (known.target ?? target) === target;
 }
 
-/** Whether the run before had another mapping and recorded nothing; false: it is to be gone on with. */
+/** Whether the run before had another mapping and recorded nothing. */
 function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, checkpoint = ''): boolean {
   if (!isOfTarget(left, target))
     throw new Error(
@@ -243,7 +241,7 @@ function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, c
   );
 }
 
-/** The SHA-256 of at most so many bytes from the beginning; without any, standard input is not read. */
+/** The SHA-256 of at most so many bytes from the beginning. */
 async function identityOf(source: ImportSource, bytesMax: number): Promise<ImportIdentity> {
   const hash = createHash('sha256');
   let headBytes = 0;

@@ -13,13 +13,12 @@ export interface TargetOptions extends TrustOptions {
 
 export type ImportWork = (target: ImportTarget) => Promise<void>;
 
-/** The id of a key, which stays when it is rotated; of a text of another form no part may be told. */
+/** The id of a key; nothing of a text of another form may be shown. */
 function idOf(key: string): string {
   const [, id] = /^ak_([0-9a-z]{16})_/.exec(key) ?? [];
   return id ?? `sha256:${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
 }
 
-/** A server that a key is for; `certificate`: the one that it has announced. */
 export async function targetAt(
   url: string,
   key: string,

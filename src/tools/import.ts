@@ -47,7 +47,7 @@ interface Underway {
   readonly sent: Promise<SentChunk>;
 }
 
-/** Sends chunks, several at once, and gives each with its answer in the order of the text. */
+/** Sends several chunks at once, and yields answers in the order of the text. */
 async function* sendInOrder(
   chunks: AsyncIterable<ImportChunk>,
   sender: ImportSender,
@@ -55,7 +55,7 @@ async function* sendInOrder(
   const underway: Underway[] = [];
   for await (const chunk of chunks) {
     const sent = sender.send(chunk);
-    // The failure is taken in its turn; until then it must not end the process.
+    // Taken in its turn; until then it must not end the process.
     sent.catch(() => undefined);
     underway.push({ chunk, sent });
     if (underway.length >= importRequestsAtOnceMax) yield* underway.splice(0, 1);
@@ -64,9 +64,8 @@ async function* sendInOrder(
 }
 
 /**
- * Sends the text in chunks and takes their answers in its order, so that the checkpoint is a single offset in it. The
- * next run sends a chunk again that was stored but not checkpointed. It has the same idempotency key, so the service
- * stores it once.
+ * Sends chunks and takes answers in order, so the checkpoint is one offset. A chunk that was stored but not
+ * checkpointed is sent again under the same key, and stored once.
  */
 async function sendAll(
   deps: ToolDeps,
@@ -93,7 +92,6 @@ async function sendAll(
   let repeated = 0;
   const { text, splitter } = await openRecords(source, offset, mapping);
   const chunks = chunksOf(text, { offset, firstLine }, splitter);
-  // Of standard input nothing is kept, and the process may end at once.
   const stop = source.path === undefined ? undefined : stopSignal(deps);
   stop?.addEventListener('abort', () => ending.abort(), { once: true });
   try {
@@ -153,7 +151,6 @@ function report(
   if (rejected > 0) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${file}\n`);
 }
 
-/** The ids of earlier imports, if the mapping names one: of the file `--ids`, else of the folder of the checkpoint. */
 async function openIds(
   { path }: ImportSource,
   { ids, checkpoint, restart }: ImportOptions,
@@ -196,7 +193,7 @@ async function run(
   else await work(await givenTarget(deps, options.url ?? '', options));
 }
 
-/** `import` (contract: Command line): source events from NDJSON, each once however often it is interrupted. */
+/** `import` (contract: Command line). */
 export function registerImport(program: Command, deps: ToolDeps, engine?: ImportEngine): void {
   const url = 'server (default: the one on DATA_DIR, else HOST and PORT)';
   const command = program

@@ -1,6 +1,6 @@
 import type { ToolDeps } from './context.ts';
 
-/** The operator ended a command early. The message says what is kept, and what the same command does next. */
+/** The operator ended a command early. The message says what is kept. */
 export class Interrupted extends Error {
   constructor(kept: string) {
     super(`stopped: ${kept}`);
@@ -8,10 +8,9 @@ export class Interrupted extends Error {
   }
 }
 
-/** Of work that does not resume, or has not come to a place to resume from. */
 export const nothingKept = 'nothing is kept, so the same command begins anew';
 
-/** Aborted when the process is asked to end, so the command can save its place first. */
+/** Aborts when the process is asked to end. */
 export function stopSignal({ untilStopped }: Pick<ToolDeps, 'untilStopped'>): AbortSignal {
   const stop = new AbortController();
   void untilStopped().then(() => stop.abort());

@@ -8,11 +8,11 @@ export const limits = {
   importRetryMsMax: 600_000,
   importCheckpointMs: 1_000,
   importHeadBytes: 64 * 1024,
-  /** Checkpoints that are held against one tree: each is a root to compare. */
+  /** Checkpoints that are compared with one tree. */
   verifyCheckpointsMax: 10_000,
   /**
-   * Tiles of entries that are read at once: 131,072 events. Where events came in another order than that of their times, a
-   * stretch is spread over all that the organization has in a part, and each reads that once more: so no fewer.
+   * Tiles of entries that are read at once: 131,072 events. Fewer would read events that came out of order more
+   * often.
    */
   verifyTilesAtOnce: 512,
 } as const;

@@ -1,7 +1,7 @@
 import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 
-/** The lines of a text, without their ends: those of each piece together, as one by one they would cost twice as much. */
+/** The lines of each piece of a text together: one by one they would cost twice as much. */
 export async function* linesOf(
   text: AsyncIterable<Buffer>,
   lineBytesMax: number = limits.importLineBytesMax,

@@ -16,7 +16,6 @@ const validateDocumentLinesMax = 10_000_000;
 const validateFaultsMax = 1_000;
 
 interface Numbered {
-  /** The number of its first line, from 1; for an event in a list its place there. */
   readonly line: number;
   readonly text: string;
 }
@@ -25,7 +24,6 @@ interface LineFault extends Fault {
   readonly line: number;
 }
 
-/** Whether a text is JSON by itself, as each line of NDJSON is. */
 function parsed(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) as unknown };
@@ -34,10 +32,7 @@ function parsed(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/**
- * The events of NDJSON, or of one JSON document: an event, a list of them, or an answer with a list `data`. A document
- * is one whose first line is no JSON by itself, or a list.
- */
+/** The events of NDJSON or of one JSON document: an event, a list, or an answer with a list `data`. */
 async function* eventsOf(lines: AsyncIterable<string>): AsyncGenerator<Numbered> {
   let line = 0;
   let document: string[] | undefined;
@@ -78,7 +73,7 @@ function faultsOf({ line, text }: Numbered): LineFault[] {
   return faults.map((fault) => ({ line, ...fault }));
 }
 
-/** Lines end with a line feed alone: a string may hold U+2028 as it is, which Node's own reader of lines ends one at. */
+/** Node's reader of lines would also end them at U+2028. */
 async function* textLines(text: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const lines of linesOf(text, validateLineBytesMax))
     for (const line of lines) yield line.toString();
@@ -106,7 +101,7 @@ async function validate(deps: ToolDeps, file: string, options: JsonOption): Prom
     deps.io.error(`${events} ${events === 1 ? 'event is' : 'events are'} valid OCSF 1.1.0\n`);
 }
 
-/** `ocsf` (contract: Command line): what has to do with the schema alone, and needs no service. */
+/** `ocsf` (contract: Command line). */
 export function registerOcsf(program: Command, deps: ToolDeps): void {
   const ocsf = program.command('ocsf').description('events of OCSF 1.1.0');
   ocsf

@@ -7,6 +7,10 @@ import {
   listValues,
   listValuesMax,
   listWays,
+  optionalFilterNames,
+  presences,
+  readPresence,
+  searchTexts,
   searchWords,
   searchWordCharactersMax,
   searchWordsMax,
@@ -62,7 +66,7 @@ export function wrong(name: string, allowed: string): Problem {
   return new Problem('malformed', `${name}: ${allowed}`);
 }
 
-/** A file that is named on the command line and cannot be read is wrong usage: nothing has been done yet. */
+/** An unreadable file on the command line is wrong usage: nothing has been done. */
 export function unreadable(name: string, path: string, error: unknown): Problem {
   return wrong(
     name,
@@ -115,7 +119,7 @@ export function serviceAddress(text: string, name: string): string {
   return baseUrl(httpAddress(text, name).href).href;
 }
 
-/** What `read` takes is kept as it was given; empty: none. Endpoints ignore the rest, and would then hand out everything. */
+/** Keeps what `read` takes as given. Endpoints ignore the rest, and would then return everything. */
 function taken(
   read: (text: string) => unknown,
   allowed: string,
@@ -130,7 +134,11 @@ function taken(
 
 const instant = taken(parseRfc3339Micros, 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
 
-/** The rows of a filter: its name, and its name with each way of matching. */
+const textList = taken(
+  searchTexts,
+  `at most ${searchWordsMax} texts of ${searchWordCharactersMax} characters, separated by commas`,
+);
+
 function rowsOf(name: FilterName): [string, OptionRow][] {
   const { match, option: of } = filterOf(name);
   const meanings = { in: 'one of these', not: 'none of these' };
@@ -148,10 +156,17 @@ function rowsOf(name: FilterName): [string, OptionRow][] {
         ),
       ],
     ]),
+    ...(optionalFilterNames.includes(name)
+      ? [presenceRow(name, [`--${of.flag}-is <presence>`, `${of.meaning}: whether there is one`])]
+      : []),
   ];
 }
 
-/** Filters of the read endpoints (contract: Read), by the names that requests have for them. */
+function presenceRow(name: FilterName, [flags, meaning]: readonly [string, string]): [string, OptionRow] {
+  return [`${name}.is`, [flags, meaning, taken(readPresence, presences.join(', '), presences)]];
+}
+
+/** Filters of the read endpoints (contract: Read). */
 const filterOptions: ReadonlyMap<string, OptionRow> = new Map([
   ['startTime', ['--start-time <time>', 'events at or after this instant, RFC 3339 with an offset', instant]],
   ['endTime', ['--end-time <time>', 'events at or before this instant', instant]],
@@ -164,11 +179,18 @@ const filterOptions: ReadonlyMap<string, OptionRow> = new Map([
       taken(searchWords, `at most ${searchWordsMax} words of ${searchWordCharactersMax} characters`),
     ],
   ],
+  [
+    'q.phrase',
+    ['--q-phrase <list>', 'texts that stand in the event as they are, with their spaces', textList],
+  ],
+  ['q.not', ['--q-not <list>', 'texts that do not stand in the event', textList]],
 ]);
 
 const listNote = `
 Each filter on a value has two more: --NAME-in and --NAME-not with up to ${listValuesMax} values, separated by
-commas, for events that have one of them, or none. In a value a comma is %2C and a percent sign %25.`;
+commas, for events that have one of them, or none. In a value a comma is %2C and a percent sign %25.
+--NAME-is none selects events that have no value, and any the others. NAME is one of
+${optionalFilterNames.map((name) => filterOf(name).option.flag).join(', ')}.`;
 
 /** The options of `filtersOf`. The names of request parameters work as well. */
 export function addFilters(
@@ -177,7 +199,7 @@ export function addFilters(
 ): void {
   for (const [name, row] of filterOptions) {
     if (except.includes(name)) continue;
-    const isList = listWays.some((way) => name.endsWith(`.${way}`));
+    const isList = [...listWays, 'is'].some((way) => name.endsWith(`.${way}`)) && !name.startsWith('q.');
     command.addOption(option(...row).hideHelp(isList));
     const [flags, meaning, read] = row;
     if (!flags.startsWith(`--${name} `))

@@ -16,7 +16,7 @@ export interface WrittenFile {
   readonly sha256: string;
 }
 
-/** Writes a file (mode 0600), compressed as its name says, beside its place: it is there once it is whole. */
+/** Writes a file (mode 0600) beside its place and renames it when it is whole; compressed as its name says. */
 export async function writeWhole(file: string, content: Readable): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -63,7 +63,7 @@ export async function toOutput(
   }
 }
 
-/** Throws, with file and reason, where one cannot be written; so work that ends there is not begun. */
+/** Throws, with file and reason, before work begins that could not be written. */
 export async function checkOutputFile(path: string, kind: 'file' | 'directory' = 'file'): Promise<void> {
   const directory = dirname(path);
   if (!(await isDirectory(directory)))

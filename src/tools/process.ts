@@ -4,12 +4,12 @@ import type { ToolDeps } from './context.ts';
 /** What a program of commands has of its process, apart from the environment. */
 
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** npm hands on a Ctrl-C that the terminal has sent to all of the group already. */
+/** npm repeats a Ctrl-C that the terminal has sent to the whole group. */
 const sameSignalMs = 1000;
 
 /**
- * The first signal asks for an orderly end, and so does a terminal that is closed. More of them within a second are the
- * same one; a later one takes the system's default and ends at once.
+ * The first signal asks for an orderly end, like a closed terminal. Signals within a second are the same one; a later
+ * one ends at once.
  */
 function untilStopped(): Promise<void> {
   return new Promise((resolve) => {
@@ -34,9 +34,8 @@ export const processDeps: Omit<ToolDeps, 'environment'> = {
   untilStopped,
 };
 
-/** Runs the commands of this process, and ends it with their exit code. */
 export async function runProcess(commands: () => Promise<number>): Promise<never> {
-  // A reader that has gone away, such as `head` or a terminal that was closed, is no reason to fail; a full disk is.
+  // A closed pipe or terminal is no failure; a full disk is.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE' || error.code === 'EIO') return;
     const words = fileErrorWords(Object.assign(error, { path: 'standard output' }));

@@ -70,7 +70,7 @@ export function explain(error: unknown): { lines: string; code: ExitCode } {
   return { lines: message.split('\n', 1)[0] ?? message, code: exitCodes.failed };
 }
 
-/** Runs one command line (without the program's name) to its end; never rejects. `explained`: as `explain`, with more. */
+/** Runs one command line to its end; never rejects. */
 export async function runProgram(
   program: Command,
   args: readonly string[],

@@ -24,9 +24,8 @@ function clockText(seconds: number): string {
 }
 
 /**
- * One line on standard error, redrawn in place, and only where that is a terminal: a bar with the rate of items and
- * the time left. `total` is undefined where it is not known. An earlier run did `doneBefore`, which does not count
- * for the rate of this one.
+ * A bar on standard error, if that is a terminal, with rate and time left. An earlier run did `doneBefore`, which
+ * does not count for the rate.
  */
 export function createProgress(
   io: ProgressIo,

@@ -10,7 +10,7 @@ interface Outage {
   readonly toldMs: number;
 }
 
-/** Writes lines about the retries of a side, such as `source`: the first at once, the same one again seldom. */
+/** Logs retries of a side: the first at once, repeats seldom. */
 export class RetryLog {
   readonly #tell: (line: string) => void;
   readonly #giveUpAfterMs: number;

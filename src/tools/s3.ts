@@ -10,7 +10,6 @@ export interface S3Credentials {
   readonly sessionToken?: string;
 }
 
-/** Where objects are: names of objects begin with the prefix, which is '' or ends in a slash. */
 export interface S3Location {
   readonly bucket: string;
   readonly prefix: string;
@@ -28,13 +27,13 @@ export const defaultS3Region = 'us-east-1';
 /** The URL of an object; its name is put behind the prefix. */
 export function objectUrl({ bucket, prefix, endpoint, region }: S3Access, name: string): URL {
   const path = `${prefix}${name}`.split('/').map(encodeURIComponent).join('/');
-  // A bucket with a dot has no certificate as a host, and services of one's own seldom have names for buckets.
+  // A bucket with a dot has no certificate as a host, and own services seldom have host names for buckets.
   if (endpoint !== undefined) return new URL(`${endpoint.href.replace(/\/$/, '')}/${bucket}/${path}`);
   if (bucket.includes('.')) return new URL(`https://s3.${region}.amazonaws.com/${bucket}/${path}`);
   return new URL(`https://${bucket}.s3.${region}.amazonaws.com/${path}`);
 }
 
-/** A request with its signature. The body is signed with the rest: the service refuses what changed on the way. */
+/** A signed request; the signature covers the body. */
 export function signed(
   { region, credentials }: S3Access,
   method: 'GET' | 'PUT',

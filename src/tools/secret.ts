@@ -4,7 +4,7 @@ import { unreadable, wrong } from './option.ts';
 
 const secretFileBytesMax = 64 * 1024;
 
-/** The key of `--key-file`, else of the environment; it is never an argument, which every user of the machine sees. */
+/** The key of `--key-file`, else of the environment; never an argument, which every user of the machine sees. */
 export async function givenKey(
   { keyFile }: { readonly keyFile?: string },
   environment: Environment,
@@ -25,7 +25,6 @@ export async function neededKey(...given: Parameters<typeof givenKey>): Promise<
   return key;
 }
 
-/** A secret or headers from a file that others should not be able to read; the text is trimmed. */
 export async function readSecretFile(name: string, path: string): Promise<string> {
   try {
     const { size } = await stat(path);

@@ -5,7 +5,7 @@ interface State {
   readonly version: 1;
 }
 
-/** Undefined where there is no file. Throws for one of another version, or that is something else. */
+/** Undefined without a file. Throws for another version. */
 export async function readState<T extends State>(path: string): Promise<T | undefined> {
   const text = await readIfThere(path);
   if (text === undefined) return undefined;

@@ -27,11 +27,11 @@ interface Trust {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
-  /** SHA-256 of the one certificate that is trusted, whatever its name and its authority. */
+  /** SHA-256 of the one certificate to trust. */
   readonly fingerprint?: string | undefined;
 }
 
-/** The files of the options as a fetch that goes by them; `fingerprint` counts where no authority is named. */
+/** `fingerprint` counts if no authority is named. */
 export async function trustedFetch(
   { ca, cert, certKey }: TrustOptions,
   fingerprint?: string,
@@ -63,7 +63,7 @@ class TrustingAgent extends Agent {
   override createConnection(...[options, made]: Parameters<Agent['createConnection']>) {
     const { fingerprint } = this.#trust;
     if (fingerprint === undefined) return super.createConnection(options, made);
-    // The certificate itself is known, so neither who vouches for it counts nor the name that it is for.
+    // The fingerprint proves the certificate, so name and issuer do not count.
     const socket = connect({ ...(options as object), rejectUnauthorized: false }, () => {
       if (socket.getPeerX509Certificate()?.fingerprint256 === fingerprint) return made?.(null, socket);
       const error = new Error('the server shows another certificate than the one that it has announced');
@@ -75,18 +75,13 @@ class TrustingAgent extends Agent {
   }
 }
 
-/** Of OpenSSL and Node.js, about a certificate or those that vouch for it. */
 const certificateCode = /CERT|LEAF_SIGNATURE|_CA$|^INVALID_PURPOSE$|^HOSTNAME_MISMATCH$/;
 
-/**
- * Whether a request failed as the server's certificate is not to be trusted, or one of the client's is missing: to try
- * again is of no use. `cause` is what the connection failed with.
- */
+/** Whether a request failed for want of trust, so a retry is useless. `cause` is the connection's error. */
 export function isUntrusted({ cause }: Error): boolean {
   return certificateCode.test(errorCode(cause) ?? '');
 }
 
-/** The part of `fetch` that the client uses: bytes as a body, no redirects followed, nothing decoded. */
 function fetchBy(agent: Agent): typeof fetch {
   return async (input, init = {}) => {
     const url = new URL(input instanceof Request ? input.url : input);

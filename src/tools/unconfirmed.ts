@@ -1,4 +1,4 @@
-/** A command is done, and what it has found needs somebody's word: an exit code of its own, so that no script takes it for good. */
+/** A command has found something that a person must confirm: an exit code of its own. */
 export class Unconfirmed extends Error {
   constructor(message: string) {
     super(message);

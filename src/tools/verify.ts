@@ -56,7 +56,7 @@ async function examine(
   if (options.fullSpeed)
     throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
   const source = await openFileSource(path);
-  // A proof is one small document; a file that is larger than any is an export.
+  // A larger file than any proof is an export.
   const { head, whole: text } = await peek(source.text(0), verifyProofBytesMax);
   const proof = asProof(head.toString());
   if (proof === undefined) return verifyFile(deps, { path, source, text }, options);
@@ -110,7 +110,7 @@ Exit codes:
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
-/** `verify` (contract: Command line): events, a file, one event, or the tree of a service, against signed checkpoints. */
+/** `verify` (contract: Command line). */
 export function registerVerify(program: Command, deps: ToolDeps, engine?: VerifyEngine): void {
   const command = program
     .command('verify [file]')

@@ -13,6 +13,7 @@ import { organizationTable } from '../../src/control/organizations.ts';
 import { readSignOn } from '../../src/control/sign-on-settings.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
 import { cliCommand } from '../support/cli-command.ts';
+import { createRecorder } from '../read/support.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
 import { holdOutput } from '../support/openapi.ts';
 import '../support/strict-writer.cjs';
@@ -378,6 +379,52 @@ test('what cannot be printed is told in a line, and the command fails', () => {
   assert.deepEqual([status, stderr], [1, 'auditlog: standard output: the disk is full\n']);
 });
 
+test('summarize counts values, files and the range before under the filters of reads, and prints text of events as text', async () => {
+  const { id } = await json(['org', 'create', '--org', 'counted', '--name', 'Counted']);
+  const event = (timestamp: string, ip: string, rest: object = {}) => ({
+    message: { timestamp, action: 2003, actor: 'zoe@x.test', remote: { ip }, ...rest },
+  });
+  await createRecorder(engine.storage)(String(id), [
+    event('2024-05-05T23:59:00Z', '10.0.0.1'),
+    event('2024-05-06T01:00:00Z', '10.0.0.2', { target: 'a\u001b[2J.txt', extra: { fileSize: 5 } }),
+    event('2024-05-06T02:00:00Z', '10.0.0.2', { actor: { name: 'Nobody' }, result: { code: 500 } }),
+  ]);
+  const args = [
+    'summarize',
+    '--org',
+    'counted',
+    '--start-time',
+    '2024-05-06T00:00:00Z',
+    '--end-time',
+    '2024-05-06T23:59:59.999999Z',
+  ];
+  const { actors, addresses, files, previous, without, ...rest } = await json(args);
+  assert.deepEqual(
+    [rest['total'], rest['failure'], previous],
+    [
+      2,
+      1,
+      {
+        start: '2024-05-05T00:00:00.000000Z',
+        end: '2024-05-05T23:59:59.999999Z',
+        total: 1,
+        failure: 0,
+      },
+    ],
+  );
+  const [first_seen, last_seen] = ['2024-05-06T01:00:00.000000Z', '2024-05-06T02:00:00.000000Z'];
+  assert.deepEqual(actors, [{ email_addr: 'zoe@x.test', count: 1, first_seen, last_seen: first_seen }]);
+  assert.deepEqual(addresses, [{ ip: '10.0.0.2', count: 2, first_seen, last_seen }]);
+  assert.deepEqual(files, [
+    { name: 'a\u001b[2J.txt', count: 1, bytes: 5, first_seen, last_seen: first_seen },
+  ]);
+  assert.deepEqual(without, { actor: 1, ip: 0 });
+  const { code, out } = await run([...args, '--status', 'success', '--limit', '1']);
+  assert.equal(code, 0);
+  assert.match(out, /^1 event, 0 failed, from 2024-05-06T00:00:00.000000Z to /);
+  assert.match(out, /\nFILE +BYTES +EVENTS .*\na\\u001b\[2J\.txt +5 +1 +2024-05-06T01:00/);
+});
+
 describe('exit codes', () => {
   const wrong: readonly (readonly [args: string[], code: number, words: RegExp])[] = [
     [[], 2, /Usage/],
@@ -499,6 +546,7 @@ describe('exit codes', () => {
       'import',
       'export',
       'forward',
+      'summarize',
       'ocsf',
       'verify',
       'doctor',

@@ -56,6 +56,7 @@ export const everyCommand: Readonly<Record<string, EveryCommand>> = {
   'key revoke': { needs: 'data', args: ['0123456789abcdef'] },
   export: { needs: 'data', args: [...org, '-o', 'DIR/events.ndjson'] },
   'export --evidence': { needs: 'data', args: [...org, '-o', 'DIR/evidence.ndjson'] },
+  summarize: { needs: 'data', args: org },
   verify: { needs: 'data', args: org },
   doctor: { needs: 'data', args: [] },
   'doctor --detach': { needs: 'data', args: ['all_1_1_0'] },

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { rootCertificates } from 'node:tls';
 import * as fc from 'fast-check';
 import { type Config, ConfigError, loadConfig } from '../../src/config/config.ts';
 import { variables, variablesHelp } from '../../src/config/variables.ts';
@@ -16,7 +15,6 @@ describe('defaults', () => {
       host: '127.0.0.1',
       port: 8080,
       tls: undefined,
-      redirectPort: undefined,
       dataDir: resolve('data'),
       clickhouse: {
         url: undefined,
@@ -24,11 +22,9 @@ describe('defaults', () => {
         user: 'default',
         password: '',
         database: 'audit',
-        tls: undefined,
         cluster: undefined,
       },
       deployment: 'cloud',
-      evidenceIntervalMs: 30_000,
       evidenceKey: undefined,
       tenantDomain: undefined,
       publicUrl: undefined,
@@ -49,7 +45,6 @@ describe('defaults', () => {
       },
       redisUrl: undefined,
       retentionDays: undefined,
-      retentionGraceMs: 86_400_000,
       maxBodyBytes: 33_554_432,
       flushIntervalMs: 500,
       segmentBytes: 64 * 1024 ** 2,
@@ -135,7 +130,6 @@ const good: readonly (readonly [
   [{ LOG_LEVEL: 'debug' }, (c) => c.logLevel, 'debug'],
   [{ METRICS_PUBLIC: '1' }, (c) => c.metricsPublic, true],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318/' }, (c) => c.tracesUrl, 'http://127.0.0.1:4318'],
-  [{ EVIDENCE_INTERVAL: 'off' }, (c) => c.evidenceIntervalMs, undefined],
   [{ REDACT_KEYS: 'IBAN, ssn,i_ban' }, (c) => c.redactKeys, ['iban', 'ssn']],
   [{ REDACT_VALUES: 'off' }, (c) => c.redactValues, false],
   [{ REDACT_KEYS: 'Card Number,! Id-Token' }, (c) => c.redactKeys, ['cardnumber', '!idtoken']],
@@ -167,7 +161,7 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['1x', 'a-b', 'a b', 'ä', 'x'.repeat(64)].map((value) => ['CLICKHOUSE_DATABASE', value] as const),
   // The embedded engine is no cluster.
   ...['a b', 'main-1'].map((value) => ['CLICKHOUSE_CLUSTER', value] as const),
-  ...['CLICKHOUSE_CA', 'CLICKHOUSE_CERT'].flatMap((name) =>
+  ...['TLS_CERT', 'TLS_CLIENT_CA'].flatMap((name) =>
     ['/no/such/file', 'package.json', 'test'].map((value) => [name, value] as const),
   ),
   ['CLICKHOUSE_USER', 'a\nb'],
@@ -209,11 +203,9 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['0', '257', 'all'].map((value) => ['WORKERS', value] as const),
   ...['verbose', 'INFO'].map((value) => ['LOG_LEVEL', value] as const),
   ...['yes', 'true', '2'].map((value) => ['METRICS_PUBLIC', value] as const),
-  ...['on', '0s', '2m'].map((value) => ['EVIDENCE_INTERVAL', value] as const),
   ...['collector:4318', 'http://u:secretpw@c', 'http://c?x=1'].map(
     (value) => ['OTEL_EXPORTER_OTLP_ENDPOINT', value] as const,
   ),
-  ...['65536', 'on'].map((value) => ['HTTP_REDIRECT_PORT', value] as const),
   ...['a,,b', ',', '!', '_-', '!.', 'x'.repeat(201)].map((value) => ['REDACT_KEYS', value] as const),
   ['REDACT_VALUES', '0'],
 ];
@@ -261,22 +253,6 @@ describe('bad values', () => {
       new Set(['LOG_LEVEL', 'PORT', 'WORKERS']),
     );
     assert.equal(lines.length, 3);
-  });
-
-  test('certificates for an engine that is not reached by TLS', (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'config-'));
-    t.after(() => rmSync(directory, { recursive: true }));
-    const file = join(directory, 'ca.pem');
-    writeFileSync(file, rootCertificates[0] ?? '');
-    for (const url of ['', 'http://a:1'])
-      assert.equal(
-        messageOf({ CLICKHOUSE_CA: file, CLICKHOUSE_URL: url }),
-        'CLICKHOUSE_CA is set: allowed is that with a CLICKHOUSE_URL of https:// alone',
-      );
-    assert.match(
-      messageOf({ CLICKHOUSE_CERT: file, CLICKHOUSE_URL: 'https://a:1' }),
-      /and its private key in PEM$/,
-    );
   });
 
   test('a mapping that cannot be used, by file and rule', (t) => {

@@ -105,7 +105,7 @@ export async function readEachWay(
     exported: lines.map((line) => nameOf(JSON.parse(line) as AuditEvent)).toSorted(),
     total,
     exportTotal: exported.total,
-    histogram: (await readers.histogram(organization, {}, never)).meta.total,
+    histogram: (await readers.histogram(organization, {}, false, never)).meta.total,
     topValues: top.activities.reduce((sum, { count }) => sum + count, 0),
     filtered: (
       await readers

@@ -162,7 +162,6 @@ async function startFrontEnds(
   const env = {
     ...engine,
     SESSION_SECRET: 's'.repeat(40),
-    EVIDENCE_INTERVAL: 'off',
     RATE_LIMIT_AUDIT: 'off',
     TRUST_PROXY: '1',
     WORKERS: '1',

@@ -107,6 +107,17 @@ const portal = '/api/v1/portal';
 const event = (slug: string) => sourceEvent({ org: slug, flow_id: randomUUID() });
 const unknownKey = '0123456789abcdef';
 
+/** What is counted over events. */
+function counts(path: string, expected: Readonly<Record<string, number>>): typeof tries {
+  const all = (what: string, shows?: true) => (now: World) =>
+    lookups(`${path}/${what}`, now).map((one) => ({ path: one, expected, ...(shows && { shows }) }));
+  return {
+    [`GET ${path}/histogram`]: all('histogram'),
+    [`GET ${path}/top-values`]: all('top-values', true),
+    [`GET ${path}/top-files`]: all('top-files', true),
+  };
+}
+
 /** What leads to evidence; only a proof has anything of an event. */
 function evidence(path: string, expected: Readonly<Record<string, number>>): typeof tries {
   const of = (what: string) => ({ path: `${path}/${what}`, expected });
@@ -126,6 +137,8 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     lookups('/api/v1/audit/feed', now).map((path) => ({ path, expected: readKeys, shows: true })),
   'GET /api/v1/audit/export': (now) =>
     unnamed('/api/v1/audit/export', now).map((path) => ({ path, expected: readKeys, shows: true })),
+  ...counts('/api/v1/audit', readKeys),
+  ...counts(portal, readers),
   ...evidence('/api/v1/audit/evidence', readKeys),
   ...evidence(`${portal}/evidence`, readers),
   'POST /v1/logs': () => [
@@ -212,16 +225,12 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     lookups(`${portal}/events`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/export`]: (now) =>
     unnamed(`${portal}/export`, now).map((path) => ({ path, expected: readers, shows: true })),
-  [`GET ${portal}/histogram`]: (now) =>
-    lookups(`${portal}/histogram`, now).map((path) => ({ path, expected: readers })),
   [`GET ${portal}/feed`]: (now) =>
     lookups(`${portal}/feed`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/rows`]: (now) =>
     lookups(`${portal}/rows`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/source-events`]: (now) =>
     lookups(`${portal}/source-events`, now).map((path) => ({ path, expected: readers, shows: true })),
-  [`GET ${portal}/top-values`]: (now) =>
-    lookups(`${portal}/top-values`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/whoami`]: () => [{ path: `${portal}/whoami`, expected: everyone, shows: true }],
   [`GET ${portal}/settings`]: () => [{ path: `${portal}/settings`, expected: admins(200), shows: true }],
   [`PATCH ${portal}/settings`]: () => [{ path: `${portal}/settings`, body: {}, expected: admins(400) }],

@@ -8,8 +8,9 @@ import { createTenant, runCliHere, startServer, type TestServer } from '../suppo
 import { backUp, holdFirst, ofProducer, perBatch, Producer, restoreTo } from './backup-support.ts';
 
 // A ClickHouse server backs itself up.
-const env = { EVIDENCE_INTERVAL: '200ms', CLICKHOUSE_URL: undefined };
-const service = new KeptService(env);
+const env = { CLICKHOUSE_URL: undefined };
+const intervals = { evidenceMs: 200 };
+const service = new KeptService(env, intervals);
 let root: string;
 let restored: TestServer | undefined;
 before(async () => {
@@ -43,7 +44,7 @@ test('a service is backed up under load and after it was killed, and is restored
   const total = ofProducer(second);
   // The batch that was under way may be there, and then it is there as a whole.
   assert.ok([acknowledged, acknowledged + perBatch].includes(total), `${total} of ${acknowledged}`);
-  restored = await startServer({ dataDir: directory, env });
+  restored = await startServer({ dataDir: directory, env, intervals });
   const there = tenant.with({ server: restored });
   await holdFirst(there, total);
 

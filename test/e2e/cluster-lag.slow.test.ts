@@ -44,11 +44,12 @@ test('an erasure has ended when no replica has the person any more', async () =>
   const row = { org, time: '2024-01-01 00:00:00', seq: '5', expires: '2149-06-06' };
   await two.storageOf('a', 'erasing').insertRows('events_local', [{ ...row, source: is }]);
   await two.storageOf('b', 'erasing').insertRows('events_local', [{ ...row, source: was }]);
-  const texts = { activityName: '', actorEmail: '', actorId: '', names: [], fileHash: [], ocsf: '' };
+  const lists = { names: [], fileHash: [] };
+  const texts = { activityName: '', actorEmail: '', actorId: '', fileName: '', targetName: '', ocsf: '' };
   const [stored] = await two
     .storageOf('b', 'erasing')
     .rows<{ before: string }>(`SELECT lower(hex(${eventHashNow})) AS before FROM events_local`);
-  const event = { seq: 5n, before: stored?.before ?? '', ...texts, source: is };
+  const event = { seq: 5n, before: stored?.before ?? '', ...lists, ...texts, source: is };
   assert.equal((await planEvents(storage, { id, organizationId: org }, [event])).length, 1);
   await beginErasure(storage, {
     id,

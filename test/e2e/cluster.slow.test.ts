@@ -41,7 +41,7 @@ describe('reads on a cluster', () => {
   const byShard = new Map<number, Tenant>();
   before(async () => {
     await two.prepare('reads', envelope);
-    server = await startServer({ env: { ...two.env('reads'), EVIDENCE_INTERVAL: 'off' } });
+    server = await startServer({ env: two.env('reads'), intervals: { evidenceMs: 86_400_000 } });
     // Which shard it will be follows from the id, which is random.
     for (let n = 0; byShard.size < 2 && n < 40; n++) {
       const tenant = await createTenant(server, `shard-${n}`);

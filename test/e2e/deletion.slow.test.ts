@@ -8,7 +8,7 @@ import { keptService } from '../support/kept-service.ts';
 import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
 import { withEngine } from './export-support.ts';
 
-const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_GRACE: '1s' });
+const service = keptService({}, { evidenceMs: 200, retentionGraceMs: 1000 });
 
 interface Deleted {
   readonly id: string;

@@ -62,6 +62,9 @@ function withoutEngine(ids: {
     'GET /api/v1/audit': read,
     'GET /api/v1/audit/feed': read,
     'GET /api/v1/audit/export': read,
+    'GET /api/v1/audit/histogram': read,
+    'GET /api/v1/audit/top-values': read,
+    'GET /api/v1/audit/top-files': read,
     ...evidence('/api/v1/audit/evidence'),
     ...evidence(`${portal}/evidence`),
     // The log takes events.
@@ -88,6 +91,7 @@ function withoutEngine(ids: {
     [`GET ${portal}/export`]: read,
     [`GET ${portal}/histogram`]: read,
     [`GET ${portal}/top-values`]: read,
+    [`GET ${portal}/top-files`]: read,
     'GET /api/v1/dashboard/organization/get-events-in-org': read,
     'GET /scim/v2/Users': read,
     'POST /scim/v2/Users': { body: user, expected: 'change' },

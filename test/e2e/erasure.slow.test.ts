@@ -10,7 +10,7 @@ import { createKey, createTenant, printed, sourceEvent, type Tenant } from '../s
 import { healthyOn, type Verification, verifyOn } from '../support/verification.ts';
 import { withEngine } from './export-support.ts';
 
-const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_GRACE: '1s' });
+const service = keptService({}, { evidenceMs: 200, retentionGraceMs: 1000 });
 const email = 'Ana.Maria@acme.example';
 
 interface Erasure {

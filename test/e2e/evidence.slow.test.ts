@@ -29,11 +29,11 @@ const forgersKey = 'PRIVATE+KEY+service+63dd8183+AQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU
 /** Not in the data directory: files of an auditor, among them the trees that `verify --keep` keeps. */
 let kept: string;
 let copy: string;
-const service = new KeptService({});
+const service = new KeptService({}, { evidenceMs: 200 });
 before(async () => {
   kept = await temporaryDirectory();
   copy = join(kept, 'copy');
-  await service.start({ EVIDENCE_INTERVAL: '200ms', REDACT_KEYS: 'fileHash' });
+  await service.start({ REDACT_KEYS: 'fileHash' });
 });
 after(async () => {
   await service.end();
@@ -633,7 +633,7 @@ describe('what an auditor finds', () => {
       await storage.command('TRUNCATE TABLE evidence_progress');
     });
     await service.server.stop();
-    const env = { EVIDENCE_INTERVAL: '200ms', EVIDENCE_KEY: undefined };
+    const env = { EVIDENCE_KEY: undefined };
     writeFileSync(join(service.dataDir, 'evidence-key'), forgersKey);
     const server = await service.start(env);
     const tenant = { ...one.tenant, server };

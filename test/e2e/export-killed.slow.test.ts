@@ -27,7 +27,7 @@ describe('an export that is killed', () => {
     await tenant.record([sourceEvent({ timestamp: '2024-01-01T00:00:00Z', target: 'many' })]);
     await tenant.settled(1, { fileName: 'many' });
     const columns =
-      'activity_id, activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, flow_id, expires, source';
+      'activity_id, activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, file_name, target_name, flow_id, expires, source';
     await withEngine(server, (storage) =>
       storage.command(
         `INSERT INTO events (org, time, seq, ocsf, ${columns}) SELECT org, ` +

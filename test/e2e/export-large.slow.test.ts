@@ -88,7 +88,7 @@ describe('exports of many events', () => {
     );
     await tenant.settled(1000);
     const columns =
-      'activity_id, activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, flow_id, expires, ocsf, source';
+      'activity_id, activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, file_name, target_name, flow_id, expires, ocsf, source';
     await withEngine(server, (storage) =>
       storage.command(
         `INSERT INTO events (org, time, seq, ${columns}) SELECT org, time, toUInt64(r * 1000 + copy), ${columns} FROM ` +

@@ -19,8 +19,8 @@ import {
 import { backUp, follow, Producer } from './backup-support.ts';
 
 /** From the embedded engine to a ClickHouse server whose user has the rights of docs/configure.md, as docs/moving.md says. */
-const evidence = { EVIDENCE_INTERVAL: '200ms' };
-const service = new KeptService({ ...evidence, CLICKHOUSE_URL: undefined });
+const intervals = { evidenceMs: 200 };
+const service = new KeptService({ CLICKHOUSE_URL: undefined }, intervals);
 let root: string;
 let engine: PlainEngine;
 let moved: TestServer | undefined;
@@ -84,7 +84,7 @@ test('a service is moved to a ClickHouse server, with order, cursors, evidence a
   assert.equal(await service.server.stop(), 0);
   await backUp(service.dataDir, place);
 
-  const target = { dataDir: join(root, 'moved'), env: { ...engine.env, ...evidence } };
+  const target = { dataDir: join(root, 'moved'), env: engine.env, intervals };
   // A restore needs a user who may do everything.
   const owner = { ...target, env: { ...target.env, CLICKHOUSE_USER: engine.owner } };
   const restored = printed(await runCliHere(['restore', '--from', place, '--json'], owner)) as Restored;
@@ -137,7 +137,7 @@ test('a ClickHouse server restores its own backup by the statements of the docum
   await runStatements(backup);
   await runStatements('DROP DATABASE audit SYNC');
   await runStatements(restore);
-  const target = { dataDir: join(root, 'moved'), env: { ...engine.env, ...evidence } };
+  const target = { dataDir: join(root, 'moved'), env: engine.env, intervals };
   const recorded = await runCliHere(['restore', '--record', moment], target);
   assert.equal(recorded.code, 0, recorded.stderr);
   moved = await startServer(target);

@@ -75,7 +75,10 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
       way = await startFaultProxy(Number(new URL(nodeOf(1, 1).door.url).port));
       const start = (url: string) =>
         again('a server to start', () =>
-          startServer({ env: { ...replicas.env(database), CLICKHOUSE_URL: url, EVIDENCE_INTERVAL: 'off' } }),
+          startServer({
+            env: { ...replicas.env(database), CLICKHOUSE_URL: url },
+            intervals: { evidenceMs: 86_400_000 },
+          }),
         );
       const urls = replicas.nodes.map(({ door }) => door.url);
       // All addresses; the first one is that of the node that lags behind.

@@ -30,8 +30,10 @@ for (const shape of shapes)
     before(async () => {
       replicas = await startReplicas(shape.shards, shape.replicas);
       await replicas.prepare(database, { head: eventHead, tail: eventTail(loadConfig({})) });
-      const env = { ...replicas.env(database), EVIDENCE_INTERVAL: '5s', SEGMENT_BYTES: '65536' };
-      server = await again('the server to start', () => startServer({ env }));
+      const env = { ...replicas.env(database), SEGMENT_BYTES: '65536' };
+      server = await again('the server to start', () =>
+        startServer({ env, intervals: { evidenceMs: 5_000 } }),
+      );
       const tenants = [];
       for (let n = 0; n < 2 * shape.shards; n++) {
         const slug = () => `t-${randomUUID().slice(0, 8)}`;

@@ -11,7 +11,7 @@ import { createTenant, printed, sourceEvent, type Tenant } from '../support/serv
 import { healthyOn, type Verification, verifyOn } from '../support/verification.ts';
 import { withEngine } from './export-support.ts';
 
-const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_GRACE: '1s' });
+const service = keptService({}, { evidenceMs: 200, retentionGraceMs: 1000 });
 const dayMs = 86_400_000;
 
 /** Five events of each age, in days. */

@@ -20,7 +20,6 @@ before(async () => {
   const shared = {
     SESSION_SECRET: randomUUID(),
     EVIDENCE_KEY: newEvidenceKey('service'),
-    EVIDENCE_INTERVAL: '500ms',
   };
   environment = { ...engine.env, ...shared };
   for (let n = 0; n < count; n += 1) {
@@ -35,7 +34,11 @@ after(async () => {
 });
 
 async function start(n: number): Promise<void> {
-  servers[n] = await startServer({ dataDir: directories[n] ?? '', env: environment });
+  servers[n] = await startServer({
+    dataDir: directories[n] ?? '',
+    env: environment,
+    intervals: { evidenceMs: 500 },
+  });
 }
 
 /** Takes a server out as an operator does, and puts the new one in its place. */

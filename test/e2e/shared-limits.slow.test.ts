@@ -31,7 +31,6 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
       SESSION_SECRET: 'the same for both of these servers',
       RATE_LIMIT_AUDIT: '12/1h',
       RATE_LIMIT_LOGIN: 'off',
-      EVIDENCE_INTERVAL: 'off',
     };
     const first = await startServer({ env });
     servers = [first, await startServer({ env })];

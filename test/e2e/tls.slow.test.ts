@@ -1,13 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, type RequestOptions, request } from 'node:https';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Authority, type Certificate, makeAuthority } from '../support/certificates.ts';
-import { call, eventually } from '../support/http.ts';
+import { eventually } from '../support/http.ts';
 import {
   createOrganization,
   type Key,
@@ -27,18 +26,14 @@ describe('a service with TLS', { skip }, () => {
   let it: TestServer;
   let shown: Certificate;
   let agent: Agent;
-  const files = { cert: join(directory, 'served.pem'), key: join(directory, 'served.key') };
-  const serve = async (made: Certificate) => {
-    await Promise.all([copyFile(made.certFile, files.cert), copyFile(made.keyFile, files.key)]);
-  };
 
   before(async () => {
     const { issue, certFile, cert } = authority as Authority;
     shown = await issue('producer');
-    await serve(await issue('first'));
+    const { pemFile } = await issue('first');
     agent = new Agent({ ca: cert, keepAlive: true, maxCachedSessions: 0 });
     it = await startServer({
-      env: { TLS_CERT: files.cert, TLS_KEY: files.key, TLS_CLIENT_CA: certFile, HTTP_REDIRECT_PORT: '0' },
+      env: { TLS_CERT: pemFile, TLS_CLIENT_CA: certFile },
     });
     await createOrganization(it, 'tls');
   });
@@ -144,46 +139,16 @@ describe('a service with TLS', { skip }, () => {
     assert.equal((await signIn(origin('http'))).status, 403);
   });
 
-  test('plain HTTP sends browsers on, and refuses what has a key with it or changes something', async () => {
-    const line = it.stderrLines().find((one) => one.includes('"listening"')) ?? '{}';
-    const { redirectPort } = JSON.parse(line) as { redirectPort: number };
-    const plain = `http://127.0.0.1:${redirectPort}`;
-    const { status, headers } = await call(`${plain}/a/b?c=d`);
-    assert.equal(status, 308);
-    assert.equal(headers.location, `https://127.0.0.1:${it.port}/a/b?c=d`);
-    assert.equal((await call(plain, { method: 'HEAD' })).status, 308);
-    for (const refused of [
-      { headers: { 'x-api-key': 'ak_x' } },
-      { headers: { authorization: 'Bearer ak_x' } },
-      { method: 'POST', body: '{}' },
-      { headers: { host: 'evil.example/path' } },
-    ])
-      assert.equal((await call(plain, refused)).status, 403, JSON.stringify(refused));
-    // Of two hosts nobody can say where a browser should go on.
-    const socket = connect(redirectPort, '127.0.0.1');
-    socket.end('GET / HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\nConnection: close\r\n\r\n');
-    const pieces: Buffer[] = [];
-    for await (const piece of socket) pieces.push(piece as Buffer);
-    assert.match(Buffer.concat(pieces).toString(), /^HTTP\/1.1 403 /);
-  });
-
   test('settings of TLS that do not fit end the start with exit code 2 and their names', async () => {
     const { certFile, keyFile, issue } = authority as Authority;
     const other = await issue('other');
+    const mixedFile = join(directory, 'mixed.pem');
+    await writeFile(mixedFile, `${other.cert}${(authority as Authority).key}`);
     const cases: readonly (readonly [env: Record<string, string>, words: RegExp])[] = [
-      [{ TLS_CERT: certFile }, /TLS_CERT is set: allowed is that together with TLS_KEY alone/],
-      [{ TLS_CERT: keyFile, TLS_KEY: keyFile }, /TLS_CERT is .*: allowed is the path of a file/],
-      [
-        { TLS_CERT: certFile, TLS_KEY: join(directory, 'none') },
-        /TLS_KEY is .*: allowed is the path of a file/,
-      ],
-      [{ TLS_CERT: certFile, TLS_KEY: other.keyFile }, /TLS_CERT is .* TLS_KEY is .*do not belong together/],
+      [{ TLS_CERT: certFile }, /TLS_CERT is .*: allowed is the path of a file/],
+      [{ TLS_CERT: keyFile }, /TLS_CERT is .*: allowed is the path of a file/],
+      [{ TLS_CERT: mixedFile }, /TLS_CERT is .*: the certificate and the key do not belong together/],
       [{ TLS_CLIENT_CA: certFile }, /TLS_CLIENT_CA is set: allowed is that with TLS_CERT/],
-      [{ HTTP_REDIRECT_PORT: '0' }, /HTTP_REDIRECT_PORT is set: allowed is that with TLS_CERT/],
-      [
-        { TLS_CERT: certFile, TLS_KEY: keyFile, PORT: '8443', HTTP_REDIRECT_PORT: '8443' },
-        /HTTP_REDIRECT_PORT is "8443": allowed is another port than PORT/,
-      ],
     ];
     const { loadConfig } = await import('../../src/config/config.ts');
     for (const [env, words] of cases) assert.throws(() => loadConfig(env), words);

@@ -9,7 +9,8 @@ import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } 
  */
 export async function walk(env: Readonly<Record<string, string>>): Promise<void> {
   const server = await startServer({
-    env: { EVIDENCE_INTERVAL: '300ms', RETENTION_GRACE: '1s', ...env },
+    env,
+    intervals: { evidenceMs: 300, retentionGraceMs: 1000 },
   });
   try {
     assert.equal(

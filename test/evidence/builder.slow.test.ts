@@ -61,7 +61,7 @@ function shownOf(organization: string, n: number): Buffer {
   const uuid = uuidBytes(organization);
   const outcome = ['né', 'High', 'Failure', ''].map(text);
   const actor = ['m'.repeat(n % 300), 'id'].map(text);
-  const names = [Buffer.from([2]), text('a'), text(''), Buffer.from([0])];
+  const names = [Buffer.from([2]), text('a'), text(''), Buffer.from([0]), text('A'), text('Ä')];
   const rendering = hashOf(Buffer.from('"time":1'));
   return Buffer.concat([rendering, uuid, int(-1n), ...outcome, int(404n), ...actor, ...names, uuid]);
 }
@@ -71,9 +71,9 @@ async function record(organization: string, count: number): Promise<Stored[]> {
   const first = nextSeq;
   await engine.storage.command(
     `INSERT INTO events (org, time, seq, activity_id, activity_name, severity, status, level, result_code, actor_email,
-       actor_id, names, file_hash, flow_id, expires, own, ocsf, source)
+       actor_id, names, file_hash, file_name, target_name, flow_id, expires, own, ocsf, source)
      SELECT {organization:UUID}, fromUnixTimestamp64Micro(toInt64({start:Int64} + (number * 7919) % 1000), 'UTC'),
-       {first:UInt64} + number * 3, -1, 'né', 'High', 'Failure', '', 404, repeat('m', number % 300), 'id', ['a', ''], [],
+       {first:UInt64} + number * 3, -1, 'né', 'High', 'Failure', '', 404, repeat('m', number % 300), 'id', ['a', ''], [], 'A', 'Ä',
        {organization:UUID}, if(number % 2 = 0, toDate('2149-06-06'), toDate('2090-01-02')), number % 3 = 0, '"time":1',
        concat('{"n":', toString(number), ',"é":"', repeat('x', number % 90), '"}') FROM numbers({count:UInt64})`,
     { organization, start: startMicros, first, count },

@@ -24,7 +24,7 @@ suite('entries of a stretch', () => {
     const events = 100_000;
     await storage.command(
       `INSERT INTO events SELECT {organization:UUID}, toDateTime64('2020-01-01 00:00:00', 6, 'UTC') + number,
-         number + 1, 1000, 'a', 'Informational', 'Success', 'INFO', 200, '', '', [], [],
+         number + 1, 1000, 'a', 'Informational', 'Success', 'INFO', 200, '', '', [], [], '', '',
          toUUID('00000000-0000-0000-0000-000000000000'), toDate('2149-06-06'), false, 'x', toString(number)
        FROM numbers({events:UInt64})`,
       { organization, events },

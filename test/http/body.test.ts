@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { BodyBudget, BodyReceiver } from '../../src/http/body.ts';
 import { limits } from '../../src/http/limits.ts';
@@ -136,6 +137,7 @@ test('a body that stops coming, or comes too slowly, is refused; one that is hel
     const enough = (limits.bodyBytesPerSecondMin * limits.bodySlowMsMax) / 1000;
     const tooSlow = { code: 'too_slow', message: /did not come within 7 seconds/ };
     const [silent, slow, steady] = [make(), make(), make()];
+    await nextTurn();
     const refused = [assert.rejects(silent.read(), tooSlow), assert.rejects(slow.read(), tooSlow)];
     const read = steady.read();
     // Nobody has asked for it, so it stops coming after a little.

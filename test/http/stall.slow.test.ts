@@ -114,7 +114,7 @@ describe('slow readers', { concurrency: true }, () => {
     const directory = await mkdtemp(join(tmpdir(), 'tls-stall-'));
     const certificate = await (await makeAuthority(directory))?.issue('server');
     if (certificate === undefined) return context.skip('openssl is not installed');
-    const tls = { cert: certificate.certFile, key: certificate.keyFile, clientCa: undefined };
+    const tls = { pem: certificate.pemFile, clientCa: undefined };
     const it = await startTestServer([], { tls });
     const silent = connect(it.server.port, '127.0.0.1').resume();
     const slow = connect(it.server.port, '127.0.0.1').resume();

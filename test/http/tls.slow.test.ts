@@ -65,10 +65,10 @@ function made(context: TestContext) {
   return { authority, first, second };
 }
 
-async function served({ certFile, keyFile }: Certificate, name: string) {
-  const files = { cert: join(directory, `${name}.pem`), key: join(directory, `${name}.key`) };
-  await Promise.all([copyFile(certFile, files.cert), copyFile(keyFile, files.key)]);
-  return { ...files, clientCa: undefined };
+async function served({ pemFile }: Certificate, name: string) {
+  const pem = join(directory, `${name}.served`);
+  await copyFile(pemFile, pem);
+  return { pem, clientCa: undefined };
 }
 
 async function serving(context: TestContext, tls: CertificateFiles): Promise<TestServer> {
@@ -145,7 +145,7 @@ test('a new certificate is served to new connections, and no request of others f
   };
   for (const next of [second, first, second]) {
     await answered(20);
-    await Promise.all([copyFile(next.certFile, files.cert), copyFile(next.keyFile, files.key)]);
+    await copyFile(next.pemFile, files.pem);
     it.server.replaceCertificate();
   }
   await answered(20);
@@ -180,19 +180,18 @@ test('files that cannot be served leave the certificate, and are told once and b
   const { endsMs, fingerprint } = certificateFacts({ ...first, clientCa: undefined });
   assert.equal(await metric('auditlog_tls_certificate_expiry_timestamp_seconds'), endsMs / 1000);
   assert.equal(await metric('auditlog_tls_certificate_refused'), 0);
-  // As a program leaves them that has written one of the two.
-  await copyFile(second.certFile, files.cert);
+  await writeFile(files.pem, `${second.cert}${first.key}`);
   await refused(/do not belong together/);
   assert.equal(await metric('auditlog_tls_certificate_refused'), 1);
   await delay(50);
   assert.equal(await refused(/do not belong together/), 1);
-  await writeFile(files.cert, 'nonsense');
+  await writeFile(files.pem, 'nonsense');
   await refused(/the certificate cannot be read/);
-  await rm(files.cert);
+  await rm(files.pem);
   await refused(/ENOENT/);
   assert.equal(watch.served.fingerprint, fingerprint);
   assert.deepEqual(replaced, []);
-  await Promise.all([copyFile(second.certFile, files.cert), copyFile(second.keyFile, files.key)]);
+  await copyFile(second.pemFile, files.pem);
   await eventually('the new one to be served', async () => (replaced.length > 0 ? true : undefined));
   assert.deepEqual(replaced, [certificateFacts({ ...second, clientCa: undefined }).fingerprint]);
   await eventually('the metric', async () =>

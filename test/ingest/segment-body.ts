@@ -25,6 +25,8 @@ export const row: fc.Arbitrary<Row> = fc.record({
   actorId: text,
   names: fc.array(text, { maxLength: 3 }),
   fileHashes: fc.array(text, { maxLength: 3 }),
+  fileName: text,
+  targetName: text,
   flowId: fc.oneof(fc.constant(''), fc.uuid()),
   ocsf: fc.oneof(text, fc.constantFrom('x'.repeat(127), 'x'.repeat(128), 'é'.repeat(64), 'é'.repeat(9000))),
   source: fc.oneof(text, fc.constantFrom('y'.repeat(16_383), 'y'.repeat(16_384), '𝄞'.repeat(5000))),

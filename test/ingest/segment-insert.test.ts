@@ -250,6 +250,8 @@ function expected(sent: Row, seq: bigint): unknown {
     actor_id: sent.actorId,
     names: sent.names,
     file_hash: sent.fileHashes,
+    file_name: sent.fileName,
+    target_name: sent.targetName,
     flow_id: sent.flowId === '' ? '00000000-0000-0000-0000-000000000000' : sent.flowId,
     ocsf: sent.ocsf,
     source: sent.source,

@@ -48,6 +48,8 @@ export interface Row
     | 'actorId'
     | 'names'
     | 'fileHashes'
+    | 'fileName'
+    | 'targetName'
     | 'flowId'
     | 'ocsf'
     | 'source'
@@ -58,6 +60,8 @@ export interface Row
   readonly actorId: string;
   readonly names: string[];
   readonly fileHashes: string[];
+  readonly fileName: string;
+  readonly targetName: string;
   readonly flowId: string;
   readonly ocsf: string;
   readonly source: string;
@@ -81,6 +85,8 @@ export function decoded(row: MappedEvent): Row {
     actorId: textOf(row.actorId),
     names: row.names.map(textOf),
     fileHashes: row.fileHashes.map(textOf),
+    fileName: textOf(row.fileName),
+    targetName: textOf(row.targetName),
     flowId: textOf(row.flowId),
     ocsf: textOf(row.ocsf),
     source: textOf(row.source),
@@ -96,6 +102,8 @@ export function encoded(row: Row): MappedEvent {
     actorId: pieceOf(row.actorId),
     names: row.names.map(pieceOf),
     fileHashes: row.fileHashes.map(pieceOf),
+    fileName: pieceOf(row.fileName),
+    targetName: pieceOf(row.targetName),
     flowId: pieceOf(row.flowId),
     ocsf: pieceOf(row.ocsf),
     source: pieceOf(row.source),

@@ -120,6 +120,8 @@ test('the columns of a full event', () => {
     actorId: 'usr-1',
     names: ['plan.pdf'],
     fileHashes: ['abc', 'def'],
+    fileName: 'plan.pdf',
+    targetName: 'Plan.PDF',
     flowId: '01234567-89ab-4cde-8f01-23456789abcd',
   });
 });
@@ -232,10 +234,8 @@ test('an address is rendered without escapes, so that its column finds it; anyth
 });
 
 test('names and hashes for matching are lower-cased and distinct', () => {
-  assert.deepEqual(mapped(eventWith({ sender: { file: 'A.txt' }, target: 'B.txt' })).names, [
-    'a.txt',
-    'b.txt',
-  ]);
+  const { names, fileName, targetName } = mapped(eventWith({ sender: { file: 'A.txt' }, target: 'B\n.txt' }));
+  assert.deepEqual([names, fileName, targetName], [['a.txt', 'b\n.txt'], 'A.txt', 'B\n.txt']);
   assert.deepEqual(mapped(eventWith({ sender: { file: 'A.txt' }, target: 'a.TXT' })).names, ['a.txt']);
   assert.deepEqual(mapped(eventWith({ target: { name: 'Ä' } })).names, ['ä']);
   assert.deepEqual(mapped(eventWith({ sender: { hash: 'AB' }, extra: { fileHash: 'ab' } })).fileHashes, [

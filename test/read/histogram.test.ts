@@ -2,21 +2,14 @@ import { strict as assert } from 'node:assert';
 import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { formatMicros, parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
+import type { Answer } from '../../src/contract/document.ts';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { histogramHandler } from '../../src/http/routes/events.ts';
 import { bucketsOver, createHistogramReader } from '../../src/read/histogram.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { answerOf, createCaller, createRecorder, type Recorded, type Recorder } from './support.ts';
 
-interface HistogramAnswer {
-  readonly data: readonly { readonly start: string; readonly success: number; readonly failure: number }[];
-  readonly meta: {
-    readonly bucket_seconds: number;
-    readonly start?: string;
-    readonly end?: string;
-    readonly total: number;
-  };
-}
+type HistogramAnswer = Answer<'Histogram'>;
 
 const second = 1_000_000;
 const base = 1_700_000_000 * second;
@@ -72,6 +65,40 @@ describe('counts over time', () => {
     }
     assert.equal((await read(caller, { startTime: '2200-01-01T00:00:01Z' })).meta.total, 0);
     assert.equal((await read(caller, { endTime: '1969-12-31T23:59:59Z' })).meta.total, 0);
+  });
+
+  it('stand beside those of the range before, in buckets as far from its beginning', async () => {
+    const caller = createCaller();
+    const hour = 3_600 * second;
+    const start = Math.floor(base / hour) * hour + 7;
+    const offsets = [-25, -24, -23.5, -1, 0, 23, 24].map((hours) => start + hours * hour);
+    await record(
+      caller.organization.id,
+      offsets.map((time, n) => at(time, { result: { code: n === 1 ? 500 : 200 } })),
+    );
+    const query = {
+      startTime: formatMicros(start),
+      endTime: formatMicros(start + 24 * hour - 1),
+      compare: 'previous',
+    };
+    const { data, meta, previous } = await read(caller, query);
+    assert.deepEqual([meta.total, previous?.total, previous?.data.length], [2, 3, data.length]);
+    assert.deepEqual([previous?.start, previous?.end], [start - 24 * hour, start - 1].map(formatMicros));
+    for (const [index, bucket] of (previous?.data ?? []).entries())
+      assert.equal(
+        parseRfc3339Micros(bucket.start),
+        (parseRfc3339Micros(data[index]?.start ?? '') ?? 0) - 24 * hour,
+      );
+    assert.deepEqual([previous?.data[0]?.failure, previous?.data[2]?.success], [1, 1]);
+    for (const none of [
+      { ...query, compare: 'x' },
+      { compare: 'previous', endTime: query.endTime, startTime: '1970-01-02T00:00:00Z' },
+    ])
+      assert.equal((await read(caller, none)).previous, undefined);
+    const reader = createHistogramReader(engine.storage);
+    const kept = { fromMicros: start, toMicros: start + hour, cutOffMicros: start - hour + 1 };
+    const cut = await reader(caller.organization.id, kept, true, AbortSignal.timeout(20_000));
+    assert.deepEqual([cut.meta.total, cut.previous], [1, undefined]);
   });
 
   it('are those of matching events, and add up to them', async () => {

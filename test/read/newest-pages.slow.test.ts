@@ -99,7 +99,7 @@ describe('newest pages of an organization that records all the time', () => {
     const events = 300_000;
     await storage.command(
       `INSERT INTO events SELECT {org:UUID}, toDateTime64('2100-01-01 00:00:00', 6, 'UTC') + number,
-         number + 1, 1000, 'a', 'Informational', 'Success', 'INFO', 200, '', '', [], [],
+         number + 1, 1000, 'a', 'Informational', 'Success', 'INFO', 200, '', '', [], [], '', '',
          toUUID('00000000-0000-0000-0000-000000000000'), toDate('2149-06-06'), false, concat('"time":', toString((4102444800 + number) * 1000000), ',"extra_map":{},"metadata":{'), ''
        FROM numbers({events:UInt64})`,
       { org, events },

@@ -85,7 +85,7 @@ describe('totals of large events', () => {
     const topValues = createTopValuesReader(engine.storage);
     for (const [first, last] of ranges) {
       const filter = within(first, last);
-      const { meta } = await histogram(org, filter, signal());
+      const { meta } = await histogram(org, filter, false, signal());
       const { severities, statuses } = await topValues(org, filter, 10, signal());
       const counts = [
         await totalOfPage(filter),
@@ -202,7 +202,7 @@ test('totals are those of the model, of all pages and of the export, whatever li
         assert.equal(total, expected);
         const lines = (await readText(toReadable(stream))).split('\n').length - 1;
         assert.equal(lines, expected, 'lines of the export');
-        const { meta } = await histogram(organization, filter, signal());
+        const { meta } = await histogram(organization, filter, false, signal());
         assert.equal(meta.total, expected);
       }
     }

@@ -41,14 +41,14 @@ const others: Readonly<Record<FilterName, readonly string[]>> = {
   orgId: ['another'],
 };
 
-/** The text at a path, or the number; anything else counts as absent, and so does the empty text. */
+/** The text at a path; anything else counts as absent, and so does the empty text. */
 function at(value: unknown, ...path: readonly string[]): string[] {
   let found = value;
   for (const name of path) {
     if (typeof found !== 'object' || found === null) return [];
     found = (found as Record<string, unknown>)[name];
   }
-  return (typeof found === 'string' && found !== '') || typeof found === 'number' ? [String(found)] : [];
+  return typeof found === 'string' && found !== '' ? [found] : [];
 }
 
 /** `audit`: the event as it is shown. `source`: as it is stored; where nobody knows it, an empty object. */
@@ -57,7 +57,7 @@ export function factsOf(
   audit: string,
   source: string,
 ): Facts {
-  const shown = JSON.parse(audit) as { readonly time: number };
+  const shown = JSON.parse(audit) as { readonly time: number; readonly activity_id: number };
   const { message } = JSON.parse(source) as { readonly message?: unknown };
   const target = at(message, 'target');
   const values = {
@@ -67,7 +67,7 @@ export function factsOf(
     fileHash: [...at(message, 'sender', 'hash'), ...at(message, 'extra', 'fileHash')],
     flowId: at(shown, 'flow_id'),
     ip: at(shown, 'src_endpoint', 'ip'),
-    activity: at(shown, 'activity_id'),
+    activity: [String(shown.activity_id)],
     severity: at(shown, 'severity'),
     status: at(shown, 'status'),
     orgId: [organization.id, organization.slug],
@@ -96,6 +96,11 @@ function has(name: FilterName, value: string): Selects {
   if (name === 'ip') return comesFrom(value);
   const folded = foldCase(value);
   return ({ values }) => values[name].some((one) => foldCase(one) === folded);
+}
+
+/** Whether an event has any value. An address counts where it is one. */
+function hasAny(name: FilterName): Selects {
+  return ({ values }) => values[name].some((one) => name !== 'ip' || isAddress(one));
 }
 
 /** What differs in events as they are shown. */
@@ -149,6 +154,9 @@ function drawValue(draw: Draw, name: FilterName, all: readonly Facts[]): string 
     : draw.pick([value, mapped(value), value + draw.pick(bits)]);
 }
 
+const listOf = (values: readonly string[]): string =>
+  values.map((one) => one.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',');
+
 interface Filter {
   readonly name: string;
   readonly value: string;
@@ -163,12 +171,17 @@ function valueFilter(draw: Draw, all: readonly Facts[]): Filter {
   const each = values.map((value) => has(name, value));
   return {
     name: `${name}${way}`,
-    value:
-      way === ''
-        ? (values[0] ?? '')
-        : values.map((one) => one.replaceAll('%', '%25').replaceAll(',', '%2C')).join(','),
+    value: way === '' ? (values[0] ?? '') : listOf(values),
     selects: (facts) => each.some((selects) => selects(facts)) !== (way === '.not'),
   };
+}
+
+/** Events without a value, or the others; of values that the shown event has, as nobody knows every source event. */
+function presenceFilter(draw: Draw): Filter {
+  const name = draw.pick(['actor', 'flowId', 'ip'] as const);
+  const value = draw.pick(['none', 'any']);
+  const has = hasAny(name);
+  return { name: `${name}.is`, value, selects: (facts) => has(facts) === (value === 'any') };
 }
 
 /**
@@ -197,7 +210,19 @@ function wordFilter(draw: Draw, all: readonly Facts[]): Filter {
   const words = Array.from({ length: draw.int(1, 2) }, () =>
     draw.chance(0.1) ? 'none-of-them' : recased(draw, draw.pickAny(found) ?? 'done'),
   );
-  return { name: 'q', value: words.join(' '), selects: hasWords(words) };
+  const way = draw.pick(['q', 'q', 'q.phrase', 'q.not']);
+  if (way === 'q') return { name: 'q', value: words.join(' '), selects: hasWords(words) };
+  // Two words as they stand beside each other in a message, or in the other order.
+  const pair = message.split(' ').slice(0, 2).filter(isPlainWord);
+  const phrase = recased(draw, draw.pick([pair, pair.toReversed()]).join(' '));
+  const usable = phrase !== '' && phrase.length <= valueCharactersMax && !phrase.includes('sim=');
+  const wanted = usable ? [phrase] : words;
+  return {
+    name: way,
+    value: listOf(wanted),
+    selects:
+      way === 'q.phrase' ? hasWords(wanted) : (facts) => !wanted.some((text) => hasWords([text])(facts)),
+  };
 }
 
 export const isoOf = (micros: number): string =>
@@ -230,7 +255,7 @@ function timeFilters(draw: Draw, all: readonly Facts[]): Filter[] {
 
 /** Filters that hold together: parameters, and what they select of all events. */
 export function drawFilters(draw: Draw, all: readonly Facts[]): { parameters: string; selects: Selects } {
-  const kinds = [valueFilter, valueFilter, valueFilter, wordFilter, timeFilters, timeFilters];
+  const kinds = [valueFilter, valueFilter, valueFilter, presenceFilter, wordFilter, timeFilters, timeFilters];
   const drawn = Array.from({ length: draw.int(1, 3) }, () => draw.pick(kinds)(draw, all)).flat();
   const given = drawn.filter(({ name }, place) => drawn.findIndex((one) => one.name === name) === place);
   return {

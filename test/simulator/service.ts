@@ -84,9 +84,6 @@ export class Service {
       RATE_LIMIT_LOGIN: 'off',
       // A clock that is months ahead must not end the sessions of a run.
       SESSION_TTL: '300d',
-      EVIDENCE_INTERVAL: '1s',
-      // What a clock that jumps has expired is removed after a day.
-      RETENTION_GRACE: clockAheadMs > 0 ? '1d' : '2s',
       CLOCK_SHIFT_MS: String(clockAheadMs),
       SLOW_DISK_MS: String(diskSlowMs),
       ...(redactKeys !== '' && { REDACT_KEYS: redactKeys }),
@@ -96,7 +93,10 @@ export class Service {
 
   start(settings = this.#settings): Promise<TestServer> {
     this.#settings = settings;
-    this.#starting ??= startServer({ dataDir: this.#dataDir, env: this.environment }).then(
+    // What a clock that jumps has expired is removed after a day.
+    const retentionGraceMs = settings.clockAheadMs > 0 ? 86_400_000 : 2_000;
+    const intervals = { evidenceMs: 1_000, retentionGraceMs };
+    this.#starting ??= startServer({ dataDir: this.#dataDir, env: this.environment, intervals }).then(
       (server) => {
         this.#server = server;
         this.#starting = undefined;

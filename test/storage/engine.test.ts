@@ -195,7 +195,7 @@ test('a command waits for the engine of a server that has none just now, and sta
   const lock = await lockDirectory(served, 'server');
   const stops = new StopStack(silentLog);
   const clickhouse = { otherUrls: [], user: '', password: '', database: 'audit' };
-  const none = { url: undefined, tls: undefined, cluster: undefined };
+  const none = { url: undefined, cluster: undefined };
   const reached = reachStorage({
     dataDir: served,
     clickhouse: { ...clickhouse, ...none },

@@ -15,7 +15,7 @@ suite('removing events', () => {
   function fill(org: string, rows: number): Promise<void> {
     return storage.command(
       `INSERT INTO events SELECT {org:UUID}, toDateTime64('2020-01-01 00:00:00', 6, 'UTC') + number, number + 1, 1000, 'a',
-         'Informational', 'Success', 'INFO', 200, '', '', [], [], toUUID('00000000-0000-0000-0000-000000000000'),
+         'Informational', 'Success', 'INFO', 200, '', '', [], [], '', '', toUUID('00000000-0000-0000-0000-000000000000'),
          toDate('2149-06-06'), false, 'x', 'y' FROM numbers({rows:UInt64})`,
       { org, rows },
     );

@@ -23,7 +23,7 @@ async function fill(inserts: number): Promise<void> {
       `INSERT INTO events SELECT {org:UUID}, toDateTime64('2025-01-01 00:00:00', 6, 'UTC') + number * 7,
         {insert:UInt64} * 1000000 + number, 1000 + number % 20, 'a', 'Informational', 'Success', 'INFO', 200,
         concat('user', toString(number % 500), '@x.test'), concat('id', toString(number)), [concat('f', toString(number))],
-        [concat('h', toString(number))], toUUID(concat('22222222-2222-2222-2222-', leftPad(toString(intDiv(number, 3)), 12, '0'))),
+        [concat('h', toString(number))], '', '', toUUID(concat('22222222-2222-2222-2222-', leftPad(toString(intDiv(number, 3)), 12, '0'))),
         if(number % 4 = 0, toDate('2025-01-02'), toDate('2149-06-06')), false, 'x', 'y' FROM numbers({rows:UInt64})`,
       { org, insert, rows: rowsPerInsert },
     );
@@ -60,6 +60,8 @@ test('events has the promised columns in their order', async () => {
       'actor_id String',
       'names Array(String)',
       'file_hash Array(String)',
+      'file_name String',
+      'target_name String',
       'flow_id UUID',
       'expires Date',
       'own Bool',

@@ -1,23 +1,21 @@
 import { strict as assert } from 'node:assert';
-import { writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
 import { type AddressInfo, connect } from 'node:net';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createServer, type Server } from 'node:tls';
-import { loadConfig } from '../../src/config/config.ts';
+import { promisify } from 'node:util';
 import { EngineError } from '../../src/base/errors/engine-error.ts';
 import { openStorage } from '../../src/storage/client.ts';
-import type { EngineTls } from '../../src/storage/storage.ts';
 import { type Authority, type Certificate, makeAuthority } from '../support/certificates.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
+import { projectRoot } from '../support/project-root.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
-/** The engine behind TLS, as a proxy before it or the server itself has it: only known certificates may connect. */
-function tlsFront(engineUrl: string, own: Certificate, authority: Authority): Promise<Server> {
+/** The engine behind TLS, as a proxy before it or the server itself has it. */
+function tlsFront(engineUrl: string, { cert, key }: Certificate): Promise<Server> {
   const { hostname: host, port } = new URL(engineUrl);
-  const options = { cert: own.cert, key: own.key, ca: authority.cert, requestCert: true };
-  const server = createServer({ ...options, rejectUnauthorized: true }, (client) => {
+  const server = createServer({ cert, key }, (client) => {
     const engine = connect({ host, port: Number(port) });
     client.pipe(engine).pipe(client);
     for (const [one, other] of [
@@ -29,82 +27,62 @@ function tlsFront(engineUrl: string, own: Certificate, authority: Authority): Pr
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
+const query = 'SELECT currentUser() AS user, number AS n FROM numbers(3)';
+/** Node.js reads NODE_EXTRA_CA_CERTS once, when a process starts. */
+const program = `
+import { openStorage } from './src/storage/client.ts';
+import { silentLog } from './test/support/engine.ts';
+const storage = openStorage(JSON.parse(process.argv[1]), silentLog);
+const query = ${JSON.stringify(query)};
+console.log(JSON.stringify([await storage.rows(query), await storage.readRows(query)]));
+await storage.close();`;
+const run = promisify(execFile);
+
 describe('a ClickHouse server behind TLS', () => {
   let engine: SharedEngine;
   let directory = '';
   let front: Server | undefined;
   let authority: Authority | undefined;
-  let client: Certificate | undefined;
-  let both = '';
   before(async () => {
     engine = await sharedEngine();
     directory = await temporaryDirectory();
     authority = await makeAuthority(directory);
-    if (authority === undefined) return;
-    client = await authority.issue('client');
-    both = join(directory, 'both.pem');
-    await writeFile(both, `${client.cert}${client.key}`);
-    front = await tlsFront(engine.connection.url, await authority.issue('server'), authority);
+    if (authority !== undefined)
+      front = await tlsFront(engine.connection.url, await authority.issue('server'));
   });
   after(async () => {
     front?.close();
     await removeDirectory(directory);
   });
 
-  const open = (tls: EngineTls | undefined, host = '127.0.0.1') => {
+  const connection = (host: string) => {
     assert.ok(front);
-    const { port } = front.address() as AddressInfo;
-    return openStorage({ ...engine.connection, url: `https://${host}:${port}`, tls }, silentLog);
+    return { ...engine.connection, url: `https://${host}:${(front.address() as AddressInfo).port}` };
   };
   const skipped = (t: { skip(why: string): void }) => {
     if (authority === undefined) t.skip('NO openssl IS INSTALLED: TLS to the engine is not tested');
     return authority === undefined;
   };
 
-  test('statements, rows and streams go by a private authority and a certificate, with the password', async (t) => {
+  test('statements, rows and streams trust an authority of NODE_EXTRA_CA_CERTS', async (t) => {
     if (skipped(t)) return;
-    const env = {
-      CLICKHOUSE_URL: 'https://localhost:8443',
-      CLICKHOUSE_CA: authority?.certFile,
-      CLICKHOUSE_CERT: both,
-    };
+    const rows = [0, 1, 2].map((n) => ({ user: engine.connection.user, n: String(n) }));
     for (const host of ['127.0.0.1', 'localhost']) {
-      const storage = open(loadConfig(env).clickhouse.tls, host);
-      const query = 'SELECT currentUser() AS user, number AS n FROM numbers(3)';
-      const expected = [0, 1, 2].map((n) => ({ user: engine.connection.user, n: String(n) }));
-      assert.deepEqual(await storage.rows(query), expected);
-      assert.deepEqual(await storage.readRows(query), expected);
-      await storage.close();
+      const { stdout } = await run(
+        process.execPath,
+        ['--import', 'tsx', '--input-type=module', '-e', program, JSON.stringify(connection(host))],
+        { cwd: projectRoot, env: { ...process.env, NODE_EXTRA_CA_CERTS: authority?.certFile } },
+      );
+      assert.deepEqual(JSON.parse(stdout), [rows, rows]);
     }
   });
 
-  test('a certificate without its key, or one for a server without TLS, is refused by name', (t) => {
+  test('with an authority that Node.js does not know, nothing is sent', async (t) => {
     if (skipped(t)) return;
-    const files = { CLICKHOUSE_CERT: both };
-    const https = { CLICKHOUSE_URL: 'https://localhost:8443' };
-    for (const environment of [
-      { ...https, CLICKHOUSE_CERT: client?.certFile },
-      { ...https, CLICKHOUSE_CERT: client?.keyFile },
-      { ...files, CLICKHOUSE_URL: 'http://localhost:8123' },
-      files,
-    ])
-      assert.throws(() => loadConfig(environment), {
-        name: 'ConfigError',
-        message: /CLICKHOUSE_CERT .*allowed/,
-      });
-  });
-
-  test('without a certificate, or with an authority that did not sign for the server, nothing is sent', async (t) => {
-    if (skipped(t)) return;
-    const other = await makeAuthority(directory, 'other');
-    const ca = authority?.cert;
-    const { cert, key } = client ?? {};
-    for (const tls of [undefined, { ca, cert: undefined, key: undefined }, { ca: other?.cert, cert, key }]) {
-      const storage = open(tls);
-      const unreachable = (error: unknown) => error instanceof EngineError && error.failure === 'unreachable';
-      await assert.rejects(storage.rows('SELECT 1'), unreachable);
-      await assert.rejects(storage.readRows('SELECT 1'), unreachable);
-      await storage.close();
-    }
+    const storage = openStorage(connection('127.0.0.1'), silentLog);
+    const unreachable = (error: unknown) => error instanceof EngineError && error.failure === 'unreachable';
+    await assert.rejects(storage.rows('SELECT 1'), unreachable);
+    await assert.rejects(storage.readRows('SELECT 1'), unreachable);
+    await storage.close();
   });
 });

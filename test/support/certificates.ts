@@ -7,6 +7,9 @@ const run = promisify(execFile);
 
 /** Texts of PEM, and where each lies as a file. */
 export interface Certificate {
+  /** Both, as TLS_CERT has them. */
+  readonly pem: string;
+  readonly pemFile: string;
   readonly cert: string;
   readonly key: string;
   readonly certFile: string;
@@ -27,7 +30,10 @@ async function openssl(directory: string, args: readonly string[]): Promise<void
 async function read(directory: string, name: string): Promise<Certificate> {
   const [certFile, keyFile] = [join(directory, `${name}.pem`), join(directory, `${name}.key`)];
   const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
-  return { cert, key, certFile, keyFile };
+  const pem = `${key}${cert}`;
+  const pemFile = join(directory, `${name}-with-key.pem`);
+  await writeFile(pemFile, pem);
+  return { pem, pemFile, cert, key, certFile, keyFile };
 }
 
 /** An authority of its own, made by openssl in a directory; undefined where there is no openssl. */

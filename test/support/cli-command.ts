@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Intervals } from '../../src/service/base.ts';
 import { projectRoot } from './project-root.ts';
 
 const root = fileURLToPath(projectRoot);
@@ -26,6 +27,14 @@ const isBuilt = buildIsCurrent();
  * faster; from its sources where the build is older than they are (`npm test` builds first).
  */
 export const cliCommand: readonly string[] = programOf('cli');
+
+/** The same for a service with other intervals of its background work (`serve-often.mjs`). */
+export function serviceCommand(intervals: Partial<Intervals>): readonly string[] {
+  const entry = `${root}test/support/serve-often.mjs`;
+  const modules = pathToFileURL(`${root}${isBuilt ? 'dist' : 'src'}/`).href;
+  const loader = isBuilt ? [] : ['--import', import.meta.resolve('tsx')];
+  return [...loader, entry, modules, JSON.stringify(intervals)];
+}
 
 /** The same for another program of the sources, by its path there without its ending; from any working directory. */
 export function programOf(path: string): readonly string[] {

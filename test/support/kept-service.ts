@@ -5,12 +5,14 @@ import { type ServerOptions, startServer, type TestServer } from './server.ts';
 /** A data directory, and the services that run on it one after the other: for tests that stop, kill or restart theirs. */
 export class KeptService {
   readonly #env: ServerOptions['env'];
+  readonly #intervals: ServerOptions['intervals'];
   #dataDir = '';
   #server: TestServer | undefined;
   #first: Promise<TestServer> | undefined;
 
-  constructor(env: ServerOptions['env']) {
+  constructor(env?: ServerOptions['env'], intervals?: ServerOptions['intervals']) {
     this.#env = env;
+    this.#intervals = intervals;
   }
 
   get dataDir(): string {
@@ -32,7 +34,8 @@ export class KeptService {
   /** Starts the next one, when the last has ended. */
   async start(env = this.#env): Promise<TestServer> {
     if (this.#dataDir === '') this.#dataDir = await temporaryDirectory();
-    this.#server = await startServer({ dataDir: this.#dataDir, ...(env && { env }) });
+    const intervals = this.#intervals && { intervals: this.#intervals };
+    this.#server = await startServer({ dataDir: this.#dataDir, ...(env && { env }), ...intervals });
     return this.#server;
   }
 
@@ -43,8 +46,8 @@ export class KeptService {
 }
 
 /** Starts one before the tests of a file, or of the suite that it is called in, and ends it after them. */
-export function keptService(env?: ServerOptions['env']): KeptService {
-  const service = new KeptService(env);
+export function keptService(env?: ServerOptions['env'], intervals?: ServerOptions['intervals']): KeptService {
+  const service = new KeptService(env, intervals);
   before(() => service.ready());
   after(() => service.end());
   return service;

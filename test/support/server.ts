@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { cliCommand, sourceModule } from './cli-command.ts';
+import type { Intervals } from '../../src/service/base.ts';
+import { cliCommand, serviceCommand, sourceModule } from './cli-command.ts';
 import { removeDirectory, temporaryDirectory } from './directories.ts';
 import { copyEngineTemplate } from './engine-template.ts';
 import { patience } from './patience.ts';
@@ -80,6 +81,8 @@ export interface TestServer extends SharedServer {
 export interface ServerOptions {
   /** On top of the tests' defaults; undefined takes a default of the tests away, so that the service's own holds. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Of background work; by default the service's own. */
+  readonly intervals?: Partial<Intervals>;
   /**
    * A directory that outlives the server; else a temporary one is made and removed by `stop`. One that is there has the
    * database already, one that is not there is made by the service from nothing.
@@ -239,7 +242,8 @@ function listeningPort(lines: readonly string[]): number | undefined {
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const dataDir = options.dataDir ?? (await temporaryDirectory());
   const ownsDirectory = options.dataDir === undefined;
-  const command = [process.execPath, ...cliCommand, 'serve'];
+  const service = options.intervals === undefined ? cliCommand : serviceCommand(options.intervals);
+  const command = [process.execPath, ...service, 'serve'];
   const [program = process.execPath, ...args] = options.launcher?.concat(command) ?? command;
   const env = await environment(dataDir, options.env);
   if (env['CLICKHOUSE_URL'] === undefined && existsSync(dataDir)) await copyEngineTemplate(dataDir);

@@ -28,10 +28,11 @@ const environment = {
   MAX_BODY_BYTES: String(bodyBytesMax),
   RATE_LIMIT_TENANT: 'off',
   RATE_LIMIT_LOGIN: 'off',
-  // To build the trees takes a fifth of what the engine has to do for an event: `evidence` is about them.
-  EVIDENCE_INTERVAL: '5s',
   MAPPINGS_DIR: mappingsDir,
 };
+
+/** To build the trees takes a fifth of what the engine has to do for an event: `evidence` is about them. */
+const intervals = { evidenceMs: 5_000 };
 
 let server: Promise<TestServer> | undefined;
 let engine: Promise<TestEngine> | undefined;
@@ -42,7 +43,7 @@ after(async () => {
 });
 
 export function sharedServer(): Promise<SharedServer> {
-  server ??= startServer({ env: environment });
+  server ??= startServer({ env: environment, intervals });
   return server;
 }
 

@@ -15,7 +15,7 @@ test('a connection is trusted by the authority that is named or by its one certi
   const other = await makeAuthority(directory, 'other');
   if (authority === undefined || other === undefined) return context.skip('openssl is not installed');
   const [served, another] = [await authority.issue('served'), await authority.issue('another')];
-  const tls = { cert: served.certFile, key: served.keyFile, clientCa: undefined };
+  const tls = { pem: served.pemFile, clientCa: undefined };
   let asked = 0;
   const handler = () => {
     asked++;

@@ -39,7 +39,8 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
         action: 1001,
         actor: { name: `User ${at % 3}`, email: `user${at % 3}@a.example` },
         remote: { ip: `192.0.2.${at % 4}` },
-        extra: { note: at % 2 === 0 ? 'Quarterly report' : 'nothing' },
+        sender: { file: at % 3 === 0 ? 'Plan.pdf' : 'Q2.pdf' },
+        extra: { note: at % 2 === 0 ? 'Quarterly report' : 'nothing', fileSize: 1_500 },
       }),
     );
     const named = ([day, name, title]: readonly string[]) =>
@@ -101,6 +102,27 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
         .locator('.chip', { hasText: `${text} not understood, left out` })
         .first()
         .waitFor();
+  });
+
+  test('are of addresses, of a range by its beginning, and of files with their bytes; what is filtered by says when it was seen', async () => {
+    const page = await shared.open('fay@a.example', `${ofThen}&from=2024-05-06T00:00:30Z`);
+    await settled(page, '30 events');
+    await page.getByText('Files and bytes').click();
+    const files = page.locator('.facets details .rank');
+    await files.first().waitFor();
+    assert.deepEqual(await files.allInnerTexts(), ['Q2.pdf\n20 · 30 kB', 'Plan.pdf\n10 · 15 kB']);
+    await assertAccessibleInBoth(page);
+    await files.last().click();
+    await settled(page, '10 events');
+    await page.getByText('In all time: first seen 06 May 2024').waitFor();
+    await page.getByRole('combobox').fill('192.0.2');
+    await page.getByRole('option', { name: 'address is 192.0.2.0/24' }).click();
+    await page.locator('.chip', { hasText: 'address is 192.0.2.0/24' }).waitFor();
+    await settled(page, '10 events');
+    const address = page.locator('.facets button', { hasText: '192.0.2.3' });
+    assert.match((await address.getAttribute('title')) ?? '', /first seen .*, last seen /);
+    await address.click();
+    await page.locator('.chip', { hasText: 'address is 192.0.2.3' }).waitFor();
   });
 
   test('are not made by the Enter that ends the composition of a word, as of Japanese', async () => {

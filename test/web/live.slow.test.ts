@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { createUser } from '../e2e/session-support.ts';
+import { patience } from '../support/patience.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 import { assertAccessibleInBoth, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
@@ -74,15 +75,52 @@ describe('what is new on the web page', { skip: withoutBrowser() }, () => {
     assert.equal(await button.textContent(), 'Follow');
   });
 
+  test('is counted to the end, by bars and lists as well, however soon the last event came', async () => {
+    const page = await shared.open('tim@a.example', all);
+    await settled(page, '1,624 events');
+    await page.locator('.facets button').first().waitFor();
+    await page.keyboard.press('f');
+    for (const total of ['1,625', '1,626']) {
+      await tenant.record([event(now())]);
+      await settled(page, `${total} events`);
+    }
+    const last = { timeout: patience(30_000) };
+    await page.locator('.facets button', { hasText: 'tail@a.example1,626' }).waitFor(last);
+    await page.getByRole('application', { name: /^1,626 events over time/ }).waitFor(last);
+    assert.equal(await page.locator('[data-stale=true]').count(), 0);
+  });
+
+  test('says when it cannot follow, and goes on by itself', async () => {
+    const page = await shared.open('tim@a.example', all);
+    await settled(page, '1,626 events');
+    await page.keyboard.press('f');
+    const button = page.locator('.filter-bar [aria-keyshortcuts=f]');
+    await page.context().setOffline(true);
+    await button.getByText('Not following: no connection').waitFor();
+    await assertAccessibleInBoth(page);
+    await page.context().setOffline(false);
+    await button.getByText('Following', { exact: true }).waitFor();
+  });
+
+  test('has none of the future, which no list that ends now would show', async () => {
+    const page = await shared.open('tim@a.example', '#/events?range=1h&actor=ahead@a.example');
+    await page.getByText('No events match.').waitFor();
+    const ahead = (ms: number) =>
+      sourceEvent({ timestamp: new Date(Date.now() + ms).toISOString(), actor: 'ahead@a.example' });
+    await tenant.record([ahead(3_600_000), ahead(3_600_000), ahead(0)]);
+    await page.getByRole('button', { name: '1 new event: show' }).click();
+    await settled(page, '1 event');
+  });
+
   test('is of the server’s clock, whatever the browser’s says', async () => {
     const page = await shared.open('tim@a.example', '#/receipts');
     await page.clock.install({ time: Date.now() + 5 * 86_400_000 });
     await page.goto(`${shared.server.url}/#/events?actor=tail@a.example`);
     await page.reload();
-    await settled(page, '1,503 events');
+    await settled(page, '1,505 events');
     await page.clock.setSystemTime(Date.now() - 5 * 86_400_000);
     await page.reload();
-    await settled(page, '1,503 events');
+    await settled(page, '1,505 events');
   });
 
   test('has the zone of its time: rows on both sides of a change of the clocks have two', async () => {

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
+import { rangeOf } from '../../web/events/addresses.ts';
 import { type Filter, filterNames, parametersOf, readFilters, withValue } from '../../web/events/filters.ts';
 import { heightOf, marksOf } from '../../web/events/scale.ts';
 import { ticksOf } from '../../web/events/ticks.ts';
@@ -214,6 +215,22 @@ describe('scrolling a list of any length', () => {
     assert.ok(Math.abs(scroll.topMax.value - 100 - scroll.top.value) < 1);
     scroll.attach(undefined);
   });
+});
+
+it('the beginning of an address stands for a range', () => {
+  const ranges = {
+    10: undefined,
+    '10.': '10.0.0.0/8',
+    '10.0.0': '10.0.0.0/24',
+    '10.0.0.7': '10.0.0.0/24',
+    '300.1': undefined,
+    '10.0.0.0/8': undefined,
+    '2001:db8:': '2001:db8::/32',
+    'fe80::1': 'fe80::/16',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2::/64',
+    '::1': undefined,
+  };
+  for (const [text, range] of Object.entries(ranges)) assert.equal(rangeOf(text), range, text);
 });
 
 describe('new actors', () => {

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { withEngine } from '../e2e/export-support.ts';
 import { createUser } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 import { assertAccessibleInBoth, sharedPage, type SharedPage, untilTrue, withoutBrowser } from './support.ts';
@@ -122,6 +123,30 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     assert.equal(seen.at(-1), 'number 0.');
     assert.equal(new Set(seen).size, seen.length);
     assert.ok(seen.length >= 505, `${seen.length} rows`);
+  });
+
+  test('is said to be of no event of this organization, or of none any more', async () => {
+    const at = Date.UTC(2024, 5, 1) * 1000;
+    await tenant.record([sourceEvent({ timestamp: at, actor: 'gone@a.example' })]);
+    await tenant.settled(1, { actor: 'gone@a.example' });
+    const page = await shared.open('pia@a.example', `${ofThen}&event=2024-05-06T00:00:00.000000Z~1`);
+    await page
+      .locator('.detail')
+      .getByText(/^Org places has no such event. The link may be of another/)
+      .waitFor();
+    await page.goto(`${shared.server.url}/${ofThen}&actor=gone@a.example`);
+    await rowOf(page, 'gone@a.example').click();
+    await page.locator('.facts').first().waitFor();
+    await withEngine(shared.server, (storage) =>
+      storage.command(
+        `ALTER TABLE events DELETE WHERE org = {org:UUID} AND toUnixTimestamp64Micro(time) = ${at}
+         SETTINGS mutations_sync = 1`,
+        { org: tenant.organization.id },
+      ),
+    );
+    await page.getByRole('radio', { name: 'Before and after' }).click();
+    await page.getByText('it was erased or deleted since it was opened').waitFor();
+    assert.match(await page.locator('.detail-panel').innerText(), /\n0 events\s+Only this/);
   });
 
   test('has a before and an after: in its flow, by its actor, from its address, on its target', async () => {

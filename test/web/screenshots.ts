@@ -168,7 +168,7 @@ const tour: typeof pictures = [
 function startDemo(): Promise<{ demo: Demo; stop: () => void }> {
   const child = spawn(process.execPath, [...cliCommand, 'demo', '--json', '--port', '0'], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, RATE_LIMIT_TENANT: 'off', EVIDENCE_INTERVAL: '1s' },
+    env: { ...process.env, RATE_LIMIT_TENANT: 'off' },
   });
   return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the demo ended with ${code}`)));

@@ -18,11 +18,10 @@ const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
  * Limits so short that a test can wait for them, and so wide that a person's work stays within; the one of API keys is
  * what administrators are told they cannot go beyond.
  */
-export const limitsOfPage = {
+const limitsOfPage = {
   RATE_LIMIT_TENANT: '30/2s',
   RATE_LIMIT_AUDIT: '300/15s',
   RATE_LIMIT_LOGIN: 'off',
-  EVIDENCE_INTERVAL: '1s',
 };
 
 /** For the option `skip` of tests: true, and loudly so, where there is no browser. */
@@ -61,7 +60,7 @@ let started: Promise<Browser> | undefined;
 /** The service alone, for another browser. */
 export function pageServer(): Promise<TestServer> {
   if (served === undefined) buildPage();
-  served ??= startServer({ env: limitsOfPage });
+  served ??= startServer({ env: limitsOfPage, intervals: { evidenceMs: 1000 } });
   return served;
 }
 

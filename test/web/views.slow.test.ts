@@ -7,7 +7,7 @@ import type { Locator, Page } from 'playwright-core';
 import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
-import { createTenant, sourceEvent } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 import { assertAccessible, fillSignIn, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
 /** Views other than the events, in a browser: receipts, overview, and the export of events. */
@@ -24,6 +24,7 @@ const memberEvents = `#/events?range=all&to=2024-12-31T00:00:00Z&actor=${member}
 
 let admin: SignedIn;
 let shared: SharedPage;
+let tenant: Tenant;
 
 /** A whole transfer, one that failed, and downloads that have begun. */
 function transferEvents(): object[] {
@@ -58,7 +59,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
   before(async () => {
     shared = await sharedPage();
     const { server } = shared;
-    const tenant = await createTenant(server, 'viewed');
+    tenant = await createTenant(server, 'viewed');
     await tenant.record([...transferEvents(), ...daysEvents()]);
     await tenant.settled(transferEvents().length + daysEvents().length, { endTime: noon });
     await createUser(server, 'viewed', 'member', member);
@@ -156,12 +157,62 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     const figure = page.locator('.tile', { hasText: 'Failures today' }).locator('.figure');
     await figure.waitFor();
     assert.equal(await figure.textContent(), '2');
-    await page.getByRole('link', { name: /^Wed,? 15 May 00:00 – 01:00: 1 events, 1 failed$/ }).waitFor();
+    await page.getByRole('link', { name: /^Wed,? 15 May 00:00 – 01:00: 1 event, 1 failed$/ }).waitFor();
     await page.clock.setFixedTime('2025-01-02T00:00:00Z');
     await page.goto(`${shared.server.url}/#/events?from=2024-12-31T00:00:00Z&to=2025-01-02T00:00:00Z`);
     const row = page.locator('.row[aria-selected]');
     assert.equal(await row.locator('.when span').textContent(), '01 Jan');
     assert.equal(await row.locator('.message').getAttribute('title'), 'of [U+202E]old');
+  });
+
+  test('count as the API does, where days begin at a quarter of an hour, and begin anew with the next day', async () => {
+    const tenant = await createTenant(shared.server, 'quarters');
+    // One a minute around each midnight of Kathmandu (18:15 in UTC), and around its hours of today.
+    const at = [
+      ...[13, 14].flatMap((day) => Array.from({ length: 20 }, (_, n) => Date.UTC(2024, 4, day, 18, 5 + n))),
+      ...Array.from({ length: 120 }, (_, n) => Date.UTC(2024, 4, 15, 6, 3 + n)),
+    ];
+    await tenant.record(at.map((ms) => sourceEvent({ timestamp: ms * 1000, action: 1001 })));
+    await tenant.settled(at.length, { endTime: noon });
+    await createUser(shared.server, 'quarters', 'auditor', 'tara@viewed.example');
+    const page = await shared.open('tara@viewed.example', '#/receipts', { timezoneId: 'Asia/Kathmandu' });
+    let now = noon;
+    await page.route('**/portal/whoami', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), time: now } });
+    });
+    const later = async (time: string) => {
+      now = time;
+      await page.clock.setFixedTime(now);
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
+    };
+    await later(noon);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.locator('.heat a').first().waitFor();
+    const shown = await page
+      .locator('.heat a')
+      .evaluateAll((all) => all.map((one) => ['href', 'title'].map((name) => one.getAttribute(name) ?? '')));
+    const busy = shown.filter(([, title]) => !/: 0 events/.test(title ?? ''));
+    assert.ok(busy.length > 6, `${busy.length} hours`);
+    for (const [hash, title] of busy) {
+      const range = new URLSearchParams(hash?.replace(/.*\?/, ''));
+      const [startTime, endTime] = [range.get('from') ?? '', range.get('to') ?? ''];
+      const { total } = (await tenant.page({ startTime, endTime, limit: '1' })).meta;
+      assert.match(title ?? '', new RegExp(`: ${total} events?, 0 failed$`));
+    }
+    const figure = page.locator('.tile', { hasText: 'Events today' }).locator('.figure');
+    assert.equal(await figure.textContent(), '130');
+    await figure.click();
+    await page.locator('.total', { hasText: '130 events' }).waitFor();
+    await later('2024-05-15T10:02:00Z');
+    await page.getByText('as of 15:45').waitFor();
+    await later('2024-05-16T10:00:00Z');
+    await page.getByText('There are no events in this range of time.').waitFor();
+    await page.goBack();
+    await page.getByText('Nothing today.').first().waitFor();
+    assert.equal(await figure.textContent(), '0');
+    await later('2024-05-17T10:00:00Z');
+    await page.getByText(/^Fri,? 17 May, until 15:45/).waitFor();
   });
 
   test('export the events of the view into a file of each form, and count before', async () => {
@@ -187,6 +238,31 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     );
     assert.match(files['csv'] ?? '', /^time,/);
     assert.equal(lines(files['csv']).length, 62);
+  });
+
+  test('export what they name: no filter that was left out, and as many as there are by now', async () => {
+    const page = await shared.open('admin@viewed.example', `${memberEvents}&ip=999.1.1.1`);
+    await page.locator('.total', { hasText: '61 events' }).waitFor();
+    const late = sourceEvent({ timestamp: start, actor: member, action: 2002 });
+    await tenant.record([late, late]);
+    await tenant.settled(63, { actor: member, endTime: noon });
+    const dialog = await openExport(page);
+    await dialog.locator('.count', { hasText: '63 events' }).waitFor();
+    const words = await dialog.innerText();
+    assert.match(words, /63 events as of (.+ )?\d\d:\d\d:\d\d\n/);
+    assert.match(words, /\nuntil 31 Dec 2024 01:00 · actor is member@viewed.example\n/);
+    const downloading = page.waitForEvent('download');
+    await dialog.getByRole('button', { name: 'Export' }).click();
+    const file = await readFile(await (await downloading).path(), 'utf8');
+    assert.equal(file.trimEnd().split('\n').length, 63);
+    await withEngine(shared.server, (storage) =>
+      storage.command(
+        `ALTER TABLE events DELETE WHERE org = {org:UUID} AND seq IN (SELECT seq FROM events
+           WHERE org = {org:UUID} AND toUnixTimestamp64Micro(time) = ${start} AND activity_id = 2002 ORDER BY seq DESC LIMIT 2)
+         SETTINGS mutations_sync = 1`,
+        { org: tenant.organization.id },
+      ),
+    );
   });
 
   test('say why there is no export, and go on with one once somebody has signed in again', async () => {

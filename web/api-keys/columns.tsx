@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { serverNow } from '../api/instant.ts';
 import type { ApiKey } from '../api/types.ts';
 import { isNarrow } from '../ui/browser.ts';
 import { type Column, Moment } from '../ui/list.tsx';
@@ -43,7 +44,7 @@ export function keyColumns(): Column<ApiKey>[] {
 function nameCell(key: ApiKey) {
   const { id, state, last_used_at: used, previous_valid_until: until } = key;
   // While the secret before the last rotation works as well.
-  const hasGrace = until !== undefined && state === 'active' && Date.parse(until) > Date.now();
+  const hasGrace = until !== undefined && state === 'active' && Date.parse(until) > serverNow();
   return (
     <>
       <Marked text={nameOf(key)} />
@@ -65,7 +66,7 @@ function nameCell(key: ApiKey) {
 
 /** When it has ended or will, marked where that is soon. */
 function endCell({ state, expires_at: expires = '', revoked_at: revoked }: ApiKey) {
-  const isSoon = Date.parse(expires) - Date.now() < soonDays * dayMs;
+  const isSoon = Date.parse(expires) - serverNow() < soonDays * dayMs;
   return (
     <>
       {state !== 'active' && <span class="badge">{t(`state_${state}`)}</span>}

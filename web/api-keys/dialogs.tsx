@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { serverNow } from '../api/instant.ts';
 import { send } from '../api/request.ts';
 import type { ApiKey, IssuedApiKey, NewApiKey } from '../api/types.ts';
 import { Field, type Fields, FormDialog, NameField, Options } from '../ui/forms.tsx';
@@ -124,7 +125,7 @@ export function IssuedKey({
   const { key, scopes } = issued;
   const ask = `curl -H 'X-API-Key: ${key}'`;
   const audit = `${location.origin}/api/v1/audit`;
-  const message = { timestamp: new Date().toISOString(), action: 1001, actor: 'zoe@example.com' };
+  const message = { timestamp: new Date(serverNow()).toISOString(), action: 1001, actor: 'zoe@example.com' };
   const write = `${ask} -H 'Content-Type: application/json' -d '${JSON.stringify({ message })}' ${audit}`;
   return (
     <FormDialog title={nameOf(issued)} submit={t('apiKeysStored')} task={async () => onClose()}>

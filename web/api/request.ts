@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { isAnswer } from './answers.ts';
 import { nextWindow } from './rate-limit.ts';
 import type { Problem, Whoami } from './types.ts';
 
@@ -7,11 +8,11 @@ export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
 /**
  * Why there is no answer: `refused` (the request itself; asking again changes nothing), `unavailable` (the engine or the
- * server cannot answer, or too many ask, for now), `offline` (no connection).
+ * server cannot answer, or too many ask, for now), `offline` (no connection), `broken` (an answer to something else).
  */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
-  readonly kind: 'refused' | 'unavailable' | 'offline';
+  readonly kind: 'refused' | 'unavailable' | 'offline' | 'broken';
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
   /** What the server said: of a login, organizations that the password is right in; of evidence, why there is none. */
@@ -69,7 +70,7 @@ export function getStream(path: string, parameters: Parameters, options: Options
 
 /** The JSON of a GET. Rejects with RequestError, or AbortError when its signal fires. */
 export async function get<T>(path: string, parameters: Parameters = {}, options: Options = {}): Promise<T> {
-  return jsonOf(await getStream(path, parameters, options), options.signal);
+  return jsonOf(path, await getStream(path, parameters, options), options.signal);
 }
 
 /** The text of a GET, for what must keep all digits of numbers. */
@@ -87,12 +88,22 @@ export async function send<T>(
 ): Promise<T> {
   const headers = { 'Content-Type': 'application/json' };
   const response = await ask(path, { method, headers, body: JSON.stringify(body) }, options);
-  return response.status === 204 ? (undefined as T) : jsonOf(response, options.signal);
+  if (response.status === 204) return undefined as T;
+  const answer = await connected(response.json() as Promise<T>, options.signal);
+  if (!isAnswer(method, path, answer)) throw brokenAnswer();
+  return answer;
 }
 
-/** The JSON of an answer. Rejects as `get` does. */
-export function jsonOf<T>(response: Response, signal?: AbortSignal): Promise<T> {
-  return connected(response.json() as Promise<T>, signal);
+/** The JSON of the answer to a GET of a path. Rejects as `get` does. */
+export async function jsonOf<T>(path: string, response: Response, signal?: AbortSignal): Promise<T> {
+  const answer = await connected(response.json() as Promise<T>, signal);
+  if (!isAnswer('GET', path, answer)) throw brokenAnswer();
+  return answer;
+}
+
+/** What came in place of an answer. */
+export function brokenAnswer(): RequestError {
+  return new RequestError('broken', { detail: 'The answer could not be understood.' });
 }
 
 /** A path with its parameters, as links need it, too. */
@@ -138,6 +149,7 @@ async function connected<T>(work: Promise<T>, signal: AbortSignal | undefined): 
     return await work;
   } catch (error) {
     if (signal?.aborted === true) throw error;
+    if (error instanceof SyntaxError) throw brokenAnswer();
     throw new RequestError('offline', { detail: 'There is no connection to the server.' });
   }
 }

@@ -1,10 +1,12 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import { sleep } from './rate-limit.ts';
-import { isAborted, RequestError } from './request.ts';
+import { brokenAnswer, isAborted, RequestError } from './request.ts';
 
 /** After a failure a view asks again, each time later. */
 const retryMsMin = 2_000;
 const retryMsMax = 30_000;
+
+type Question<T> = (signal: AbortSignal) => Promise<T>;
 
 /** What is asked of the server for a view: asked again where it failed for now, and given up for the next question. */
 export class Resource<T> {
@@ -16,15 +18,24 @@ export class Resource<T> {
   readonly retryAt: Signal<number | undefined> = signal(undefined);
   /** The answer that is there is of an earlier question. */
   readonly isStale = computed(
-    () => this.data.value !== undefined && (this.isLoading.value || this.error.value !== undefined),
+    () =>
+      this.data.value !== undefined &&
+      ((this.isLoading.value && !this.#isQuiet.value) || this.error.value !== undefined),
   );
+  readonly #isQuiet = signal(false);
+  #question: Question<T> | undefined;
   #abort = new AbortController();
   #again: (() => void) | undefined;
 
-  /** Asks; what was asked before is given up. Does not throw: see `error`. */
-  async load(question: (signal: AbortSignal) => Promise<T>): Promise<void> {
+  /**
+   * Asks; what was asked before is given up. `isQuiet`: the answer that is there still holds, and does not fade. Does not
+   * throw for what the server answers: see `error`.
+   */
+  async load(question: Question<T>, { isQuiet = false } = {}): Promise<void> {
     this.stop();
     const { signal } = (this.#abort = new AbortController());
+    this.#question = question;
+    this.#isQuiet.value = isQuiet;
     this.isLoading.value = true;
     for (let delay: number = retryMsMin; !signal.aborted; delay = Math.min(delay * 2, retryMsMax)) {
       try {
@@ -35,7 +46,11 @@ export class Resource<T> {
         return;
       } catch (error) {
         if (signal.aborted || isAborted(error)) return;
-        if (!(error instanceof RequestError)) throw error;
+        if (!(error instanceof RequestError)) {
+          // A fault of the page: whoever waits sees that nothing comes, and the browser's log has the rest.
+          this.#settle(brokenAnswer());
+          throw error;
+        }
         this.#settle(error);
         if (error.kind === 'refused') return;
         await this.#pause(Math.max(delay, (error.retryAfterSeconds ?? 0) * 1000), signal);
@@ -45,7 +60,8 @@ export class Resource<T> {
 
   /** The next try is now. */
   retry(): void {
-    this.#again?.();
+    if (this.#again !== undefined) this.#again();
+    else if (this.#question !== undefined) void this.load(this.#question);
   }
 
   /** Gives up what is under way. */
@@ -66,6 +82,7 @@ export class Resource<T> {
     await Promise.race([sleep(ms, signal), early]).catch((error: unknown) => {
       if (!isAborted(error)) throw error;
     });
+    this.#again = undefined;
     this.retryAt.value = undefined;
   }
 }

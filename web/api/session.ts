@@ -18,6 +18,11 @@ export interface Credentials {
   readonly organization?: string | undefined;
 }
 
+/** The organization whose page it is. */
+export function organizationName(): string {
+  return session.value.state === 'in' ? session.value.who.organization.name : '';
+}
+
 async function whoami(): Promise<Whoami> {
   const askedAtMs = Date.now();
   const who = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });

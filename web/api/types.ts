@@ -6,6 +6,7 @@ export type AuditPage = Schemas['AuditPage'];
 export type Rows = Schemas['Rows'];
 export type Row = Rows['data'][number];
 export type Histogram = Schemas['Histogram'];
+export type TopFiles = Schemas['TopFiles'];
 export type TopValues = Schemas['TopValues'];
 export type ReceiptsPage = Schemas['ReceiptsPage'];
 export type Receipt = Schemas['Receipt'];

@@ -2,9 +2,10 @@ import { useState } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
 import type { Row, Rows } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
-import { formatClock, formatDay, formatDuration, formatNumber } from '../ui/format.ts';
+import { formatClock, formatDay, formatDuration, formatNumber, zoneIfTwice } from '../ui/format.ts';
 import { Choice } from '../ui/forms.tsx';
 import { Marked } from '../ui/marked.tsx';
+import { personWords } from '../ui/people.ts';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { type EventDetail, fieldsOf } from './detail-data.ts';
@@ -12,7 +13,7 @@ import { placeText, rowsPath } from './event-list.ts';
 import { type FilterName, parametersOf } from './filters.ts';
 import { limits } from './limits.ts';
 import { model } from './model.ts';
-import { isAddress } from './suggestions.ts';
+import { isAddress } from './addresses.ts';
 import { totalWords } from './words.ts';
 
 const relations = ['flowId', 'actor', 'ip', 'fileName'] as const satisfies readonly FilterName[];
@@ -84,10 +85,10 @@ function Related({ detail, name, value }: RelatedProps) {
     <Loaded resource={found}>
       {(known) => (
         <>
+          {!known.rows.some(({ seq }) => seq === detail.seq) && <p role="status">{t('eventsAroundGone')}</p>}
           <p class="muted">
             {totalWords(known.older + known.rows.length + known.newer)}
-            {' · '}
-            {formatDuration(known.newest - known.oldest)}{' '}
+            {known.rows.length > 0 && ` · ${formatDuration(known.newest - known.oldest)}`}{' '}
             <Button look="small" onClick={() => model.filter(name, value)}>
               {t('eventsOnly')}
             </Button>
@@ -111,9 +112,10 @@ function Steps({ rows, seq }: { readonly rows: readonly Row[]; readonly seq: str
         const isHere = step.seq === seq;
         const after =
           before === undefined
-            ? `${formatDay(step.time)} ${formatClock(step.time)}`
+            ? `${formatDay(step.time)} ${formatClock(step.time)}${zoneIfTwice(step.time)}`
             : `+${formatDuration(step.time - before.time)}`;
-        const about = [step.actor_name ?? step.actor_email, step.target_name ?? step.file_name, step.message];
+        const who = personWords([step.actor_name, step.actor_email], model.shared.value);
+        const about = [who, step.target_name ?? step.file_name, step.message];
         return (
           <li key={step.seq} class={isHere ? 'here' : undefined}>
             <span class="after">{after}</span>

@@ -6,11 +6,12 @@ import {
   formatDay,
   formatDuration,
   formatMinute,
-  formatMoment,
   formatNumber,
   formatSecond,
+  formatSpan,
   startOfDay,
 } from '../ui/format.ts';
+import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { useBrush } from './brush.ts';
 import { model } from './model.ts';
@@ -31,25 +32,49 @@ function sumOf(bars: Bars) {
   return { total: bars.reduce((sum, { success }) => sum + success, failed), failed };
 }
 
-/** Events over time: in a bar, the part that failed is red. Dragging over bars zooms in. */
+/** Events over time, or why there is nothing to see. */
 export function Chart() {
-  const histogram = model.histogram.data.value;
-  const bars = histogram?.data ?? [];
-  const width = (histogram?.meta.bucket_seconds ?? 1) * 1_000_000;
+  const { data, error, isStale } = model.histogram;
+  const histogram = error.value === undefined ? data.value : undefined;
+  const isEmpty = histogram?.meta.total === 0;
+  return (
+    <div class="chart fine muted" data-stale={isStale.value} aria-busy={model.histogram.isLoading.value}>
+      <FailureOf resource={model.histogram} isSmall />
+      {histogram !== undefined && !isEmpty && <BarChart histogram={histogram} />}
+      {isEmpty && <p class="state-line">{t('eventsChartEmpty')}</p>}
+      {histogram === undefined && error.value === undefined && (
+        <span class="skeleton" role="status" aria-label={t('loading')} />
+      )}
+    </div>
+  );
+}
+
+/** In a bar, the part that failed is red. Dragging over bars zooms in. */
+function BarChart({ histogram }: { readonly histogram: Histogram }) {
+  const { data: bars, meta } = histogram;
+  const width = meta.bucket_seconds * 1_000_000;
   const from = fromRfc3339(bars[0]?.start ?? '');
   const startOf = (index: number) => fromRfc3339(bars[index]?.start ?? '') ?? 0;
+  // The ends of the range may lie within the first bar and the last one: what is beyond is not counted.
+  const [begins = 0, ends = Number.POSITIVE_INFINITY] = [meta.start, meta.end].map((text) =>
+    fromRfc3339(text ?? ''),
+  );
+  const rangeOf = (first: number, last: number) => ({
+    from: Math.max(begins, startOf(first)),
+    to: Math.min(ends, startOf(last) + width - 1),
+  });
   const { hover, chosen, handlers } = useBrush(bars.length, (first, last) =>
-    model.change({ range: { from: startOf(first), to: startOf(last) + width - 1 } }),
+    model.change({ range: rangeOf(first, last) }),
   );
   const highest = Math.max(1, ...bars.map(({ success, failure }) => success + failure));
   const label = t('eventsChart', {
-    total: formatNumber(histogram?.meta.total ?? 0),
+    total: formatNumber(meta.total),
     failed: formatNumber(sumOf(bars).failed),
     width: formatDuration(width),
   });
   const pointed = chosen ?? (hover === undefined ? undefined : { first: hover, count: 1 });
   return (
-    <div class="chart fine muted" data-stale={model.histogram.isStale.value}>
+    <>
       <svg
         role="application"
         tabIndex={0}
@@ -66,9 +91,9 @@ export function Chart() {
         {from !== undefined && <Ticks from={from} length={bars.length * width} />}
       </div>
       {pointed && bars[pointed.first] && (
-        <Readout bars={bars} {...pointed} begins={startOf(pointed.first)} width={width} />
+        <Readout bars={bars} {...pointed} {...rangeOf(pointed.first, pointed.first + pointed.count - 1)} />
       )}
-    </div>
+    </>
   );
 }
 
@@ -156,14 +181,13 @@ interface ReadoutProps {
   readonly bars: Bars;
   readonly first: number;
   readonly count: number;
-  /** Unix microseconds. */
-  readonly begins: number;
-  /** The width of a bar in microseconds. */
-  readonly width: number;
+  /** Unix microseconds, both inclusive. */
+  readonly from: number;
+  readonly to: number;
 }
 
 /** What the bars that are pointed at stand for. */
-function Readout({ bars, first, count, begins, width }: ReadoutProps) {
+function Readout({ bars, first, count, from, to }: ReadoutProps) {
   const { total, failed } = sumOf(bars.slice(first, first + count));
   const share = (first / bars.length) * 100;
   const side =
@@ -171,7 +195,7 @@ function Readout({ bars, first, count, begins, width }: ReadoutProps) {
   return (
     <div class="readout over" style={side} aria-live="polite">
       {t('eventsOfTime', {
-        time: `${formatMoment(begins)} – ${formatMoment(begins + count * width)}`,
+        time: formatSpan(from, to),
         n: formatNumber(total),
         failed: formatNumber(failed),
       })}

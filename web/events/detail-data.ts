@@ -1,4 +1,4 @@
-import { getText } from '../api/request.ts';
+import { brokenAnswer, getText } from '../api/request.ts';
 import type { AuditEvent } from '../api/types.ts';
 import { membersOf } from '../ui/json-text.ts';
 import { placeText } from './event-list.ts';
@@ -17,7 +17,9 @@ export interface EventDetail {
 /** The event at a place, with its source event; undefined where there is none any more. */
 export async function readDetail(place: string, abort: AbortSignal): Promise<EventDetail | undefined> {
   const text = await getText('/api/v1/portal/source-events', { from: place, limit: 1 }, { signal: abort });
-  const [pair] = membersOf(membersOf(text).get('data') ?? '[]').values();
+  const data = membersOf(text).get('data');
+  if (data === undefined) throw brokenAnswer();
+  const [pair] = membersOf(data).values();
   if (pair === undefined) return undefined;
   const {
     event: eventText = '{}',

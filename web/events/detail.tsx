@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
+import { organizationName } from '../api/session.ts';
 import type { Row } from '../api/types.ts';
 import { CloseButton, CopyButton } from '../ui/button.tsx';
 import { formatAgo, formatExact } from '../ui/format.ts';
@@ -28,9 +29,10 @@ type Tab = (typeof tabs)[number];
 /** One event closely. What the row knows is there at once, the rest a moment later. */
 export function Detail({ place, row }: DetailProps) {
   const [tab, setTab] = useState<Tab>('summary');
+  const first = useRef(place).current;
   const { resource: detail } = useResource(
     async (abort) => {
-      await sleep(limits.detailSettleMs, abort);
+      if (place !== first) await sleep(limits.detailSettleMs, abort);
       return (await readDetail(place, abort)) ?? ('gone' as const);
     },
     [place],
@@ -67,7 +69,9 @@ export function Detail({ place, row }: DetailProps) {
       />
       <div class="detail-panel" role="group" aria-label={t(`detail_${tab}`)} tabIndex={0}>
         <FailureOf resource={detail} />
-        {isHere && detail.data.value === 'gone' && <p class="muted">{t('eventsDetailGone')}</p>}
+        {isHere && detail.data.value === 'gone' && (
+          <p class="muted">{t('eventsDetailGone', { organization: organizationName() })}</p>
+        )}
         {loaded === undefined && detail.isLoading.value && <span class="skeleton" />}
         {loaded !== undefined && tab === 'summary' && <Summary detail={loaded} />}
         {loaded !== undefined && tab === 'around' && <Around detail={loaded} />}

@@ -64,7 +64,7 @@ export class EventList {
       { signal: abort },
     );
     const ignored = response.headers.get('ignored-parameters')?.split(', ') ?? [];
-    const list = new EventList(parameters, await jsonOf<Rows>(response, abort), ignored);
+    const list = new EventList(parameters, await jsonOf<Rows>(rowsPath, response, abort), ignored);
     if (place !== undefined) list.start = await list.indexOf(place, abort);
     return list;
   }
@@ -92,6 +92,11 @@ export class EventList {
       this.#searched(meta);
       this.#total.value += meta.total;
     });
+  }
+
+  /** Rows that are here. */
+  get rows(): readonly Row[] {
+    return this.#run.value.rows;
   }
 
   /** A row by its number; undefined while it is not here. */

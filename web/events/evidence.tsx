@@ -1,9 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { serverNow } from '../api/instant.ts';
 import { get, RequestError, withQuery } from '../api/request.ts';
 import type { EvidenceInclusion } from '../api/types.ts';
 import { download } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
-import { formatDay, formatDuration, formatMinute, formatNumber, startOfDay } from '../ui/format.ts';
+import { formatDuration, formatLately, formatNumber } from '../ui/format.ts';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { limits } from './limits.ts';
@@ -27,7 +28,7 @@ const looks = {
 
 /** Whether a signed checkpoint covers the event, by its order number: asked until one does, or none will. */
 export function Evidence({ seq }: { readonly seq: string }) {
-  const sinceMs = useRef(Date.now()).current;
+  const sinceMs = useRef(serverNow()).current;
   const { resource, reload } = useResource((signal) => readProof(seq, sinceMs, signal), []);
   const proof = resource.data.value;
   useEffect(() => {
@@ -72,13 +73,7 @@ function valuesOf(proof: Proof): Record<string, string> {
   if ('withinSeconds' in proof) return { time: formatDuration(proof.withinSeconds * 1_000_000) };
   if (!('inclusion' in proof)) return {};
   const { position, signed_at: signedAt } = proof.inclusion;
-  return { time: checkpointTime(Date.parse(signedAt) * 1000), n: formatNumber(position) };
-}
-
-/** `12:03`, with the day where it is not today. */
-function checkpointTime(micros: number): string {
-  const isToday = micros >= startOfDay(Date.now());
-  return isToday ? formatMinute(micros) : `${formatDay(micros)}, ${formatMinute(micros)}`;
+  return { time: formatLately(Date.parse(signedAt) * 1000), n: formatNumber(position) };
 }
 
 async function readProof(seq: string, sinceMs: number, signal: AbortSignal): Promise<Proof> {
@@ -89,6 +84,6 @@ async function readProof(seq: string, sinceMs: number, signal: AbortSignal): Pro
     if (!(error instanceof RequestError) || error.problem.evidence === undefined) throw error;
     if (error.problem.evidence !== 'pending') return { state: error.problem.evidence };
     const withinSeconds = error.retryAfterSeconds ?? 0;
-    return { state: Date.now() - sinceMs > withinSeconds * 1000 ? 'late' : 'pending', withinSeconds };
+    return { state: serverNow() - sinceMs > withinSeconds * 1000 ? 'late' : 'pending', withinSeconds };
   }
 }

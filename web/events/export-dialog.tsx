@@ -1,16 +1,19 @@
 import { useState } from 'preact/hooks';
 import { nextWindow } from '../api/rate-limit.ts';
-import { getStream, withQuery } from '../api/request.ts';
+import { serverNow } from '../api/instant.ts';
+import { get, getStream, withQuery } from '../api/request.ts';
 import { session } from '../api/session.ts';
+import type { Rows } from '../api/types.ts';
 import { download } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { type Fields, FormDialog, Options } from '../ui/forms.tsx';
+import { formatLately, formatSecond } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
+import { useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { type EventList, rowsPath } from './event-list.ts';
 import { model } from './model.ts';
-import { rangeWords } from './range-menu.tsx';
-import { filterSentence, totalWords } from './words.ts';
+import { querySentence, totalWords } from './words.ts';
 
 const formats = ['ndjson', 'json', 'csv'] as const;
 
@@ -37,10 +40,22 @@ interface ExportDialogProps {
   readonly onClose: () => void;
 }
 
+/** How many there are by now, and when that was: some may have come since the list began. */
+function useCount(list: EventList): { readonly total: number; readonly atMs: number } {
+  const { resource } = useResource(
+    async (signal) => {
+      const atMs = serverNow();
+      const { meta } = await get<Rows>(rowsPath, { ...list.parameters, limit: 1 }, { signal });
+      return meta.searched_back_to === undefined ? { total: meta.total, atMs } : undefined;
+    },
+    [list],
+  );
+  return resource.data.value ?? { total: list.total, atMs: model.askedAtMs.value };
+}
+
 /** What will be in the file, and in which form. The browser downloads it, and the server gives its name. */
 function ExportDialog({ list, onClose }: ExportDialogProps) {
-  const { range, filters } = model.query.value;
-  const events = totalWords(list.total);
+  const { total, atMs } = useCount(list);
   const task = async (field: Fields) => {
     // A download that is refused only fails. A request first waits for the limit or a new session, or says what is the matter;
     // where it was the last one of its window, the download waits for the next.
@@ -52,9 +67,12 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
   };
   return (
     <FormDialog title={t('eventsExportTitle')} submit={t('eventsExport')} task={task} onClose={onClose}>
-      <strong class="count">{events}</strong>
       <p>
-        <Marked text={[rangeWords(range), ...filters.map(filterSentence)].join(' · ')} />
+        <strong class="count">{totalWords(total)}</strong>{' '}
+        <span class="muted">{t('eventsAsOf', { time: formatLately(atMs * 1000, formatSecond) })}</span>
+      </p>
+      <p>
+        <Marked text={querySentence(list)} />
       </p>
       <Options
         label={t('eventsExportFormat')}
@@ -64,7 +82,7 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
         chosen="ndjson"
       />
       <p class="muted">
-        {t('eventsExportWhat')} {t('eventsExportByBrowser', { events })}
+        {t('eventsExportWhat')} {t('eventsExportByBrowser')}
       </p>
     </FormDialog>
   );

@@ -1,18 +1,19 @@
-import { useState } from 'preact/hooks';
 import type { TopValues } from '../api/types.ts';
-import { Button } from '../ui/button.tsx';
-import { RankContent } from '../ui/list.tsx';
-import { markedText } from '../ui/marked.tsx';
+import { personWords } from '../ui/people.ts';
+import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
-import { type FilterName, hasValue } from './filters.ts';
-import { limits } from './limits.ts';
+import { FacetList, type FacetProps, seenWords } from './facet-list.tsx';
+import { FilesFacet } from './files-facet.tsx';
+import type { FilterName } from './filters.ts';
 import { model } from './model.ts';
 import { valueWords } from './words.ts';
 
 /** What is most frequent among the events of the query, each a filter. */
 export function Facets() {
-  const data = model.top.data.value?.data;
-  const isLoading = model.top.isLoading.value;
+  const { value: isLoading } = model.top.isLoading;
+  const hasFailed = model.top.error.value !== undefined;
+  const data = hasFailed ? undefined : model.top.data.value?.data;
+  const facets = data && facetsOf(data).filter(([, values]) => values.length > 0);
   return (
     <aside
       class="facets stack"
@@ -20,64 +21,65 @@ export function Facets() {
       aria-busy={isLoading}
       data-stale={model.top.isStale.value}
     >
-      {data === undefined && isLoading && <span class="skeleton" />}
-      {data !== undefined &&
-        facetsOf(data).map(([name, values]) => <Facet key={name} {...{ name, values }} />)}
+      <FailureOf resource={model.top} isSmall />
+      {facets === undefined && isLoading && <span class="skeleton" role="status" aria-label={t('loading')} />}
+      {facets?.length === 0 && <p class="muted">{t('eventsFacetsEmpty')}</p>}
+      {facets?.map(([name, values]) => (
+        <Facet key={name} {...{ name, values }} />
+      ))}
+      {facets !== undefined && facets.length > 0 && <FilesFacet />}
     </aside>
   );
 }
 
-interface FacetProps {
-  readonly name: FilterName;
-  readonly values: readonly (readonly [value: string, words: string, count: number])[];
-}
-
 /** The lists, each with what its values are called. */
 function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['values']])[] {
-  const { statuses, activities, actors, severities } = data;
+  const { statuses, activities, actors, addresses, severities } = data;
   return [
-    ['status', statuses.map((one) => [one.status, valueWords('status', one.status), one.count])],
-    ['activity', activities.map((one) => [String(one.activity_id), one.activity_name, one.count])],
-    ['actor', actors.map((one) => [one.email_addr, one.name ?? one.email_addr, one.count])],
-    ['severity', severities.map((one) => [one.severity, valueWords('severity', one.severity), one.count])],
+    [
+      'status',
+      statuses.map(({ status, count }) => ({ value: status, words: valueWords('status', status), count })),
+    ],
+    [
+      'activity',
+      activities.map((one) => ({
+        value: String(one.activity_id),
+        words: one.activity_name,
+        count: one.count,
+      })),
+    ],
+    [
+      'actor',
+      actors.map((one) => ({
+        value: one.email_addr,
+        words: personOf(one.name, one.email_addr),
+        count: one.count,
+        note: seenWords(one),
+      })),
+    ],
+    [
+      'ip',
+      addresses.map((one) => ({ value: one.ip, words: one.ip, count: one.count, note: seenWords(one) })),
+    ],
+    [
+      'severity',
+      severities.map(({ severity, count }) => ({
+        value: severity,
+        words: valueWords('severity', severity),
+        count,
+      })),
+    ],
   ];
 }
 
+const personOf = (name: string | undefined, email: string): string =>
+  personWords([name, email], model.shared.value) ?? email;
+
 function Facet({ name, values }: FacetProps) {
-  const [showsAll, setShowsAll] = useState(false);
-  if (values.length === 0) return null;
-  const { filters } = model.query.value;
-  const highest = Math.max(...values.map(([, , count]) => count));
-  const shown = showsAll ? values : values.slice(0, limits.facetValues);
   return (
     <section>
       <h2>{t(name)}</h2>
-      <ul>
-        {shown.map(([value, words, count]) => (
-          <li key={value}>
-            <button
-              type="button"
-              class="rank"
-              style={{ '--share': count / highest }}
-              aria-pressed={hasValue(filters, name, value)}
-              title={t('eventsFacetTitle', {
-                value: markedText(words === value ? value : `${words} (${value})`),
-              })}
-              onClick={({ altKey }) => {
-                if (hasValue(filters, name, value)) model.unfilter(name, value);
-                else model.filter(name, value, altKey ? 'not' : 'only');
-              }}
-            >
-              <RankContent words={words} count={count} />
-            </button>
-          </li>
-        ))}
-      </ul>
-      {shown.length < values.length && (
-        <Button look="quiet small" onClick={() => setShowsAll(true)}>
-          {t('listMore', { n: values.length - shown.length })}
-        </Button>
-      )}
+      <FacetList name={name} values={values} />
     </section>
   );
 }

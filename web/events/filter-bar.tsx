@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { useKey } from '../ui/browser.ts';
+import { lately, useKey } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { formatNumber } from '../ui/format.ts';
+import { formatLately, formatNumber } from '../ui/format.ts';
 import { t } from '../ui/text.ts';
 import { Chips } from './chips.tsx';
 import { ExportButton } from './export-dialog.tsx';
@@ -11,6 +11,7 @@ import { model } from './model.ts';
 import { endsNow } from './query.ts';
 import { RangeMenu } from './range-menu.tsx';
 import { Search } from './search.tsx';
+import { Seen } from './seen.tsx';
 import { totalWords } from './words.ts';
 
 /** What is looked for: the range of time, the field that makes filters, and the filters there are. */
@@ -24,13 +25,15 @@ export function FilterBar() {
       <FacetsSheet />
       <Search />
       <Chips />
+      <Seen />
       {endsNow(range) && <FollowButton />}
       {fresh > 0 && !model.live.follows.value && (
         <Button look="small live" onClick={() => model.showNewest()}>
           <Icon name="up" />
-          {t(fresh === 1 ? 'eventsNewOne' : 'eventsNew', { n: formatNumber(fresh) })}
+          {t('eventsNew', { n: formatNumber(fresh) })}
         </Button>
       )}
+      <AsOf />
       <strong class="total push" role="status" data-stale={model.list.isLoading.value}>
         {list !== undefined && totalWords(list.total, list.searchedBackTo !== undefined)}
       </strong>
@@ -39,15 +42,28 @@ export function FilterBar() {
   );
 }
 
+const freshMs = 60_000;
+
+/** When the list was asked for, in a tab that was left open. */
+function AsOf() {
+  const { value: askedAt } = model.askedAtMs;
+  if (!endsNow(model.query.value.range) || lately.value - askedAt < freshMs) return null;
+  return <span class="muted">{t('eventsAsOf', { time: formatLately(askedAt * 1000) })}</span>;
+}
+
 /** The list goes on with what comes, while nobody reads what is further down. */
 function FollowButton() {
-  const { isOn, isAtTop } = model.live;
+  const { isOn, isAtTop, error } = model.live;
   const isPaused = isOn.value && !isAtTop.value;
+  const isLost = isOn.value && error.value !== undefined;
+  const words = isOn.value ? (isPaused ? 'eventsFollowPaused' : 'eventsFollows') : 'eventsFollow';
+  const lost = error.value?.kind === 'offline' ? 'eventsFollowOffline' : 'eventsFollowFails';
   const toggle = () => model.follow(!isOn.peek() || !isAtTop.peek());
   useKey('f', toggle);
   return (
     <Button look="small follow" aria-pressed={isOn.value} aria-keyshortcuts="f" onClick={toggle}>
-      {t(isPaused ? 'eventsFollowPaused' : isOn.value ? 'eventsFollows' : 'eventsFollow')}
+      {isLost && <Icon name="warning" />}
+      {t(isLost ? lost : words)}
     </Button>
   );
 }

@@ -20,6 +20,8 @@ export const limits = {
   contextValues: 100,
   /** Of a value that is a button. */
   valueCharacters: 2_000,
+  /** A click opens no event before it can be the first of two, which choose a word. */
+  doubleClickMs: 250,
   /** Moving from row to row, an event that is passed by is not asked for. */
   detailSettleMs: 200,
   /** An event that no checkpoint covers yet is asked for again so often. */
@@ -32,4 +34,6 @@ export const limits = {
   livePauseMs: 5_000,
   followPauseMs: 2_000,
   followChartMs: 10_000,
+  /** A list that follows is never older. */
+  followAgainMs: 30_000,
 } as const;

@@ -3,13 +3,23 @@ import { serverNow, toRfc3339 } from '../api/instant.ts';
 import { get, type Parameters } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { Histogram, TopValues } from '../api/types.ts';
+import { today } from '../ui/format.ts';
+import { type Person, sharedNames } from '../ui/people.ts';
 import { go, hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { EventList } from './event-list.ts';
 import { type FilterName, type FilterWay, parametersOf, withoutValue, withValue } from './filters.ts';
 import { limits } from './limits.ts';
-import { Live } from './live.ts';
-import { endsNow, type EventQuery, exactRange, readQuery, timeParameters, writeQuery } from './query.ts';
+import { type Followed, Live } from './live.ts';
+import {
+  endsNow,
+  type EventQuery,
+  exactRange,
+  isByDay,
+  readQuery,
+  timeParameters,
+  writeQuery,
+} from './query.ts';
 
 /** Values with the names that people know them by, the newest first. */
 export interface Known {
@@ -55,22 +65,35 @@ class EventsModel {
     };
     return this.#known;
   });
+  /** Names that several of the people in sight have. */
+  readonly shared = computed(() => {
+    const rows = this.list.data.value?.rows ?? [];
+    const people = rows.map(({ actor_name: name, actor_email: email }): Person => [name, email]);
+    const known = Array.from(this.known.value.actors, ([email, name]): Person => [name, email]);
+    return sharedNames([...people, ...known]);
+  });
   #known: Known = { activities: new Map(), actors: new Map() };
   /** The query that was asked last, without the event that is open. */
   #asked: string | undefined;
   readonly askedAtMs = signal(0);
-  #chartedAtMs = 0;
+  /** The parameters of that question; a list that follows leaves them as they were. */
+  readonly asked = signal<Parameters>({});
+  #countedAtMs = 0;
+  /** What the list is of, where nothing was counted over all of it yet. */
+  #uncounted: Parameters | undefined;
 
-  /** Asks anew where the query is another one than before. */
+  /** Asks anew where the query is another one than before, or means another day. */
   keepUp(query: EventQuery): void {
-    const key = writeQuery({ ...query, open: undefined }).toString();
+    const day = isByDay(query.range) ? today.peek() : '';
+    const key = `${writeQuery({ ...query, open: undefined })} ${day}`;
     if (key !== this.#asked) this.refresh(query.open ?? topOfEntry());
     this.#asked = key;
   }
 
   /** Asks again up to now; `place`: not from the newest event on, but around this one. */
   refresh(place?: string): void {
-    const parameters = this.#parametersOfNow();
+    const parameters = (this.asked.value = this.#parametersOfNow());
+    this.askedAtMs.value = serverNow();
     this.list.data.value?.stop();
     this.further.stop();
     this.live.stop();
@@ -79,18 +102,20 @@ class EventsModel {
     void this.list.load(async (abort) => {
       try {
         const list = await EventList.begin(parameters, place, abort);
-        if (endsNow(this.query.value.range))
-          this.live.start(list, { ...parameters, endTime: undefined }, (until) => this.#advance(until));
+        if (endsNow(this.query.value.range)) this.live.start(list, this.#followed);
         return list;
       } finally {
         rows.resolve();
       }
     });
-    const after = rows.promise.then(drawn);
-    void this.histogram.load((abort) => after.then(() => histogramOf(parameters, abort)));
-    void this.top.load((abort) => after.then(() => topOf(parameters, abort)));
-    this.#chartedAtMs = Date.now();
+    this.#count(parameters, rows.promise.then(drawn));
   }
+
+  readonly #followed: Followed = {
+    parameters: () => this.#parametersOfNow(),
+    advance: (abort) => this.#advance(abort),
+    count: () => this.#countLate(),
+  };
 
   /** Goes on with what comes, from the newest events on; or no longer. */
   follow(isOn: boolean): void {
@@ -106,22 +131,34 @@ class EventsModel {
 
   #parametersOfNow(): Parameters {
     const { range, filters } = this.query.value;
-    const now = serverNow();
-    this.askedAtMs.value = now;
-    return { ...parametersOf(filters), ...timeParameters(exactRange(range, now)) };
+    return { ...parametersOf(filters), ...timeParameters(exactRange(range, serverNow())) };
   }
 
   /** What there is by now takes the place of what is shown, which does not fade for it. */
   async #advance(abort: AbortSignal): Promise<EventList> {
-    const parameters = this.#parametersOfNow();
+    const [parameters, now] = [this.#parametersOfNow(), serverNow()];
     const list = await EventList.begin(parameters, undefined, abort);
     this.list.data.value?.stop();
     this.list.data.value = list;
-    if (Date.now() < this.#chartedAtMs + limits.followChartMs) return list;
-    this.#chartedAtMs = Date.now();
-    const answers = [histogramOf(parameters, abort), topOf(parameters, abort)] as const;
-    [this.histogram.data.value, this.top.data.value] = await Promise.all(answers);
+    this.askedAtMs.value = now;
+    this.#uncounted = parameters;
     return list;
+  }
+
+  /** Counts what the list has gone on to: not as often as that goes on, and one count after the other. */
+  #countLate(): void {
+    const isBusy = this.histogram.isLoading.value || this.top.isLoading.value;
+    if (this.#uncounted === undefined || isBusy || Date.now() < this.#countedAtMs + limits.followChartMs)
+      return;
+    this.#count(this.#uncounted, Promise.resolve(), true);
+  }
+
+  /** Counts over all events, `after` what is more urgent. */
+  #count(parameters: Parameters, after: Promise<void>, isQuiet = false): void {
+    this.#uncounted = undefined;
+    this.#countedAtMs = Date.now();
+    void this.histogram.load((abort) => after.then(() => histogramOf(parameters, abort)), { isQuiet });
+    void this.top.load((abort) => after.then(() => topOf(parameters, abort)), { isQuiet });
   }
 
   /** Goes on looking for words where the list ends. */

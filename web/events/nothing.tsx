@@ -3,13 +3,13 @@ import type { AuditPage } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { formatNumber } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
-import { useResource } from '../ui/resource.tsx';
+import { FailureOf, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { parametersOf, withoutValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { model } from './model.ts';
 import { type EventQuery, exactRange, timeParameters } from './query.ts';
-import { filterSentence } from './words.ts';
+import { appliedFilters, filterSentence } from './words.ts';
 
 /** A way out of a view without events. */
 interface Way {
@@ -33,17 +33,20 @@ export function Nothing() {
         {ways.map(({ words, go }, index) => (
           <Button key={words} look="small" onClick={go}>
             <Marked text={words} />
-            <span class="muted">{counts.data.value?.[index]}</span>
+            {index < limits.waysCounted && counts.error.value === undefined && (
+              <span class="muted">{counts.data.value?.[index] ?? '…'}</span>
+            )}
           </Button>
         ))}
       </p>
+      <FailureOf resource={counts} isSmall />
     </div>
   );
 }
 
 function waysOut({ filters, range }: EventQuery): Way[] {
   const time = timeParameters(exactRange(range, model.askedAtMs.value));
-  const ways = filters.map((one): Way => {
+  const ways = appliedFilters(model.list.data.value).map((one): Way => {
     const { name, isNot } = one;
     return {
       words: t('eventsNoneRemove', { filter: filterSentence(one) }),

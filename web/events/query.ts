@@ -94,6 +94,11 @@ export function endsNow(range: EventQuery['range']): boolean {
   return range !== 'yesterday' && range !== 'lastQuarter';
 }
 
+/** Whether the range begins with a day of the calendar, and moves on with the next. */
+export function isByDay(range: EventQuery['range']): boolean {
+  return range === 'today' || range === 'yesterday' || range === 'lastQuarter';
+}
+
 /** The range as parameters of requests. */
 export function timeParameters({ from, to }: ExactRange): Parameters {
   return {

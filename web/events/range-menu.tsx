@@ -1,10 +1,12 @@
+import { useState } from 'preact/hooks';
 import { serverNow } from '../api/instant.ts';
 import { Button, Icon } from '../ui/button.tsx';
-import { formatMoment, fromField, toField, zone } from '../ui/format.ts';
+import { fromField, toField, zone } from '../ui/format.ts';
 import { Field, type Fields, Form } from '../ui/forms.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { t } from '../ui/text.ts';
 import { type EventQuery, exactRange, type ExactRange, rangeNames } from './query.ts';
+import { rangeWords } from './words.ts';
 
 interface RangeMenuProps {
   readonly range: EventQuery['range'];
@@ -55,14 +57,20 @@ interface ExactFormProps {
 }
 
 function ExactForm({ range, onChange }: ExactFormProps) {
+  const [begun] = useState(range);
+  const textOf = (micros: number | undefined) => (micros === undefined ? '' : toField(micros));
   const task = async (field: Fields) => {
-    const [from, end] = [fromField(field('from')), fromField(field('to'))];
-    // The field has seconds; all of the last one belongs to the range.
-    onChange({ from, to: end === undefined ? undefined : end + 999_999 });
+    // The field has seconds, of which the clock may show two alike: an end that nobody changed stays as it was.
+    const bound = (name: 'from' | 'to', rest: number) => {
+      const micros = fromField(field(name));
+      if (micros === fromField(textOf(begun[name]))) return begun[name];
+      return micros === undefined ? undefined : micros + rest;
+    };
+    // All of the last second belongs to the range.
+    onChange({ from: bound('from', 0), to: bound('to', 999_999) });
   };
   const field = (name: 'from' | 'to', label: string) => {
-    const micros = range[name];
-    const value = micros === undefined ? '' : toField(micros);
+    const value = textOf(begun[name]);
     return <Field label={label} name={name} type="datetime-local" step="1" defaultValue={value} />;
   };
   return (
@@ -74,13 +82,4 @@ function ExactForm({ range, onChange }: ExactFormProps) {
       {field('to', t('eventsRangeTo'))}
     </Form>
   );
-}
-
-/** A range as people read it. */
-export function rangeWords(range: EventQuery['range']): string {
-  if (typeof range === 'string') return t(`range_${range}`);
-  const { from, to } = range;
-  if (from !== undefined && to !== undefined) return `${formatMoment(from)} – ${formatMoment(to)}`;
-  if (from !== undefined) return t('eventsFrom', { time: formatMoment(from) });
-  return t('eventsUntil', { time: formatMoment(to ?? 0) });
 }

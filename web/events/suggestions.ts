@@ -1,4 +1,5 @@
 import { foldCase } from '../../src/base/events/fold-case.ts';
+import { isAddress, rangeOf } from './addresses.ts';
 import { type FilterName, isSameValue } from './filters.ts';
 import { limits } from './limits.ts';
 import type { Known } from './model.ts';
@@ -15,20 +16,6 @@ export interface Suggestion {
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const hash = /^[0-9a-f]{16,128}$/i;
-const octets = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
-
-/** Whether the server can filter by it as an address, or a range of them. The unspecified address is none. */
-export function isAddress(text: string): boolean {
-  const [address = '', bits = '0', ...more] = text.split('/');
-  const isWide = address.includes(':');
-  const isOne = isWide
-    ? URL.canParse(`http://[${address}]`) && /[1-9a-f]/i.test(address)
-    : octets.test(address);
-  return (
-    isOne && more.length === 0 && /^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= (isWide ? 128 : 32)
-  );
-}
-
 /**
  * Filters for a text, the likeliest first; `-` before it excludes. The server compares whole values, so parts of names are
  * looked for among what is most frequent in the range; and the text may be the name of a file, an id, or words.
@@ -40,6 +27,7 @@ export function suggest(text: string, { actors: names, activities: titles }: Kno
   const one = (name: FilterName, value: string, words = value): Suggestion => ({ name, value, words, isNot });
   const isIn = (...texts: (string | undefined)[]) =>
     texts.some((other) => other !== undefined && foldCase(other).includes(foldCase(typed)));
+  const range = rangeOf(typed);
   const half = limits.suggestionsMax / 2;
   const actors = [...names]
     .filter((texts) => isIn(...texts))
@@ -55,6 +43,7 @@ export function suggest(text: string, { actors: names, activities: titles }: Kno
     ...(uuid.test(typed) ? [one('flowId', typed)] : []),
     ...(hash.test(typed) ? [one('fileHash', typed)] : []),
     ...(isAddress(typed) ? [one('ip', typed)] : []),
+    ...(range === undefined ? [] : [one('ip', range)]),
     ...actors.slice(0, half),
     ...namesOf('status', ['Failure', 'Success']),
     ...activities.slice(0, half),

@@ -3,11 +3,11 @@ import type { AuditEvent } from '../api/types.ts';
 import { formatNumber } from '../ui/format.ts';
 import { Marked, markedText } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
+import { isAddress } from './addresses.ts';
 import { type EventDetail, fieldsOf } from './detail-data.ts';
 import { Evidence } from './evidence.tsx';
 import { type FilterName, isSameValue } from './filters.ts';
 import { limits } from './limits.ts';
-import { isAddress } from './suggestions.ts';
 import { Value } from './value.tsx';
 import { valueWords } from './words.ts';
 

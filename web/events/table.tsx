@@ -1,10 +1,12 @@
 import { effect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isAborted, RequestError } from '../api/request.ts';
 import type { Row as EventRow } from '../api/types.ts';
-import { formatClock, formatDay, formatExact, formatZones } from '../ui/format.ts';
+import { openTab } from '../ui/browser.ts';
+import { formatClock, formatDay, formatExact, formatZones, zoneIfTwice } from '../ui/format.ts';
 import { Marked, markedText, Middle } from '../ui/marked.tsx';
+import { personWords } from '../ui/people.ts';
 import { Skeleton } from '../ui/resource.tsx';
 import { RowScroll } from '../ui/row-scroll.ts';
 import { t, type TextKey } from '../ui/text.ts';
@@ -26,6 +28,7 @@ interface Column {
   /** Its classes. */
   readonly name: string;
   readonly title: TextKey;
+  /** Undefined where there is nothing to say. */
   readonly cell: (event: EventRow) => ComponentChildren;
   readonly tooltip?: (event: EventRow) => string | undefined;
 }
@@ -36,30 +39,46 @@ const columns: readonly Column[] = [
   {
     name: 'actor',
     title: 'actor',
-    cell: ({ actor_name: name, actor_email: email }) => <Marked text={name ?? email ?? '–'} />,
+    cell: actorCell,
     tooltip: ({ actor_email: email }) => email && markedText(email),
   },
   {
-    name: 'target roomy-only',
+    name: 'target',
     title: 'eventsTarget',
-    cell: ({ target_name: target, file_name: file }) => <Middle text={target ?? file ?? ''} />,
+    cell: ({ target_name: target, file_name: file }) => middle(target ?? file),
   },
   {
-    name: 'message muted roomy-only',
+    name: 'message muted',
     title: 'eventsMessage',
-    cell: ({ message }) => <Marked text={message} />,
+    cell: ({ message }) => message && <Marked text={message} />,
     tooltip: ({ message }) => markedText(message),
   },
-  { name: 'address mono muted wide-only', title: 'ip', cell: ({ ip = '' }) => <Marked text={ip} /> },
+  { name: 'address mono muted', title: 'ip', cell: ({ ip }) => ip && <Marked text={ip} /> },
   { name: 'status', title: 'status', cell: statusCell },
 ];
 
-function timeCell({ time }: EventRow) {
+const middle = (text: string | undefined) => text && <Middle text={text} />;
+
+/** The name, but the address where others have that name, too. */
+function actorCell({ actor_name: name, actor_email: email }: EventRow) {
+  const words = personWords([name, email], model.shared.value);
   return (
-    <>
+    <span class={words !== name && name !== undefined ? 'twin' : undefined}>
+      <Marked text={words ?? '–'} />
+    </span>
+  );
+}
+
+/** The way to its event that browsers know, for another tab or a copy of the address; keys go by rows. */
+function timeCell(event: EventRow) {
+  const { time } = event;
+  const zone = zoneIfTwice(time);
+  return (
+    <a href={model.hrefOf(placeText(event))} tabIndex={-1}>
       <span>{formatDay(time)}</span>
       {formatClock(time)}
-    </>
+      {zone !== '' && <b class="zone">{zone}</b>}
+    </a>
   );
 }
 
@@ -81,12 +100,18 @@ export function EventTable({ list, open }: EventTableProps) {
   const [cursor, setCursor] = useState(0);
   const onShow = useCallback((first: number, last: number) => list.show(first, last), [list]);
   useFollowing(list, open, scroll, setCursor);
+  const rowHeight = scroll.rowHeight.value;
+  // The panel makes rows higher: the one it is of stays in sight.
+  useLayoutEffect(() => {
+    if (open !== undefined) scroll.reveal(cursor);
+  }, [rowHeight]);
   usePlace(list, open, scroll);
   const openAt = (index: number) => {
     setCursor(index);
     const event = list.at(index);
     if (event !== undefined) model.open(placeText(event));
   };
+  const onClick = useClick(open !== undefined, setCursor, openAt);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = stepOf(event.key, cursor, scroll.visible, list.total);
     if (step !== undefined) {
@@ -111,10 +136,34 @@ export function EventTable({ list, open }: EventTableProps) {
     const event = list.at(index);
     const isOpen = event !== undefined && placeText(event) === open;
     const state = { index, event, newer: list.at(index - 1), isCursor: index === cursor, isOpen };
-    return <EventRow key={index} {...state} onClick={() => openAt(index)} />;
+    return <EventRow key={index} {...state} onClick={onClick} />;
   };
   const head = <Head list={list} scroll={scroll} />;
   return <VirtualRows count={list.total} {...{ scroll, row, onShow, head, attributes }} />;
+}
+
+/** What clicks on a row do: open it here or in a new tab; two of them choose a word. */
+function useClick(isOpen: boolean, setCursor: (cursor: number) => void, openAt: (index: number) => void) {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (click: MouseEvent, index: number, event: EventRow) => {
+    const isOnLink = click.target instanceof Element && click.target.closest('a') !== null;
+    if (click.button > 1 || click.shiftKey) return;
+    if (click.button === 1 || click.ctrlKey || click.metaKey) {
+      if (!isOnLink) openTab(model.hrefOf(placeText(event)));
+      return;
+    }
+    click.preventDefault();
+    clearTimeout(timer.current);
+    // Keys go on from here, and not from a link that may scroll away.
+    document.querySelector<HTMLElement>('[role=grid]')?.focus({ preventScroll: true });
+    if (click.detail > 1 || getSelection()?.isCollapsed === false) return;
+    setCursor(index);
+    // The panel makes rows narrower: what is below the pointer must stay for a second click.
+    const canBeFirst = !isOpen && click instanceof PointerEvent && click.pointerType === 'mouse';
+    if (canBeFirst) timer.current = setTimeout(() => openAt(index), limits.doubleClickMs);
+    else openAt(index);
+  };
 }
 
 /** Rows stay where they are on the screen, and the event that is open is in sight, whatever led to it. */
@@ -230,10 +279,11 @@ interface RowProps {
   readonly newer: EventRow | undefined;
   readonly isCursor: boolean;
   readonly isOpen: boolean;
-  readonly onClick: () => void;
+  readonly onClick: (click: MouseEvent, index: number, event: EventRow) => void;
 }
 
 function EventRow({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
+  const press = (click: MouseEvent) => event && onClick(click, index, event);
   const beginsDay = event && newer && formatDay(newer.time) !== formatDay(event.time);
   return (
     <div
@@ -242,7 +292,10 @@ function EventRow({ index, event, newer, isCursor, isOpen, onClick }: RowProps) 
       aria-rowindex={index + 2}
       class={`row${isCursor ? ' cursor' : ''}${beginsDay ? ' first-of-day' : ''}`}
       {...(event === undefined ? { 'aria-busy': true } : { 'aria-selected': isOpen })}
-      onClick={onClick}
+      onClick={press}
+      onAuxClick={press}
+      // Else the browser begins to scroll by the pointer.
+      onMouseDown={(click) => click.button === 1 && click.preventDefault()}
     >
       {columns.map(({ name, cell, tooltip }, column) => (
         <span key={name} role="gridcell" class={name} title={event && tooltip?.(event)}>

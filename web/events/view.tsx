@@ -1,5 +1,6 @@
 import './view.css';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
+import { today } from '../ui/format.ts';
 import { FailureOf, Skeleton } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
@@ -15,7 +16,7 @@ import { EventTable } from './table.tsx';
 export default function EventsView() {
   const query = model.query.value;
   // As of any resource: before the browser lays out and draws what waits.
-  useLayoutEffect(() => model.keepUp(query), [query]);
+  useLayoutEffect(() => model.keepUp(query), [query, today.value]);
   useEffect(() => () => model.stop(), []);
   useEffect(() => {
     // What was pressed may be gone with the query, such as a chip: Tab goes on from here, not from the bar.
@@ -41,11 +42,13 @@ function TableArea() {
   const hasFailed = (list?.loading ?? model.list).error.value !== undefined;
   return (
     <div class="table-area" data-stale={model.list.isLoading.value} aria-busy={model.list.isLoading.value}>
-      <FailureOf resource={list?.loading ?? model.list} />
-      {list === undefined && !hasFailed && <Waiting />}
-      {list !== undefined && <SearchReach list={list} />}
-      {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && <Nothing />}
-      {list !== undefined && list.total > 0 && <EventTable list={list} open={open} />}
+      <div class="rows">
+        <FailureOf resource={list?.loading ?? model.list} />
+        {list === undefined && !hasFailed && <Waiting />}
+        {list !== undefined && <SearchReach list={list} />}
+        {list !== undefined && list.total === 0 && list.searchedBackTo === undefined && <Nothing />}
+        {list !== undefined && list.total > 0 && <EventTable list={list} open={open} />}
+      </div>
       {open !== undefined && <Detail place={open} row={list?.find(open)} />}
     </div>
   );

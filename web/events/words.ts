@@ -1,7 +1,10 @@
-import { formatNumber } from '../ui/format.ts';
+import { fromRfc3339 } from '../api/instant.ts';
+import { formatInstant, formatNumber, formatSpan } from '../ui/format.ts';
 import { isTextKey, language, t } from '../ui/text.ts';
-import type { Filter, FilterName } from './filters.ts';
+import type { EventList } from './event-list.ts';
+import { type Filter, type FilterName, type Filters, parameterOf } from './filters.ts';
 import { model } from './model.ts';
+import type { EventQuery } from './query.ts';
 
 /** What a filter says of events, before its values: `actor is`. */
 export function filterWords({ name, isNot }: Pick<Filter, 'name' | 'isNot'>): string {
@@ -25,8 +28,30 @@ export function filterSentence(filter: Filter): string {
   return `${filterWords(filter)} ${values.join(', ')}`;
 }
 
+/** A range as people read it. */
+export function rangeWords(range: EventQuery['range']): string {
+  if (typeof range === 'string') return t(`range_${range}`);
+  const { from, to } = range;
+  if (from !== undefined && to !== undefined) return formatSpan(from, to);
+  if (from !== undefined) return t('eventsFrom', { time: formatInstant(from) });
+  return t('eventsUntil', { time: formatInstant(to ?? 0) });
+}
+
+/** The filters of the query without those that the server could make nothing of. */
+export function appliedFilters(list: EventList | undefined): Filters {
+  return model.query.value.filters.filter((one) => list?.ignored.includes(parameterOf(one)) !== true);
+}
+
+/** Which events a list has: its range, as far as words were looked for, and its filters. */
+export function querySentence(list: EventList): string {
+  const { startTime, endTime } = list.parameters;
+  const [from, to] = [startTime, endTime].map((time) => fromRfc3339(String(time)));
+  const range = list.searchedBackTo === undefined ? model.query.value.range : { from, to };
+  return [rangeWords(range), ...appliedFilters(list).map(filterSentence)].join(' · ');
+}
+
 /** How many there are, in words; `isPart` where not all has been looked through. */
 export function totalWords(total: number, isPart = false): string {
-  const words = t(total === 1 ? 'eventsTotalOne' : 'eventsTotal', { n: formatNumber(total) });
+  const words = t('eventsTotal', { n: formatNumber(total) });
   return isPart ? t('eventsTotalPart', { total: words }) : words;
 }

@@ -132,6 +132,7 @@ function OrganizationChoice({
 
 /** Why somebody could not be signed in, in words. */
 function signInFault(error: RequestError): string {
-  if (error.kind === 'offline' || error.status === 429) return formFault(error);
+  if (error.status === 429 || (error.kind !== 'unavailable' && error.kind !== 'refused'))
+    return formFault(error);
   return t(error.kind === 'unavailable' ? 'signInUnavailable' : 'signInWrong');
 }

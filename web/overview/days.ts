@@ -28,20 +28,17 @@ const startsUntil = (nowMs: number): number[] =>
   Array.from({ length: limits.days }, (_, ago) => startOfDay(nowMs, -ago));
 
 /**
- * Ranges that cover the days until now, each so short that the server counts it by the hour, or by the half or quarter
- * where days begin at one of UTC: what it counts as one belongs to one day.
+ * Ranges that cover the days until now, each as long as the server counts by the hour, or by the half or quarter where
+ * days begin at one of UTC: what it counts as one belongs to one hour of one day. The oldest may begin before the days.
  */
 export function rangesUntil(nowMs: number): { from: number; to: number }[] {
   const starts = startsUntil(nowMs);
   const parts = [1, 2].find((one) => starts.every((start) => start % (hourMicros / one) === 0)) ?? 4;
-  const hours = Math.floor(limits.histogramHours / parts);
+  const length = Math.floor(limits.histogramHours / parts) * hourMicros;
   const ranges: { from: number; to: number }[] = [];
-  const end = nowMs * 1000;
-  for (let from = starts.at(-1) ?? end; from <= end; ) {
-    const next = (Math.floor(from / hourMicros) + hours) * hourMicros;
-    ranges.push({ from, to: Math.min(next - 1, end) });
-    from = next;
-  }
+  const [first, end] = [starts.at(-1) ?? 0, nowMs * 1000];
+  for (let next = (Math.floor(end / hourMicros) + 1) * hourMicros; next > first; next -= length)
+    ranges.unshift({ from: next - length, to: Math.min(next - 1, end) });
   return ranges;
 }
 
@@ -52,9 +49,9 @@ export function daysUntil(nowMs: number, histograms: readonly Histogram[]): Day[
   const first = starts.at(-1) ?? 0;
   for (const { data, meta } of histograms) {
     for (const { start, success, failure } of data) {
-      const begins = fromRfc3339(start) ?? 0;
-      const from = Math.max(begins, first);
-      const to = Math.min(begins + meta.bucket_seconds * 1_000_000, nowMs * 1000 + 1) - 1;
+      const from = fromRfc3339(start) ?? 0;
+      if (from < first) continue;
+      const to = Math.min(from + meta.bucket_seconds * 1_000_000, nowMs * 1000 + 1) - 1;
       const hours = days.find((day) => day.start <= from)?.hours;
       const at = Math.floor(hourOfDay(from));
       const other = hours?.[at];

@@ -1,7 +1,7 @@
 import type { TopValues } from '../api/types.ts';
 import { limits } from './limits.ts';
 
-export type Actor = TopValues['data']['actors'][number];
+export type Actor = Pick<TopValues['data']['actors'][number], 'email_addr' | 'name' | 'count'>;
 
 export interface NewActors {
   readonly actors: readonly Actor[];

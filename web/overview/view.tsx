@@ -1,8 +1,10 @@
 import './view.css';
-import { formatMinute, formatNumber, formatShare, formatWeekday, formatZone, zone } from '../ui/format.ts';
+import { serverNow } from '../api/instant.ts';
+import { formatMinute, formatNumber, formatShare, formatWeekday, formatZone, today } from '../ui/format.ts';
 import { RankContent } from '../ui/list.tsx';
 import { markedText } from '../ui/marked.tsx';
 import { Page } from '../ui/page.tsx';
+import { type Person, personWords, sharedNames } from '../ui/people.ts';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { hrefOf } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
@@ -14,9 +16,9 @@ import { DayTile, Tile } from './tile.tsx';
 
 /** Each morning's question: is anything odd? */
 export default function OverviewView() {
-  // Days begin elsewhere in another zone.
-  const { resource } = useResource(readOverview, [zone.value]);
-  const now = (resource.data.value?.nowMs ?? Date.now()) * 1000;
+  // Until the next day begins, which is elsewhere in another zone.
+  const { resource } = useResource(readOverview, [today.value]);
+  const now = (resource.data.value?.nowMs ?? serverNow()) * 1000;
   const lead = t('overviewUntil', {
     day: formatWeekday(now),
     time: formatMinute(now),
@@ -85,8 +87,14 @@ function activityLinks(values: OverviewData['today'], filters: Readonly<Record<s
 }
 
 function actorLinks(actors: OverviewData['newActors']['actors']): Item[] {
+  const shared = sharedNames(actors.map(({ name, email_addr: email }): Person => [name, email]));
   return actors.map(({ email_addr: actor, name, count }) => {
-    return { words: name ?? actor, title: actor, count, href: todayHref({ actor }) };
+    return {
+      words: personWords([name, actor], shared) ?? actor,
+      title: actor,
+      count,
+      href: todayHref({ actor }),
+    };
   });
 }
 

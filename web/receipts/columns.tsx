@@ -10,6 +10,7 @@ import {
   formatNumber,
   formatSecond,
   formatZones,
+  zoneIfTwice,
 } from '../ui/format.ts';
 import { type Column, Moment } from '../ui/list.tsx';
 import { Marked, Middle } from '../ui/marked.tsx';
@@ -69,7 +70,14 @@ function instant(text: string | undefined): number | undefined {
 }
 
 function timeCell(at: string | undefined) {
-  return at && <Moment at={at} format={(micros) => `${formatDay(micros)} ${formatSecond(micros)}`} />;
+  return (
+    at && (
+      <Moment
+        at={at}
+        format={(micros) => `${formatDay(micros)} ${formatSecond(micros)}${zoneIfTwice(micros)}`}
+      />
+    )
+  );
 }
 
 /** Clocks of several machines may not agree: what ends before it begins has no duration. */

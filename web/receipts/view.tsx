@@ -26,10 +26,9 @@ export default function ReceiptsView() {
   const { data: receipts, meta } = resource.data.value ?? {};
   const total = meta?.total;
   const hasPages = meta !== undefined && meta.total > pageReceipts && meta.offset < meta.total;
-  const words = total === 1 ? 'receiptsTotalOne' : 'receiptsTotal';
   const end = (
     <strong class="count" role="status">
-      {total !== undefined && t(words, { n: formatNumber(total) })}
+      {total !== undefined && t('receiptsTotal', { n: formatNumber(total) })}
     </strong>
   );
   return (

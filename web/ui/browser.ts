@@ -1,5 +1,7 @@
 import { type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { serverNow } from '../api/instant.ts';
+import { session } from '../api/session.ts';
 
 /**
  * A choice that the browser keeps, such as the theme. `values` are all there are; the first is the default. A browser
@@ -27,6 +29,17 @@ export const theme = stored('auditlog.theme', ['system', 'light', 'dark']);
 theme.subscribe((value) => {
   document.documentElement.style.colorScheme = value === 'system' ? '' : value;
 });
+
+const lookMs = 30_000;
+
+/** The server's time, looked at now and then: what is shown of a day ends with it, in a tab that is left open. */
+export const lately = signal(serverNow());
+const look = () => {
+  lately.value = serverNow();
+};
+setInterval(look, lookMs);
+document.addEventListener('visibilitychange', look);
+session.subscribe(look);
 
 const narrow = matchMedia('(max-width: 45em)');
 
@@ -58,5 +71,14 @@ export function download(href: string, name = ''): void {
   link.download = name;
   // Without TLS nothing else tells the service that its own page asks.
   link.referrerPolicy = 'same-origin';
+  link.click();
+}
+
+/** Opens an address of this server in a new tab, as a link would by the middle button. */
+export function openTab(href: string): void {
+  const link = document.createElement('a');
+  link.href = href;
+  link.target = '_blank';
+  link.rel = 'noopener';
   link.click();
 }

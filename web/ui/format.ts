@@ -1,9 +1,11 @@
 import { computed } from '@preact/signals';
-import { stored } from './browser.ts';
+import { serverNow } from '../api/instant.ts';
+import { lately, stored } from './browser.ts';
 import { locale, t } from './text.ts';
 
 const thousand = 1000;
 const million = 1_000_000;
+const dayMs = 86_400_000;
 
 function numbers(options?: Intl.NumberFormatOptions) {
   const format = computed(() => new Intl.NumberFormat(locale.value, options));
@@ -62,7 +64,7 @@ export const formatSecond = times({
 /** `22 Nov`, with the year where it is not this one. */
 export function formatDay(micros: number): string {
   const yearOf = (ms: number) => wallClock(ms).getUTCFullYear();
-  const isThisYear = yearOf(millis(micros)) === yearOf(Date.now());
+  const isThisYear = yearOf(millis(micros)) === yearOf(serverNow());
   return isThisYear ? dayOfThisYear(micros) : dayOfYear(micros);
 }
 
@@ -79,7 +81,26 @@ export function formatExact(micros: number): string {
 
 /** `22 Nov 09:30`. */
 export function formatMoment(micros: number): string {
-  return `${formatDay(micros)} ${formatMinute(micros)}`;
+  return `${formatDay(micros)} ${formatMinute(micros)}${zoneIfTwice(micros)}`;
+}
+
+/** `22 Nov 09:30`, with as many digits as the moment takes. */
+export function formatInstant(micros: number): string {
+  if (micros % (60 * million) === 0) return formatMoment(micros);
+  const digits = micros % thousand === 0 ? 3 : 6;
+  const clock = micros % million === 0 ? formatSecond(micros) : formatClock(micros, digits);
+  return `${formatDay(micros)} ${clock}${zoneIfTwice(micros)}`;
+}
+
+/** A range, `to` inclusive: what ends with the last microsecond of a second ends where the next one begins. */
+export function formatSpan(from: number, to: number): string {
+  return `${formatInstant(from)} – ${formatInstant((to + 1) % million === 0 ? to + 1 : to)}`;
+}
+
+/** `09:30`, with the day where that is not today. */
+export function formatLately(micros: number, clock = formatMinute): string {
+  const isToday = micros >= startOfDay(serverNow());
+  return isToday ? clock(micros) : `${formatDay(micros)} ${clock(micros)}${zoneIfTwice(micros)}`;
 }
 
 /** The zone's own name at that moment, such as `GMT+1`. */
@@ -87,6 +108,19 @@ export function formatZone(micros: number): string {
   if (zone.value === 'utc') return t('zone_utc');
   const parts = zoneName.value.formatToParts(millis(micros));
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? t('zone_local');
+}
+
+/** The zone, where the clock shows the same time twice, as summer time ends; else nothing. */
+export function zoneIfTwice(micros: number): string {
+  if (zone.value === 'utc') return '';
+  const offsetAt = (ms: number) => new Date(ms).getTimezoneOffset() * 60_000;
+  const ms = millis(micros);
+  const offset = offsetAt(ms);
+  const isTwice = [-dayMs, dayMs].some((away) => {
+    const other = offsetAt(ms + away);
+    return other !== offset && offsetAt(ms + other - offset) === other;
+  });
+  return isTwice ? ` ${formatZone(micros)}` : '';
 }
 
 /** The zones of several moments: those on both sides of a change of the clocks have two. */
@@ -103,7 +137,7 @@ const units = [
 
 /** `3 hours ago`: only ever beside the exact time. */
 export function formatAgo(micros: number): string {
-  const seconds = Math.round((millis(micros) - Date.now()) / thousand);
+  const seconds = Math.round((millis(micros) - serverNow()) / thousand);
   const [unit, , size] = units.find(([, , size]) => Math.abs(seconds) >= size) ?? units[3];
   // In numbers: what was 40 hours ago need not have been yesterday.
   const words = new Intl.RelativeTimeFormat(locale.value);
@@ -152,6 +186,9 @@ export function startOfDay(ms: number, days = 0): number {
   const date = wallClock(ms);
   return beginningOf(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + days);
 }
+
+/** Where today begins, in the zone chosen: it moves on with the time. */
+export const today = computed(() => startOfDay(lately.value));
 
 /** Where the quarter of a moment begins, in the zone chosen; `quarters` later. */
 export function startOfQuarter(ms: number, quarters = 0): number {

@@ -1,6 +1,6 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import { RequestError } from '../api/request.ts';
+import { brokenAnswer, RequestError } from '../api/request.ts';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { t } from './text.ts';
@@ -39,8 +39,8 @@ export function Form({ task, wordsOf = formFault, children, ...props }: FormProp
       await task((name) => textOf(data.get(name)));
       setDone(true);
     } catch (failure) {
+      setError(failure instanceof RequestError ? failure : brokenAnswer());
       if (!(failure instanceof RequestError)) throw failure;
-      setError(failure);
     } finally {
       setBusy(false);
     }
@@ -74,7 +74,7 @@ export function Form({ task, wordsOf = formFault, children, ...props }: FormProp
 
 /** Why a form could not be sent, in words. */
 export function formFault(error: RequestError): string {
-  if (error.kind === 'offline') return t('failure_offline');
+  if (error.kind === 'offline' || error.kind === 'broken') return t(`failure_${error.kind}`);
   if (error.status === 429) return t('signInTooOften', { seconds: error.retryAfterSeconds ?? 60 });
   return t('failure_refused', { detail: error.message });
 }

@@ -148,16 +148,21 @@ export function Moment({ at, format = formatMoment }: MomentProps) {
 interface RankContentProps {
   readonly words: string;
   readonly count: number;
+  /** What all of them add up to. */
+  readonly sum?: string | undefined;
 }
 
 /** One of a list of what is most frequent, in a link or button of class `rank`, whose `--share` of the highest is a bar. */
-export function RankContent({ words, count }: RankContentProps) {
+export function RankContent({ words, count, sum }: RankContentProps) {
   return (
     <>
       <span class="cut">
         <Marked text={words} />
       </span>
-      <span class="muted">{formatNumber(count)}</span>
+      <span class="muted">
+        {formatNumber(count)}
+        {sum !== undefined && ` · ${sum}`}
+      </span>
     </>
   );
 }

@@ -55,16 +55,18 @@ export function Skeleton({ at }: { readonly at: number }) {
 
 interface FailureProps {
   readonly error: RequestError;
+  /** Beside others of the same view: the largest of them is announced. */
+  readonly isSmall?: boolean;
   /** Unix milliseconds of the next try, where there is one. */
   readonly retryAt?: number | undefined;
   readonly onRetry?: () => void;
 }
 
 /** In place of what could not be had: what is the matter, and what happens next. */
-export function Failure({ error, retryAt, onRetry }: FailureProps) {
+export function Failure({ error, isSmall = false, retryAt, onRetry }: FailureProps) {
   const { request_id: id } = error.problem;
   return (
-    <div class="failure" role="alert">
+    <div class={`failure ${isSmall ? 'fine' : ''}`} role={isSmall ? 'status' : 'alert'}>
       <Icon name="warning" />
       <div>
         <p>
@@ -82,11 +84,17 @@ export function Failure({ error, retryAt, onRetry }: FailureProps) {
   );
 }
 
+interface FailureOfProps {
+  readonly resource: Resource<unknown>;
+  readonly isSmall?: boolean;
+}
+
 /** What is the matter with what a view asks for; nothing while nothing is. */
-export function FailureOf({ resource }: { readonly resource: Resource<unknown> }) {
+export function FailureOf({ resource, isSmall = false }: FailureOfProps) {
   const error = resource.error.value;
   if (error === undefined) return null;
-  return <Failure error={error} retryAt={resource.retryAt.value} onRetry={() => resource.retry()} />;
+  const { value: retryAt } = resource.retryAt;
+  return <Failure error={error} isSmall={isSmall} retryAt={retryAt} onRetry={() => resource.retry()} />;
 }
 
 interface CountdownProps {

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import { stored } from './browser.ts';
 
 /**
- * All words of the page, English and German; `{name}` stands for a value. A key begins with the view that it is for; what
+ * All words of the page, English and German; `{name}` stands for a value, see `t`. A key begins with the view that it is for; what
  * several views say has none.
  */
 const texts = {
@@ -17,7 +17,7 @@ const texts = {
   created: ['Created', 'Erstellt'],
   done: ['Done', 'Fertig'],
   email: ['E-mail address', 'E-Mail-Adresse'],
-  eventsOfTime: ['{time}: {n} events, {failed} failed', '{time}: {n} Ereignisse, {failed} fehlgeschlagen'],
+  eventsOfTime: ['{time}: {n} {n:event:events}, {failed} failed', '{time}: {n} {n:Ereignis:Ereignisse}, {failed} fehlgeschlagen'],
   status_Failure: ['Failure', 'Fehlschlag'],
   fileName: ['File', 'Datei'],
   severity_High: ['High', 'Hoch'],
@@ -114,14 +114,15 @@ const texts = {
   frameLimit: ['{limit} requests in the window are used up: going on in {seconds} s.', '{limit} Anfragen im Zeitfenster sind verbraucht: weiter in {seconds} s.'],
   failure_offline: ['No connection to the server.', 'Keine Verbindung zum Server.'],
   failure_unavailable: ['Records cannot be read right now. Nothing is lost: what is written meanwhile appears later.', 'Einträge sind gerade nicht lesbar. Nichts geht verloren: Neues erscheint später.'],
+  failure_broken: ['The server’s answer could not be understood.', 'Die Antwort des Servers war nicht zu verstehen.'],
   frameRetryIn: ['Next try in {seconds} s.', 'Nächster Versuch in {seconds} s.'],
   failure_refused: ['That did not work: {detail}', 'Das ging nicht: {detail}'],
   frameNotForRole: ['“{view}” is not for your role in this organization ({role}). An administrator can give you another one.', '„{view}“ ist nicht für Ihre Rolle in dieser Organisation ({role}). Die Administration kann Ihnen eine andere geben.'],
   frameReference: ['Reference {id}', 'Kennung {id}'],
 
   events: ['Events', 'Ereignisse'],
-  eventsTotalOne: ['{n} event', '{n} Ereignis'],
-  eventsTotal: ['{n} events', '{n} Ereignisse'],
+  eventsTotal: ['{n} {n:event:events}', '{n} {n:Ereignis:Ereignisse}'],
+  eventsAsOf: ['as of {time}', 'Stand {time}'],
   eventsFilter: ['Filter: actor, file, address, words; - excludes', 'Filtern: Akteur, Datei, Adresse, Wörter; - schließt aus'],
   eventsTotalPart: ['{total} so far', 'bisher {total}'],
   eventsSearched: ['Looked through back to {time}. Bars and lists count without the words.', 'Durchsucht bis zurück zum {time}. Balken und Listen zählen ohne die Wörter.'],
@@ -162,14 +163,24 @@ const texts = {
   eventsNoneYet: ['There are no events in this range of time.', 'In diesem Zeitraum gibt es keine Ereignisse.'],
   eventsNoneRemove: ['Remove “{filter}”', '„{filter}“ entfernen'],
   eventsNoneWiden: ['Look at all time', 'Gesamte Zeit ansehen'],
-  eventsNew: ['{n} new events: show', '{n} neue Ereignisse: anzeigen'],
-  eventsNewOne: ['{n} new event: show', '{n} neues Ereignis: anzeigen'],
+  eventsNew: ['{n} new {n:event:events}: show', '{n} {n:neues Ereignis:neue Ereignisse}: anzeigen'],
   eventsFollow: ['Follow', 'Folgen'],
   eventsFollows: ['Following', 'Folgt'],
   eventsFollowPaused: ['Paused', 'Angehalten'],
+  eventsFollowOffline: ['Not following: no connection', 'Folgt nicht: keine Verbindung'],
+  eventsFollowFails: ['Not following: no answer', 'Folgt nicht: keine Antwort'],
   eventsFacets: ['Frequent values', 'Häufige Werte'],
+  eventsFiles: ['Files and bytes', 'Dateien und Bytes'],
+  eventsFilesNone: ['No event names a file.', 'Kein Ereignis nennt eine Datei.'],
+  eventsSeen: ['first seen {first}, last seen {last}', 'zuerst gesehen {first}, zuletzt gesehen {last}'],
+  eventsSeenEver: ['In all time: {seen}', 'In der gesamten Zeit: {seen}'],
   eventsFacetTitle: ['{value} – Alt-click excludes', '{value} – Alt-Klick schließt aus'],
-  eventsChart: ['{total} events over time, {failed} of them failed; a bar is {width}. Arrow keys choose a bar, with Shift several, Enter zooms in.', '{total} Ereignisse im Zeitverlauf, davon {failed} fehlgeschlagen; ein Balken ist {width}. Pfeiltasten wählen einen Balken, mit Umschalt mehrere, Enter vergrößert.'],
+  eventsChart: [
+    '{total} {total:event:events} over time, {failed} of them failed; a bar is {width}. Arrow keys choose a bar, with Shift several, Enter zooms in.',
+    '{total} {total:Ereignis:Ereignisse} im Zeitverlauf, davon {failed} fehlgeschlagen; ein Balken ist {width}. Pfeiltasten wählen einen Balken, mit Umschalt mehrere, Enter vergrößert.',
+  ],
+  eventsChartEmpty: ['No events to draw.', 'Keine Ereignisse zu zeichnen.'],
+  eventsFacetsEmpty: ['No values to list.', 'Keine Werte aufzulisten.'],
   eventsPrint: ['On paper are the rows that were in sight. An export has all events.', 'Gedruckt sind die Zeilen, die zu sehen waren. Ein Export enthält alle Ereignisse.'],
   eventsScale: ['Heights of the bars', 'Höhe der Balken'],
   scale_linear: ['linear', 'linear'],
@@ -186,8 +197,12 @@ const texts = {
   eventsAroundNone: ['It shares nothing with others.', 'Es hat mit keinem anderen etwas gemeinsam.'],
   eventsDetailType: ['Type', 'Art'],
   eventsDetailContext: ['Context', 'Kontext'],
-  eventsDetailContextMore: ['{n} more are in the JSON.', '{n} weitere stehen im JSON.'],
-  eventsDetailGone: ['This event is not there any more: its retention may be over.', 'Dieses Ereignis gibt es nicht mehr: Vielleicht ist seine Aufbewahrung abgelaufen.'],
+  eventsDetailContextMore: ['{n} more {n:is:are} in the JSON.', '{n} {n:weiteres steht:weitere stehen} im JSON.'],
+  eventsDetailGone: [
+    '{organization} has no such event. The link may be of another organization, or the event has been deleted: its retention is over, or it was erased.',
+    '{organization} hat kein solches Ereignis. Vielleicht ist der Link aus einer anderen Organisation, oder das Ereignis ist gelöscht: nach Ablauf seiner Aufbewahrung oder durch eine Löschung.',
+  ],
+  eventsAroundGone: ['This event is not among them any more: it was erased or deleted since it was opened.', 'Dieses Ereignis ist nicht mehr darunter: Seit es geöffnet ist, wurde es bereinigt oder gelöscht.'],
   eventsEvidence: ['Evidence', 'Beweis'],
   evidence_covered: ['Recorded as number {n}, covered by the checkpoint of {time}', 'Aufgezeichnet als Nummer {n}, belegt durch den Checkpoint von {time}'],
   evidence_altered: ['Recorded as number {n}, but no longer as the checkpoint of {time} says: this event has been altered since', 'Aufgezeichnet als Nummer {n}, aber nicht mehr wie im Checkpoint von {time}: Dieses Ereignis wurde seither verändert'],
@@ -204,7 +219,10 @@ const texts = {
   export_ndjson: ['An event a line, with all its members: for programs.', 'Ein Ereignis je Zeile, mit allen Feldern: für Programme.'],
   export_json: ['One array of all events.', 'Eine Liste aller Ereignisse.'],
   export_csv: ['A table for spreadsheets, with the columns people ask for.', 'Eine Tabelle mit den gefragten Spalten.'],
-  eventsExportByBrowser: ['Your browser downloads the file and shows how far it is. A download that breaks off is marked as failed; a whole one has all {events}.', 'Ihr Browser lädt die Datei und zeigt den Stand. Bricht es ab, gilt der Download als fehlgeschlagen; vollständig sind es {events}.'],
+  eventsExportByBrowser: [
+    'Your browser downloads the file and shows how far it is. A download that breaks off is marked as failed. Events of this range that are recorded before it begins are in the file, too.',
+    'Ihr Browser lädt die Datei und zeigt den Stand. Bricht es ab, gilt der Download als fehlgeschlagen. Ereignisse dieses Zeitraums, die vor seinem Beginn aufgezeichnet werden, sind auch in der Datei.',
+  ],
   eventsOnly: ['Only this', 'Nur dies'],
   eventsAlso: ['This as well', 'Auch dies'],
   eventsNot: ['Not this', 'Nicht dies'],
@@ -297,16 +315,16 @@ const texts = {
   policy_off_means: ['Members then have nothing to see here. Events stay as they are.', 'Mitglieder sehen hier dann nichts. Die Ereignisse bleiben, wie sie sind.'],
   settingsRetention: ['Retention', 'Aufbewahrung'],
   settingsRetentionLead: ['How long events are kept.', 'Wie lange Ereignisse aufbewahrt werden.'],
-  settingsRetentionDays: ['{n} days', '{n} Tage'],
+  settingsRetentionDays: ['{n} {n:day:days}', '{n} {n:Tag:Tage}'],
   settingsRetentionForever: ['No end', 'Ohne Ende'],
   settingsRetentionDefault: ['default of the service', 'Vorgabe des Dienstes'],
   settingsRetentionOwn: ['of this organization', 'dieser Organisation'],
   settingsRetentionMeans: [
-    'An event is deleted for good {n} days after it happened, and one that arrives later than that is refused. Export what must be kept longer.',
-    'Ein Ereignis wird {n} Tage, nachdem es geschah, endgültig gelöscht; kommt es noch später an, wird es abgewiesen. Exportieren Sie, was länger bleiben muss.',
+    'An event is kept to the end of the day (UTC) that is {n} {n:day:days} after it happened. Then it is deleted for good, and one that arrives later is refused. Export what must be kept longer.',
+    'Ein Ereignis bleibt bis zum Ende des Tages (UTC), der {n} {n:Tag:Tage} nach ihm liegt. Dann wird es endgültig gelöscht; was noch später ankommt, wird abgewiesen. Exportieren Sie, was länger bleiben muss.',
   ],
   settingsRetentionForeverMeans: ['Nothing is deleted by age. Events stay for as long as the organization does.', 'Nichts wird wegen seines Alters gelöscht. Ereignisse bleiben, solange es die Organisation gibt.'],
-  settingsRemoval: ['Expired and hidden: {n}. They are deleted for good after {hours} more hours of operation.', 'Abgelaufen und verborgen: {n}. Nach {hours} weiteren Betriebsstunden werden sie endgültig gelöscht.'],
+  settingsRemoval: ['Expired and hidden: {n}. They are deleted for good after {hours} more {hours:hour:hours} of operation.', 'Abgelaufen und verborgen: {n}. Nach {hours} {hours:weiteren Betriebsstunde:weiteren Betriebsstunden} werden sie endgültig gelöscht.'],
   settingsRetentionHow: ['It is not changed here, since a shorter one deletes events: administrators do it by the API, operators by the command line.', 'Sie wird nicht hier geändert, weil eine kürzere Ereignisse löscht: Administratoren tun es über die API, Betreiber auf der Befehlszeile.'],
   overview: ['Overview', 'Überblick'],
   overviewUntil: ['{day}, until {time} ({zone})', '{day}, bis {time} ({zone})'],
@@ -317,7 +335,7 @@ const texts = {
   overviewUsual: ['usually {n} by now', 'üblich sind bis jetzt {n}'],
   overviewUsualNone: ['usually none by now', 'üblich ist bis jetzt keines'],
   overviewUsualUnknown: ['no day to compare with yet', 'noch kein Tag zum Vergleichen'],
-  overviewUsualOf: ['The usual day is the median of {n} days like this one (working days or weekends) in the 13 days before.', 'Üblich ist der Median aus {n} Tagen wie diesem (Werktage oder Wochenenden) in den 13 Tagen davor.'],
+  overviewUsualOf: ['The usual day is the median of {n} {n:day:days} like this one (working days or weekends) in the 13 days before.', 'Üblich ist der Median aus {n} {n:Tag:Tagen} wie diesem (Werktage oder Wochenenden) in den 13 Tagen davor.'],
   overviewShare: ['{share} of today’s events', '{share} der heutigen Ereignisse'],
   overviewNewHint: ['no event in the 13 days before', 'kein Ereignis in den 13 Tagen davor'],
   overviewNewNone: ['all were here in the 13 days before', 'alle waren in den 13 Tagen davor schon da'],
@@ -334,11 +352,10 @@ const texts = {
 
   receipts: ['Receipts', 'Belege'],
   receiptsLead: ['Your own uploads, downloads and streams, newest first.', 'Ihre eigenen Uploads, Downloads und Streams, neueste zuerst.'],
-  receiptsTotalOne: ['{n} transfer', '{n} Übertragung'],
-  receiptsTotal: ['{n} transfers', '{n} Übertragungen'],
+  receiptsTotal: ['{n} {n:transfer:transfers}', '{n} {n:Übertragung:Übertragungen}'],
   receiptsDestination: ['Destination', 'Ziel'],
   receiptsSize: ['Size', 'Größe'],
-  receiptsBytes: ['{n} bytes', '{n} Bytes'],
+  receiptsBytes: ['{n} {n:byte:bytes}', '{n} {n:Byte:Bytes}'],
   state_started: ['Started', 'Begonnen'],
   receiptsCompleted: ['Completed', 'Beendet'],
   receiptsDuration: ['Duration', 'Dauer'],
@@ -377,10 +394,13 @@ language.subscribe((value) => {
   document.documentElement.lang = value;
 });
 
-/** The words of a key in the language chosen. */
+/** The words of a key in the language chosen; `{n:event:events}` is the first of two words where `n` is one, else the second. */
 export function t(key: TextKey, values: Readonly<Record<string, string | number>> = {}): string {
   const text = texts[key][language.value === 'de' ? 1 : 0];
-  return text.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
+  return text.replaceAll(/\{(\w+)(?::([^:}]+):([^}]+))?\}/g, (_, name: string, one?: string, many?: string) => {
+    const value = String(values[name] ?? '');
+    return (value === '1' ? one : many) ?? value;
+  });
 }
 
 /** What a screen reader says next, politely. */

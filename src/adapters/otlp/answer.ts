@@ -1,7 +1,6 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { OtlpForm } from './export.ts';
 
-/** The media type of each form; an answer has that of its request. */
 export const mediaTypes: Readonly<Record<OtlpForm, string>> = {
   json: 'application/json',
   protobuf: 'application/x-protobuf',

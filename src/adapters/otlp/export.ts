@@ -3,12 +3,11 @@ import { readJson } from './json.ts';
 import { readProtobuf } from './protobuf.ts';
 import type { ExportSink } from './sink.ts';
 
-/** How an export request of OTLP is written: the two encodings of OTLP/HTTP. */
 export type OtlpForm = 'json' | 'protobuf';
 
 /**
- * Reads the log records of an ExportLogsServiceRequest, in their order. Fields that are not known are passed over.
- * Throws Problem `malformed` where the bytes are no such message: nothing of it counts then, whatever was handed out.
+ * Reads log records in order; unknown fields are skipped. Throws Problem `malformed` for other bytes: then nothing
+ * counts.
  */
 export function readExport(bytes: Buffer, form: OtlpForm, sink: ExportSink): void {
   const fault = form === 'json' ? readJson(bytes, sink) : readProtobuf(bytes, sink);

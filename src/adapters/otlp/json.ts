@@ -37,7 +37,7 @@ import {
 } from './record.ts';
 import type { ExportSink } from './sink.ts';
 
-/** From this depth on it is noted of a value where what is in it ends. */
+/** From this depth on ends of values are noted. */
 const indexedDepth = 4;
 
 /** A JSON value in the body; whitespace may follow it. */
@@ -48,10 +48,9 @@ interface Span {
   readonly at: string;
 }
 
-/** What is no JSON, or not of the type that OTLP has there. */
 class ShapeFault extends Error {}
 
-/** The names of all members that are read; of others there may be as many as a sender likes. */
+/** Senders may use any number of other names. */
 const knownNames: ReadonlySet<string> = new Set(
   [
     'resourceLogs resource scopeLogs scope logRecords schemaUrl name version timeUnixNano',
@@ -62,7 +61,6 @@ const knownNames: ReadonlySet<string> = new Set(
 );
 const firstOfNull = 0x6e;
 
-/** Reads an ExportLogsServiceRequest in the JSON of OTLP; returns undefined, or what is wrong with the body. */
 export function readJson(bytes: Buffer, sink: ExportSink): string | undefined {
   if (!isUtf8(bytes)) return 'it is not valid UTF-8';
   try {

@@ -5,7 +5,6 @@ const bufferKeptMs = 20_000;
 
 const smallestBytes = 64 * 1024;
 
-/** Bytes of the buffer that a pool hands out for so many. */
 export function pooledBytes(bytes: number): number {
   return Math.max(smallestBytes, 2 ** Math.ceil(Math.log2(bytes)));
 }
@@ -26,10 +25,7 @@ interface LeaseEnd<Kind> {
   handedOver(memory: Kind): void;
 }
 
-/**
- * Memory of a pool in the hands of one owner. It goes back once, however often it is released: by then it may be
- * somebody else's, and two requests would write into the same bytes.
- */
+/** Memory of a pool with one owner. A second release does nothing: the memory may be another request's by then. */
 export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
   #memory: Kind | undefined;
   readonly #end: LeaseEnd<Kind>;
@@ -53,7 +49,7 @@ export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
     this.#end.released(memory);
   }
 
-  /** Ends the lease without giving the memory back: it goes to another thread, or with a body to its reader. */
+  /** Ends the lease without giving the memory back: another thread or reader takes it. */
   handOver(): Kind {
     const { memory } = this;
     this.#memory = undefined;
@@ -62,17 +58,15 @@ export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
   }
 }
 
-/** The unused buffers of a size, and the fewest that there were since it was last looked. */
 interface Unused<Kind> {
   readonly buffers: Kind[];
   fewest: number;
 }
 
 /**
- * Large buffers that are used again, in sizes that are powers of two. Each new one costs page faults and, as memory that
- * the collector only counts, full collections; at a few hundred batches a second those cost more than the batches.
- * What nobody has needed for a while is left to the collector. Memory leaves it as a lease, so it has one owner, and what
- * the pool or a lease has is not taken from anybody else.
+ * Large buffers that are used again, in sizes that are powers of two: a new one costs page faults and full
+ * collections, more than the batches themselves at a few hundred batches a second. Unused ones are left to the
+ * collector.
  */
 export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   readonly #options: BufferPoolOptions<Kind>;
@@ -120,7 +114,7 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   }
 
   #spare(size: number): Kind | undefined {
-    // A task may outgrow its buffer and come back with a larger one: that serves the next such task.
+    // A task may come back with a larger buffer than it was given.
     for (const spare of [size, size * 2, size * 4]) {
       const unused = this.#unused.get(spare);
       const buffer = unused?.buffers.pop();
@@ -133,7 +127,6 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
     return undefined;
   }
 
-  /** Takes a buffer back that is not used any more. One of another size, or too many, is left to the collector. */
   #keep(buffer: Kind): void {
     const { bytesMax, largestBytes } = this.#options;
     const size = buffer.byteLength;

@@ -9,18 +9,16 @@ export interface ByteSink {
 }
 
 /**
- * Bytes that are being made, as fast as the sink takes them. Unlike a stream it lends its bytes instead of giving
- * them away, so that hundreds of megabytes a second can pass through one buffer.
+ * Bytes that are made as fast as the sink takes them, and lent to it: hundreds of megabytes a second pass through one
+ * buffer.
  */
 export interface ByteFlow {
   /** Begins to hand out, to one sink. */
   to(sink: ByteSink): void;
   resume(): void;
-  /** Ends what makes the bytes; nothing of the sink is called any more. */
   destroy(): void;
   /** Runs once the flow has ended in any way; at once where it has. */
   onClosed(callback: () => void): void;
-  /** Bytes that wait here to be handed out, where these are more than a few. */
   heldBytes?(): number;
 }
 
@@ -35,7 +33,7 @@ function flowWith(flow: ByteFlow, to: ByteFlow['to']): ByteFlow {
   };
 }
 
-/** The flow as a stream, each piece in memory of its own. Destroying the stream destroys the flow. */
+/** The flow as a stream; each piece has memory of its own. Destroying one destroys the other. */
 export function toReadable(flow: ByteFlow): Readable {
   let begun = false;
   const readable = new Readable({
@@ -57,7 +55,7 @@ export function toReadable(flow: ByteFlow): Readable {
   return readable;
 }
 
-/** A stream of bytes as a flow. One that is destroyed before its end has failed. */
+/** A stream as a flow. One that is destroyed before its end has failed. */
 export function fromReadable(stream: Readable): ByteFlow {
   let destroyed = false;
   // Nobody else listens for errors before it is taken, or once it has been given up.
@@ -85,7 +83,6 @@ export function fromReadable(stream: Readable): ByteFlow {
   };
 }
 
-/** The beginning of a flow, and what makes a flow of other bytes in its place and the rest. */
 interface Peeked {
   readonly start: Uint8Array;
   readonly continueWith: (instead: Uint8Array) => ByteFlow;
@@ -98,11 +95,9 @@ export function peekFlow(flow: ByteFlow, bytes: number): Promise<Peeked> {
   });
 }
 
-/** Holds what arrives until it has been looked at, and what still comes before the flow goes on to another sink. */
 class PeekedFlow implements ByteSink {
   readonly #flow: ByteFlow;
   readonly #bytes: number;
-  /** Undefined once the beginning has been handed out, or the flow has failed. */
   #waiting: { resolve(peeked: Peeked): void; reject(error: Error): void } | undefined;
   #held: Uint8Array[] = [];
   #target: ByteSink | undefined;

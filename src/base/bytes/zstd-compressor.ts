@@ -2,13 +2,11 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { loadZstd, ZstdFrame } from './zstd.ts';
 
-/** Bytes that are compressed to zstd in one turn of the event loop. */
 const zstdPieceBytes = 64 * 1024;
 
 /**
- * Compresses to one zstd frame where Node cannot. One, since many readers stop after the first without a word, Node's
- * own among them, and would take a part of an export for the whole. It works on the event loop, a piece at a time, with
- * everything else that waits between the pieces.
+ * Compresses to one zstd frame where Node cannot: many readers, Node's own among them, stop after the first frame
+ * without an error. It works on the event loop in pieces, so other work gets its turn.
  */
 export class ZstdCompressor extends Transform {
   static #open = 0;

@@ -10,18 +10,16 @@ const tinyFrame = Buffer.from('28b52ffd200109000078', 'hex');
 
 const isSkippable = (magic: number): boolean => (magic & 0xfffffff0) >>> 0 === skippableMagic;
 
-/** Whether data that begins with these four bytes are zstd. Some programs begin with a frame that readers skip. */
+/** Whether data that begins with these four bytes are zstd, with or without a skippable frame before it. */
 export function isZstd(start: Buffer): boolean {
   const magic = start.readUInt32LE(0);
   return magic === frameMagic || isSkippable(magic);
 }
 
 /**
- * Decompresses zstd data of any size, one frame or several, 128 KiB at a time. Throws a ZstdFormatError where they are
- * malformed or cut short, or have a checksum that does not match.
- *
- * It goes from block to block, since the library does not tell how much of its input it has read: given one block, it
- * has read that. Nor does it tell an error but by giving nothing.
+ * Decompresses zstd data of any size, one frame or several, 128 KiB at a time. Throws a ZstdFormatError if they are
+ * malformed or cut short, or a checksum does not match. It feeds the library single blocks, since that does not tell
+ * how much of its input it has read, and tells an error only by giving nothing.
  */
 export async function* decompressZstdStream(
   chunks: AsyncIterable<Buffer>,
@@ -58,7 +56,7 @@ async function* readFrame(
     if (size > zstdBlockBytesMax) throw malformed('a block is too large');
     const block = await input.take(type === runBlock ? 1 : size);
     const content = blocks.decode(Buffer.concat([before, head, block]));
-    // No program writes a compressed block that holds nothing; of the others the size is that of the content.
+    // No program writes a compressed block without content; other blocks have their size.
     const isGood = type === compressedBlock ? content.length > 0 : content.length === size;
     if (!isGood) throw malformed('a block or the header of its frame is damaged');
     if (content.length > 0) yield content;
@@ -69,7 +67,6 @@ async function* readFrame(
   if (blocks.decode(tinyFrame).length !== 1) throw malformed('a checksum does not match');
 }
 
-/** Length of the rest of a frame's header, by the flags that it begins with. */
 function headerBytes(flags: number): number {
   const hasWindow = (flags & 32) === 0;
   const dictionaryBytes = [0, 1, 2, 4][flags & 3] as number;

@@ -1,6 +1,6 @@
 /**
- * zstd (RFC 8878) by the reference library, compiled to WebAssembly: Node 20 has none of its own, and the decoder of
- * later releases stops after the first frame without a word.
+ * zstd (RFC 8878) by the reference library in WebAssembly: Node 20 has none, and later decoders stop after the first
+ * frame.
  */
 
 /** Bytes that are not zstd, damaged or cut short. */
@@ -10,8 +10,8 @@ export class ZstdFormatError extends Error {}
 export class ZstdSizeError extends Error {}
 
 /**
- * What the package compiles. Its own methods copy every result byte by byte, which takes ten times as long as the
- * compression, so they are passed over; the version is pinned, and tests hold what is used here.
+ * What the package compiles. Its own methods copy every result byte by byte, at ten times the cost of the
+ * compression, so this file calls the compiled code; the version is pinned.
  */
 interface Library {
   /** Its memory; another object once that has grown. */
@@ -21,10 +21,9 @@ interface Library {
   readonly zstd: Functions;
 }
 
-/** Where the library reads and writes: addresses and lengths in its memory. */
 type Call = (to: number, room: number, from: number, length: number) => number;
 
-/** What is not named otherwise returns the length of what it wrote, or an error. */
+/** Unless noted, they return the bytes written or an error code. */
 interface Functions {
   new (): State;
   compress(...place: [...Parameters<Call>, level: number]): number;
@@ -57,7 +56,7 @@ const roomTooSmall = 2 ** 32 - 70;
 
 let loaded: Library | undefined;
 
-/** To be awaited before anything else in this file. Compiling takes 0.1 s, which most processes never need. */
+/** Await it before anything else in this file. Compiling takes 0.1 s, which most processes never need. */
 export async function loadZstd(): Promise<void> {
   if (loaded !== undefined) return;
   const { Zstd } = await import('@hpcc-js/wasm-zstd');
@@ -71,7 +70,6 @@ function library(): Library {
   return loaded;
 }
 
-/** Copies `bytes` into the library's memory, has `call` write up to `room` bytes, and copies those out. */
 function run(bytes: Uint8Array, room: number, call: Call): Buffer {
   const memory = library();
   const from = memory._malloc(bytes.length);
@@ -101,8 +99,8 @@ export function compressZstd(bytes: Uint8Array, level: number): Buffer {
 }
 
 /**
- * The content of one or more frames, checksums verified, at most `bytesMax` long. No header can ask for memory beyond
- * that. Throws a ZstdSizeError, or a ZstdFormatError for what is not whole frames.
+ * The content of whole frames, checksums verified. Throws a ZstdSizeError above `bytesMax`, whatever the header says,
+ * or a ZstdFormatError.
  */
 export function decompressZstd(bytes: Uint8Array, bytesMax: number): Buffer {
   if (bytes.length === 0) throw new ZstdFormatError('zstd data is empty');
@@ -114,7 +112,7 @@ export function decompressZstd(bytes: Uint8Array, bytesMax: number): Buffer {
   });
 }
 
-/** Compresses to one frame, bit by bit. Holds 1.2 MB of memory that the process keeps, until it is freed. */
+/** Compresses to one frame, piece by piece. Holds 1.2 MB until it is freed. */
 export class ZstdFrame {
   readonly #state: State;
 
@@ -140,7 +138,7 @@ export class ZstdFrame {
   }
 }
 
-/** Decodes frames block by block, so that one of any size needs no more memory than its window, of at most 128 MiB. */
+/** Decodes frames block by block: any frame needs no more memory than its window, of at most 128 MiB. */
 export class ZstdBlocks {
   readonly #state: State = new (library().zstd)();
 
@@ -149,7 +147,7 @@ export class ZstdBlocks {
     this.#state.reset();
   }
 
-  /** The content of a block, given with the frame's header where it is the first. Empty where either is damaged. */
+  /** The content of a block; the first comes with the frame's header. Empty if either is damaged. */
   decode(bytes: Uint8Array): Buffer {
     return run(bytes, zstdBlockBytesMax, (...place) => this.#state.decompressChunk(...place));
   }

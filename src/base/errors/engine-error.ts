@@ -8,12 +8,12 @@ export type EngineFailure =
   /** The caller's signal ended it. */
   | 'aborted';
 
-/** What every failed query or write of the storage rejects with; its words are for the operator, never for a client. */
+/** Rejection of every failed query or write; its words are for the operator, never for a client. */
 export class EngineError extends Error {
   readonly failure: EngineFailure;
   /** ClickHouse exception number, such as 252 (too many parts) or 241 (memory limit). */
   readonly engineCode: number | undefined;
-  /** The part of a table that is damaged, where that is what the engine says: no retry will read it. */
+  /** The damaged part that the engine names: no retry will read it. */
   readonly damagedPart: string | undefined;
   /** The table of that part, where the engine names it. */
   readonly damagedTable: string | undefined;

@@ -1,7 +1,4 @@
-/**
- * The one table of errors a client can see (contract: Errors). A test holds it against openapi.yaml.
- * Words never carry SQL, stacks, paths or engine text: those go to the operational log under the request id.
- */
+/** The one table of errors that clients see (contract: Errors); a test compares it with openapi.yaml. */
 export const problemTable = {
   malformed: { status: 400, title: 'Bad Request' },
   nothing_accepted: { status: 400, title: 'Bad Request' },
@@ -32,7 +29,7 @@ export interface ProblemOptions {
   cause?: unknown;
 }
 
-/** An error whose `detail` may be shown to the client; thrown by any layer, answered by the HTTP layer. */
+/** An error whose `detail` may be shown to the client. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly options: ProblemOptions;

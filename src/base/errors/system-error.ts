@@ -7,7 +7,7 @@ export function errorCode(error: unknown): string | undefined {
 /** What an error says, whatever was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** What is asked of a file or a directory; undefined where there is none. */
+/** The result, or undefined if the file or directory is missing. */
 export async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
@@ -17,13 +17,11 @@ export async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Whether a write failed for want of room: reads go on then, and the write may be tried again later. */
 export function isDiskFull(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** One line for the operator about what cannot be done without room. */
 export function fullDiskWords(directory: string): string {
   return `the disk of DATA_DIR ${directory} is full: free some space on it`;
 }
@@ -41,14 +39,14 @@ const reasons: Readonly<Record<string, string>> = {
   EIO: 'the disk has failed',
 };
 
-/** A failure of the file system in words for the operator, file and reason; undefined for anything else. */
+/** A failure of the file system for the operator, with file and reason; undefined for anything else. */
 export function fileErrorWords(error: unknown): string | undefined {
   const reason = reasons[errorCode(error) ?? ''];
   const path: unknown = error instanceof Error && 'path' in error ? error.path : undefined;
   return reason === undefined || typeof path !== 'string' ? undefined : `${path}: ${reason}`;
 }
 
-/** Does what is done to an open file: the system does not name it in its errors, which therefore get `path` here. */
+/** Adds `path` to errors of an open file, in which the system does not name it. */
 export async function namingFile<T>(path: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

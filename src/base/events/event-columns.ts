@@ -1,6 +1,6 @@
 /**
- * The columns of the table of events in the order in which they travel, with the types that they travel in; the engine
- * converts strings to its low-cardinality columns. `seq` comes last, see ingest/native-block.ts.
+ * The columns of events in the order and with the types in which they travel. `seq` comes last, see
+ * ingest/native-block.ts.
  */
 export const eventColumns = {
   org: 'UUID',
@@ -15,6 +15,8 @@ export const eventColumns = {
   actor_id: 'String',
   names: 'Array(String)',
   file_hash: 'Array(String)',
+  file_name: 'String',
+  target_name: 'String',
   flow_id: 'UUID',
   expires: 'Date',
   own: 'Bool',

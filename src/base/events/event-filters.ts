@@ -2,14 +2,12 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { foldCase } from './fold-case.ts';
 
 /**
- * What events can be filtered by, in one place: the parameters of requests, the options of commands, the conditions of
- * queries and what the self-audit of an export says follow from it, and `npm run check` holds the documents against it.
- * src/read/README.md says what a filter more takes.
+ * All filters of events: parameters, options of commands, conditions of queries and the self-audit of exports follow
+ * from this table, and `npm run check` compares the documents. src/read/README.md tells how to add one.
  */
 interface EventFilter {
   /** The column of the table of events. */
   readonly column: string;
-  /** Whether the column has an index or a projection of its own. */
   readonly isIndexed: boolean;
   readonly match: Match;
   /** For the command line. */
@@ -28,19 +26,23 @@ export interface Match {
   readonly allowed: string;
   /** All that it takes, where these are few. */
   readonly values?: readonly string[];
-  /** Stands in the table for events without a value, so that no event has it. */
+  /** The value of events without one; no event has it. */
   readonly none?: string;
+  /** The same as a value of conditions; undefined where every event has a value. Of a list it stands for an empty one. */
+  readonly absent?: FilterValue;
 }
 
 export type FilterValue = string | IpRange;
 
-const text: Match = { how: 'equal', type: 'String', allowed: 'a text', read: foldCase };
+const text: Match = { how: 'equal', type: 'String', allowed: 'a text', read: foldCase, absent: '' };
 const texts: Match = { ...text, how: 'member' };
+const nilUuid = '00000000-0000-0000-0000-000000000000';
 const uuid: Match = {
   how: 'equal',
   type: 'UUID',
   allowed: 'a UUID',
-  none: '00000000-0000-0000-0000-000000000000',
+  none: nilUuid,
+  absent: nilUuid,
   read: (given) =>
     /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(given) ? given.toLowerCase() : undefined,
 };
@@ -57,6 +59,7 @@ const addresses: Match = {
   how: 'range',
   type: 'IPv6',
   allowed: 'an address, or a range such as 10.0.0.0/8',
+  absent: { first: '::', last: '::' },
   read: parseIpRange,
 };
 
@@ -134,13 +137,19 @@ export type FilterColumn = (typeof eventFilters)[FilterName]['column'];
 export const filterNames = Object.keys(eventFilters) as FilterName[];
 export const filterOf = (name: FilterName): EventFilter => eventFilters[name];
 
-/** `in`: one of the values; `not`: none of them. Each filter can be given by its name, and by name and way. */
+/** `NAME.is`: whether events have a value at all, for filters that not every event has a value of. */
+export const presences = ['none', 'any'] as const;
+export type Presence = (typeof presences)[number];
+export const readPresence = (text: string): Presence | undefined => presences.find((one) => one === text);
+export const optionalFilterNames = filterNames.filter((name) => filterOf(name).match.absent !== undefined);
+
+/** `in`: one of the values; `not`: none of them. */
 export const listWays = ['in', 'not'] as const;
 export type ListWay = (typeof listWays)[number];
 
 export const listValuesMax = 20;
 
-/** The texts of a list: between commas, each percent-encoded. A broken encoding stays as text; empty ones are none. */
+/** Values of a list between commas, percent-encoded. A broken encoding stays as text. */
 function listTexts(list: string): string[] {
   return list
     .split(',')
@@ -154,37 +163,43 @@ function listTexts(list: string): string[] {
     });
 }
 
-/** The values of a list, which `read` takes each; undefined where it does not take one, or there are too many. */
+/** The values of a list; undefined if `read` does not take one, or there are too many. */
 export function listValues<T>(list: string, read: (text: string) => T | undefined): T[] | undefined {
   const values = listTexts(list).map(read);
   if (values.length > listValuesMax) return undefined;
   return values.every((one) => one !== undefined) ? values : undefined;
 }
 
-/** The words of a search: as they stand in the parameter, between white space. */
 export const searchWordsMax = 10;
-/**
- * A pattern for the engine has up to a hundred bytes for each character of a word, and it takes no more than 128 KiB. What
- * texts cost that repeat themselves grows with the word's length.
- */
+/** The engine takes patterns up to 128 KiB, with up to a hundred bytes a character. */
 export const searchWordCharactersMax = 255;
 
-/** The words to look for, as they are written; undefined where there are too many, or one is too long. */
+/** The words to look for; undefined if there are too many, or one is too long. */
 export function searchWords(given: string): string[] | undefined {
-  const words = [...new Set(given.split(/\s+/).filter(Boolean))];
-  const isLong = words.some(({ length }) => length > searchWordCharactersMax);
-  return isLong || words.length > searchWordsMax ? undefined : words;
+  return searchable([...new Set(given.split(/\s+/).filter(Boolean))]);
 }
 
-/** Names of parameters that select events, of which the self-audit of an export tells. */
+/** The same of the texts in a list, such as `q.phrase`: white space belongs to them. */
+export function searchTexts(list: string): string[] | undefined {
+  return searchable([...new Set(listTexts(list))]);
+}
+
+function searchable(texts: string[]): string[] | undefined {
+  const isLong = texts.some(({ length }) => length > searchWordCharactersMax);
+  return isLong || texts.length > searchWordsMax ? undefined : texts;
+}
+
 export const selectingParameters: readonly string[] = [
   'startTime',
   'endTime',
   ...[...filterNames, 'orgId'].flatMap((name) => [name, ...listWays.map((way) => `${name}.${way}`)]),
+  ...optionalFilterNames.map((name) => `${name}.is`),
   'q',
+  'q.phrase',
+  'q.not',
 ];
 
-/** First and last address, both as IPv6 in eight groups; an IPv4 address is the IPv6 one that maps it. */
+/** First and last address as IPv6 in eight groups; IPv4 is mapped. */
 interface IpRange {
   readonly first: string;
   readonly last: string;
@@ -194,8 +209,8 @@ const bitsOfAll = 128n;
 const mappedPrefix = 0xffffn << 32n;
 
 /**
- * The addresses that a text means: one, or all of a range written as CIDR; undefined where it is neither. The unspecified
- * address is none: in the table it stands for events without one.
+ * The address or CIDR range of a text; undefined if it is neither. The unspecified address stands for events without
+ * one.
  */
 function parseIpRange(text: string): IpRange | undefined {
   const range = numbersOf(text);

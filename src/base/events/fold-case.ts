@@ -1,6 +1,6 @@
 /**
- * Letters that are in lower case already, each before the one that Unicode's simple case folding makes of it
- * (CaseFolding.txt, statuses C and S). All other letters fold to their lower case.
+ * Lower-case letters followed by what Unicode's simple case folding makes of them (CaseFolding.txt, statuses C and
+ * S). All others fold to their lower case.
  */
 const pairs =
   'µμ ſs \u0345ι ςσ ϐβ ϑθ ϕφ ϖπ ϰκ ϱρ ϵε ᲀв ᲁд ᲂо ᲃс ᲄт ᲅт ᲆъ ᲇѣ ᲈꙋ ẛṡ \u1fbeι \u1fd3\u0390 \u1fe3\u03b0 ﬅﬆ';
@@ -12,9 +12,8 @@ const special = new RegExp(`[${[...folds.keys()].join('')}]`, 'g');
 const beyondAscii = /[^\u0000-\u007f]/;
 
 /**
- * The text by which texts are compared wherever case does not count: Unicode's simple case folding, and the dotted capital I
- * is an i with a dot above (U+0307), as in `toLowerCase`. What is stored to be matched, and what is looked for, both go
- * through this function.
+ * Unicode's simple case folding, with `toLowerCase` for the dotted capital I. Both stored and searched texts go
+ * through it.
  */
 export function foldCase(text: string): string {
   const lower = text.toLowerCase();
@@ -26,7 +25,6 @@ const lettersEnd = 0x20000;
 const surrogates = { start: 0xd800, end: 0xe000 };
 let otherSpellings: Map<string, string[]> | undefined;
 
-/** The characters that fold to a folded one, itself among them. The table is made of `foldCase` when it is first asked. */
 export function spellingsOf(folded: string): readonly string[] {
   otherSpellings ??= invert();
   return [folded, ...(otherSpellings.get(folded) ?? [])];

@@ -7,7 +7,6 @@ export interface OrganizationFacts {
   readonly retentionDays: number | undefined;
 }
 
-/** All organizations as JSON text in shared memory; workers parse it once a version. */
 export interface SharedDirectory {
   readonly version: number;
   readonly json: Uint8Array;

@@ -3,13 +3,13 @@ export interface SegmentInsert {
   /** Its name in the log, for operators. */
   readonly segment: number;
   readonly rows: number;
-  /** The numbers of earlier attempts that may have stored some or all of it: the table must be asked first. */
+  /** Numbers of earlier attempts, which may have stored rows. */
   readonly earlier: readonly number[];
-  /** True when rows of it cannot be read any more, that an earlier attempt may have stored. */
+  /** Rows are unreadable that an earlier attempt may have stored. */
   readonly isDamaged: boolean;
   /**
-   * The number of the attempt that begins now, durable. `stored` are those of the earlier ones that have rows in the
-   * table; under the others nothing comes any more.
+   * Takes a durable number for this attempt. `stored` are the earlier ones with rows in the table; no more rows can
+   * come under the others.
    */
   take(stored: readonly number[]): Promise<number>;
   /** The rows with their places in the order, under a number. */
@@ -17,7 +17,7 @@ export interface SegmentInsert {
 }
 
 /**
- * Where segments go. `stored`: every row is in the table, once. `refused`: the engine will not take this content
- * however often it is sent. A rejection means: not now, and whether it took effect is unknown.
+ * `stored`: every row is in the table, once. `refused`: the engine never takes this content. A rejection: not now,
+ * outcome unknown.
  */
 export type SegmentSink = (insert: SegmentInsert) => Promise<'stored' | 'refused'>;

@@ -17,8 +17,8 @@ const ticksMax = 2 ** 38;
 /** The highest number a segment can have: 44 bits. */
 export const segmentNumberMax = ticksMax * writersMax - 1;
 /**
- * A clock that is wrong by decades takes numbers up to here only (September 2105): above lie the four billion that
- * then go on by order, until and after it is put right.
+ * A clock that is wrong by decades takes numbers up to September 2105; above lie four billion that then continue in
+ * order.
  */
 const ticksByClockMax = ticksMax - 2 ** 32;
 export const segmentNumberByClockMax = ticksByClockMax * writersMax + writersMax - 1;
@@ -28,10 +28,7 @@ function ticksAt(nowMs: number): number {
   return Math.min(ticksByClockMax, Math.max(0, Math.floor((nowMs - epochMs) / tickMs)));
 }
 
-/**
- * The lowest segment number of `writer` that is above `after` and not before the clock (milliseconds). Throws when
- * there is none.
- */
+/** The lowest number of `writer` above `after` and not before the clock. Throws if there is none. */
 export function nextSegmentNumber(nowMs: number, writer: number, after: number): number {
   const byOrder = Math.floor(after / writersMax) + 1;
   const number = Math.max(ticksAt(nowMs), byOrder) * writersMax + writer;
@@ -61,17 +58,16 @@ export function encodeSeqColumn(segment: number, firstRow: number, rows: number)
   return new Uint8Array(values.buffer);
 }
 
-/** The number of the segment that a writer would begin at a moment of the clock (milliseconds), lowest writer first. */
+/** The number that the lowest writer would begin at a moment of the clock. */
 export function segmentAtTime(nowMs: number): number {
   return ticksAt(nowMs) * writersMax;
 }
 
-/** The moment of the clock (milliseconds) that is in a segment's number. */
 export function segmentTimeMs(segment: number): number {
   return epochMs + Math.floor(segment / writersMax) * tickMs;
 }
 
-/** The moment of the clock (milliseconds) at which the segment of an event was begun. */
+/** When the event's segment was begun, Unix milliseconds. */
 export function seqTimeMs(seq: bigint): number {
   return segmentTimeMs(segmentOf(seq));
 }

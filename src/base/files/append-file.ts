@@ -1,10 +1,7 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { namingFile } from '../errors/system-error.ts';
 
-/**
- * A file (mode 0600) whose writer knows its length: `append` writes there, over whatever lies behind it. Its errors name
- * the file.
- */
+/** A file (mode 0600) of known length: `append` writes there, over whatever lies behind it. */
 export class AppendFile {
   readonly handle: FileHandle;
   readonly #path: string;

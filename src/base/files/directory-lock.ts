@@ -31,40 +31,37 @@ export interface DirectoryLock {
 
 type State = 'trying' | 'held';
 
-/** What has a directory: a server as long as it runs, or a command for the time that it takes. */
 export type HolderKind = 'server' | 'command';
 
 /** The process that holds a lock, by its own word. */
 export interface LockHolder {
   readonly kind: HolderKind;
   readonly pid: number;
-  /** Whether processes here have the same ids: in another container `pid` is another process, or none. */
+  /** False in another container, where `pid` means another process or none. */
   readonly isHere: boolean;
 }
 
 const namePrefix = 'lock.';
-/** What is taken for the answer of a process that gives none in time. */
 const busy = 'busy';
 
-/** How long a process that tries is waited for; it needs milliseconds. */
 const tryingMsMax = 10_000;
 const askMsMax = 1_000;
 const askAgainMs = 5;
 
-/** A socket's path may have about 100 characters; by way of the open directory it is always short. */
+/** A path of a socket has about 100 characters at most; by way of the open directory it is always short. */
 function pathOf(handle: FileHandle, directory: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
 }
 
 /**
- * Whether a process holds the lock of this very directory, or is about to. A copy of the directory has the socket's
- * file, but nobody listens there. Rejects where there is no directory.
+ * Whether a process holds the lock of this very directory. A copy has the socket's file, but nobody listens there.
+ * Rejects if there is no directory.
  */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
   return (await statesOf(directory)).length > 0;
 }
 
-/** Who holds the lock of this very directory; undefined where nobody does, or it is too busy to tell. */
+/** The lock's holder; undefined if there is none, or it is too busy to answer. */
 export async function lockHolder(directory: string): Promise<LockHolder | undefined> {
   const held = (await statesOf(directory)).filter((state) => state.startsWith('held '));
   return held[0] === undefined ? undefined : holderIn(held[0]);
@@ -77,7 +74,7 @@ function holderIn(text: string): LockHolder | undefined {
   return { kind, pid: Number(pid), isHere: namespace === processNamespace() };
 }
 
-/** Whether a server has this very directory; true also where what has it is too busy to tell. */
+/** Whether a server has this directory; true also if the holder is too busy to answer. */
 export async function isServed(directory: string): Promise<boolean> {
   return (await statesOf(directory)).some((state) => state === busy || state.startsWith('held server '));
 }
@@ -95,7 +92,6 @@ async function statesOf(directory: string): Promise<string[]> {
   }
 }
 
-/** In which the ids of processes count; '' where the system has no such thing. */
 function processNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid');
@@ -106,13 +102,10 @@ function processNamespace(): string {
 }
 
 /**
- * Makes sure that one process at a time writes below `directory`, which must exist. The lock is a listening local
- * socket in it, `lock.<random name>`: the system ends it with the process, however that dies, and no process id has to
- * be guessed at. No name is used twice, so the socket of a dead process can be removed by anybody at any time.
- *
- * Each of several that try at the same moment listens first and looks at the others afterwards. Who sees a lower name
- * that tries gives up; who sees a higher one waits until that has given up or got the lock. So two cannot miss each
- * other, and one of them always gets it.
+ * Lets one process at a time write below `directory`, which must exist. The lock is a listening local socket
+ * `lock.<random name>`, which the system ends with the process. No name is used twice, so anybody may remove the
+ * socket of a dead process. Each candidate listens first and then looks at the others: it gives up if a lower name
+ * tries, and waits while a higher one does. So one of them always gets the lock.
  */
 export async function lockDirectory(directory: string, kind: HolderKind = 'command'): Promise<DirectoryLock> {
   const handle = await open(directory, 'r');
@@ -139,8 +132,8 @@ export async function lockDirectory(directory: string, kind: HolderKind = 'comma
 }
 
 /**
- * The state of the process behind the socket `other` where it has the lock, or gets it; undefined where it lets the one
- * named `own` have it, or is dead.
+ * The state of the process behind socket `other` if it has the lock or will get it; undefined if `own` goes first or
+ * it is dead.
  */
 async function holderBefore(path: string, other: string, own: string): Promise<string | undefined> {
   const deadline = performance.now() + tryingMsMax;
@@ -167,7 +160,6 @@ async function release(server: Server, handle: FileHandle): Promise<void> {
   await handle.close();
 }
 
-/** The state that the process at the path tells, or undefined when none listens. */
 function ask(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     let text = '';
@@ -190,7 +182,6 @@ function listen(path: string, state: () => string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy());
-      // A process that asks need not hang up, and the release of a lock waits for all of them.
       socket.end(state(), () => socket.destroy());
     });
     server.once('error', reject);

@@ -13,10 +13,7 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/**
- * Makes a directory and those above it (mode 0700). Node's own way (`recursive`) never ends in a file system that lets nobody make
- * any, such as /proc.
- */
+/** Makes a directory and those above it (mode 0700). Node's `recursive` hangs in file systems such as /proc. */
 export async function makeDirectories(path: string): Promise<void> {
   try {
     const found = await stat(path);
@@ -47,10 +44,7 @@ async function writeNew(path: string, content: string | Uint8Array): Promise<voi
   }
 }
 
-/**
- * Puts a file (mode 0600) in another's place whole: at any moment one of the two is there, never a part. Until then
- * its name is `temporary`; of two processes that may do this at once each needs one of its own.
- */
+/** Replaces a file (mode 0600) atomically. Processes that do so at once need different names for `temporary`. */
 export async function replaceFile(
   path: string,
   content: string | Uint8Array,
@@ -69,8 +63,8 @@ export async function replaceFile(
 }
 
 /**
- * The content of a file that is made once (mode 0600): `content` where there was none. Processes that do this together
- * get the same one.
+ * The content of a file (mode 0600); makes it of `content` if it is missing. Processes that do so at once get the
+ * same content.
  */
 export async function readOrCreateFile(path: string, content: string): Promise<string> {
   const existing = await readIfThere(path);
@@ -99,7 +93,7 @@ export async function namesIn(directory: string): Promise<string[]> {
   return (await ifThere(readdir(directory))) ?? [];
 }
 
-/** Whether two paths lead to the same file or directory, and not to one and its copy. Rejects where one is missing. */
+/** Whether two paths lead to the same file, not to a copy. Rejects if one is missing. */
 export async function isSameFile(a: string, b: string): Promise<boolean> {
   const one = await stat(a, { bigint: true });
   const other = await stat(b, { bigint: true });

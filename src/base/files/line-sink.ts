@@ -15,8 +15,8 @@ export interface LineSinkOptions {
 }
 
 /**
- * Where access-log lines go, written asynchronously. A reader that stalls or a closed pipe costs lines beyond
- * `bufferedBytesMax`, which are counted, never a request or the process.
+ * Writes access-log lines. A reader that stalls costs lines beyond `bufferedBytesMax`, which are counted, never a
+ * request.
  */
 export class LineSink {
   readonly #sink: sonicBoom.SonicBoom;
@@ -40,7 +40,6 @@ export class LineSink {
     });
   }
 
-  /** Whole lines. Never waits and never throws: where they cannot be written they are dropped and counted. */
   write(lines: Buffer): void {
     // With `contentMode: 'buffer'` it takes these alone, which its types do not say.
     this.#sink.write(lines as unknown as string);

@@ -5,27 +5,22 @@ import { errorFacts, type Logger } from '../observability/log.ts';
 import { isDiskFull } from '../errors/system-error.ts';
 import { readIfThere, replaceFile } from './durable-file.ts';
 
-/** What `DATA_DIR/server.json` says while a server runs: where it answers on this machine, and its process id. */
 export interface ServerFile {
   readonly url: string;
   readonly pid: number;
   /** RFC 3339. */
   readonly started_at: string;
-  /** SHA-256 of its certificate, with TLS. Commands trust this one, whatever host it is for. */
+  /** SHA-256 of its certificate. Commands trust it for any host. */
   readonly certificate?: string | undefined;
 }
 
-/** Where a server answers, and how it is known to be the right one. */
 export type ServerAddress = Pick<ServerFile, 'url' | 'certificate'>;
 
 function serverFilePath(dataDir: string): string {
   return join(dataDir, 'server.json');
 }
 
-/**
- * Announces a server to commands on the same data directory. A full disk keeps them from finding it, and nobody from
- * reading.
- */
+/** Announces a server to commands on its data directory. */
 export async function writeServerFile(dataDir: string, server: ServerAddress, log: Logger): Promise<void> {
   const file: ServerFile = { ...server, pid: process.pid, started_at: startedAt() };
   try {
@@ -41,7 +36,8 @@ export async function removeServerFile(dataDir: string): Promise<void> {
 }
 
 /**
- * The server on a data directory, or undefined when none answers there: a server that was killed leaves its file behind, and a copy of the directory has the file of the server on the original.
+ * The server on a data directory; undefined if none answers: a killed server leaves its file, and a copy has the
+ * original's.
  */
 export async function readServerFile(
   dataDir: string,
@@ -52,7 +48,6 @@ export async function readServerFile(
   return (await isDirectoryLocked(dataDir)) && (await doesAnswer(server)) ? server : undefined;
 }
 
-/** The file as it is there, whoever has written it; undefined where there is none. */
 export async function parseServerFile(dataDir: string): Promise<ServerFile | undefined> {
   const text = await readIfThere(serverFilePath(dataDir));
   try {
@@ -74,12 +69,10 @@ export async function answers(url: string, timeoutMs: number, ask = fetch): Prom
     await answer.arrayBuffer();
     return answer.ok;
   } catch {
-    // Refused, reset or too slow: nobody to work with, whatever the reason.
     return false;
   }
 }
 
-/** Where a server that listens on an address answers on this machine. */
 export function localUrl(host: string, port: number, tls = false): string {
   const scheme = tls ? 'https' : 'http';
   if (host === '0.0.0.0' || host === '::') return `${scheme}://localhost:${port}`;

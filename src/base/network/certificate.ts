@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** What a server shows of itself, as texts of PEM: its certificate with those that vouch for it, and the key. */
-export interface CertificateTexts {
-  readonly cert: string;
-  readonly key: string;
+/** Texts of PEM. */
+interface CertificateTexts {
+  /** The certificate of a server with its chain, and its key. */
+  readonly pem: string;
   /** Authorities whose certificates clients show; undefined: clients need none. */
   readonly clientCa: string | undefined;
 }
@@ -18,10 +18,10 @@ export interface CertificateFacts {
   readonly version: string;
 }
 
-/** Throws an Error whose words follow the name of a setting, where the texts cannot be served with. */
-export function certificateFacts({ cert, key, clientCa }: CertificateTexts): CertificateFacts {
-  const certificate = read('the certificate', () => new X509Certificate(cert));
-  const privateKey = read('the key', () => createPrivateKey(key));
+/** Throws an Error that follows a setting's name if the texts cannot be served. */
+export function certificateFacts({ pem, clientCa }: CertificateTexts): CertificateFacts {
+  const certificate = read('the certificate', () => new X509Certificate(pem));
+  const privateKey = read('the key', () => createPrivateKey(pem));
   if (!certificate.checkPrivateKey(privateKey))
     throw new Error('the certificate and the key do not belong together');
   if (clientCa !== undefined)
@@ -30,12 +30,12 @@ export function certificateFacts({ cert, key, clientCa }: CertificateTexts): Cer
     fingerprint: certificate.fingerprint256,
     endsMs: Date.parse(certificate.validTo),
     version: createHash('sha256')
-      .update(JSON.stringify([cert, key, clientCa]))
+      .update(JSON.stringify([pem, clientCa]))
       .digest('hex'),
   };
 }
 
-/** What OpenSSL says of a text that it cannot read may quote it, and one of them is a key. */
+/** OpenSSL's errors may quote the text, which may be a key. */
 function read<T>(what: string, parse: () => T): T {
   try {
     return parse();

@@ -2,11 +2,10 @@ import { isIP } from 'node:net';
 
 const issuerCharactersMax = 1_000;
 
-/** What may stand where a provider of OpenID Connect is named, in words that follow "must be". */
 export const issuerWords =
   'an https:// address (http:// on this machine alone) without user, password, query, fragment and .well-known';
 
-/** Whether a text is such an address. Where one leads to a document, the library would not hold the issuer against it. */
+/** Whether a text is such an address. The library would not compare the issuer if the address leads to a document. */
 export function isIssuer(text: string): boolean {
   if (!URL.canParse(text) || /\s/.test(text) || text.length > issuerCharactersMax) return false;
   const url = new URL(text);

@@ -16,16 +16,13 @@ type DamageKind = (typeof kinds)[number];
 
 interface Damage {
   readonly kind: DamageKind;
-  /** What is damaged: the number of a segment, the name of a part, a month. One damage is reported once by it. */
+  /** Number of a segment, name of a part, a month: one damage is reported once. */
   readonly id: string;
   /** For the operator; no content of events. */
   readonly detail: string;
 }
 
-/**
- * The damage that this process knows of. `/readyz` and the metric `auditlog_damage_known` tell it (contract:
- * Operations); it never keeps the service from answering.
- */
+/** The damage that this process knows of, for `/readyz` and `auditlog_damage_known` (contract: Operations). */
 export class DamageRegister {
   readonly #known = new Map<DamageKind, Map<string, Damage>>(kinds.map((kind) => [kind, new Map()]));
 
@@ -35,7 +32,7 @@ export class DamageRegister {
     });
   }
 
-  /** True when this damage was not known before: the caller then writes it to the operational log, once. */
+  /** True if this damage is new: the caller then logs it. */
   report(damage: Damage): boolean {
     const known = this.#known.get(damage.kind);
     if (known === undefined || known.has(damage.id) || known.size >= limits.damageKnownPerKindMax)
@@ -44,7 +41,6 @@ export class DamageRegister {
     return true;
   }
 
-  /** Forgets what has turned out to be no damage, or has been mended. */
   clear(kind: DamageKind, id: string): void {
     this.#known.get(kind)?.delete(id);
   }

@@ -5,7 +5,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 
 export const logLevels: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** The part of a logger that the code uses: an object of facts, then words. Never pass a secret or event content. */
+/** The part of a logger that we use: facts, then words. Never pass a secret or event content. */
 export interface Logger {
   debug(facts: object, words: string): void;
   info(facts: object, words: string): void;

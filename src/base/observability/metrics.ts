@@ -2,17 +2,46 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { LastKnown } from '../waiting/last-known.ts';
 import { limits } from '../limits.ts';
 
-/** The process's metrics. Each thread has its own; only the main thread's are shown. */
+/** Only the main thread's metrics are shown. */
 const registry = new Registry();
 
-/** Names are `auditlog_<what>_<unit>`, counters end in `_total`. A name defined again gives the metric there is. */
+/** A name that is defined again gives the existing metric. */
 export function counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
   const known = registry.getSingleMetric(name);
   if (known instanceof Counter) return known;
   return new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
-/** A value that goes up and down. `collect`, where given, sets it when the metrics are read, and may not reject. */
+/** What has been counted since the metrics were last read. */
+class Tally {
+  readonly #counter: { inc(value: number): void };
+  #value = 0;
+
+  constructor(counter: { inc(value: number): void }) {
+    this.#counter = counter;
+  }
+
+  add(value: number): void {
+    this.#value += value;
+  }
+
+  /** Adds it to the counter. */
+  settle(): void {
+    if (this.#value > 0) this.#counter.inc(this.#value);
+    this.#value = 0;
+  }
+}
+
+const tallies: Tally[] = [];
+
+/** Adds to a counter, or to one of its children, at every request: the counter itself hashes its labels each time. */
+export function tally(counter: { inc(value: number): void }): (value: number) => void {
+  const made = new Tally(counter);
+  tallies.push(made);
+  return (value) => made.add(value);
+}
+
+/** `collect` sets it when the metrics are read, and may not reject. */
 export function gauge<L extends string>(
   name: string,
   help: string,
@@ -38,13 +67,12 @@ interface AskedGauge<L extends string> {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly L[];
-  /** The name of the gauge that tells how old the figures are. */
   readonly ageName: string;
 }
 
 /**
- * A gauge of what is asked of another program, and one of how old that is: who reads metrics does not wait for it longer
- * than `metricsWaitMsMax`, and then sees what was known last. `show` sets the gauge; `ask` may not reject.
+ * A gauge of another program's figure, and one of its age: readers of metrics wait `metricsWaitMsMax`, then get the
+ * last figure. `ask` may not reject.
  */
 export function askedGauge<T, L extends string>(
   { name, help, labelNames, ageName }: AskedGauge<L>,
@@ -87,7 +115,7 @@ export function collectProcessMetrics(): void {
   if (collectingProcess) return;
   collectingProcess = true;
   collectDefaultMetrics({ register: registry });
-  // Gauges under the names of counters, which promtool finds fault with; each is the sum of one that stays.
+  // promtool rejects gauges under names of counters; each is the sum of one that stays.
   for (const name of ['handles', 'requests', 'resources'])
     registry.removeSingleMetric(`nodejs_active_${name}_total`);
 }
@@ -97,5 +125,6 @@ export const metricsContentType: string = registry.contentType;
 
 /** All metrics in the Prometheus text format. */
 export function renderMetrics(): Promise<string> {
+  for (const one of tallies) one.settle();
   return registry.metrics();
 }

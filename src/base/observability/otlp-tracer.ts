@@ -7,12 +7,10 @@ import type { RequestSpan, SpanAttributes, Tracer } from './trace.ts';
 
 /** Spans of traces that wait to be sent. */
 const traceSpansWaitingMax = 4_096;
-/** Time between exports of spans, and the longest that one may take. */
 const traceExportMs = 2_000;
 const traceExportMsMax = 5_000;
 
 interface OtlpTracerOptions {
-  /** Base address of a receiver of OTLP over HTTP, without a slash at the end. */
   readonly url: string;
   readonly serviceName: string;
   readonly log: Logger;
@@ -22,7 +20,7 @@ interface OtlpTracerOptions {
 interface ParentSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** False once the request has ended: what a timer of it does later is not its own. */
+  /** False once the request has ended: its timers may still run. */
   isOpen(): boolean;
 }
 
@@ -32,8 +30,8 @@ const internalKind = 1;
 const errorStatus = 2;
 
 /**
- * Sends spans as OTLP/HTTP JSON. This is the whole of what the service needs of OpenTelemetry's SDK, which would bring
- * dozens of packages and hooks into Node's modules. Spans that find no room, or no receiver, are dropped and counted.
+ * Sends spans as OTLP/HTTP JSON: OpenTelemetry's SDK would bring dozens of packages and hooks into Node's modules.
+ * Spans without room or receiver are dropped and counted.
  */
 export class OtlpTracer implements Tracer {
   readonly #options: OtlpTracerOptions;
@@ -145,7 +143,6 @@ function newId(bytes: number): string {
   return randomBytes(bytes).toString('hex');
 }
 
-/** Unix milliseconds with microseconds, which go on evenly whatever is done to the clock. */
 function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }

@@ -1,8 +1,7 @@
-/** What is traced, wherever it happens. Nothing is, and each call costs one comparison, until a tracer is set. */
+/** Without a tracer each call costs one comparison. */
 
 /** A request that is sampled. */
 export interface RequestSpan {
-  /** Runs the work so that its steps are found to be this request's. */
   within<T>(work: () => T): T;
   end(status: number): void;
 }
@@ -14,7 +13,7 @@ export interface Tracer {
   step<T>(name: string, work: () => Promise<T>): Promise<T>;
 }
 
-/** Names and values from a fixed set: nothing of what clients send. */
+/** Names and values from a fixed set, never what clients send. */
 export type SpanAttributes = Readonly<Record<string, string | number>>;
 
 let tracer: Tracer | undefined;
@@ -28,7 +27,6 @@ export function requestTracer(): Pick<Tracer, 'begin'> | undefined {
   return tracer;
 }
 
-/** Does the work, as a step of the request that it is done for. */
 export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
   return tracer === undefined ? work() : tracer.step(name, work);
 }

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { errorCode } from '../errors/system-error.ts';
 
-/** Where the system sets no limit, and where it tells none: what Linux gives a process at most (fs.nr_open). */
+/** Where the system sets or tells no limit: what Linux gives a process at most (fs.nr_open). */
 const unlimitedDescriptors = 1_048_576;
 
-/** How many files and sockets this process may have open (RLIMIT_NOFILE); Node takes all of the hard limit at its start. */
+/** How many files and sockets this process may open (RLIMIT_NOFILE). */
 export function descriptorsMax(): number {
   const found = /^Max open files\s+(\d+)/m.exec(limitsOfProcess());
   return found === null ? unlimitedDescriptors : Number(found[1]);

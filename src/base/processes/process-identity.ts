@@ -1,8 +1,8 @@
 import { readFile, readlink } from 'node:fs/promises';
 
-/** A process as another one on the same machine can tell it from any that gets its number later. */
+/** Tells a process on this machine from a later one with its id. */
 export interface ProcessIdentity {
-  /** The boot of the machine, and the processes that see each other (a container has its own); empty: not known. */
+  /** The boot of the machine and the namespace of process ids; empty: not known. */
   readonly place: string;
   readonly pid: number;
   /** When it began, as the system counts it; empty: not known. */
@@ -14,7 +14,7 @@ export async function ownIdentity(): Promise<ProcessIdentity> {
   return { place: await placeOfProcesses(), pid, begun: (await stateOf(pid))?.begun ?? '' };
 }
 
-/** True only where that is certain: another machine or container, or a system that does not tell, says nothing. */
+/** True only if it is certain; never for another machine or container. */
 export async function hasEnded({ place, pid, begun }: ProcessIdentity): Promise<boolean> {
   if (place === '' || begun === '' || place !== (await placeOfProcesses())) return false;
   const now = await stateOf(pid);
@@ -26,7 +26,6 @@ async function placeOfProcesses(): Promise<string> {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'latin1');
     return `${boot.trim()} ${await readlink('/proc/self/ns/pid')}`;
   } catch {
-    // Not on Linux, or not for this user to see: nothing is certain there.
     return '';
   }
 }

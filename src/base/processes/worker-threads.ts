@@ -1,7 +1,4 @@
-/**
- * Arguments for worker threads. Run from its sources, a thread needs the TypeScript loader anew: threads do not inherit
- * module hooks.
- */
+/** Threads do not inherit module hooks: from the sources, each needs the TypeScript loader. */
 export function threadArguments(): string[] {
   if (!import.meta.url.endsWith('.ts')) return [];
   const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'));

@@ -1,5 +1,4 @@
 /** Unix time in whole microseconds, UTC. Injected where a test needs to hold time still. */
 export type Clock = () => number;
 
-/** Wall clock with the microseconds that `performance` gives below the millisecond of `Date`. */
 export const systemClock: Clock = () => Math.floor((performance.timeOrigin + performance.now()) * 1000);

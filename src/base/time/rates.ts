@@ -6,7 +6,6 @@ export interface Rate {
   readonly windowMs: number;
 }
 
-/** The state of a client's window after a request (contract: Rate limits). */
 export interface Verdict {
   readonly allowed: boolean;
   readonly limit: number;
@@ -15,7 +14,7 @@ export interface Verdict {
   readonly resetSeconds: number;
 }
 
-/** Counts requests in fixed windows, by client. It answers at once, or after it has asked others. */
+/** Counts requests of clients in fixed windows. */
 export interface RateCounter {
   /** Counts a request of the client. */
   consume(client: string, rate: Rate): Verdict | Promise<Verdict>;

@@ -1,7 +1,6 @@
 /**
- * The wall clock, without what it jumps ahead: at most a moment that has come, and the time that has passed since the start.
- * What is remembered for a day must not be forgotten by a clock that somebody sets. `knownMs` is the latest moment that is
- * known to have come; undefined: none is, and the clock is believed once.
+ * The wall clock without jumps ahead: never more than the latest known moment plus the time since the start, so that
+ * nothing is forgotten because somebody sets the clock. `knownMs` undefined: the clock is believed once.
  */
 export function steadyClock(
   knownMs?: number,

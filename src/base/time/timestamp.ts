@@ -3,7 +3,6 @@ const secondsPerDay = 86_400;
 const daysOfMonths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 const zero = 0x30;
 
-/** The value of two decimal digits at `at`, or -1 when they are not there. */
 function twoDigits(text: string, at: number): number {
   const tens = text.charCodeAt(at) - zero;
   const ones = text.charCodeAt(at + 1) - zero;
@@ -26,7 +25,6 @@ function daysSinceEpoch(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468;
 }
 
-/** Days since the epoch of the `YYYY-MM-DD` that the text begins with. */
 function parseDays(text: string): number | undefined {
   const century = twoDigits(text, 0);
   const yearOfCentury = twoDigits(text, 2);
@@ -38,7 +36,6 @@ function parseDays(text: string): number | undefined {
   return day > daysInMonth(year, month) ? undefined : daysSinceEpoch(year, month, day);
 }
 
-/** Seconds east of UTC of the `Z` or `±hh:mm` that is all the text from `at` on. */
 function parseOffsetSeconds(text: string, at: number): number | undefined {
   const code = text.charCodeAt(at);
   if (code === 0x5a || code === 0x7a) return text.length === at + 1 ? 0 : undefined;
@@ -53,10 +50,9 @@ function parseOffsetSeconds(text: string, at: number): number | undefined {
 }
 
 /**
- * Unix microseconds, UTC, of an RFC 3339 timestamp, or undefined when the text is not one (contract: Read parameters).
- * The offset is required; `T` and `Z` may be in lower case; 1 to 9 fraction digits are cut, not rounded, to
- * microseconds, so times before 1970 round down as well. Second 60 is taken as the second after it, and only where
- * UTC reads 23:59:60. Exact from year 1685 to 2255; beyond that the nearest double, still in order.
+ * Unix microseconds of an RFC 3339 timestamp; undefined if the text is none (contract: Read parameters). 1 to 9
+ * fraction digits are cut to microseconds, downwards before 1970 too. Second 60 counts as the second after it, only
+ * at 23:59:60 UTC. Exact from 1685 to 2255.
  */
 export function parseRfc3339Micros(text: string): number | undefined {
   const days = parseDays(text);
@@ -88,15 +84,13 @@ export function parseRfc3339Micros(text: string): number | undefined {
   const offset = parseOffsetSeconds(text, at);
   if (offset === undefined) return undefined;
   const seconds = days * secondsPerDay + hour * 3600 + minute * 60 + second - offset;
-  // A leap second is the one that a UTC day ends with, so the second after it begins a day.
   if (second === 60 && seconds % secondsPerDay !== 0) return undefined;
   // The addition of zero turns a negative zero into zero.
   return seconds * microsPerSecond + micros + 0;
 }
 
 /**
- * As `parseRfc3339Micros`, for what producers send: a space may stand for the `T`, and the offset may lack its colon,
- * as in `2024-05-01 10:11:12+0200`.
+ * As `parseRfc3339Micros`, with a space for the `T` and an offset without colon allowed: `2024-05-01 10:11:12+0200`.
  */
 export function parseEventTimeMicros(text: string): number | undefined {
   return parseRfc3339Micros(text) ?? parseRfc3339Micros(toRfc3339(text));
@@ -106,10 +100,7 @@ function toRfc3339(text: string): string {
   return text.replace(/^(\d{4}-\d\d-\d\d) /, '$1T').replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
 }
 
-/**
- * ISO 8601 text of Unix microseconds: always six fraction digits and `Z`.
- * @throws {RangeError} when the time is not a number or lies outside what Date can hold (±8.64e18).
- */
+/** ISO 8601 text with six fraction digits and `Z`. @throws {RangeError} outside what Date can hold (±8.64e18). */
 export function formatMicros(micros: number): string {
   const millis = Math.floor(micros / 1000);
   const rest = micros - millis * 1000;

@@ -25,9 +25,8 @@ interface Usage {
 }
 
 /**
- * A semaphore that all organizations share, so that one that asks for much waits for itself (contract: Rate limits): a
- * slot that becomes free goes to the organization that has the fewest, and among equals to the one that has waited
- * longest for one.
+ * A semaphore that organizations share (contract: Rate limits): a free slot goes to the organization with the fewest,
+ * among equals to the one that has waited longest.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;
@@ -47,8 +46,8 @@ export class FairQueue {
   }
 
   /**
-   * Waits for a slot; the function returned releases it, once. Rejects with Problem `rate_limited` when too many wait
-   * already or no slot is free in time, and with the error of `aborted` when `signal` fires first.
+   * Waits for a slot; the returned function releases it. Rejects with Problem `rate_limited` if too many wait or no
+   * slot is free in time, with the error of `aborted` if `signal` fires.
    */
   async acquire(organization: string, signal?: AbortSignal): Promise<Release> {
     if (signal?.aborted === true) throw this.#lineOptions.aborted();

@@ -1,7 +1,7 @@
-/** A map that removes its oldest entry first, at any size in constant time; `set` makes an entry the newest. */
+/** A map that removes its oldest entry in constant time; `set` makes an entry the newest. */
 export class FifoMap<V> {
   readonly #entries = new Map<string, V>();
-  /** Kept for good: a new iterator would first pass over all deleted entries, which are at the front of this map. */
+  /** Kept for good: a new iterator would first pass over all deleted entries. */
   #iterator = this.#entries.entries();
   #oldest: [string, V] | undefined;
 
@@ -28,7 +28,6 @@ export class FifoMap<V> {
     return this.#peek()?.[1];
   }
 
-  /** Removes the oldest entry and returns its value; undefined when there is none. */
   removeOldest(): V | undefined {
     const found = this.#peek();
     if (found === undefined) return undefined;
@@ -38,7 +37,6 @@ export class FifoMap<V> {
   }
 
   #peek(): [string, V] | undefined {
-    // An entry that was set again since it was seen is not the oldest any more.
     if (this.#oldest !== undefined && this.#entries.get(this.#oldest[0]) === this.#oldest[1]) {
       return this.#oldest;
     }

@@ -1,4 +1,4 @@
-/** Runs work one at a time, in the order of arrival, each however the one before it has ended. */
+/** Runs work one at a time in the order of arrival, whether the work before it failed or not. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
   #held = 0;
@@ -10,7 +10,7 @@ export class Mutex {
 
   async run<T>(work: () => Promise<T>): Promise<T> {
     this.#held += 1;
-    // Each waits for the one before it alone: if all were woken each time, a thousand would cost a million wakes.
+    // Each waits for the one before it: waking all each time would cost a million wakes for a thousand.
     const result = this.#last.then(work);
     this.#last = result.catch(() => undefined);
     try {

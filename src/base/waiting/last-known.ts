@@ -6,12 +6,9 @@ interface Known<T> {
   readonly ageMs: number;
 }
 
-/**
- * What somebody else is asked for who may be slow or silent. Whoever wants it waits for a moment only, and is then given
- * the last answer; the question goes on, one at a time, so its answer is there the next time.
- */
+/** The last answer of somebody who may be slow. `get` waits for a moment; the question goes on, one at a time. */
 export class LastKnown<T> {
-  /** What it gives; undefined before the first answer. Calls at the same time are given the same. */
+  /** Undefined before the first answer. */
   readonly get: () => Promise<Known<T> | undefined>;
   #last: { readonly value: T; readonly atMs: number } | undefined;
 

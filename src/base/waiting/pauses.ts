@@ -1,6 +1,6 @@
 /**
- * Pauses of many requests, which end early with their request or all at once. Not by `AbortSignal.any` with a signal that
- * lives as long as the process: Node.js 20 keeps something there of each signal that was made so (60 bytes a pause).
+ * Pauses of requests, which end early with their request or all at once. Not `AbortSignal.any` with a signal of the
+ * whole process: Node.js 20 leaks 60 bytes a pause there.
  */
 export class Pauses {
   readonly #ends = new Set<() => void>();

@@ -1,7 +1,4 @@
-/**
- * Runs work at an interval, one run at a time. A run that is due while the last is still under way is left out, so
- * however long an engine takes to answer, nothing piles up before it.
- */
+/** Runs work at an interval, one run at a time. A run that is due while the last is under way is left out. */
 export class Repeated {
   readonly #work: (signal: AbortSignal) => Promise<void>;
   readonly #failed: (error: unknown) => void;
@@ -9,7 +6,7 @@ export class Repeated {
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | undefined;
 
-  /** The signal that `work` gets fires when it is stopped; `failed` is called when a run rejects before that. */
+  /** `work` gets a signal that fires when it is stopped; `failed` is called if a run rejects before that. */
   constructor(
     everyMs: number,
     work: (signal: AbortSignal) => Promise<void>,
@@ -22,7 +19,6 @@ export class Repeated {
     }, everyMs);
   }
 
-  /** Resolves when the run that is under way has ended; there is none after it. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#stopping.abort();

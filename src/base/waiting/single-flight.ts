@@ -9,10 +9,7 @@ export function singleFlight<T>(run: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/**
- * As `singleFlight`, where an answer must be newer than the call: calls during a run share the next one, which begins
- * when the first has ended.
- */
+/** Calls during a run share the next one, which begins when the first has ended: an answer is newer than its call. */
 export function freshSingleFlight<T>(run: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<T> | undefined;
@@ -27,7 +24,7 @@ export function freshSingleFlight<T>(run: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Single flight whose answer is also given to all calls within `ms` milliseconds of the first. */
+/** Single flight whose answer is shared for `ms` milliseconds. */
 export function memoizeFor<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
   let answer: Promise<T> | undefined;
   let askedMs = 0;

@@ -45,7 +45,6 @@ export class WaitingLine<T> {
     });
   }
 
-  /** Gives `value` to the caller that has waited longest; false when nobody waits. */
   serve(value: T): boolean {
     const [first] = this.#waiting;
     first?.(value);

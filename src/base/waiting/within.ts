@@ -1,6 +1,6 @@
 /**
- * What `work` comes to, or a rejection with the signal's reason when that fires first. The work itself goes on then,
- * unheeded: this is for questions that have no signal of their own and change nothing.
+ * What `work` comes to, or a rejection with the signal's reason. The work goes on: only for questions that change
+ * nothing.
  */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,6 @@ import type { Config } from '../../config/config.ts';
 import { cutOffOf, readPolicies } from '../../control/retention.ts';
 import { newestSegmentIn, segmentsIn } from '../../ingest/files.ts';
 import { formatVersion, segmentName } from '../../ingest/segment.ts';
-import { limits as storageLimits } from '../../storage/limits.ts';
 import { countExpired, EventRemoval } from '../../storage/removal.ts';
 import { checkRights } from '../../storage/rights.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -16,6 +15,8 @@ import { limits } from '../limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
 import { type Check, check, checkOfPlace, type Finding } from './check.ts';
 
+/** The clocks of processes that share an engine differ by no more than this. */
+const clockSkewMsMax = 2_000;
 const doctorLogShareMax = 0.5;
 const doctorLogAgeMsMax = 60_000;
 const doctorPartsMax = 300;
@@ -59,13 +60,13 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
   const apart = Math.abs(Number(row?.now ?? now) - now);
   const setBack = segmentTimeMs(await newestSegmentIn(dataDir)) - now;
   const findings: Finding[] = [];
-  if (apart > storageLimits.clockSkewMsMax)
+  if (apart > clockSkewMsMax)
     findings.push({
       id: 'engine',
       detail: `its clock and this one are ${inSeconds(apart)} apart`,
       remedy: 'let both machines take their time from NTP: the feed waits for the one that is behind',
     });
-  if (setBack > storageLimits.clockSkewMsMax)
+  if (setBack > clockSkewMsMax)
     findings.push({
       id: 'clock',
       detail: `it is ${inSeconds(setBack)} behind the time at which the newest segment of the log was begun`,
@@ -168,7 +169,7 @@ export async function checkRetention(storage: Storage): Promise<Check> {
   for (const expired of allExpired)
     if (found.has(expired.organization)) events += await countExpired(storage, expired);
   const remedy =
-    'start the server where none runs: it removes them once RETENTION_GRACE is over, or its operational log says why not; rewriting parts of the table needs room on the disk';
+    'start the server where none runs: it removes them after a day, or its operational log says why not; rewriting parts of the table needs room on the disk';
   const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }

@@ -179,30 +179,23 @@ export async function checkPermissions({ dataDir }: LogSettings): Promise<Check>
   return checkOfPlace('permissions', findings, notes);
 }
 
-/** A file of certificates that the configuration names. */
-interface CertificateFile {
-  readonly variable: string;
-  readonly pem: string | undefined;
-}
-
 const dayMs = 86_400_000;
 
-/** How long certificates are good. Undefined where none is configured. */
-export function checkCertificates(files: readonly CertificateFile[], nowMs: number): Check | undefined {
+/** How long the certificates of TLS_CERT are good. */
+export function checkCertificate(pem: string, nowMs: number): Check {
   const findings: Finding[] = [];
   const notes: string[] = [];
-  for (const { variable, pem } of files)
-    for (const [text] of (pem ?? '').matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {
-      const { subject, validTo } = new X509Certificate(text);
-      const name = subject.replaceAll('\n', ', ');
-      const days = Math.floor((Date.parse(validTo) - nowMs) / dayMs);
-      notes.push(`${variable}: ${name}, until ${validTo}`);
-      if (days < doctorCertificateDaysMin)
-        findings.push({
-          id: variable,
-          detail: `the certificate of ${name} ${days < 0 ? 'was good' : 'is good'} until ${validTo}`,
-          remedy: 'have a new one issued and put it into the file',
-        });
-    }
-  return notes.length === 0 ? undefined : checkOfPlace('certificates', findings, notes);
+  for (const [text] of pem.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {
+    const { subject, validTo } = new X509Certificate(text);
+    const name = subject.replaceAll('\n', ', ');
+    const days = Math.floor((Date.parse(validTo) - nowMs) / dayMs);
+    notes.push(`TLS_CERT: ${name}, until ${validTo}`);
+    if (days < doctorCertificateDaysMin)
+      findings.push({
+        id: 'TLS_CERT',
+        detail: `the certificate of ${name} ${days < 0 ? 'was good' : 'is good'} until ${validTo}`,
+        remedy: 'have a new one issued and put it into the file',
+      });
+  }
+  return checkOfPlace('certificates', findings, notes);
 }

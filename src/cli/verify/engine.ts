@@ -11,7 +11,6 @@ import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
 import { ErasureHistory } from '../../tlog/erasure.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
-import { limits as backupLimits } from '../../backup/limits.ts';
 import { limits as toolLimits } from '../../tools/limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
 import { Throttle, type ThrottledSession } from '../../backup/throttle.ts';
@@ -27,6 +26,11 @@ import { erasuresOf } from './erasures.ts';
 import { policiesOf } from './policies.ts';
 import { contradictionsIn, differencesIn, type Report } from '../../tools/verify/report.ts';
 
+/**
+ * Uncompressed bytes that `verify` may always read each second beside running servers, for each core of the engine. That
+ * takes some 2 % of the core: an event of a kilobyte costs 4 us (bench/notes.md, Evidence).
+ */
+const throttleVerifyBytes = 8_000_000;
 /** How long `verify` may read a stretch: at the slowest throttle, of large events or of such as are spread over a large part. */
 const verifyStretchMsMax = 6 * 3_600_000;
 
@@ -121,7 +125,7 @@ async function signedFor(
 }
 
 const throttleOf = (session: ThrottledSession, { fullSpeed = false }: EngineOptions): Promise<Throttle> =>
-  Throttle.of(session, backupLimits.throttleVerifyBytes, fullSpeed);
+  Throttle.of(session, throttleVerifyBytes, fullSpeed);
 
 /** The keys to believe, those that the engine names among them as far as the others lead there. Rejects where they are another log's. */
 async function trustIn(

@@ -18,6 +18,7 @@ import type { PageReader } from '../../read/page.ts';
 import { QueryParameters } from '../../read/parameters.ts';
 import type { RowsReader } from '../../read/rows.ts';
 import type { SourceEventsReader } from '../../read/source-events.ts';
+import type { TopFilesReader } from '../../read/top-files.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
 
 const topValuesDefault = 10;
@@ -96,29 +97,42 @@ export function organizationEventsHandler(readLegacy: LegacyReader): SessionHand
 }
 
 /**
- * GET /api/v1/portal/histogram: how many events succeeded and failed over time, under the filters of
- * events but for words. `meta.start` and `meta.end` are left out where neither the request nor an event gives them.
+ * GET /api/v1/audit/histogram: how many events succeeded and failed over time, under the filters of events but for words.
+ * `meta.start` and `meta.end` are left out where neither the request nor an event gives them. `compare=previous` adds the
+ * range of the same length before. GET /api/v1/portal/… answers
+ * this and the next two for a session.
  */
-export function histogramHandler(readHistogram: HistogramReader): SessionHandler {
+export function histogramHandler(readHistogram: HistogramReader): SharedHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
     const filter = readColumnFilter(parameters, organization);
-    const histogram = await readHistogram(organization.id, filter, context.signal);
+    const compares = parameters.read('compare', (text) => (text === 'previous' ? true : undefined)) ?? false;
+    const histogram = await readHistogram(organization.id, filter, compares, context.signal);
     return jsonReply(200, 'Histogram', histogram, ignoredParameters(parameters));
   };
 }
 
 /**
- * GET /api/v1/portal/top-values: the most frequent activities, actors and severities, under the filters of the
- * portal. `limit` bounds each list: 10 when it is not given or invalid, 100 at most. An actor without a display
- * name has no `name`.
+ * GET /api/v1/audit/top-values: the most frequent activities, actors, addresses and severities, under the same filters.
+ * `limit` bounds each list: 10 when it is not given or invalid, 100 at most. An actor without a display name has no `name`.
  */
-export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler {
+export function topValuesHandler(readTopValues: TopValuesReader): SharedHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
     const filter = readColumnFilter(parameters, organization);
     const limit = readLimit(parameters, topValuesDefault, topValuesMax);
     const data = await readTopValues(organization.id, filter, limit, context.signal);
     return jsonReply(200, 'TopValues', { data, meta: { limit } }, ignoredParameters(parameters));
+  };
+}
+
+/** GET /api/v1/audit/top-files: the files of the same events with the sum of their sizes; `limit` as of top-values. */
+export function topFilesHandler(readTopFiles: TopFilesReader): SharedHandler {
+  return async (context, { organization }) => {
+    const parameters = new QueryParameters(context.query);
+    const filter = readColumnFilter(parameters, organization);
+    const limit = readLimit(parameters, topValuesDefault, topValuesMax);
+    const data = await readTopFiles(organization.id, filter, limit, context.signal);
+    return jsonReply(200, 'TopFiles', { data, meta: { limit } }, ignoredParameters(parameters));
   };
 }

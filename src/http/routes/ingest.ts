@@ -49,26 +49,27 @@ function readHeaders(context: RequestContext, parameters: QueryParameters, calle
   };
 }
 
-const forms: Readonly<Record<string, BodyForm>> = {
-  'application/json': 'json',
-  'application/x-ndjson': 'ndjson',
-  'application/ndjson': 'ndjson',
-  'application/jsonl': 'ndjson',
-  'application/x-jsonlines': 'ndjson',
-};
+const forms: ReadonlyMap<string, BodyForm> = new Map([
+  ['application/json', 'json'],
+  ['application/x-ndjson', 'ndjson'],
+  ['application/ndjson', 'ndjson'],
+  ['application/jsonl', 'ndjson'],
+  ['application/x-jsonlines', 'ndjson'],
+]);
 
 function bodyForm(header: string | undefined): BodyForm {
-  const [type = '', ...parameters] = (header ?? 'application/json').toLowerCase().split(';');
-  const name = type.trim();
-  const form = Object.hasOwn(forms, name) ? forms[name] : undefined;
+  // As nearly all write it.
+  const asWritten = header === undefined ? 'json' : forms.get(header);
+  if (asWritten !== undefined) return asWritten;
+  const [type = '', ...parameters] = (header ?? '').toLowerCase().split(';');
+  const form = forms.get(type.trim());
   const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='));
   const isUtf8 = charset === undefined || /^charset="?(utf-?8|us-ascii)"?$/.test(charset);
   if (form !== undefined && isUtf8) return form;
-  throw new Problem(
-    'unsupported_media',
-    `Content-Type must be one of ${Object.keys(forms).join(', ')}, in UTF-8.`,
-    { headers: { Accept: Object.keys(forms).join(', ') } },
-  );
+  const names = [...forms.keys()].join(', ');
+  throw new Problem('unsupported_media', `Content-Type must be one of ${names}, in UTF-8.`, {
+    headers: { Accept: names },
+  });
 }
 
 /** Whose records the body holds (contract: Source adapters); nothing where it holds source events. */

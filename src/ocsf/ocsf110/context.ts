@@ -2,8 +2,8 @@ import { fromByteText, toByteText } from '../byte-text.ts';
 import { kind, type SourceReading, slot } from '../source-fields.ts';
 
 /**
- * Members of `extra` that the schema has attributes for. What they say is in `unmapped` as well, as it was sent: so
- * only what surely fits is taken here.
+ * Members of `extra` with attributes in the schema. They are in `unmapped` as well, so only what surely fits is
+ * taken.
  */
 
 /** Digits that any signed number of 64 bits can have. */
@@ -18,7 +18,6 @@ const memberNames = ['"member"', '"memberEmail"', '"member_email"', '"user"', '"
 function memberText(r: SourceReading, names: readonly string[]): string | undefined {
   if (r.kinds[slot.extra] !== kind.object) return undefined;
   const { extraMembers, extraLength, cursor, source } = r;
-  // Places of members count from where the source begins; nothing has been left out of it.
   const shift = source.start + cursor.shift;
   for (let at = extraLength - 4; at >= 0; at -= 4) {
     const [start, end] = [extraMembers[at] as number, extraMembers[at + 1] as number];
@@ -40,7 +39,6 @@ export function fileSizeOf(r: SourceReading): string | undefined {
   return text !== undefined && text.length <= longDigitsMax && /^\d+$/.test(text) ? text : undefined;
 }
 
-/** Privileges as a list of strings: of one, of a list; undefined where there are none. */
 export function privilegesOf(r: SourceReading): string | undefined {
   const text = memberText(r, privilegeNames);
   if (text === undefined || text.length > textCharactersMax) return undefined;

@@ -17,15 +17,15 @@ const json = {
 };
 
 const ipCharactersMax = 40;
-/** Two labels at least, as the producer's words for a place are often one; the last one begins with a letter. */
+/** Two labels at least, as a producer's word for a place is often one; the last begins with a letter. */
 const hostnamePattern =
   /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?\.)+[a-zA-Z](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?$/;
 
 const isAddress = (text: string): boolean => isIPv4(text) || (text.length <= ipCharactersMax && isIPv6(text));
 
 /**
- * Puts where the request came from: as the endpoint that some classes have (two of them must), else as a device. An
- * address is `ip`, a domain name `hostname`, anything else `name`. False where the port has no place.
+ * Puts the origin as an endpoint where the class has one, else as a device: an address is `ip`, a domain name
+ * `hostname`, anything else `name`. False if the port has no place.
  */
 export function putOrigin(out: Output, r: SourceReading, classUid: OcsfClassUid): boolean {
   const isRequired = classUid === ocsfClass.api || classUid === ocsfClass.file;

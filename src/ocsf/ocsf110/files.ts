@@ -50,7 +50,6 @@ export function putFile(out: Output, r: SourceReading): void {
   out.put(json.close);
 }
 
-/** Those of the sender and of `extra.fileHash` that the schema has room for. */
 function putHashes(out: Output, r: SourceReading): void {
   const sent = hashIn(r, slot.senderHash);
   const extra = hashIn(r, slot.fileHash);
@@ -69,7 +68,7 @@ function putHashes(out: Output, r: SourceReading): void {
   out.put(json.hashesEnd);
 }
 
-/** Letters, digits and a few signs: what is called a hash and is none stays in `unmapped`. */
+/** A "hash" that is none stays in `unmapped`. */
 function hashIn(r: SourceReading, at: number): string | undefined {
   const text = textIn(r, at);
   const isHash = text !== undefined && text.length <= hashCharactersMax && /^[\w:+/=.-]+$/.test(text);

@@ -2,7 +2,7 @@ import { type ActivityClass, allActivities } from '../activity-classes.ts';
 import { ocsfFacts } from './facts.ts';
 import type { Constants, Range } from './output.ts';
 
-/** What all events of an activity begin with, in two parts where the event's own name of the activity is between. */
+/** The beginning of all events of an activity, in two parts around the event's own name of it. */
 export interface Head {
   readonly before: Range;
   readonly after: Range;

@@ -14,7 +14,7 @@ export interface Ocsf110Names {
 export interface StoredFacts {
   /** The organization's id, a lower-case UUID. */
   readonly organization: string;
-  /** Place in the order of ingest: decimal text, and when it was given out (Unix milliseconds). */
+  /** Order number as decimal text, and its time (Unix milliseconds). */
   readonly seq: string;
   readonly loggedMs: number;
   readonly timeMicros: number;
@@ -81,7 +81,7 @@ export function putMetadata(
 
 const timezone = shared.add(',"timezone_offset":');
 
-/** Puts the minutes by which the time that was sent is ahead of UTC, where it says so. */
+/** Puts the offset from UTC in minutes, if the time has one. */
 export function putTimezone(out: Output, r: SourceReading): void {
   const at = timeSlotOf(r);
   if (r.kinds[at] !== kind.text) return;

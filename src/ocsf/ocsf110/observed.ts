@@ -1,8 +1,8 @@
 import { type Output, type Range, shared } from './output.ts';
 
 /**
- * What an observable of an attribute begins with, up to its value. The type is a caption beside 99, which every
- * validator takes: OCSF's own files list 0 and 99 alone, and only its compiler adds a number for each type.
+ * An observable up to its value. The type is a caption beside 99, which every validator takes: OCSF's files list 0
+ * and 99 alone.
  */
 function observable(name: string, type: string): Range {
   return shared.add(`,{"name":"${name}","type_id":99,"type":"${type}","value":"`);
@@ -18,7 +18,6 @@ const placeOf = (path: string) => ({
   hostname: observable(`${path}.hostname`, 'Hostname'),
 });
 
-/** The observables of our events, with the captions that the schema has for their types. */
 export const observables = {
   actor: userOf('actor.user'),
   user: userOf('user'),

@@ -18,11 +18,11 @@ const json = {
   end: shared.add('}}'),
 };
 
-/** A text stands in no more attributes of one event than this; constants, names and numbers take what is added. */
+/** A text is in no more attributes of one event than this. */
 const growthMax = 14;
 const addedBytesMax = 8 * 1024;
 
-/** Makes events of OCSF 1.1.0 of stored source events: one a thread, as it has working memory of its own. */
+/** Makes OCSF 1.1.0 events of stored source events: one a thread. */
 export class Ocsf110Mapper {
   readonly #reading = new SourceReading(undefined, []);
   readonly #lossy = newLossy();
@@ -31,7 +31,7 @@ export class Ocsf110Mapper {
   readonly #metadata: Range;
   readonly #named: NamedConstants;
   readonly #addedBytesMax: number;
-  /** What a reading asks of an arena; nothing is put into it, as stored events need no copy. */
+  /** Stored events need no copy, so nothing is put into it. */
   readonly #minified: ByteSink = { bytes: noBytes, view: viewOf(noBytes), length: 0, end: 0 };
   #sources: Buffer = Buffer.alloc(0);
   #sourcesAt = 0;
@@ -47,7 +47,7 @@ export class Ocsf110Mapper {
     this.#out = new Output(constants);
   }
 
-  /** Takes in the bytes that sources are in; what has been mapped before is gone. */
+  /** Takes new sources; earlier output is gone. */
   open(sources: Uint8Array): void {
     this.#sourcesAt = this.#out.open(sources);
     this.#sources = Buffer.from(sources.buffer, sources.byteOffset, sources.length);
@@ -65,9 +65,8 @@ export class Ocsf110Mapper {
   }
 
   /**
-   * Puts the event of OCSF 1.1.0 of the source event at [from, to) of what was taken in: bytes that this service has
-   * stored, so they are JSON of known form without whitespace between tokens. The same facts give the same bytes for
-   * ever. Throws where the source is none.
+   * Puts the OCSF 1.1.0 event of the stored source event at [from, to). The same facts always give the same bytes.
+   * Throws if the source is none.
    */
   map(from: number, to: number, facts: StoredFacts): void {
     const out = this.#out;

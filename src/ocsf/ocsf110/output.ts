@@ -7,7 +7,7 @@ export interface Range {
   readonly end: number;
 }
 
-/** What output consists of beside the source's own bytes: at the beginning of the same memory. */
+/** Constants of output, at the beginning of the same memory. */
 export class Constants {
   readonly #texts: string[];
   #length: number;
@@ -54,7 +54,7 @@ export class Output implements ByteSink {
   view: DataView = viewOf(noBytes);
   length = 0;
   end = 0;
-  /** What observables are to say, in threes: the constant before the value (its place among them), and the value. */
+  /** Values of observables: constant before the value, start and end. */
   readonly observed: (Range | number)[] = [];
   readonly #constants: Uint8Array;
   #eventsStart = 0;
@@ -75,7 +75,7 @@ export class Output implements ByteSink {
     return start;
   }
 
-  /** Makes room for so many bytes more. True when the memory is another one from now on. */
+  /** True if the memory was replaced. */
   reserve(bytes: number): boolean {
     if (this.length + bytes <= this.end) return false;
     this.#resize(this.length + bytes, this.length);
@@ -119,7 +119,6 @@ export class Output implements ByteSink {
     this.put(close);
   }
 
-  /** Notes that an observable is to be told of what has been put at [start, end). */
   observe(before: Range, start: number, end: number): void {
     this.observed.push(before, start, end);
   }

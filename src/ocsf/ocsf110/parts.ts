@@ -151,7 +151,6 @@ function isAccount(r: SourceReading): boolean {
   return !things.has(textIn(r, slot.targetType)?.toLowerCase() ?? '');
 }
 
-/** Puts the `user` whom the event is about: the target, or the actor. */
 function putSubject(
   out: Output,
   r: SourceReading,
@@ -175,7 +174,7 @@ function putActorAgain(out: Output, actor: PutUser): void {
   observeUser(out, actor, observables.user);
 }
 
-/** What people mostly do to their own account, so that an event without a target is about the one who acts. */
+/** People mostly do these to their own account, so an event without a target is about the actor. */
 const ownChanges = new Set([3, 4, 9, 10, 11, 99]);
 
 function putAccount(out: Output, r: SourceReading, entry: ActivityClass, actor: PutUser | undefined): void {
@@ -186,7 +185,6 @@ function putAccount(out: Output, r: SourceReading, entry: ActivityClass, actor: 
   else putActorAgain(out, self);
 }
 
-/** Puts the user whom the event is about and that is not its target. */
 function putMemberUser(out: Output, r: SourceReading): void {
   out.put(json.user);
   const member = memberOf(r);
@@ -245,7 +243,7 @@ function putSession(out: Output, r: SourceReading, entry: ActivityClass, actor: 
 const addUser = 3;
 const removeUser = 4;
 
-/** The group is the target, but for a member that is the target: then it is the organization. */
+/** The group is the target; if a member is the target, it is the organization. */
 function putGroup(
   r: SourceReading,
   { activityId }: ActivityClass,
@@ -268,7 +266,6 @@ function putGroup(
   out.closeObject(start);
   if (isUser) return putSubject(out, r, undefined, 'target first');
   if (isMembership || actor === undefined) return putMemberUser(out, r);
-  // The class wants a user or privileges, and a group that is made or changed has no other.
   out.put(json.user);
   putActorAgain(out, actor);
 }

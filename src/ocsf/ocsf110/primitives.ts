@@ -5,7 +5,6 @@ const regexes = new Map<string, RegExp>();
 /** Beyond this an integer is not a signed number of 64 bits. */
 const longMax = 2 ** 63;
 
-/** What is wrong with a value of a primitive type; undefined where nothing is. */
 export function checkPrimitive(
   types: Readonly<Record<string, TypeFacts>>,
   type: string,
@@ -37,7 +36,6 @@ function checkInteger(own: TypeFacts | undefined, value: unknown): string | unde
 
 function checkString({ max_len: most, regex }: TypeFacts, type: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a string';
-  // A string has no more characters than UTF-16 units, so most need no counting.
   if (most !== undefined && value.length > most && Array.from(value).length > most)
     return `must have at most ${most} characters`;
   if (regex === undefined) return undefined;

@@ -4,8 +4,8 @@ import { kind, type SourceReading, slot, textOf } from '../source-fields.ts';
 import type { Output, Range } from './output.ts';
 
 /**
- * Fields of a reading, as JSON. A *token* is the inside of a JSON string as it stands in the source, so it is put
- * between quotes again as it is.
+ * Fields of a reading as JSON. A token is the inside of a JSON string as in the source, so it goes between quotes
+ * unchanged.
  */
 
 /** OCSF's bound on any string, characters. */
@@ -25,12 +25,10 @@ export function textIn(r: SourceReading, at: number): string | undefined {
   return isText(r, at) ? textOf(r, at) : undefined;
 }
 
-/** Where a field may be a plain string instead of an object with one: the slot that has it. */
 export function plainOr(r: SourceReading, own: number, member: number): number {
   return isText(r, own) ? own : member;
 }
 
-/** The first of these slots that holds a string; -1 where none does. */
 export function firstText(r: SourceReading, ...slots: readonly number[]): number {
   for (const at of slots) if (isText(r, at)) return at;
   return -1;
@@ -41,12 +39,11 @@ export function timeSlotOf(r: SourceReading): number {
   return has(r, slot.timestamp) ? slot.timestamp : slot.time;
 }
 
-/** True where the token in a slot may have more characters than a string of OCSF. */
 export function isLong({ starts, ends }: SourceReading, at: number): boolean {
   return (ends[at] as number) - (starts[at] as number) > stringCharactersMax;
 }
 
-/** Puts a token: as much of its value as a string of OCSF may hold. */
+/** Puts as much of a token as a string of OCSF may hold. */
 export function putToken(out: Output, r: SourceReading, at: number): void {
   const start = r.starts[at] as number;
   const end = r.ends[at] as number;
@@ -54,7 +51,7 @@ export function putToken(out: Output, r: SourceReading, at: number): void {
   else out.range(start, end);
 }
 
-/** Puts `opening`, which ends in a quote, the token in a slot, and a quote; nothing where the slot is empty. */
+/** Puts `opening`, which ends in a quote, the token and a quote; nothing for an empty slot. */
 export function putMember(out: Output, r: SourceReading, at: number, opening: Range): void {
   if (!isText(r, at)) return;
   out.put(opening);
@@ -68,7 +65,6 @@ export function putRaw(out: Output, r: SourceReading, at: number): void {
   out.range((r.starts[at] as number) - edge, (r.ends[at] as number) + edge);
 }
 
-/** The token of as much of a value as a string of OCSF may hold. */
 export function clipped(token: string): string {
   if (token.length <= stringCharactersMax) return token;
   const value = JSON.parse(fromByteText(`"${token}"`)) as string;

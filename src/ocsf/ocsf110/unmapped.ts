@@ -5,10 +5,10 @@ import { has, isLong, isText, putRaw } from './tokens.ts';
 const rowsOf = (names: Readonly<Record<string, number>>): readonly (readonly [number, Range])[] =>
   Object.entries(names).map(([name, at]) => [at, shared.add(`,"${name}":`)]);
 
-/** Fields that are always kept as they were sent, by the names they have in `unmapped`. */
+/** Fields that `unmapped` always has as sent. */
 const kept = rowsOf({ target: slot.target, sender: slot.sender, extra: slot.extra, org: slot.org });
 
-/** Fields that attributes hold whole, but for what is unusual; then they are kept, too. */
+/** Fields that attributes hold whole unless they are unusual. */
 const keptWhereLossy = rowsOf({
   time: slot.time,
   level: slot.level,
@@ -27,12 +27,11 @@ const json = {
   close: shared.add('}'),
 };
 
-/** By slot: 1 where attributes do not hold a field whole, 2 where of an actor only the type is missing. */
+/** By slot: 1 if attributes do not hold the field whole, 2 if only an actor's type is missing. */
 export type Lossy = Uint8Array;
 export const newLossy = (): Lossy => new Uint8Array(slot.fileHash + 1);
 export const onlyType = 2;
 
-/** Marks fields whose texts are too long for an attribute, or that say more than attributes do. */
 export function markLossy(r: SourceReading, lossy: Lossy): void {
   const { kinds } = r;
   if (has(r, slot.timestamp)) lossy[slot.time] = 1;
@@ -49,10 +48,7 @@ function isTooLong(r: SourceReading, at: number): boolean {
   return isText(r, at) && isLong(r, at);
 }
 
-/**
- * Puts the members of `unmapped` that come from the source: fields as they were sent, and in `message` and `event` the
- * members that are no fields.
- */
+/** Puts the source's part of `unmapped`: fields as sent, and unknown members of `message` and the event. */
 export function putUnmappedFields(out: Output, r: SourceReading, lossy: Lossy): void {
   const others = r.others ?? [];
   for (let at = 0; at < others.length; at += 3) {

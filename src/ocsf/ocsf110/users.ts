@@ -2,7 +2,7 @@ import type { SourceReading } from '../source-fields.ts';
 import { type Output, type Range, shared } from './output.ts';
 import { isLong, isText, putMember, putToken, textIn } from './tokens.ts';
 
-/** A user of an event that has been put: where, and where in it the name and the address are (0, 0: nowhere). */
+/** A user that was put, with its name and address (0, 0: none). */
 export interface PutUser extends Range {
   readonly name: Range;
   readonly email: Range;
@@ -10,7 +10,6 @@ export interface PutUser extends Range {
   readonly lossy: 'nothing' | 'type' | 'more';
 }
 
-/** The slots of what is known of somebody; -1 for what is not asked. */
 export interface UserSlots {
   readonly uid: number;
   readonly name: number;
@@ -59,10 +58,7 @@ export function putUnknownUser(out: Output): void {
   out.put(json.unknown);
 }
 
-/**
- * Puts who that is; undefined, and nothing is put, where neither a name, an address nor an id is known. An address is
- * the name of one who has none.
- */
+/** Puts a user; undefined without name, address and id. An address is the name of one without. */
 export function putUser(out: Output, r: SourceReading, slots: UserSlots): PutUser | undefined {
   const shown = isText(r, slots.name) ? slots.name : slots.email;
   const hasName = isText(r, shown);
@@ -100,7 +96,7 @@ function putText(out: Output, opening: Range, text: string): Range {
   return { start, end };
 }
 
-/** Puts what kind of user that is; false where the producer's word is another one. */
+/** False if the producer's word is no kind of user. */
 function putType(out: Output, r: SourceReading, at: number): boolean {
   const type = textIn(r, at);
   if (type === undefined) return true;
@@ -123,7 +119,6 @@ export function putNamedUser(out: Output, text: string): PutUser {
   return { start, end: out.length, name, email, lossy: 'nothing' };
 }
 
-/** Whether a word for a kind of thing is one for a kind of user. */
 export function isUserType(type: string | undefined): boolean {
   return type !== undefined && types.has(type.toLowerCase());
 }

@@ -9,9 +9,8 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Holds an event of any producer to OCSF 1.1.0, strictly: no attribute that its class or object does not have, no
- * required one missing, types with their bounds, values of lists, constraints, captions beside their ids, observables
- * that point at what they name. Returns what is wrong; nothing for a valid event.
+ * Checks an event of any producer strictly against OCSF 1.1.0: attributes, types and bounds, lists of values,
+ * constraints, captions, observables. Returns the faults.
  */
 export function validateEvent(event: unknown, facts: Facts = ocsfFacts()): Fault[] {
   if (!isObject(event)) return [{ pointer: '', rule: 'must be an object' }];
@@ -96,7 +95,7 @@ class Validation {
       this.#fault(pointer, `must be ${JSON.stringify(expected)}`);
   }
 
-  /** An attribute that a profile of the event adds: `<name>_dt` beside a time is one, too. */
+  /** An attribute of a profile of the event, `<name>_dt` beside a time included. */
   #ofProfile(name: string, attributes: ObjectFacts['attributes']): AttributeFacts | undefined {
     for (const profile of this.#profiles) {
       const added = this.#facts.profiles.get(profile)?.attributes.get(name);
@@ -136,7 +135,7 @@ class Validation {
     }
   }
 
-  /** The name beside an id must be that of the value; beside 99 ("Other") stands the producer's own. */
+  /** The name beside an id is the value's; beside 99 ("Other") the producer's own. */
   #caption(object: JsonObject, name: string, { values }: AttributeFacts, pointer: string): void {
     const sibling = name.endsWith('_id') ? siblingOf(name) : undefined;
     const id = object[name];

@@ -20,7 +20,7 @@ const titles: ReadonlyMap<number, Range> = new Map(
 
 const failureCodeMin = 400;
 
-/** Puts what the source calls the activity, or we do, as a token: all of it, or what a string of OCSF may hold. */
+/** Puts the source's name of the activity or ours, cut to a string of OCSF. */
 export function putActivityName(out: Output, r: SourceReading, code: number, all?: 'all'): void {
   const at = slot.actionTitle;
   if (isText(r, at)) {
@@ -33,7 +33,6 @@ export function putActivityName(out: Output, r: SourceReading, code: number, all
   else out.put(title);
 }
 
-/** Puts severity, status, message and, where there is one, the detail of the status. */
 export function putOutcome(out: Output, r: SourceReading, code: number): void {
   const level = textIn(r, slot.level);
   out.put(level === 'WARN' ? json.medium : level === 'ERROR' ? json.high : json.informational);
@@ -61,7 +60,7 @@ export function putOutcome(out: Output, r: SourceReading, code: number): void {
   out.quote();
 }
 
-/** As in the default schema: the producer's message, else title and description of the result, else the activity. */
+/** As in the default schema. */
 function putMessage(out: Output, r: SourceReading, code: number): void {
   const [title, description] = [slot.resultTitle, slot.resultDescription];
   if (isText(r, slot.msg)) return putToken(out, r, slot.msg);

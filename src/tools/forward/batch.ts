@@ -7,13 +7,12 @@ export interface ForwardedEvent {
   readonly text: string;
   /** Unix microseconds. */
   readonly time: number;
-  /** Unique among the events of a checkpoint, and the same when the checkpoint delivers the event again. */
+  /** Unique in a checkpoint, and the same when the event is delivered again. */
   id(): string;
 }
 
 export type KnownEvent = readonly [time: number, hash: string, count: number];
 
-/** How far a source has come; what comes after it has not been delivered. */
 export type Position =
   | { readonly mode: 'feed'; readonly cursor: string }
   | {
@@ -28,20 +27,18 @@ export type Position =
 /** What is delivered in one piece. */
 export interface Batch {
   readonly events: readonly ForwardedEvent[];
-  /** Where a source goes on once the batch is delivered; asked for before the next batch. */
   position(): Position;
-  /** All that was recorded before this moment is delivered with this batch, Unix microseconds; undefined where nobody says. */
+  /**
+   * Everything recorded before this moment (Unix microseconds) is delivered with this batch; undefined: not known.
+   */
   readonly settledThrough: number | undefined;
 }
 
-/**
- * When an event of either schema happened, Unix microseconds. Throws for an event that is not of the schema that was
- * asked for: a server that does not know it.
- */
+/** Time of an event of either schema, Unix microseconds. Throws for an event of another schema than was asked for. */
 export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: EventSchema): number {
   if (event === undefined) return 0;
   if ('unmapped' in event && schema === 'ocsf') return event.unmapped.time_us;
-  if (schema === 'ocsf') throw new Error('the server does not know schema=ocsf: it is too old');
+  if (schema === 'ocsf') throw new Error('the server does not know schema=ocsf');
   return event.time;
 }
 

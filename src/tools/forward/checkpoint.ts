@@ -30,12 +30,12 @@ interface Stored extends CheckpointState {
   readonly subject: string;
 }
 
-/** Each save replaces the file whole and synced, so a crash leaves the one before. Without a path it keeps nothing. */
+/** Each save replaces the file atomically and synced. Without a path it keeps nothing. */
 export class ForwardCheckpoint {
   /** As the run before left it. */
   readonly stored: Stored;
   readonly #path: string | undefined;
-  /** A file of this run alone: another run may use the same checkpoint, which shows with the next save. */
+  /** Of this run alone: another run may use the same checkpoint. */
   readonly #temporary: string;
   #mark: string | undefined;
 
@@ -45,7 +45,7 @@ export class ForwardCheckpoint {
     this.stored = stored;
   }
 
-  /** The checkpoint at a path, or a new one. Throws Problem `malformed` for one of another source or other filters. */
+  /** The checkpoint at a path, or a new one. Throws Problem `malformed` for another source or other filters. */
   static async open(given: string | undefined, of: CheckpointSubject): Promise<ForwardCheckpoint> {
     const path = given === undefined ? undefined : resolve(given);
     if (path !== undefined) await checkOutputFile(path);
@@ -80,7 +80,7 @@ function subjectText({ url, filter, schema }: CheckpointSubject): string {
   return JSON.stringify([url, ...given.sort(([a], [b]) => a.localeCompare(b))]);
 }
 
-/** Changes with every save of any process; undefined while there is no file. The system uses inodes alone again. */
+/** Changes with every save of any process; undefined without a file. */
 async function fileMark(path: string): Promise<string | undefined> {
   const found = await ifThere(stat(path, { bigint: true }));
   return found && `${found.ino} ${found.mtimeNs}`;

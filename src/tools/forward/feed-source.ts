@@ -16,7 +16,6 @@ export interface SourceOptions {
   readonly filter: EventFilter;
   readonly schema: EventSchema;
   readonly batchEvents: number;
-  /** Undefined: the server holds the request, or the default of the mode applies. */
   readonly intervalMs: number | undefined;
   /** Ends when nothing more is there. */
   readonly once: boolean;
@@ -25,7 +24,7 @@ export interface SourceOptions {
   readonly signal: AbortSignal;
 }
 
-/** Follows the feed from a cursor on: the order of recording, nothing missed, a page a batch. */
+/** Follows the feed from a cursor on, a page a batch. */
 export async function* feedSource(options: SourceOptions, from: string): AsyncGenerator<Batch> {
   const { client, filter, schema, batchEvents: limit, intervalMs, once, stream, signal } = options;
   const wait = once || intervalMs !== undefined ? 0 : forwardWaitSeconds;
@@ -35,27 +34,26 @@ export async function* feedSource(options: SourceOptions, from: string): AsyncGe
     const events = forwarded(page, schema, stream, cursor);
     cursor = page.cursor;
     const position = { mode: 'feed', cursor } as const;
-    // When events happened says nothing of how far behind this is: old ones may have come today.
+    // Times of events do not tell the lag: old ones may have come today.
     const settledThrough = page.hasMore ? page.readThrough : page.settledThrough;
     yield { events, position: () => position, settledThrough };
   }
 }
 
-/** Asks for the next item while the one before is being dealt with. */
 async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   for (let asked = items.next(); ; ) {
     const { done, value } = await asked;
     if (done === true) return;
     asked = items.next();
-    // The next turn awaits it and gets its failure. A delivery that fails first ends the loop: then nobody awaits it.
+    // The next turn awaits it. A delivery that fails first ends the loop, and then nobody does.
     asked.catch(() => undefined);
     yield value;
   }
 }
 
 /**
- * Ids are of the page's cursor, the event and how many alike it came before in the page: a page asked for again
- * begins with the same events, though it may have more of them by then.
+ * An id has the page's cursor, the event's text and how often that came before in the page: a page that is asked for
+ * again begins with the same events.
  */
 function forwarded(
   page: { readonly texts: readonly string[]; readonly events: readonly (AuditEvent | OcsfEvent)[] },

@@ -11,7 +11,7 @@ import { type Delivery, type FileState, orTransient, type Sink } from './sink.ts
 export interface FileSinkOptions {
   readonly path: string;
   readonly format: FormatName;
-  /** A file is closed before it would grow above this; a batch is never divided. Undefined: never. */
+  /** The file is rotated before it would grow above this; a batch is never divided. */
   readonly rotateBytes: number | undefined;
   /** How many closed files are kept; undefined: all. */
   readonly rotateKeep: number | undefined;
@@ -21,8 +21,8 @@ export interface FileSinkOptions {
 const tailBytes = 64 * 1024;
 
 /**
- * Appends to a file. A batch is synced before the checkpoint says so, and the checkpoint remembers the file's length,
- * so after a crash at any moment each event is there once.
+ * Appends to a file. A batch is synced before the checkpoint, which has the file's length: after a crash each event
+ * is there once.
  */
 export class FileSink implements Sink {
   readonly #options: FileSinkOptions;
@@ -50,7 +50,6 @@ export class FileSink implements Sink {
     }
   }
 
-  /** Begins a new file where the batch would be too much for this one. */
   async deliver(events: readonly ForwardedEvent[], { saveState }: Delivery) {
     const { format, rotateBytes = Infinity } = this.#options;
     const body = formatEvents(format, events);
@@ -87,9 +86,8 @@ export class FileSink implements Sink {
 }
 
 /**
- * Throws where the file is not the one that the checkpoint knows, or has lost some of it: those events are not delivered
- * again. A copy of it that was put back is good, and so is a new file after a rotation that a crash cut short: the one
- * that it knows is then beside it.
+ * Throws if the file is not the checkpoint's or has lost some of it: those events are not delivered again. A copy
+ * that was put back is good; after a rotation that a crash cut short, the known file is beside the new one.
  */
 async function checkKnown(path: string, known: FileState): Promise<void> {
   const whatToDo = `put back ${known.path} with its first ${known.bytes} bytes, or begin with a new --checkpoint`;
@@ -120,9 +118,8 @@ async function openFile(path: string): Promise<AppendFile> {
 }
 
 /**
- * The length at which writing goes on. What lies behind the checkpoint's length was written by a run that ended
- * before it could say so, and comes again. In a file that the checkpoint does not know, only an unfinished line of
- * ours at its end is taken off; an end that is something else is not ours to cut.
+ * The length at which writing continues. Bytes behind the checkpoint's length come again. Of an unknown file only an
+ * unfinished line of ours is cut.
  */
 async function usableLength(
   { handle }: AppendFile,
@@ -141,7 +138,6 @@ async function usableLength(
   return whole;
 }
 
-/** The length up to and including the last line end; a file without one has none. */
 async function wholeLines(handle: FileHandle, size: number): Promise<number> {
   const buffer = Buffer.alloc(tailBytes);
   for (let end = size; end > 0; ) {
@@ -154,7 +150,7 @@ async function wholeLines(handle: FileHandle, size: number): Promise<number> {
   return 0;
 }
 
-/** Numbers of the closed files beside a path: `events.ndjson.7` is 7, and so is `events.ndjson.7.gz`. */
+/** Numbers of the closed files beside a path: 7 for `events.ndjson.7` and `events.ndjson.7.gz`. */
 async function closedNumbers(path: string): Promise<number[]> {
   const prefix = `${basename(path)}.`;
   const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix));

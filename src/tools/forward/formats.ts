@@ -5,19 +5,17 @@ import { otlpExport } from './otlp.ts';
 export const formatNames = ['ndjson', 'splunk-hec', 'elastic-bulk', 'loki', 'otlp'] as const;
 export type FormatName = (typeof formatNames)[number];
 
-/** Whether the format is one JSON document a batch, and no lines by event. */
+/** Whether a batch is one JSON document. */
 export const isDocument = (format: FormatName): boolean => format === 'loki' || format === 'otlp';
 
-/** Seconds with six digits, written from the whole number so that none of them is rounded. */
 function seconds(micros: number): string {
   const digits = String(micros).padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
 /**
- * A batch as it is sent. The event's own text is the same in all: Splunk's collector wants it wrapped, with the time
- * beside it; Elasticsearch's bulk interface wants an action before it, whose id makes a second delivery harmless; Loki
- * and OTLP have it as a text within one document.
+ * A batch as it is sent. Splunk wants each event wrapped with its time, Elasticsearch an action before it, whose id
+ * makes a second delivery harmless; Loki and OTLP take one document.
  */
 function formatBatch(
   format: FormatName,

@@ -18,7 +18,7 @@ export interface HttpSinkOptions {
   readonly labels: Readonly<Record<string, string>>;
   readonly gzip: boolean;
   readonly timeoutMs: number;
-  /** Events that the other side refuses for good are written here as NDJSON; undefined: they end the command. */
+  /** NDJSON file for events that are refused for good; undefined: they end the command. */
   readonly rejectedTo: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export class HttpSink implements Sink {
 
   static async open(options: HttpSinkOptions): Promise<HttpSink> {
     const { rejectedTo } = options;
-    // A file that cannot be written ends the run now, not when the first event must go there.
+    // Fails now if the file cannot be written.
     if (rejectedTo !== undefined) await (await open(rejectedTo, 'a', 0o600)).close();
     return new HttpSink(options);
   }
@@ -55,7 +55,7 @@ export class HttpSink implements Sink {
     return { rejected, later };
   }
 
-  /** What the other side says of the events; a batch that it refuses as a whole is divided. */
+  /** A batch that is refused as a whole is divided. */
   async #post(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<Answered> {
     const { url, format, labels, timeoutMs, rejectedTo } = this.#options;
     const plain = formatEvents(format, events, labels);
@@ -63,7 +63,6 @@ export class HttpSink implements Sink {
     const call = { method: 'POST', url, headers: this.#headers, body, timeoutMs, signal } as const;
     try {
       const answer = await requestBytes({ ...call, responseBytesMax: forwardAnswerBytesMax });
-      // A success is one whatever it is written in; `toString` takes all of it.
       return answeredBy(format, Buffer.from(answer).toString(), events);
     } catch (error) {
       const status = error instanceof AuditlogError ? error.status : undefined;
@@ -78,7 +77,7 @@ export class HttpSink implements Sink {
 }
 
 interface Answered extends Delivered {
-  /** With OTLP also events that were taken: its answer has a number and does not say which. */
+  /** With OTLP also events that were taken: its answer has only a number. */
   readonly refused: readonly ForwardedEvent[];
 }
 
@@ -110,7 +109,7 @@ interface BulkAnswer {
   readonly items?: readonly ({ readonly create?: { readonly status?: number } } | null)[];
 }
 
-/** Elasticsearch answers for each event; one that it has had before (409) is delivered. */
+/** Elasticsearch answers for each event; 409 means that it has it. */
 function answeredByBulk(text: string, events: readonly ForwardedEvent[]): Answered {
   let answer: BulkAnswer | null;
   try {

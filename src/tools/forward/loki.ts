@@ -1,8 +1,8 @@
 import type { ForwardedEvent } from './batch.ts';
 
 /**
- * A push request of Loki: all events are one stream, by its labels. Loki keeps one of lines that are equal in stream, time
- * and text, so a batch that is sent twice changes nothing where an event has the same text each time it is read.
+ * A push request: all events are one stream. Loki drops lines that are equal in stream, time and text, so a second
+ * delivery changes nothing.
  */
 export function lokiPush(
   events: readonly ForwardedEvent[],

@@ -9,7 +9,6 @@ import type { FormatName } from './formats.ts';
 
 const forwardFileBytesMin = 4096;
 
-/** The options as the command line gives them, each understood by one of the functions below or of `option.ts`. */
 export interface ForwardOptions extends TrustOptions, S3Options {
   readonly url: string;
   readonly keyFile?: string;
@@ -99,7 +98,7 @@ export function labelsOf({ label = [] }: ForwardOptions): Readonly<Record<string
   );
 }
 
-/** Throws Problem `malformed` for a format or another option that has no meaning where the events go. */
+/** Throws Problem `malformed` for an option that does not fit the destination. */
 export function checkCombination(options: ForwardOptions): void {
   const { to, format } = options;
   const isLinesOnly = to.kind === 's3' || to.kind === 'syslog';
@@ -138,7 +137,7 @@ export function rotationBytes(text: string, name: string): number {
   return bytes;
 }
 
-/** The key and the headers, from files and the environment. Rejects with Problem `malformed` naming the option. */
+/** Key and headers. Rejects with Problem `malformed` naming the option. */
 export async function readSecrets(
   options: ForwardOptions,
   environment: Environment,
@@ -164,7 +163,7 @@ async function headersOf(
   ]);
 }
 
-/** `Name: value`; `${VARIABLE}` in the value of an option is taken from the environment. Values are never shown. */
+/** `Name: value`; `${VARIABLE}` is taken from the environment. Values are never shown. */
 function headerOf(option: string, line: string, environment: Environment | undefined): [string, string] {
   const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/.exec(line) ?? [];
   if (name === undefined || value === undefined) throw wrong(option, "'Name: value'");

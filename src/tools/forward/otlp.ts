@@ -5,10 +5,7 @@ import { severityOf } from './severity.ts';
 /** Severities of OCSF, from Unknown to Fatal, as severity numbers of OpenTelemetry. */
 const severityNumbers = [0, 9, 10, 13, 17, 18, 21] as const;
 
-/**
- * An ExportLogsServiceRequest in JSON: the event is the body, and its id, the same should it be delivered again, is
- * `log.record.uid`.
- */
+/** An ExportLogsServiceRequest in JSON; `log.record.uid` is the same if an event is delivered again. */
 export function otlpExport(
   events: readonly ForwardedEvent[],
   labels: Readonly<Record<string, string>>,

@@ -12,19 +12,19 @@ import {
 } from './batch.ts';
 import type { SourceOptions } from './feed-source.ts';
 
-/** Events of a stretch of time that is read as one, where the server has no feed. */
+/** Events of a time slice that is read as one, without a feed. */
 const forwardSliceEventsMax = 10_000;
 /** Events of one microsecond, which cannot be divided further. */
 const forwardInstantEventsMax = 200_000;
 const forwardSliceTriesMax = 5;
-/** Events remembered so that the overlap is not forwarded twice; with more, the overlap is shortened. */
+/** Remembered events of the overlap; with more, the overlap is shortened. */
 const forwardKnownEventsMax = 50_000;
 
 type PagePosition = Extract<Position, { mode: 'pages' }>;
 
 export interface PageSourceOptions extends SourceOptions {
   readonly intervalMs: number;
-  /** How far back each look goes behind the newest moment already looked at, microseconds. */
+  /** How far each look reaches back, microseconds. */
   readonly overlapMicros: number;
   /** Unix microseconds. */
   readonly now: () => number;
@@ -40,10 +40,9 @@ interface Slice {
 type TimedLines = { readonly text: string; readonly time: number }[];
 
 /**
- * Follows a server that has no feed, by limit and offset (contract: What the service does). Each look covers
- * the time since the last one and an overlap before it, so events that come late by less than the overlap are found;
- * what was delivered of it is remembered. Long stretches are divided until one can be held, and delivered oldest
- * first. An event dated in the future is delivered when its time has come.
+ * Follows a server without a feed by limit and offset (contract: What the service does). Each look covers the time
+ * since the last one and an overlap, for late events; delivered ones are remembered. Long stretches are divided, and
+ * delivered oldest first. A future event waits for its time.
  */
 export class PageSource {
   readonly #options: PageSourceOptions;
@@ -74,8 +73,7 @@ export class PageSource {
   }
 
   /**
-   * All events of a slice, oldest first. Read again when the number of events changed on the way: an event that comes
-   * late moves the later pages by one.
+   * All events of a slice, oldest first. Read again if their number changed: a late event moves later pages by one.
    */
   async #read({ from, to }: Slice): Promise<TimedLines | 'too many'> {
     const { client, filter, schema, batchEvents: limit, signal } = this.#options;
@@ -116,7 +114,7 @@ export class PageSource {
     }
     const through = Math.max(this.#through ?? 0, slice.to);
     this.#through = through;
-    // Of time in which nothing has come yet all may come: the clock here may be ahead of the server's.
+    // The clock here may be ahead of the server's, so events may come in any time without one yet.
     if (this.#known.forgetBefore(Math.min(through, this.#known.newest) - overlapMicros))
       warn(
         `too many events to remember: only those after ${formatMicros(this.#known.from)} are looked at again`,
@@ -136,10 +134,7 @@ export class PageSource {
   }
 }
 
-/**
- * The events delivered of the time that each look reads again. Events have no id: their whole content tells them
- * apart. Two that are alike in everything are two, so they are counted.
- */
+/** Delivered events of the overlap. They have no id, so their content is counted. */
 class KnownEvents {
   readonly #byHash: Map<string, { readonly time: number; count: number }>;
   #from: number;
@@ -154,7 +149,6 @@ class KnownEvents {
     return this.#from;
   }
 
-  /** The time of the newest event that is known; of the beginning without one. */
   get newest(): number {
     return Array.from(this.#byHash.values()).reduce((newest, { time }) => Math.max(newest, time), this.#from);
   }
@@ -173,7 +167,7 @@ class KnownEvents {
     else entry.count += 1;
   }
 
-  /** Forgets what lies before a time, or more than that where it is too much; true when it was too much. */
+  /** Forgets events before a time; true if more had to go for want of room. */
   forgetBefore(time: number): boolean {
     const from = Math.max(this.#from, time);
     const times = Array.from(this.#byHash.values(), (entry) => entry.time).sort((a, b) => a - b);

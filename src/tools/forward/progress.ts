@@ -34,7 +34,6 @@ export class ForwardProgress {
     this.#retryLog.succeeded(side);
   }
 
-  /** One line: events delivered and rejected, retries, and how far behind the source's newest moment it is. */
   line(): void {
     const through = this.settledThrough;
     const lagMicros = through === undefined ? undefined : Math.max(0, this.#now() - through);

@@ -19,9 +19,9 @@ import { S3Sink } from './s3-sink.ts';
 import { type Delivery, type FileState, type Sink, streamSink } from './sink.ts';
 import { SyslogSink } from './syslog-sink.ts';
 
-/** A destination is another's, and may be overloaded: retries come at most this far apart. */
+/** Retries come at most this far apart. */
 const forwardRetryDelayMsMax = 30_000;
-/** How long a process that is asked to end goes on with the batch that is being delivered. */
+/** How long a process that is asked to end delivers its last batch. */
 const forwardStopMsMax = 10_000;
 /** `--once` goes on trying this long. */
 const forwardOnceMsMax = 120_000;
@@ -39,8 +39,8 @@ export interface ForwardDeps {
 const defaultIntervalMs = 5 * 60_000;
 
 /**
- * Forwards until the source has nothing more (`once`) or the process is asked to end. Rejects when something stays
- * broken; what is transient is repeated, without end unless `once`.
+ * Forwards until the source ends (`once`) or the process is asked to end. Transient failures are retried, without end
+ * unless `once`.
  */
 export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Promise<void> {
   const warn = (text: string): void => io.error(`auditlog forward: ${text}\n`);
@@ -97,7 +97,6 @@ function isAborted(error: unknown): boolean {
   return error instanceof AuditlogError && error.code === 'aborted';
 }
 
-/** What an operator can do about a failure that stays, where the error alone does not say it. */
 function explained(error: unknown): unknown {
   if (error instanceof AuditlogError && error.status === 400 && /cursor/i.test(error.detail ?? ''))
     return new Error(
@@ -149,8 +148,10 @@ async function openSource(
 ): Promise<AsyncGenerator<Batch>> {
   const mode = await modeOf(plan, client, position, signal);
   const { startTime, ...matching } = filtersOf(plan);
-  // A page of a search ends where its time is over, so pages would leave events out.
-  if (mode === 'pages' && matching['q'] !== undefined) throw wrong('--q', 'only with the feed of a server');
+  // A page of a search ends with its time budget, so pages would leave events out.
+  const searching = ['q', 'q.phrase', 'q.not'].find((name) => matching[name] !== undefined);
+  if (mode === 'pages' && searching !== undefined)
+    throw wrong(`--${searching.replace('.', '-')}`, 'only with the feed of a server');
   const { batch: batchEvents, interval: intervalMs, once = false, schema } = plan;
   const options: SourceOptions = {
     client,
@@ -178,7 +179,7 @@ async function openSource(
   return new PageSource(pages, position?.mode === 'pages' ? position : start).batches();
 }
 
-/** The feed where the server has one; a position that was reached in one mode is gone on from in the same. */
+/** The feed if the server has one; a checkpoint continues in its mode. */
 async function modeOf(
   { mode }: ForwardPlan,
   client: Client,
@@ -211,8 +212,7 @@ interface DeliveryDeps {
 }
 
 /**
- * Delivers batch after batch. The order of steps is what makes it at-least-once: a position is saved only after
- * everything before it has been delivered, so a crash between the two repeats one batch and loses none.
+ * At-least-once: a position is saved after everything before it is delivered, so a crash between repeats one batch.
  */
 async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Promise<void> {
   const { sink, checkpoint, progress, cut, retried } = deps;
@@ -223,7 +223,6 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
     saved = { position, at: performance.now() };
   };
   const saveState = (): Promise<void> => retried(save);
-  // From here on the checkpoint names this run of deliveries and the length of the file, whatever happens next.
   await saveState();
   try {
     for await (const { events, position: reached, settledThrough } of source) {
@@ -242,7 +241,7 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
   if (saved.position !== position) await save();
 }
 
-/** Repeats what is left of a batch until nothing is; resolves with how many events were refused for good. */
+/** Retries the rest of a batch; resolves with the number of events refused for good. */
 async function deliverBatch(
   events: readonly ForwardedEvent[],
   { sink, retried }: DeliveryDeps,

@@ -15,8 +15,8 @@ export interface S3SinkOptions extends S3Access {
 const compress = promisify(gzip);
 
 /**
- * Puts each batch as an object of its own. Its name has the time and the id of its first event, and both are the same
- * when the batch is delivered again: that replaces the object by one with the same events at least.
+ * Puts each batch as an object named after the time and id of its first event, so a second delivery replaces the
+ * first.
  */
 export class S3Sink implements Sink {
   readonly #options: S3SinkOptions;

@@ -18,11 +18,10 @@ export interface Delivery {
   saveState(): Promise<void>;
 }
 
-/** What has become of events: the other side has those for good that are neither refused nor to be sent again. */
 export interface Delivered {
   /** How many it will never take. */
   readonly rejected: number;
-  /** Those that it may take later, and why it has not now; only a retry delivers these. */
+  /** Events to retry, and why. */
   readonly later?: Later | undefined;
 }
 
@@ -38,7 +37,7 @@ export interface Sink {
   close?(): Promise<void>;
 }
 
-/** Standard output; delivered means that the system has taken it. A reader that has gone away ends the command. */
+/** Standard output. A reader that has gone away ends the command. */
 export function streamSink({ output }: CliIo, format: FormatName): Sink {
   return {
     async deliver(events) {
@@ -57,7 +56,7 @@ export function streamSink({ output }: CliIo, format: FormatName): Sink {
 
 const passing = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EAGAIN', 'EMFILE', 'ENFILE', 'ETIMEDOUT', 'ESTALE']);
 
-/** A disk that is full or fails now may take it later: such an error is one that is retried. */
+/** Makes a full or failing disk an error that is retried. */
 export async function orTransient<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -68,7 +67,7 @@ export async function orTransient<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** What the other side says about an event may quote it, and errors are for logs. */
+/** The other side's answer may quote an event, and errors are for logs. */
 export function withoutBody(error: unknown): unknown {
   if (!(error instanceof AuditlogError) || error.status === undefined) return error;
   const { status, retryAfterMs } = error;

@@ -31,7 +31,6 @@ export class SyslogConnection {
   readonly #otherEnd: Promise<void>;
   #isOtherEnded = false;
 
-  /** A socket that is connecting to `receiver`, a host and port; `ending` breaks off, with an AuditlogError. */
   constructor(socket: Socket, receiver: string, ending: AbortSignal) {
     this.#socket = socket;
     this.#ending = ending;
@@ -49,7 +48,7 @@ export class SyslogConnection {
         resolve();
       });
     });
-    // What a receiver says is of no use, and must be read for the end to be seen.
+    // Answers are useless, but must be read to see the end.
     socket.resume();
   }
 
@@ -67,7 +66,7 @@ export class SyslogConnection {
     if (isKnown) await this.#until(ends, ({ isEndTaken }) => isEndTaken);
   }
 
-  /** By two looks: a receiver that ends in answer to what it was sent does so between them. */
+  /** By two looks: a receiver that ends in answer to what it got does so between them. */
   async #untilTaken(ends: TcpEnds): Promise<void> {
     const isTaken = ({ unacknowledged }: TcpFacts) => unacknowledged === 0 || this.#isOtherEnded;
     await this.#until(ends, isTaken);

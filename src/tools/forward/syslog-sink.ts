@@ -23,9 +23,8 @@ const facility = 13;
 const severities = [6, 6, 5, 4, 3, 2, 1] as const;
 
 /**
- * Sends events as syslog (RFC 5424) over TCP or TLS, by octet counting (RFC 6587, RFC 5425). The protocol has no
- * acknowledgement. So each batch has a connection, whose end tells (`SyslogConnection`); one that breaks is a batch to send
- * again.
+ * Syslog (RFC 5424) over TCP or TLS, by octet counting (RFC 6587, RFC 5425). Without acknowledgements, each batch has
+ * a connection whose end tells (`SyslogConnection`).
  */
 export class SyslogSink implements Sink {
   readonly #options: SyslogSinkOptions;

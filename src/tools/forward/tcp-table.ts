@@ -2,17 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { isIPv6, type Socket } from 'node:net';
 import { errorCode } from '../../base/errors/system-error.ts';
 
-/** What the system knows of a connection: the bytes that the other system has not acknowledged, and the end. */
 export interface TcpFacts {
   readonly unacknowledged: number;
-  /** This side has ended, and the other system has taken that and everything before it. */
+  /** This side has ended, and the other system has taken everything. */
   readonly isEndTaken: boolean;
 }
 
 /** FIN_WAIT2 and TIME_WAIT, as the kernel numbers them. */
 const endTakenStates: readonly string[] = ['05', '06'];
 
-/** The ends of a connection as a line of the table has them; to be asked for while it is open. */
+/** The ends of an open connection as a line of the table has them. */
 export interface TcpEnds {
   readonly table: string;
   readonly text: string;
@@ -26,7 +25,7 @@ export function tcpEnds(socket: Socket): TcpEnds | undefined {
   return { table: isIPv6(localAddress) ? '/proc/net/tcp6' : '/proc/net/tcp', text };
 }
 
-/** Undefined where the system no longer knows the connection, as after a reset, or has no such table. */
+/** Undefined if the system no longer knows the connection, or has no such table. */
 export async function tcpFacts({ table, text }: TcpEnds): Promise<TcpFacts | undefined> {
   let lines: string;
   try {
@@ -49,7 +48,6 @@ function endText(address: string, port: number): string {
   return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
 }
 
-/** An address as the system prints it: `::` at most once, and an IPv4 address at the end of one that is mapped. */
 function bytesOfIPv6(address: string): Uint8Array<ArrayBuffer> {
   const [plain = ''] = address.split('%');
   const grouped = plain.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...parts: string[]) => {

@@ -18,13 +18,13 @@ export interface TrustOptions {
 interface GivenKeys {
   /** As verifiers take them. */
   readonly keys: readonly string[];
-  /** What a service published: believed as far as one of the others has signed for it. */
+  /** Published by a service: believed as far as another key signed for it. */
   readonly published: readonly { readonly service: string; readonly keys: readonly PublishedKey[] }[];
 }
 
 const textOf = (path: string): Promise<string> => readFile(path, 'utf8');
 
-/** What was named on the command line and cannot be read is a wrong call, and no fault of the events. */
+/** An unreadable file is a wrong call, no fault of the events. */
 export async function readable<T>(
   path: string,
   read: (path: string) => Promise<T>,
@@ -40,7 +40,6 @@ export async function readable<T>(
   }
 }
 
-/** Keys as they were given: in full, as files that have one a line, or as answers of `…/evidence/key`. */
 async function keysIn(given: readonly string[] = []): Promise<GivenKeys> {
   const what = '--key takes a key (name+id+key) or a file of keys';
   const texts = await Promise.all(
@@ -117,7 +116,7 @@ async function pathsBelow(path: string, organization: string): Promise<string[]>
   throw new Problem('malformed', `--checkpoint: there is no checkpoint in ${directory}`);
 }
 
-/** Checkpoints that somebody trusted has signed, one of each size, and what is wrong with them as they are. */
+/** Trusted checkpoints, one of each size, and their findings. */
 export class Checkpoints {
   readonly #trust: Trust;
   readonly #heads = new Map<number, TreeHead>();
@@ -125,10 +124,7 @@ export class Checkpoints {
   readonly #sizeMax: number;
   #origin: string | undefined;
 
-  /**
-   * `origin`: the only one whose checkpoints are taken; undefined: that of the first. `sizeMax`: what events there are to be
-   * held against them; larger ones are `newer`.
-   */
+  /** `origin`: the only log that counts; undefined: that of the first. Checkpoints above `sizeMax` are `newer`. */
   constructor(trust: Trust, origin?: string, sizeMax = Number.POSITIVE_INFINITY) {
     this.#trust = trust;
     this.#sizeMax = sizeMax;
@@ -144,7 +140,7 @@ export class Checkpoints {
     }
   }
 
-  /** Throws a NoteError where nobody trusted has signed it, and an Error for a checkpoint of another log. */
+  /** Throws a NoteError without a trusted signature, and an Error for another log. */
   add(text: string): void {
     const { origin, size, root } = this.#trust.read(text);
     this.#origin ??= origin;
@@ -164,7 +160,6 @@ export class Checkpoints {
     return Math.max(0, ...this.heads.map(({ size }) => size));
   }
 
-  /** Events of the largest checkpoint that covers more than there are; undefined: there is none. */
   get newer(): number | undefined {
     const largest = Math.max(0, ...this.#heads.keys());
     return largest > this.#sizeMax ? largest : undefined;

@@ -9,13 +9,13 @@ const digestForm = /^[0-9a-f]{64}$/;
 /** A report with what was confirmed of it. */
 export type Confirmable = Omit<Report, 'confirm'> & {
   readonly confirm: readonly (Omit<Report['confirm'][number], 'decision'> & {
-    /** The digest of the decision, and not of what it has come to explain: so it is the same at every run. */
+    /** Of the decision, not of the events it explains: the same at every run. */
     readonly digest: string;
     readonly confirmed: boolean;
   })[];
 };
 
-/** The digests that were given, or that files of them have, in the first word of each line. */
+/** Given digests, and the first words of lines of given files. */
 export async function confirmedDigests(given: readonly string[] = []): Promise<ReadonlySet<string>> {
   const digests = new Set<string>();
   for (const one of given) {

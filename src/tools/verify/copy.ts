@@ -8,7 +8,7 @@ import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import { limits } from '../limits.ts';
 import { atPlace, type Report } from './report.ts';
 
-/** Checkpoints of a copy that are compared: its entries say where a change is, so a few are enough. */
+/** Checkpoints of a copy that are compared: its entries tell where a change is, so few suffice. */
 const verifyCopyCheckpointsMax = 1_000;
 
 type Finding = Report['findings'][number];
@@ -17,8 +17,8 @@ const chunkEntries = limits.verifyTilesAtOnce * tileWidth;
 export const organizationPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * A tree in files as `verify --keep` keeps it, out of reach of who can change the engine: its entries say of each event
- * what was recorded. It is believed as far as the checkpoints go that a trusted key has signed.
+ * A tree in files of `verify --keep`, out of reach of who can change the engine; believed as far as trusted
+ * checkpoints go.
  */
 export class TreeCopy {
   readonly #directory: string;
@@ -40,7 +40,7 @@ export class TreeCopy {
     throw new Error(`${directory} has no copy of the tree of ${organization}: there is no checkpoint`);
   }
 
-  /** The texts of its checkpoints of up to `sizeMax` events: the newest, and so many before it, spread evenly. */
+  /** Checkpoints of up to `sizeMax` events: the newest, and others spread evenly before it. */
   async checkpoints(sizeMax = this.size): Promise<string[]> {
     const all = (await readdir(join(this.#directory, 'checkpoints'))).toSorted();
     const names = all.filter((name) => Number(name) <= sizeMax);
@@ -62,7 +62,7 @@ export class TreeCopy {
     const pathOf = (wide: number) =>
       join(this.#directory, tilePath({ kind: 'entries', level: 0, index, width: wide }));
     const path = pathOf(width);
-    // A copy that goes on meanwhile puts the full one in the place of a partial one.
+    // A running `--keep` replaces the partial bundle by the full one.
     const bundle = (await ifThere(readFile(path))) ?? (await readFile(pathOf(tileWidth)));
     const entries = fromBundle(bundle).subarray(0, width * entryBytes);
     if (entries.length === width * entryBytes) return entries;
@@ -70,7 +70,6 @@ export class TreeCopy {
   }
 }
 
-/** Holds entries against those of a copy: one after the other from place 0 on, or many at once. */
 export class CopyAudit {
   readonly #copy: TreeCopy;
   readonly #kind: 'altered' | 'contradicted';
@@ -100,7 +99,6 @@ export class CopyAudit {
     this.#position += 1;
   }
 
-  /** All entries of the copy from a place on must be among those that were found there. */
   compare(found: Buffer, copied: Buffer, position: number): void {
     if (this.#finding !== undefined || found.subarray(0, copied.length).equals(copied)) return;
     let at = 0;

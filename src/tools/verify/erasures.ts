@@ -3,7 +3,6 @@ import { sha256 } from '../../tlog/hash.ts';
 import type { PlacedEvent } from './policies.ts';
 import type { Report } from './report.ts';
 
-/** A list as the event of the tree speaks of it; undefined where it is another one. */
 export function believed({ position, seq, source }: PlacedEvent, list: Buffer, isPending: boolean) {
   const statement = erasureIn(source);
   if (statement === undefined) return undefined;
@@ -18,7 +17,7 @@ export function disbelieved({ position }: PlacedEvent): Report['findings'][numbe
   return { kind: 'altered', position, detail };
 }
 
-/** How many events were changed, and which event says so: whoever reads a report sees one that nobody has made. */
+/** Events that erasures changed, and the event that says so. */
 export function explainedByErasures(history: ErasureHistory): Report['confirm'] {
   return history.erased.map(({ erasure: { pseudonym, seq, position, list }, events }) => {
     const detail = `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`;

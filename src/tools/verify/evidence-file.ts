@@ -21,11 +21,10 @@ export interface EvidenceHead {
   readonly origin: string;
   readonly organization: { readonly id: string; readonly slug: string };
   readonly checkpoint: string;
-  /** Whether filters were given; undefined in files that were written before this was told, which may be filtered. */
-  readonly filtered?: boolean;
-  /** Undefined in files of releases without such events. */
-  readonly policies?: readonly FileEvent[];
-  /** Undefined where nobody was erased. `pending`: it was being carried out. */
+  /** Whether filters were given. */
+  readonly filtered: boolean;
+  readonly policies: readonly FileEvent[];
+  /** Undefined if nobody was erased. `pending`: it was being carried out. */
   readonly erasures?: readonly (FileEvent & { readonly pending?: boolean })[];
 }
 
@@ -57,7 +56,7 @@ function isFileEvent(value: unknown): boolean {
   return Number.isSafeInteger(n) && isText(seq) && /^\d{1,20}$/.test(seq) && isText(shown) && isText(source);
 }
 
-/** What the first line of a file says; undefined where it is none of ours. Throws a NoteError where it is damaged. */
+/** The first line of a file; undefined if it is not ours. Throws a NoteError if it is damaged. */
 export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
   const damaged = new NoteError('the first line of the file is not as exports have it');
@@ -67,12 +66,13 @@ export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   } catch {
     throw damaged;
   }
-  const { origin, organization, checkpoint, filtered, policies = [], erasures = [] } = head;
+  const { origin, organization, checkpoint, filtered, policies, erasures = [] } = head;
   const isWhole =
     [origin, organization?.id, organization?.slug, checkpoint].every(isText) &&
+    typeof filtered === 'boolean' &&
     [policies, erasures].every((list) => Array.isArray(list) && list.every(isFileEvent));
   if (!isWhole) throw damaged;
-  return { origin, organization, checkpoint, filtered: filtered !== false, policies, erasures };
+  return { origin, organization, checkpoint, filtered, policies, erasures };
 }
 
 const beforeErasure = Buffer.from('{"erasure":');
@@ -128,7 +128,6 @@ function hasAt(line: Buffer, expected: Buffer, at: number): boolean {
   return true;
 }
 
-/** A whole number in decimal digits without zeros before it; NaN for anything else. */
 function numberIn(line: Buffer, from: number, to: number): number {
   let value = 0;
   for (let at = from; at < to; at++) {
@@ -140,8 +139,8 @@ function numberIn(line: Buffer, from: number, to: number): number {
 }
 
 /**
- * Reads such a line by its places, its entry to a place of `entries`: parsing JSON would take longer than hashing it.
- * Undefined for any other.
+ * Reads a line by positions, its entry into `entries`: parsing JSON would take longer than hashing. Undefined for any
+ * other line.
  */
 export function readLine(line: Buffer, entries: Buffer, place: number): EventLine | undefined {
   const comma = line.indexOf(0x2c);

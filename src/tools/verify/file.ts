@@ -27,7 +27,6 @@ import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
 
 const entriesAtOnce = 256;
 
-/** The lists of erased events in a file, which stand before all else. */
 class ErasureLists {
   readonly events: readonly PlacedEvent[];
   readonly #isPending: readonly boolean[];
@@ -73,23 +72,21 @@ class ErasureLists {
 /** What the lines of a file say, one after the other. */
 class FileAudit {
   readonly #tree: TreeAudit;
-  /** Entries of lines that were read and are not in the tree yet. */
   readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
   #waiting = 0;
   readonly #history: PolicyHistory;
   readonly #policies: readonly PlacedEvent[];
   readonly #erasures: ErasureLists;
   readonly #organization: NamedOrganization;
-  /** Events that the first line names and the tree has not yet shown to have. */
+  /** Events that the first line names, until the tree shows them. */
   readonly #claimed: Map<number, PlacedEvent>;
   #first: Report['findings'][number] | undefined;
-  /** The first event whose source is not in the file, though it has not expired. */
+  /** The first event without its source, though it has not expired. */
   #firstLeftOut: { readonly position: number; readonly entry: Entry } | undefined;
   #sources = 0;
   #expired = 0;
   #leftOut = 0;
 
-  /** What the first line names is believed as far as the entries at these places are theirs. */
   constructor(tree: TreeAudit, { organization, ...head }: EvidenceHead) {
     const policies = placedIn(head.policies);
     const erasures = new ErasureLists(head.erasures);
@@ -101,7 +98,7 @@ class FileAudit {
     this.#history = historyOf(policies);
   }
 
-  /** `isFiltered`: the file may lack what its filters have left out. By place. */
+  /** `isFiltered`: events may be missing. */
   findings(isFiltered: boolean): Report['findings'] {
     const [claimed] = this.#claimed.values();
     if (claimed !== undefined)
@@ -163,7 +160,7 @@ class FileAudit {
     if (this.#waiting === entriesAtOnce) this.flush();
   }
 
-  /** Hands over what waits to the tree: many at once cost less. To be called at the end. */
+  /** Adds waiting entries to the tree: many at once cost less. */
   flush(): void {
     this.#tree.add(this.#entries.subarray(0, this.#waiting * entryBytes));
     this.#waiting = 0;
@@ -178,7 +175,7 @@ class FileAudit {
     });
   }
 
-  /** Whether an event is what was recorded, or what an erasure has left of it. */
+  /** Whether an event is as recorded, or as an erasure left it. */
   #isAsSaid(entry: () => Entry, event: EventContent): boolean {
     const erasures = this.#erasures.history();
     if (!isEntryOf(this.#entries, this.#waiting, event)) return erasures.explains(entry(), eventHash(event));
@@ -217,7 +214,6 @@ function misplaced(position: number, expected: number, entry: Entry): Report['fi
     : atPlace('moved', position, entry, `stands at place ${expected}, as one of before it does`);
 }
 
-/** Takes the first line of a file as what it is; the checkpoints are its own and those that were given. */
 async function begin(line: Buffer, path: string, options: TrustOptions) {
   const trust = await trustOf(options);
   if (trust === undefined)
@@ -249,12 +245,12 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
     tree,
     audit: new FileAudit(tree, head),
     copied,
-    isFiltered: head.filtered !== false,
+    isFiltered: head.filtered,
     notes,
   };
 }
 
-/** The first line is whoever's who made the file: what it names is looked up in the tree. */
+/** The maker of the file wrote its first line: the tree checks what it names. */
 function placedIn(events: EvidenceHead['policies'] = []): PlacedEvent[] {
   return events.map(({ n, seq, shown, source }) => ({
     position: n,
@@ -265,7 +261,6 @@ function placedIn(events: EvidenceHead['policies'] = []): PlacedEvent[] {
   }));
 }
 
-/** Lines that are none of an export are told of already; they hold the place of an event. */
 async function holdToCopy(copied: CopyAudit, lines: readonly Buffer[]): Promise<void> {
   const entry = Buffer.alloc(entryBytes);
   for (const line of lines) {
@@ -274,7 +269,7 @@ async function holdToCopy(copied: CopyAudit, lines: readonly Buffer[]): Promise<
   }
 }
 
-/** An export that was made before a checkpoint that somebody kept has nothing of what that covers beyond it. */
+/** An export older than a kept checkpoint has none of its later events. */
 function olderThanKept({ covered, newer }: Checkpoints): Report['confirm'] {
   if (newer === undefined) return [];
   const events = newer - covered;
@@ -291,7 +286,7 @@ interface VerifiedFile {
   readonly text: AsyncIterable<Buffer>;
 }
 
-/** A file of `export --evidence`, with nothing but the file, checkpoints and the key. */
+/** A file of `export --evidence`, with checkpoints and key alone. */
 export async function verifyFile(
   { io }: { readonly io: ProgressIo },
   { path, source, text }: VerifiedFile,

@@ -15,9 +15,8 @@ import { type RemoteTree, type RemoteOptions, remoteTree } from './remote-tree.t
 import { type TrustOptions, trustOf } from './checkpoints.ts';
 import { forkOf, type Report } from './report.ts';
 
-/** `verify --keep`: requests for tiles at once, how long one may take, and how long one is retried. */
 const keepTilesAtOnce = 8;
-/** Events between the checkpoints that a first run keeps on its way, and so what a broken run repeats at most. */
+/** Events between checkpoints of a first run, and so what a broken run repeats at most. */
 const keepStepEvents = 1_000_000;
 
 type Finding = Report['findings'][number];
@@ -63,8 +62,8 @@ class KeptTree {
   }
 
   /**
-   * Verifies that a signed checkpoint continues this tree, and keeps it with what it covers. Returns what speaks against
-   * that; then the tree stays as it was, and the checkpoint is kept beside it, as it is evidence itself.
+   * Verifies that a signed checkpoint continues this tree, and keeps it with its tiles. Returns contradictions; then
+   * the checkpoint is kept as evidence beside the unchanged tree.
    */
   async advance(
     next: Checkpoint,
@@ -112,7 +111,6 @@ class KeptTree {
     return [];
   }
 
-  /** Writes a bundle, and the tiles of hashes that its new entries fill. */
   async #add(edge: RightEdge, index: number, bundle: Buffer, entries: Buffer): Promise<void> {
     const full: TileHashes[] = [];
     edge.addAll(leafHashes(entries, entryBytes), (tile) =>
@@ -123,7 +121,6 @@ class KeptTree {
     await this.#write(tilePath({ kind: 'entries', level: 0, index, width }), bundle);
   }
 
-  /** Throws where the kept tiles do not have the root of the kept checkpoint. */
   async #edge(): Promise<RightEdge> {
     const { size } = this;
     const partial: TileHashes[] = [];
@@ -216,7 +213,7 @@ export interface KeepOptions extends TrustOptions, RemoteOptions {
   readonly keep?: string;
 }
 
-/** Fetches what is new of an organization's tree from its service, verifies that it continues what is kept, and keeps it. */
+/** Fetches the new part of a tree, verifies that it continues the kept one, and keeps it. */
 export async function keepTree(deps: ToolDeps, directory: string, options: KeepOptions): Promise<Report> {
   const trust = await trustOf(options);
   if (trust === undefined)
@@ -228,7 +225,7 @@ export async function keepTree(deps: ToolDeps, directory: string, options: KeepO
   const progress = createProgress(deps.io, { items: 'events', total: newest.size });
   const onEvents = (events: number): void => progress.at(events, events);
   let findings: Finding[] = [];
-  // Steps, so that a first run that is cut short goes on from the last one.
+  // A first run that is cut short continues from its last step.
   while (findings.length === 0 && kept.size + keepStepEvents < newest.size) {
     const step = trust.read(await remote.checkpoint(kept.size + keepStepEvents));
     if (step.size >= newest.size) break;

@@ -2,8 +2,8 @@ import type { EvidenceHead } from './evidence-file.ts';
 import type { Report } from './report.ts';
 
 /**
- * What an organization is called. The first line of a file says it, which is whoever's who made the file; signed for is the id. The
- * service's own events of the organization name it, too: by these the first line is checked.
+ * The name of an organization. The first line of a file is unverified, as only the id is signed; the service's own
+ * events check it.
  */
 export class NamedOrganization {
   readonly #organization: EvidenceHead['organization'];

@@ -14,7 +14,6 @@ export interface PlacedEvent {
   readonly shown: Buffer;
 }
 
-/** The hash that the entry of such an event has, unless it was altered. */
 export function hashOf({ source, shown }: Pick<PlacedEvent, 'source' | 'shown'>): Buffer {
   return eventHash({ source: Buffer.from(source), shown });
 }
@@ -33,14 +32,13 @@ export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
   );
 }
 
-/** What was removed on the day that its entry names: nobody decided anything later. */
 export function notesOf(history: PolicyHistory): Report['notes'] {
   return history.gone.flatMap(({ ending, events }) =>
     ending === 'recorded' ? [`${events} expired events are gone`] : [],
   );
 }
 
-/** What was removed, and by which policy: whoever reads a report sees one that nobody has made. */
+/** What was removed, and by which policy. */
 export function explainedBy(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['confirm'] {
   return history.gone.flatMap(({ ending, events }) => {
     if (ending === 'recorded') return [];

@@ -15,7 +15,6 @@ interface ProofFile {
   readonly shown?: string;
 }
 
-/** Whether the text of a file is a proof as the service answers it. */
 export function asProof(text: string): ProofFile | undefined {
   let value: unknown;
   try {
@@ -36,7 +35,7 @@ function contentOf(source: string, base64: string): EventContent {
   return { source: Buffer.from(source), shown };
 }
 
-/** One event by its proof, with nothing but the key. Throws a NoteError where nobody trusted has signed it. */
+/** One event by its proof and the key. Throws a NoteError without a trusted signature. */
 export async function verifyProof(
   { entry: base64, proof: text, source, shown = '' }: ProofFile,
   options: TrustOptions,
@@ -62,7 +61,7 @@ export async function verifyProof(
   const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
   if (findings.some(({ kind }) => kind === 'altered'))
     notes.push('whether a person was erased from it, "verify --org" and exports with --evidence tell');
-  // A proof has the event's own day of expiry, and nothing of what its organization decided later.
+  // A proof has the event's own expiry, no later decisions.
   if (findings.some(({ kind }) => kind === 'missing'))
     notes.push('whether a later policy ended it, "verify --org" and exports with --evidence tell');
   return {

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
-  checkCertificates,
+  checkCertificate,
   checkDiskSpace,
   checkFileSystem,
   checkPermissions,
@@ -87,13 +87,11 @@ describe('what doctor finds of where the data lie', () => {
     const authority = await makeAuthority(directory);
     if (authority === undefined) return t.skip('NOT TESTED: there is no openssl here');
     const { cert: pem } = authority;
-    const good = checkCertificates([{ variable: 'CLICKHOUSE_CA', pem }], Date.now() - 60 * 86_400_000);
-    const until = Date.parse(/until (.*)$/.exec(String(good?.notes))?.[1] ?? '');
-    const at = (daysBefore: number) =>
-      checkCertificates([{ variable: 'CLICKHOUSE_CA', pem: pem + pem }], until - daysBefore * 86_400_000);
-    assert.equal(at(31)?.healthy, true);
-    assert.match(String(at(29)?.findings[0]?.detail), /is good until/);
-    assert.match(String(at(-1)?.findings[1]?.detail), /was good until/);
-    assert.equal(checkCertificates([{ variable: 'CLICKHOUSE_CA', pem: undefined }], 0), undefined);
+    const good = checkCertificate(pem, Date.now() - 60 * 86_400_000);
+    const until = Date.parse(/until (.*)$/.exec(String(good.notes))?.[1] ?? '');
+    const at = (daysBefore: number) => checkCertificate(pem + pem, until - daysBefore * 86_400_000);
+    assert.equal(at(31).healthy, true);
+    assert.match(String(at(29).findings[0]?.detail), /is good until/);
+    assert.match(String(at(-1).findings[1]?.detail), /was good until/);
   });
 });
