@@ -82,7 +82,7 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
         );
       const urls = replicas.nodes.map(({ door }) => door.url);
       // All addresses; the first one is that of the node that lags behind.
-      atLagging = await start(urls.reverse().join(','));
+      atLagging = await start(urls.toReversed().join(','));
       tenant = await organizationOf(2, atLagging);
       await lagging().command('SYSTEM STOP FETCHES watermarks');
       // Its row is not at that node.
@@ -118,7 +118,7 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
         const all = [...flows, ...more.map(({ flow_id }) => flow_id)];
         return (all.includes(first) && all.includes(second)) || undefined;
       });
-      await lagging().command('SYSTEM START FETCHES watermarks');
+      await again('fetches to go on', () => lagging().command('SYSTEM START FETCHES watermarks'));
     });
 
     test('a page counts what one replica has; the feed what both have', async () => {
@@ -147,7 +147,7 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
       await nodeOf(2, 2).engine.kill();
       await totalIs(20);
       await nodeOf(2, 2).engine.start();
-      await at(2, 1).command('SYSTEM START FETCHES events_local');
+      await again('fetches to go on', () => at(2, 1).command('SYSTEM START FETCHES events_local'));
       await totalIs(40);
       await eventually('the feed to have them', async () => {
         const [more] = await feedOf(tenant, cursor);

@@ -14,6 +14,6 @@ export async function again<T>(what: string, work: () => Promise<T>): Promise<T>
   try {
     return (await eventually(what, attempt)).result;
   } catch (error) {
-    throw new Error(String(error), { cause: failure });
+    throw new AggregateError([failure], String(error), { cause: error });
   }
 }
