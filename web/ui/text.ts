@@ -118,6 +118,7 @@ const texts = {
   frameRetryIn: ['Next try in {seconds} s.', 'Nächster Versuch in {seconds} s.'],
   failure_refused: ['That did not work: {detail}', 'Das ging nicht: {detail}'],
   frameNotForRole: ['“{view}” is not for your role in this organization ({role}). An administrator can give you another one.', '„{view}“ ist nicht für Ihre Rolle in dieser Organisation ({role}). Die Administration kann Ihnen eine andere geben.'],
+  framePrinted: ['{organization} · {view}. Printed on {time} by {name} ({email}).', '{organization} · {view}. Gedruckt am {time} von {name} ({email}).'],
   frameReference: ['Reference {id}', 'Kennung {id}'],
 
   events: ['Events', 'Ereignisse'],
@@ -186,8 +187,8 @@ const texts = {
   ],
   eventsChartEmpty: ['No events to draw.', 'Keine Ereignisse zu zeichnen.'],
   eventsFacetsEmpty: ['No values to list.', 'Keine Werte aufzulisten.'],
-  eventsPrint: ['On paper are the rows that were in sight. An export has all events.', 'Gedruckt sind die Zeilen, die zu sehen waren. Ein Export enthält alle Ereignisse.'],
   eventsOutlier: ['One bar is cut off: {n} events.', 'Ein Balken ist abgeschnitten: {n} Ereignisse.'],
+  eventsPrinted: ['events {first} to {last} of {total} are printed; an export has all', 'gedruckt sind {first} bis {last} von {total}; ein Export enthält alle'],
   eventsScale: ['Heights of the bars', 'Höhe der Balken'],
   scale_linear: ['linear', 'linear'],
   scale_log: ['log', 'log'],
