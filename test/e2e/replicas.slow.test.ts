@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { loadConfig } from '../../src/config/config.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
@@ -9,44 +8,19 @@ import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { row, SentSegments } from '../ingest/segment-body.ts';
 import { silentLog } from '../support/engine.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
-import { followFeed } from '../support/feed.ts';
-import { type AuditEvent, eventually, pageOf } from '../support/http.ts';
+import { eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
+import { again } from '../support/replicas/again.ts';
 import {
   type ReplicaNode,
   type Replicas,
   startReplicas,
   whyNoReplicas,
 } from '../support/replicas/replicas.ts';
-import {
-  createTenant,
-  keyKnown,
-  sourceEvent,
-  startServer,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
 
-/** Two shards with two real replicas each and a ZooKeeper (test/support/replicas); 60 seconds on two quiet cores. */
+/** Two shards with two real replicas each and a ZooKeeper (test/support/replicas); 25 seconds on two quiet cores. */
 const skip = (await whyNoReplicas()) ?? false;
 const database = 'prod';
-
-/** Until it does not reject: an engine may abort on a busy machine, and is back at once (docs/cluster.md). */
-function again<T>(what: string, work: () => Promise<T>): Promise<{ readonly result: T }> {
-  let failure: unknown;
-  return eventually(what, () =>
-    work().then(
-      (result) => ({ result }),
-      (error: unknown) => {
-        failure = error;
-        return undefined;
-      },
-    ),
-  ).catch((error: unknown) => {
-    throw new Error(String(error), { cause: failure });
-  });
-}
 
 describe('two shards with two replicas each', { skip, timeout: patience(300_000) }, () => {
   let replicas: Replicas;
@@ -102,110 +76,6 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
   }, async () => {
     await stored(1, true);
     assert.deepEqual([await rowsOn(1, 1), await rowsOn(1, 2), await rowsOn(2, 1)], [20, 20, 0]);
-  });
-
-  const feedOf = async (tenant: Tenant, cursor?: string) =>
-    (await again('the feed to answer', () => followFeed(tenant, cursor))).result;
-
-  const shardOf = async ({ organization }: Tenant): Promise<number> => {
-    const query = `SELECT toUInt8(cityHash64({org:UUID}) % 2) + 1 AS shard`;
-    return (
-      (await at(1, 1).rows<{ shard: number }>(query, { org: organization.id }))[0]?.shard ?? assert.fail()
-    );
-  };
-
-  describe('servers that have each another node first', () => {
-    /** At the node that lags behind, and at another one by a way that can be cut. */
-    let atLagging: TestServer;
-    let other: TestServer;
-    /** Knows all nodes, the first replicas first. */
-    let beside: TestServer;
-    let way: FaultProxy;
-    let tenant: Tenant;
-    const lagging = () => at(2, 2);
-    before(async () => {
-      way = await startFaultProxy(Number(new URL(nodeOf(1, 1).door.url).port));
-      const start = (url: string) =>
-        startServer({
-          env: { ...replicas.env(database), CLICKHOUSE_URL: url },
-          intervals: { evidenceMs: 86_400_000 },
-        });
-      atLagging = await start(nodeOf(2, 2).door.url);
-      // Its row is not at the node that lags behind.
-      await lagging().command('SYSTEM STOP FETCHES watermarks');
-      const all = replicas.nodes.map(({ door }) => door.url).join(',');
-      [other, beside] = await Promise.all([start(way.url), start(all)]);
-      tenant = await createTenant(atLagging, 'replicas');
-      await Promise.all([other, beside].map((server) => keyKnown(server, tenant.key)));
-    });
-    after(async () => {
-      await Promise.all([atLagging, other, beside].map((server) => server?.stop()));
-      await way?.stop();
-    });
-
-    test('the feed waits for a server whose row its node does not have', async () => {
-      const [writers] = await lagging().rows<{ unknown: string }>(
-        `SELECT uniqExact(writer) AS unknown FROM clusterAllReplicas('audit', ${database}, watermarks)
-         WHERE writer GLOBAL NOT IN (SELECT writer FROM ${database}.watermarks)`,
-      );
-      assert.notEqual(writers?.unknown, '0');
-      way.set('refuse');
-      const first = randomUUID();
-      await tenant.with({ server: other }).record([sourceEvent({ flow_id: first })]);
-      await sleep(1_500);
-      const second = randomUUID();
-      await tenant.record([sourceEvent({ flow_id: second })]);
-      await again('the later event', () => tenant.settled(1, { flowId: second }));
-      // Longer than servers take to publish how far they are.
-      await sleep(2_500);
-      const [before, cursor] = await feedOf(tenant);
-      way.set('none');
-      await again('the earlier event', () => tenant.settled(1, { flowId: first }));
-      const flows = before.map(({ flow_id }) => flow_id);
-      await eventually('the feed to have both', async () => {
-        const [more] = await feedOf(tenant, cursor);
-        const all = [...flows, ...more.map(({ flow_id }) => flow_id)];
-        return (all.includes(first) && all.includes(second)) || undefined;
-      });
-      await lagging().command('SYSTEM START FETCHES watermarks');
-    });
-
-    test('a page counts what one replica has; the feed what both have', async () => {
-      const year = { startTime: '2025-01-01T00:00:00Z', endTime: '2025-12-31T00:00:00Z' };
-      const events = Array.from({ length: 20 }, () => sourceEvent({ timestamp: '2025-05-05T00:00:00Z' }));
-      const both = tenant.with({ server: beside });
-      const totalOf = async (): Promise<number | undefined> => {
-        const answer = await both.get({ ...year, limit: '1' });
-        return answer.status === 200 ? pageOf(answer).meta.total : undefined;
-      };
-      const totalIs = (total: number) =>
-        eventually(`a total of ${total}`, async () => (await totalOf()) === total || undefined);
-      await both.record(events);
-      await totalIs(20);
-      const fed = (found: readonly AuditEvent[]) =>
-        found.filter(({ time }) => time === Date.UTC(2025, 4, 5) * 1000);
-      const [begun, begin] = await feedOf(both);
-      const cursor = await eventually('the feed to have these', async () => {
-        const [more, at] = await feedOf(both, begin);
-        return fed([...begun, ...more]).length === 20 ? at : undefined;
-      });
-      // The shard of the organization: its second replica gets nothing more.
-      const shard = await shardOf(tenant);
-      await at(shard, 2).command('SYSTEM STOP FETCHES events_local');
-      await both.record(events);
-      await totalIs(40);
-      assert.deepEqual((await feedOf(both, cursor))[0], []);
-      await nodeOf(shard, 1).engine.kill();
-      await totalIs(20);
-      await nodeOf(shard, 1).engine.start();
-      await at(shard, 2).command('SYSTEM START FETCHES events_local');
-      await totalIs(40);
-      await eventually('the feed to have them', async () => {
-        const [more] = await feedOf(both, cursor);
-        assert.ok(more.length <= 20);
-        return more.length === 20 || undefined;
-      });
-    });
   });
 
   // The last: shard 1 has one replica from then on.

@@ -1,0 +1,19 @@
+import { eventually } from '../http.ts';
+
+/** Calls `work` until it resolves: an engine may abort on a busy machine, and is back at once (docs/cluster.md). */
+export async function again<T>(what: string, work: () => Promise<T>): Promise<T> {
+  let failure: unknown;
+  const attempt = () =>
+    work().then(
+      (result) => ({ result }),
+      (error: unknown) => {
+        failure = error;
+        return undefined;
+      },
+    );
+  try {
+    return (await eventually(what, attempt)).result;
+  } catch (error) {
+    throw new AggregateError([failure], String(error), { cause: error });
+  }
+}
