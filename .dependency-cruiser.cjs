@@ -54,7 +54,7 @@ const pageParts = Object.entries(pageFolders).map(([folder, others]) => ({
 const page = [
   ...pageParts,
   { from: { path: '^web/((?!api/|ui/|frame/)[a-z-]+)/' }, to: { path: '^web/($1|ui|api)/' } },
-  { from: { path: '^web/events/' }, to: { path: '^src/base/events/fold-case\\.ts$' } },
+  { from: { path: '^web/(?:events|ui)/' }, to: { path: '^src/base/events/fold-case\\.ts$' } },
   { from: { path: '^web/frame/' }, to: { path: '^web/views\\.ts$' } },
   { from: { path: '^web/(main\\.tsx|views\\.ts)$' }, to: { path: '^web/' } },
   {

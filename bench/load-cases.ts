@@ -10,6 +10,7 @@ import {
   postHead,
   prepareIngest,
   prepareSender,
+  type Sender,
 } from './cases/ingest.ts';
 import { benchIngestCost, costLab } from './cases/ingest-cost.ts';
 import { benchMixed } from './cases/mixed.ts';
@@ -87,7 +88,7 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
         ingestRate = result.service.rate.median;
         sink.add([result]);
       }
-      if (sink.wanted('ingest.single')) sink.add([await benchSingles(ready, options.seconds)]);
+      if (sink.wanted('ingest.single')) sink.add([await runSingles(ready, options)]);
       dropIngest(ready);
     });
   }
@@ -117,6 +118,16 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
     });
   // Minutes long, so only when it is asked for.
   if (options.only.some((one) => one.startsWith('upkeep'))) await runUpkeep(options, sink);
+}
+
+async function runSingles(ready: Sender, { seconds, url, beside }: Options): Promise<CaseResult> {
+  if (beside === undefined) return benchSingles(ready, seconds);
+  const other = await openLab({ url, checkout: beside });
+  try {
+    return await benchSingles(ready, seconds, other);
+  } finally {
+    await other.close();
+  }
 }
 
 async function runSoak(options: Options, sink: Sink): Promise<void> {

@@ -17,6 +17,8 @@ export interface Options {
   readonly url: string | undefined;
   /** Directory in which the events of the read cases stay for the next run. */
   readonly data: string | undefined;
+  /** Directory of another commit, built: its service is what that of `ingest.single` is compared with. */
+  readonly beside: string | undefined;
   readonly json: string | undefined;
   readonly compare: string | undefined;
   readonly report: string | undefined;
@@ -36,6 +38,7 @@ export const usage = `npm run bench -- [options]
   --clients C          clients at once (default 8; single events use eight times as many)
   --url URL            http://user:password@host:port of a ClickHouse server (default: the embedded engine)
   --data DIR           keep the events of the read cases there, and use them again
+  --beside DIR         ingest.single beside the service of another checkout that was built with \`npm run build\`
   --json FILE          write all figures
   --report FILE        write a page with charts
   --from FILE          show or compare the figures of an earlier run instead of measuring
@@ -67,6 +70,7 @@ export function readOptions(args: readonly string[]): Options {
       clients: { type: 'string' },
       url: { type: 'string' },
       data: { type: 'string' },
+      beside: { type: 'string' },
       json: { type: 'string' },
       compare: { type: 'string' },
       report: { type: 'string' },
@@ -89,6 +93,7 @@ export function readOptions(args: readonly string[]): Options {
     clients: whole(values.clients, 'clients') ?? 8,
     url: values.url,
     data: values.data,
+    beside: values.beside,
     json: values.json,
     compare: values.compare,
     report: values.report,

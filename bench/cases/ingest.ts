@@ -202,29 +202,45 @@ export async function benchIngest(ready: IngestLab): Promise<CaseResult> {
   };
 }
 
-/** One event a request, each durable before it is answered. */
-export async function benchSingles(ready: IngestLab, seconds: number): Promise<CaseResult> {
+/** One event a request, each durable before it is answered; beside the service of another commit, where there is one. */
+export async function benchSingles(ready: Sender, seconds: number, other?: Lab): Promise<CaseResult> {
   const { lab, plan, dataset, heads } = ready;
   const rounds = 6;
   const clients = plan.clients * 8;
   const steps = dataset.singles.map((body) => [{ target: 0, head: 0, body }]);
+  const send = async (to: Lab, by: readonly string[], sliceSeconds: number): Promise<Slice> =>
+    sliceOf(
+      await lab.generator.run({
+        targets: [to.service],
+        heads: by,
+        steps,
+        clients,
+        stop: { seconds: sliceSeconds },
+        dataFile: dataset.path,
+        status: 202,
+      }),
+    );
+  const otherHeads = other && [postHead(other, (await other.organization('acme')).key)];
+  // What compiles code at first is not what is compared.
+  if (other && otherHeads) {
+    await send(lab, heads, seconds);
+    await send(other, otherHeads, seconds);
+  }
   const measured = await sideBySide(lab, {
     id: 'ingest.single',
     title: `single events, ${clients} clients`,
     unit: 'events',
     rounds,
-    service: async () => {
-      const job: Job = {
-        targets: [lab.service],
-        heads,
-        steps,
-        clients,
-        stop: { seconds: seconds / rounds },
-        dataFile: dataset.path,
-        status: 202,
-      };
-      return sliceOf(await lab.generator.run(job));
-    },
+    service: () => send(lab, heads, seconds / rounds),
+    ...(other &&
+      otherHeads && {
+        reference: {
+          name: 'the service of another commit',
+          run: () => send(other, otherHeads, seconds / rounds),
+          pid: other.service.pid,
+          enginePid: other.engine.access.pid,
+        },
+      }),
   });
   const [p50, p99] = quantilesMs(measured.service.latency ?? [], [0.5, 0.99]);
   return { ...measured, notes: [`p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms`] };

@@ -35,6 +35,8 @@ const visibleMsMax = 300_000;
 /** How the service of a lab is started. */
 export interface LabOptions {
   readonly url: string | undefined;
+  /** Directory of the commit whose service it is; left out: this one. */
+  readonly checkout?: string | undefined;
   /** The service's data is there, and stays. */
   readonly keptIn?: string | undefined;
   /** Of its background work; by default the service's own. */
@@ -44,11 +46,11 @@ export interface LabOptions {
 }
 
 export async function openLab(options: LabOptions): Promise<Lab> {
-  const { url, keptIn, intervals, namesThreads = false } = options;
+  const { url, checkout, keptIn, intervals, namesThreads = false } = options;
   const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
   const dataDir = join(keptIn ?? directory, 'data');
   const variables = namesThreads ? threadNamesEnv(directory) : {};
-  const service = await startService({ directory, dataDir, url, variables, intervals }).catch(
+  const service = await startService({ directory, dataDir, url, checkout, variables, intervals }).catch(
     async (error: unknown) => {
       await rm(directory, { recursive: true, force: true });
       throw error;

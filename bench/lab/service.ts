@@ -20,9 +20,9 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** As it is shipped. */
+/** Where this bench was built. */
 const root = new URL('../../../', import.meta.url);
-const cli = fileURLToPath(new URL('dist/cli.js', root));
+const ownCheckout = fileURLToPath(root);
 /** With other intervals of background work. */
 const serveOften = fileURLToPath(new URL('test/support/serve-often.mjs', root));
 const startMsMax = 60_000;
@@ -78,7 +78,12 @@ function untilListening(child: ChildProcess): Promise<number> {
   });
 }
 
-async function run(args: readonly string[], env: Record<string, string>, stdin: string): Promise<string> {
+async function run(
+  cli: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  stdin: string,
+): Promise<string> {
   const child = spawn(process.execPath, [cli, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
   const out: Buffer[] = [];
   const err: Buffer[] = [];
@@ -96,11 +101,15 @@ export async function startService(options: {
   readonly directory: string;
   readonly dataDir: string;
   readonly url: string | undefined;
+  /** The service of another commit: its directory. */
+  readonly checkout?: string | undefined;
   /** Further variables. */
   readonly variables: Readonly<Record<string, string>>;
   readonly intervals: Partial<Intervals> | undefined;
 }): Promise<Service> {
-  const { dataDir, intervals } = options;
+  const { dataDir, intervals, checkout = ownCheckout } = options;
+  // As it is shipped.
+  const cli = join(checkout, 'dist', 'cli.js');
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const { env: remoteEnv, access } = remote(options.url);
   const env = environment(dataDir, { ...remoteEnv, ...options.variables });
@@ -119,7 +128,7 @@ export async function startService(options: {
     port,
     pid: child.pid ?? 0,
     engine: access ?? engineJson(),
-    cli: (args, stdin = '') => run(args, env, stdin),
+    cli: (args, stdin = '') => run(cli, args, env, stdin),
     async stop() {
       const ended = new Promise((resolve) => child.once('exit', resolve));
       if (child.exitCode !== null || child.signalCode !== null) return;

@@ -26,6 +26,8 @@ export interface Comparison {
     readonly run: (round: number) => Promise<Slice>;
     /** The process that takes the service's place; none where the engine is asked directly. */
     readonly pid?: number;
+    /** Its engine, where it has one of its own. */
+    readonly enginePid?: number | undefined;
   };
   /** Run between slices, so that what one has left behind is not paid by the next; its processor time counts. */
   readonly settle?: () => Promise<unknown>;
@@ -60,12 +62,14 @@ export async function sideBySide(lab: Lab, comparison: Comparison): Promise<Case
   const enginePid = lab.engine.access.pid;
 
   async function measure(run: (round: number) => Promise<Slice>, round: number): Promise<Measured> {
-    const server = run === comparison.service ? pid : (reference?.pid ?? pid);
-    const before = [cpuMicros(server), cpuMicros(enginePid)] as const;
+    const isService = run === comparison.service;
+    const server = isService ? pid : (reference?.pid ?? pid);
+    const engine = isService ? enginePid : (reference?.enginePid ?? enginePid);
+    const before = [cpuMicros(server), cpuMicros(engine)] as const;
     const slice = await run(round);
     await settle?.();
     const serviceCpu = difference(cpuMicros(server), before[0]);
-    return { ...slice, serviceCpu, engineCpu: difference(cpuMicros(enginePid), before[1]) };
+    return { ...slice, serviceCpu, engineCpu: difference(cpuMicros(engine), before[1]) };
   }
 
   forgetPeak(pid);

@@ -47,7 +47,11 @@ export async function openClickHouse(access: ClickHouseAccess): Promise<Store> {
   const setUp = createClient(server);
   await setUp.command({ query: `CREATE DATABASE ${database}` });
   await setUp.close();
-  const client = createClient({ ...access, max_open_connections: 16, log: { level: ClickHouseLogLevel.OFF } });
+  const client = createClient({
+    ...access,
+    max_open_connections: 16,
+    log: { level: ClickHouseLogLevel.OFF },
+  });
   for (const query of schema) await client.command({ query });
 
   async function rows<T>(query: string, query_params: Record<string, unknown>): Promise<T[]> {

@@ -18,8 +18,8 @@ CREATE TABLE IF NOT EXISTS {{sharded events}} {{on_cluster}} (
   -- Of the file and of the target; at most two, and never the same one twice. So are the hashes.
   names Array(String),
   file_hash Array(String),
-  -- As they were sent: what CSV and receipts show. Ingest has found them anyway; to find them in `source` again takes an export
-  -- three times as long.
+  -- As they were sent: exports, lists and receipts show them. Ingest finds them anyway; a CSV that looks for them in `source`
+  -- costs the engine more than twice as much.
   file_name String,
   target_name String,
   flow_id UUID,

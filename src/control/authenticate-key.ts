@@ -14,9 +14,9 @@ const standIn = `ak_${'0'.repeat(16)}_${'0'.repeat(43)}`;
 const noDigestBytes = Buffer.from(noDigest);
 
 /** An absent or damaged digest compares as all zeros, which nothing hashes to that anyone could find. */
-function sameDigest(digest: string, stored: string | undefined): boolean {
+function sameDigest(digest: Buffer, stored: string | undefined): boolean {
   const bytes = Buffer.from(stored ?? '');
-  return timingSafeEqual(Buffer.from(digest), bytes.length === noDigestBytes.length ? bytes : noDigestBytes);
+  return timingSafeEqual(digest, bytes.length === noDigestBytes.length ? bytes : noDigestBytes);
 }
 
 /**
@@ -30,7 +30,7 @@ export function authenticateKey(
   nowMicros: number,
 ): ApiKey | undefined {
   const id = presented === undefined ? undefined : keyId(presented);
-  const digest = keyDigest(id === undefined || presented === undefined ? standIn : presented);
+  const digest = Buffer.from(keyDigest(id === undefined || presented === undefined ? standIn : presented));
   const key = id === undefined ? undefined : directory.apiKey(id);
   const current = sameDigest(digest, key?.digest);
   const previous = sameDigest(digest, key?.previousDigest);

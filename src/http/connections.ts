@@ -3,8 +3,9 @@ import { errorCode } from '../base/errors/system-error.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { descriptorsMax } from '../base/processes/descriptors.ts';
-import { limits } from './limits.ts';
 import type { UwsApp, UwsResponse } from './uws.ts';
+
+const addressCountsMs = 1_000;
 
 /**
  * Descriptors of a process that are not for clients' connections: the log, threads, and what is under way at the engine (64
@@ -131,7 +132,7 @@ export class AddressCounts {
   /** How many connections a client has, with the one that it has just opened. */
   withNew(binary: ArrayBuffer, port: number): number {
     const client = clientOfBytes(binary);
-    if (performance.now() - this.#countedAtMs > limits.addressCountsMs) {
+    if (performance.now() - this.#countedAtMs > addressCountsMs) {
       this.#counts = countAll(port);
       this.#countedAtMs = performance.now();
     } else this.#counts.set(client, (this.#counts.get(client) ?? 0) + 1);

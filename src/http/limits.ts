@@ -7,7 +7,6 @@ export const limits = {
   /** What is received of a body before its request is let in. */
   unreadBodyBytesMax: 64 * 1024,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
-  addressCountsMs: 1_000,
   /** A body that is one small JSON object, such as a login or a setting. */
   jsonBodyBytesMax: 64 * 1024,
   /** In this time a body must bring `bodyBytesPerSecondMin`, or its end. The library closes the connection after 8 to 12 s. */
@@ -22,9 +21,6 @@ export const limits = {
   streamStallCheckMs: 3_000,
   /** Answers that are compressed to zstd at the same time; others get another encoding. */
   zstdCompressorsMax: 64,
-  rateLimitClientsMax: 200_000,
   sessionTokenCharactersMax: 4096,
-  /** Events of the service itself that happened and could not be recorded yet. */
-  selfAuditHeldEventsMax: 1_000,
   engineRetryAfterSeconds: 2,
 } as const;

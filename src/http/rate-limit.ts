@@ -1,7 +1,8 @@
 import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { type Rate, type RateCounter, type Verdict, verdictOf } from '../base/time/rates.ts';
-import { limits } from './limits.ts';
+
+const rateLimitClientsMax = 200_000;
 
 interface Window {
   count: number;
@@ -20,7 +21,7 @@ export class RateLimiter implements RateCounter {
   readonly #nowMs: () => number;
   readonly #clientsMax: number;
 
-  constructor(nowMs: () => number, clientsMax: number = limits.rateLimitClientsMax) {
+  constructor(nowMs: () => number, clientsMax: number = rateLimitClientsMax) {
     this.#nowMs = nowMs;
     this.#clientsMax = clientsMax;
   }

@@ -2,8 +2,9 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { singleFlight } from '../base/waiting/single-flight.ts';
-import { limits } from './limits.ts';
 
+/** Events of the service itself that happened and could not be recorded yet. */
+const selfAuditHeldEventsMax = 1_000;
 const selfAuditRetryMs = 1_000;
 
 /** An event of the service itself, ready to be sent. */
@@ -44,8 +45,7 @@ export class SelfAuditRetries {
 
   /** Holds an event that failed with `error`; it is lost where a retry cannot help, and where too many are held. */
   hold(event: PreparedEvent, error: unknown): void {
-    if (!mayWorkLater(error) || this.#held.length >= limits.selfAuditHeldEventsMax)
-      return this.#lose(event, error);
+    if (!mayWorkLater(error) || this.#held.length >= selfAuditHeldEventsMax) return this.#lose(event, error);
     const facts = { ...event.facts, ...errorFacts(error) };
     this.#log.error(facts, 'an event of the service itself waits to be recorded');
     this.#held.push(event);

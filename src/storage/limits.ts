@@ -6,7 +6,6 @@ export const limits = {
   watermarkPublishMs: 1_000,
   /** The engine looks at all parts as it starts: with many, by way of a slow disk, that takes its time. */
   engineStartMsMax: 60_000,
-  engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,
   engineRestartDelayMsMax: 2_000,
   /** Shorter than any engine keeps an idle connection (3 s at least). */
@@ -16,7 +15,6 @@ export const limits = {
   engineHeadBytesMax: 64 * 1024,
   /** After this long without an INSERT or a merge a partition is merged to one part: two days. */
   quietPartitionSeconds: 172_800,
-  readQueryMsMax: 30_000,
   insertMsMax: 120_000,
   /** An earlier attempt ends within this time after it has been asked to. */
   insertEndMsMax: 60_000,
@@ -33,8 +31,6 @@ export const limits = {
   engineFreeBytesMin: 256 * 1024 * 1024,
   /** How long one mutation may take. */
   removalMsMax: 3_600_000,
-  /** Organizations that one mutation names. */
-  removalOrganizationsMax: 200,
   readinessMsMax: 2_000,
   /** After this long without a sign of life that the engine took, a server joins the others anew before it sends anything. */
   writerLeaseMs: 20_000,

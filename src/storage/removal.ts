@@ -7,6 +7,8 @@ import { quoteString } from './quote.ts';
 import { renderPlaceholders } from './migration-files.ts';
 import type { Parameters, Settings, Storage } from './storage.ts';
 
+/** Organizations that one mutation names. */
+const removalOrganizationsMax = 200;
 /** How long counting expired events may take. */
 const removalCountMsMax = 120_000;
 
@@ -97,8 +99,8 @@ export class EventRemoval {
    */
   async find(allExpired: readonly Expired[]): Promise<Map<string, number>> {
     const found = new Map<string, number>();
-    for (let at = 0; at < allExpired.length; at += limits.removalOrganizationsMax) {
-      const some = allExpired.slice(at, at + limits.removalOrganizationsMax);
+    for (let at = 0; at < allExpired.length; at += removalOrganizationsMax) {
+      const some = allExpired.slice(at, at + removalOrganizationsMax);
       const rows = await this.#storage.rows<{ org: string; events: string }>(
         `SELECT org, count() AS events FROM events WHERE intDiv(toUnixTimestamp64Micro(time), ${bucketMicros}) <
            transform(org, {organizations:Array(UUID)}, {buckets:Array(Int64)}, toInt64(0)) GROUP BY org`,
@@ -161,8 +163,8 @@ export class EventRemoval {
     const undone = new Set<RemovalPlan>();
     for (const one of [...partitions].sort()) {
       const here = plans.filter(({ counts }) => counts.some((count) => count.partition === one));
-      for (let at = 0; at < here.length; at += limits.removalOrganizationsMax) {
-        const some = here.slice(at, at + limits.removalOrganizationsMax);
+      for (let at = 0; at < here.length; at += removalOrganizationsMax) {
+        const some = here.slice(at, at + removalOrganizationsMax);
         try {
           const good = await still(some);
           if (good.length > 0) await this.#removeIn(one, good, signal);

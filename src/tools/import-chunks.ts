@@ -1,5 +1,6 @@
 import { limits } from './limits.ts';
 
+const importChunkLinesMax = 10_000;
 /** Bytes of a request, up to the end of its last line; fewer with `importChunkLinesMax` lines. */
 const importChunkBytes = 700_000;
 
@@ -102,7 +103,7 @@ class OpenChunk implements ImportChunk {
   }
 
   isFull(): boolean {
-    return this.end - this.offset >= importChunkBytes || this.lines.length >= limits.importChunkLinesMax;
+    return this.end - this.offset >= importChunkBytes || this.lines.length >= importChunkLinesMax;
   }
 
   add({ content, bytes }: Line): void {

@@ -9,6 +9,8 @@ import type { ImportSource } from './import-source.ts';
 import { limits } from './limits.ts';
 import { readState } from './state-file.ts';
 
+const importCheckpointMs = 1_000;
+
 /** The service has answered for everything before `offset`. */
 export interface ImportPosition {
   /** Bytes of the text, decompressed. */
@@ -149,7 +151,7 @@ export class ImportState {
       accepted: before.accepted + accepted,
       rejected: before.rejected + rejected.length,
     };
-    if (performance.now() - this.#savedMs >= limits.importCheckpointMs) await this.#save();
+    if (performance.now() - this.#savedMs >= importCheckpointMs) await this.#save();
   }
 
   /** The text has been read to its end. */

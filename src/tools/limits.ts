@@ -1,12 +1,10 @@
 /** Bounds of the commands that speak HTTP or read files; units last. */
 export const limits = {
   helpColumnsMax: 100,
-  importChunkLinesMax: 10_000,
   /** An import does not send a longer line: it cannot be an event. */
   importLineBytesMax: 4 * 1024 * 1024,
   /** How long an import retries one request. */
   importRetryMsMax: 600_000,
-  importCheckpointMs: 1_000,
   importHeadBytes: 64 * 1024,
   /** Checkpoints that are compared with one tree. */
   verifyCheckpointsMax: 10_000,

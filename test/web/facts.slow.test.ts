@@ -434,6 +434,42 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await assertAccessible(page);
   });
 
+  test('paper is a record: of what, by whom, when, how many, and every column', async () => {
+    const page = await shared.open(bob, '#/events?range=all&to=2024-12-31T00:00:00Z&status=Failure');
+    await page.locator('.total', { hasText: '82 events' }).waitFor();
+    await page.locator('.facets .rank').first().waitFor();
+    await page.locator('.chart .failure-bar').first().waitFor();
+    await page.setViewportSize({ width: 794, height: 1100 });
+    await page.emulateMedia({ media: 'print' });
+    await page.locator('.printed tbody tr').nth(81).waitFor();
+    const text = await page.locator('body').innerText();
+    assert.match(
+      text,
+      /^Org other-facts · Events. Printed on \d\d \w+ 20\d\d, .+ by .+ \(bob@facts.example\)\./,
+    );
+    assert.match(
+      text,
+      /until 31 Dec 2024 01:00 · status is Failure\n+82 events · events 1 to 82 of 82 are printed/,
+    );
+    assert.deepEqual(
+      (await page.locator('.printed th').allInnerTexts()).map((title) => title.replace(/ \(.*/, '').trim()),
+      ['Time', 'Activity', 'Actor', 'Target', 'Message', 'Address', 'Severity', 'Status'],
+    );
+    const isWide = 'document.documentElement.scrollWidth > innerWidth';
+    assert.equal(await page.evaluate(isWide), false);
+    // Above each list of values are those of the screen.
+    const lists = page.locator('.facets section');
+    for (let at = 0; at < (await lists.count()); at += 1)
+      assert.match(await lists.nth(at).innerText(), /\n.+\n?\s*\d/);
+    const pages = (await page.pdf({ format: 'A4' })).toString('latin1').match(/\/Type \/Page\b/g);
+    assert.ok((pages?.length ?? 0) > 1);
+    for (const view of ['users', 'settings', 'overview']) {
+      await page.goto(`${shared.server.url}/#/${view}`);
+      await page.locator('main h1').waitFor();
+      await page.getByText('(bob@facts.example).').waitFor();
+    }
+  });
+
   test('a view that is not for somebody’s role says so, also where the role changes meanwhile', async () => {
     const { server } = shared;
     const eve = await createUser(server, 'facts', 'auditor', 'eve@facts.example');

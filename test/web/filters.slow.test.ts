@@ -125,6 +125,38 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     await page.locator('.chip', { hasText: 'address is 192.0.2.3' }).waitFor();
   });
 
+  test('are of phrases and excluded texts, of events without an address, and stand beside the range before', async () => {
+    const page = await shared.open(
+      'fay@a.example',
+      '#/events?from=2024-05-06T00:00:30.000000Z&to=2024-05-06T00:00:59.999999Z',
+    );
+    await settled(page, '30 events');
+    await page.getByText('Compare with the range before').click();
+    await page.getByText('30 events, 0 failed, from 06 May').waitFor();
+    const type = async (text: string, option: string) => {
+      await page.getByRole('combobox').fill(text);
+      await page.getByRole('option', { name: option }).first().click();
+    };
+    await type('"quarterly report"', 'contains');
+    await page.locator('.chip', { hasText: 'contains quarterly report' }).waitFor();
+    await settled(page, '15 events');
+    await type('-"User 1"', 'does not contain');
+    await settled(page, '10 events');
+    await page.reload();
+    await page.locator('.chip', { hasText: 'does not contain User 1' }).waitFor();
+    await settled(page, '10 events');
+    await assertAccessibleInBoth(page);
+    // Of all the range of a year, one bar has 60 events and two have one.
+    await page.goto(`${shared.server.url}/#/events?from=2024-05-01T00:00:00Z&to=2025-05-08T00:00:00Z`);
+    await page.locator('.outlier', { hasText: 'One bar is cut off: 60 events.' }).waitFor();
+    await page.getByRole('application', { name: 'One bar is cut off: 60 events.' }).waitFor();
+    await assertAccessibleInBoth(page);
+    await page.goto(`${shared.server.url}/#/events?from=2025-05-06T00:00:00Z&to=2025-05-08T00:00:00Z`);
+    await page.locator('.facets button', { hasText: 'none' }).click();
+    await page.locator('.chip', { hasText: 'address is none' }).waitFor();
+    await settled(page, '2 events');
+  });
+
   test('are not made by the Enter that ends the composition of a word, as of Japanese', async () => {
     const page = await shared.open('fay@a.example', ofThen);
     await settled(page, '60 events');

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { rangeOf } from '../../web/events/addresses.ts';
 import { type Filter, filterNames, parametersOf, readFilters, withValue } from '../../web/events/filters.ts';
-import { heightOf, marksOf } from '../../web/events/scale.ts';
+import { heightOf, marksOf, topOf } from '../../web/events/scale.ts';
 import { ticksOf } from '../../web/events/ticks.ts';
 import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
 import { limits } from '../../web/overview/limits.ts';
@@ -43,7 +43,7 @@ describe('JSON as text', () => {
 describe('filters of events', () => {
   it('survive in the address, whatever their values, and take no more than the server does', () => {
     const way = fc.constantFrom('only' as const, 'also' as const, 'not' as const);
-    const step = fc.tuple(fc.constantFrom(...filterNames.slice(0, -1)), fc.string({ minLength: 1 }), way);
+    const step = fc.tuple(fc.constantFrom(...filterNames.slice(0, -1)), fc.string(), way);
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         let filters: readonly Filter[] = [];
@@ -53,6 +53,16 @@ describe('filters of events', () => {
         assert.ok(filters.every(({ values }) => values.length <= 20));
       }),
     );
+  });
+
+  it('have phrases between quotation marks, and texts that are not to be there', () => {
+    const typed = withValue([], 'q', 'one "two  words, 5%" -3', 'also') ?? [];
+    const filters = withValue(typed, 'q', '"not this" that', 'not') ?? [];
+    const parameters = parametersOf(filters);
+    assert.deepEqual(parameters, { q: 'one -3', 'q.phrase': 'two  words%2C 5%25', 'q.not': 'not this,that' });
+    assert.deepEqual(parametersOf(readFilters(new URLSearchParams(parameters))), parameters);
+    assert.deepEqual(parametersOf(withValue([], 'ip', '', 'only') ?? []), { 'ip.is': 'none' });
+    assert.deepEqual(parametersOf(withValue([], 'ip', '', 'not') ?? []), { 'ip.is': 'any' });
   });
 
   it('have a value on one side only, and words one by one', () => {
@@ -97,6 +107,12 @@ describe('the scale beside a chart', () => {
       }),
     );
     assert.deepEqual(marksOf(48_213, false), [20_000, 40_000]);
+    // One outlier is cut off, so that the others are told apart; two of them, or the scale of logarithms, show all.
+    assert.deepEqual(
+      [[4, 900, 8], [4, 900, 901], [0, 900, 0], [8, 40, 1], []].map((counts) => topOf(counts, false)),
+      [10, 901, 900, 40, 1],
+    );
+    assert.deepEqual([topOf([4, 900, 8], true), heightOf(900, 10, false)], [900, 1]);
     assert.deepEqual(marksOf(48_213, true), [100, 10_000]);
   });
 });

@@ -15,7 +15,7 @@ import { FailureOf } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { useBrush } from './brush.ts';
 import { model } from './model.ts';
-import { heightOf, marksOf } from './scale.ts';
+import { heightOf, marksOf, topOf } from './scale.ts';
 import { ticksOf } from './ticks.ts';
 
 const barHeight = 56;
@@ -66,7 +66,10 @@ function BarChart({ histogram }: { readonly histogram: Histogram }) {
   const { hover, chosen, handlers } = useBrush(bars.length, (first, last) =>
     model.change({ range: rangeOf(first, last) }),
   );
-  const highest = Math.max(1, ...bars.map(({ success, failure }) => success + failure));
+  const counts = bars.map(({ success, failure }) => success + failure);
+  const highest = topOf(counts, scale.value === 'log');
+  const cut = counts.findIndex((count) => count > highest);
+  const outlier = cut < 0 ? '' : t('eventsOutlier', { n: formatNumber(counts[cut] ?? 0) });
   const label = t('eventsChart', {
     total: formatNumber(meta.total),
     failed: formatNumber(sumOf(bars).failed),
@@ -78,7 +81,7 @@ function BarChart({ histogram }: { readonly histogram: Histogram }) {
       <svg
         role="application"
         tabIndex={0}
-        aria-label={label}
+        aria-label={`${label} ${outlier}`.trim()}
         viewBox={`0 0 ${Math.max(1, bars.length)} ${barHeight}`}
         preserveAspectRatio="none"
         {...handlers}
@@ -86,6 +89,11 @@ function BarChart({ histogram }: { readonly histogram: Histogram }) {
         <Bars bars={bars} highest={highest} />
         {pointed && <rect fill="var(--shade)" x={pointed.first} width={pointed.count} height={barHeight} />}
       </svg>
+      {cut >= 0 && (
+        <span class="outlier" aria-hidden="true" style={{ '--at': (cut + 0.5) / bars.length }}>
+          {outlier}
+        </span>
+      )}
       <Scale highest={highest} />
       <div class="ticks" aria-hidden="true">
         {from !== undefined && <Ticks from={from} length={bars.length * width} />}

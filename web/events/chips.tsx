@@ -44,7 +44,7 @@ function chipValue(filter: Filter, value: string, index: number) {
   const words = valueWords(name, value);
   return (
     <Fragment key={value}>
-      {index > 0 && <span class="muted"> {t(name === 'q' ? 'eventsAnd' : 'eventsOr')} </span>}
+      {index > 0 && <span class="muted"> {t(name === 'q' && !isNot ? 'eventsAnd' : 'eventsOr')} </span>}
       <span class="cut" title={markedText(words)}>
         <Marked text={words} />
       </span>

@@ -94,6 +94,11 @@ export class EventList {
     });
   }
 
+  /** The number of the first row that is here. */
+  get first(): number {
+    return this.#run.value.first;
+  }
+
   /** Rows that are here. */
   get rows(): readonly Row[] {
     return this.#run.value.rows;

@@ -51,7 +51,9 @@ export function FacetList({ name, values }: FacetProps) {
               style={{ '--share': count / highest }}
               aria-pressed={hasValue(filters, name, value)}
               title={[
-                t('eventsFacetTitle', { value: markedText(words === value ? value : `${words} (${value})`) }),
+                t('eventsFacetTitle', {
+                  value: markedText(words === value || value === '' ? words : `${words} (${value})`),
+                }),
                 ...(note === undefined ? [] : [note]),
               ].join('\n')}
               onClick={({ altKey }) => {

@@ -34,7 +34,8 @@ export function Facets() {
 
 /** The lists, each with what its values are called. */
 function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['values']])[] {
-  const { statuses, activities, actors, addresses, severities } = data;
+  const { statuses, activities, actors, addresses, severities, without } = data;
+  const absent = (count: number) => (count > 0 ? [{ value: '', words: t('eventsAbsent'), count }] : []);
   return [
     [
       'status',
@@ -50,16 +51,22 @@ function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['v
     ],
     [
       'actor',
-      actors.map((one) => ({
-        value: one.email_addr,
-        words: personOf(one.name, one.email_addr),
-        count: one.count,
-        note: seenWords(one),
-      })),
+      [
+        ...actors.map((one) => ({
+          value: one.email_addr,
+          words: personOf(one.name, one.email_addr),
+          count: one.count,
+          note: seenWords(one),
+        })),
+        ...absent(without.actor),
+      ],
     ],
     [
       'ip',
-      addresses.map((one) => ({ value: one.ip, words: one.ip, count: one.count, note: seenWords(one) })),
+      [
+        ...addresses.map((one) => ({ value: one.ip, words: one.ip, count: one.count, note: seenWords(one) })),
+        ...absent(without.ip),
+      ],
     ],
     [
       'severity',

@@ -5,6 +5,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { formatLately, formatNumber } from '../ui/format.ts';
 import { t } from '../ui/text.ts';
 import { Chips } from './chips.tsx';
+import { Compare } from './compare.tsx';
 import { ExportButton } from './export-dialog.tsx';
 import { Facets } from './facets.tsx';
 import { model } from './model.ts';
@@ -26,6 +27,7 @@ export function FilterBar() {
       <Search />
       <Chips />
       <Seen />
+      {model.query.value.range !== 'all' && <Compare />}
       {endsNow(range) && <FollowButton />}
       {fresh > 0 && !model.live.follows.value && (
         <Button look="small live" onClick={() => model.showNewest()}>

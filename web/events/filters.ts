@@ -15,7 +15,10 @@ export const filterNames = [
 ] as const;
 export type FilterName = (typeof filterNames)[number];
 
-/** Events have one of the values, or with `isNot` none of them; of words they have all. */
+/**
+ * Events have one of the values, or with `isNot` none of them; of words and phrases they have all. The empty value stands
+ * alone: for events without any value.
+ */
 export interface Filter {
   readonly name: FilterName;
   readonly isNot: boolean;
@@ -49,8 +52,9 @@ export function withValue(
   way: FilterWay,
 ): Filters | undefined {
   const isNot = way === 'not';
-  const added = name === 'q' ? wordsOf(value) : [value];
-  const values = [...new Set([...(way === 'only' ? [] : find(filters, name, isNot)), ...added])];
+  const added = name === 'q' ? typedTexts(value) : [value];
+  const former = way === 'only' || value === '' ? [] : find(filters, name, isNot).filter(Boolean);
+  const values = [...new Set([...former, ...added])];
   if (values.length > (name === 'q' ? valuesMax.q : valuesMax.others)) return undefined;
   const others = added.reduce((rest, one) => withoutValue(rest, name, one, !isNot), filters);
   return ordered([
@@ -81,38 +85,52 @@ function ordered(filters: Filters): Filters {
 
 /** The name of the parameter, in the address as in requests. */
 export function parameterOf({ name, isNot, values }: Filter): string {
+  if (values[0] === '') return `${name}.is`;
   return isNot ? `${name}.not` : values.length > 1 && name !== 'q' ? `${name}.in` : name;
 }
 
 /** The filters as parameters, in the address as in requests. */
 export function parametersOf(filters: Filters): Record<string, string> {
   return Object.fromEntries(
-    filters.map((filter) => {
+    filters.flatMap((filter) => {
+      const { name, isNot, values } = filter;
+      if (name === 'q' && !isNot) {
+        const [words, phrases] = [values.filter((one) => !isPhrase(one)), values.filter(isPhrase)];
+        return [['q', words.join(' ')] as const, ['q.phrase', listText(phrases)] as const].filter(
+          ([, text]) => text !== '',
+        );
+      }
       const parameter = parameterOf(filter);
-      const isList = parameter !== filter.name;
-      const values = isList
-        ? filter.values.map((value) => value.replaceAll(/[%,]/g, encodeURIComponent))
-        : filter.values;
-      return [parameter, values.join(isList ? ',' : ' ')];
+      if (parameter === `${name}.is`) return [[parameter, isNot ? 'any' : 'none'] as const];
+      return [[parameter, parameter === name ? values.join() : listText(values)] as const];
     }),
   );
 }
+
+const isPhrase = (text: string): boolean => /\s/.test(text);
+const listText = (values: readonly string[]): string =>
+  values.map((value) => value.replaceAll(/[%,]/g, encodeURIComponent)).join();
 
 /** The filters that an address has; what it does not know is left out. */
 export function readFilters(parameters: URLSearchParams): Filters {
   const text = (name: string) => parameters.get(name) ?? '';
   return filterNames.flatMap((name): Filter[] => {
-    if (name === 'q') return [{ name, isNot: false, values: wordsOf(text(name)) }].filter(isSome);
-    const is = text(name) === '' ? listOf(text(`${name}.in`)) : [text(name)];
+    const presence = text(`${name}.is`);
+    const given = text(name) === '' ? listOf(text(`${name}.in`)) : [text(name)];
+    const is = name === 'q' ? [...wordsOf(text(name)), ...listOf(text('q.phrase'))] : given;
     return [
-      { name, isNot: false, values: is },
-      { name, isNot: true, values: listOf(text(`${name}.not`)) },
+      { name, isNot: false, values: presence === 'none' ? [''] : is },
+      { name, isNot: true, values: presence === 'any' ? [''] : listOf(text(`${name}.not`)) },
     ].filter(isSome);
   });
 }
 
 /** As they are written: the server finds them in any case, and not every letter is the same one in small. */
 const wordsOf = (text: string): string[] => [...new Set(text.split(/\s+/).filter(Boolean))];
+
+/** Words as they are typed; what stands between quotation marks is one, with its spaces. */
+const typedTexts = (text: string): string[] =>
+  (text.match(/"[^"]+"|\S+/g) ?? []).map((one) => one.replace(/^"([^"]+)"$/, '$1'));
 
 const isSome = ({ values }: Filter): boolean => values.length > 0;
 

@@ -54,7 +54,7 @@ export function suggest(text: string, { actors: names, activities: titles }: Kno
     .filter((name) => !known.some((other) => other.name === name && isSameValue(other.value, typed)))
     .map((name) => one(name, typed));
   // Whole words may stand anywhere; they cost the server most, and what is known comes before.
-  const words = isNot ? [] : [one('q', typed)];
+  const words = [one('q', typed)];
   return [...known.slice(0, limits.suggestionsMax - words.length), ...words, ...asTyped].slice(
     0,
     limits.suggestionsMax,

@@ -1,5 +1,6 @@
 import './view.css';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
+import { isPrinting } from '../ui/browser.ts';
 import { today } from '../ui/format.ts';
 import { FailureOf, Skeleton } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
@@ -9,6 +10,7 @@ import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { model } from './model.ts';
 import { Nothing } from './nothing.tsx';
+import { PrintedHead, PrintedRows } from './print.tsx';
 import { SearchReach } from './search-reach.tsx';
 import { EventTable } from './table.tsx';
 
@@ -18,6 +20,8 @@ export default function EventsView() {
   // As of any resource: before the browser lays out and draws what waits.
   useLayoutEffect(() => model.keepUp(query), [query, today.value]);
   useEffect(() => () => model.stop(), []);
+  const hasFailed = model.list.error.value !== undefined;
+  const printed = isPrinting.value && !hasFailed ? model.list.data.value : undefined;
   useEffect(() => {
     // What was pressed may be gone with the query, such as a chip: Tab goes on from here, not from the bar.
     if (document.activeElement === document.body)
@@ -26,11 +30,12 @@ export default function EventsView() {
   return (
     <div class="events">
       <h1 class="visually-hidden">{t('events')}</h1>
-      <p class="print-note">{t('eventsPrint')}</p>
       <FilterBar />
+      {printed !== undefined && <PrintedHead list={printed} />}
       <Chart />
       <Facets />
       <TableArea />
+      {printed !== undefined && <PrintedRows list={printed} />}
     </div>
   );
 }

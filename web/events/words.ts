@@ -9,7 +9,7 @@ import type { EventQuery } from './query.ts';
 /** What a filter says of events, before its values: `actor is`. */
 export function filterWords({ name, isNot }: Pick<Filter, 'name' | 'isNot'>): string {
   const title = t(name);
-  if (name === 'q') return title;
+  if (name === 'q') return isNot ? t('eventsContainsNot') : title;
   // In German, words of this kind have a capital anywhere.
   const word = language.value === 'en' ? title.toLowerCase() : title;
   return t(isNot ? 'eventsIsNot' : 'eventsIs', { name: word });
@@ -17,6 +17,7 @@ export function filterWords({ name, isNot }: Pick<Filter, 'name' | 'isNot'>): st
 
 /** The value of a filter as people read it. */
 export function valueWords(name: FilterName, value: string): string {
+  if (value === '') return t('eventsAbsent');
   if (name === 'activity') return model.known.value.activities.get(value) ?? value;
   const key = `${name}_${value}`;
   return isTextKey(key) ? t(key) : value;

@@ -4,8 +4,10 @@ import { limitPause } from '../api/rate-limit.ts';
 import { getText, isAnothers, isSessionOver } from '../api/request.ts';
 import { loadSession, session } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
+import { isPrinting, lately } from '../ui/browser.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { formatExact } from '../ui/format.ts';
 import { Countdown, Failure, Loaded, useResource } from '../ui/resource.tsx';
 import icon from '../ui/icon.svg';
 import { hrefOf, place } from '../ui/router.ts';
@@ -74,6 +76,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
         </nav>
         <AccountMenu who={who} />
       </header>
+      {isPrinting.value && <p class="print-note">{printedWords(who, wanted)}</p>}
       <main id="content" tabIndex={-1}>
         {view === undefined ? (
           <p class="empty">
@@ -86,6 +89,17 @@ function SignedIn({ who }: { readonly who: Whoami }) {
       <Overlays who={who} />
     </div>
   );
+}
+
+/** Whose record it is, on paper. */
+function printedWords({ user, organization }: Whoami, view: View | undefined): string {
+  return t('framePrinted', {
+    organization: organization.name,
+    view: view === undefined ? '' : t(view.title),
+    time: formatExact(lately.value * 1000),
+    name: user.name,
+    email: user.email,
+  });
 }
 
 /** What lies over every view. */

@@ -49,6 +49,18 @@ narrow.addEventListener('change', () => {
   isNarrow.value = narrow.matches;
 });
 
+const print = matchMedia('print');
+
+/** While the page is printed: what paper has in place of what scrolls. */
+export const isPrinting = signal(print.matches);
+const onPrint = (value: boolean) => {
+  isPrinting.value = value;
+  look();
+};
+print.addEventListener('change', ({ matches }) => onPrint(matches));
+addEventListener('beforeprint', () => onPrint(true));
+addEventListener('afterprint', () => onPrint(print.matches));
+
 /** A key that does something from anywhere but a field. */
 export function useKey(key: string, onPress: () => void): void {
   useEffect(() => {
