@@ -436,20 +436,20 @@ export interface CommandSchemas {
   };
   /** `doctor --repair` */
   readonly CliControlData: {
-    readonly healthy: boolean;
     /** Projections that were damaged and were made anew, as `table/part/name`. */
     readonly projections: readonly (string)[];
-    /** Tables that had lost something, or of which something was taken out. */
+    /** Tables of which something was taken out. */
     readonly tables: readonly ({
       readonly table: string;
-      /** Rows that were put back from the copy. */
-      readonly put_back: number;
       /** Parts that could not be read. */
       readonly parts_taken_out: readonly (string)[];
-      /** Why it is not repaired; null where it is. */
-      readonly error: string | null;
     })[];
-    /** What was wrong with the copy, which is made anew; null where nothing was. */
-    readonly copy: string | null;
+    /** Rows of the journal of control data that are missing or altered; what is known without them counts again. */
+    readonly accepted: readonly ({
+      readonly place: number;
+      readonly detail: string;
+      /** Whom it was about; null where that cannot be told. */
+      readonly organization: string | null;
+    })[];
   };
 }

@@ -13,13 +13,13 @@ import { requireUsable, takeDataDir } from './config/data-dir.ts';
 import { checkListener } from './config/listener.ts';
 import { sessionSecret } from './config/secrets.ts';
 import { prepareAnswers } from './contract/stringify.ts';
-import { Administration } from './control/administration.ts';
-import { Directory } from './control/directory.ts';
+import type { Directory } from './control/directory.ts';
 import { IngestDirectory } from './control/ingest-directory.ts';
 import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { cutOffOf } from './control/retention.ts';
+import { RetentionPreview } from './control/retention-preview.ts';
 import { SealedSecrets } from './control/sealed-secret.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
@@ -36,6 +36,7 @@ import { Attempts } from './sign-on/attempt.ts';
 import { Providers } from './sign-on/providers.ts';
 import type { Base, Intervals } from './service/base.ts';
 import { openCounts, startEvidence, startRetention, startTracing } from './service/background.ts';
+import { handChanges, startDirectory } from './service/changes.ts';
 import { startWriting, type Writing } from './service/writing.ts';
 import { explainFullDisk, type ServiceStorage, startStorage } from './storage/open-storage.ts';
 
@@ -88,21 +89,19 @@ async function start(
   setImmediate(prepareAnswers);
   const stored = await startStorage(opened);
   const steadyMs = steadyClock(await newestAnswerMs(join(config.dataDir, 'idempotency')));
-  const expiryMicros = (): number => steadyMs() * 1000;
   const base = { ...opened, intervals, steadyMs };
-  const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros });
-  await directory.refresh();
-  directory.start();
-  stops.add(() => directory.stop());
+  const control = await startDirectory(base, stored, clock);
+  const { directory } = control;
   const organizations = new IngestDirectory(directory, config.retentionDays);
   const secret = await sessionSecret(config, log);
   const counts = await openCounts(base, secret);
   const sharedAnswers = stored.instance === undefined ? undefined : counts.answers(stored.instance);
   const writing = await startWriting(base, stored, organizations, sharedAnswers);
   const { ingest, order } = writing;
+  await handChanges(base, control, organizations, ingest);
   const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, retentionCutOff);
-  startRetention(base, stored, writing, organizations);
+  startRetention(base, stored, writing, directory, organizations);
   const stopping = new AbortController();
   let url = '';
   const announce = (certificate: string | undefined) =>
@@ -171,8 +170,8 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     evidence,
     directory,
     organizationOf: (id) => organizations.organization(id),
-    sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: new Administration(storage, clock, config.retentionDays),
+    sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory }),
+    retention: new RetentionPreview({ storage, directory, clock, defaultDays: config.retentionDays }),
     keyUses,
     rateCounter,
     passwords,

@@ -6,6 +6,7 @@ import { verifyEngine } from '../../src/cli/verify/engine.ts';
 import { openFileSource } from '../../src/tools/import-source.ts';
 import { verifyFile } from '../../src/tools/verify/file.ts';
 import type { Report } from '../../src/tools/verify/report.ts';
+import { readControlState } from '../../src/control/directory.ts';
 import { findOrganization } from '../../src/control/organizations.ts';
 import { Builder } from '../../src/evidence/builder.ts';
 import { CheckpointTable } from '../../src/evidence/checkpoint-table.ts';
@@ -43,7 +44,7 @@ async function copyEvents(lab: Lab, data: ReadData): Promise<Copied> {
   await engine.query(`CREATE DATABASE ${own}`);
   const storage = openStorage({ ...engine.access, database: own }, log);
   await migrate(storage, { log });
-  await engine.query(`INSERT INTO ${own}.organizations SELECT * FROM ${database}.organizations`);
+  await engine.query(`INSERT INTO ${own}.journal SELECT * FROM ${database}.journal`);
   const events = Math.min(eventsMax, data.rows());
   await engine.query(
     `INSERT INTO ${own}.events SELECT * FROM ${database}.events WHERE org = '${data.id}'
@@ -150,7 +151,7 @@ async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseR
       run: () => timed(events, () => bareHashes(lab, '1', 2)),
     },
   });
-  const organization = await findOrganization(storage, id);
+  const organization = findOrganization(await readControlState(storage), id);
   const file = join(lab.directory, 'evidence.ndjson.gz');
   const record = async (): Promise<void> => undefined;
   await exportEvidence(

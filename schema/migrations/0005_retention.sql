@@ -1,20 +1,5 @@
 -- What leaves the table of events, and why: retention, deleted organizations, erased persons, damage.
 
--- What is kept of an organization, and whether it is held: the newest row counts. No row: everything is kept. What is
--- removed follows from the policy of today, and not from the day that an event was recorded with.
-CREATE TABLE IF NOT EXISTS retention_policies {{on_cluster}}
-(
-    id UUID COMMENT 'of the organization',
-    days Nullable(UInt32) COMMENT 'NULL: for ever',
-    held_at Nullable(DateTime64(6, 'UTC')) COMMENT 'not NULL: nothing is removed, whatever days says',
-    hold_reason String,
-    version UInt64,
-    written DateTime64(6, 'UTC') DEFAULT now64(6)
-)
-ENGINE = {{ReplacingMergeTree(version)}}
-ORDER BY id
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
-
 -- What a policy has expired of an organization and the service will remove, once servers have run for a day since:
 -- the newest row counts. `before` 0: nothing is planned.
 CREATE TABLE IF NOT EXISTS planned_removals {{on_cluster}}
@@ -75,46 +60,7 @@ ORDER BY (id, org, expires)
 TTL expires
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- Organizations that were deleted: what there was, and the last checkpoint that was signed of it.
-CREATE TABLE IF NOT EXISTS deletions {{on_cluster}}
-(
-    id UUID COMMENT 'of the organization',
-    slug String,
-    name String,
-    operator String,
-    events UInt64,
-    users UInt64,
-    api_keys UInt64,
-    checkpoint String COMMENT 'signed note; empty where there was none',
-    started_at DateTime64(6, 'UTC'),
-    finished_at Nullable(DateTime64(6, 'UTC')),
-    version UInt64,
-    written DateTime64(6, 'UTC') DEFAULT now64(6)
-)
-ENGINE = {{ReplacingMergeTree(version)}}
-ORDER BY id
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
-
--- Persons who were taken out of the stored events of an organization: a row for each time, and what is left to tell that
--- an event was changed by that and by nothing else (src/tlog/erasure.ts).
-CREATE TABLE IF NOT EXISTS erasures {{on_cluster}}
-(
-    id UUID,
-    org UUID,
-    pseudonym String COMMENT 'what stands in place of the person',
-    operator String,
-    events UInt64,
-    digest String COMMENT 'SHA-256 over the list of events in erased_events, in hex',
-    account UUID COMMENT 'of the user who was that person and was erased, too; the nil UUID: none',
-    started_at DateTime64(6, 'UTC'),
-    finished_at Nullable(DateTime64(6, 'UTC')),
-    version UInt64,
-    written DateTime64(6, 'UTC') DEFAULT now64(6)
-)
-ENGINE = {{ReplacingMergeTree(version)}}
-ORDER BY id
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
-
+-- The events of an erasure, and what is left to tell that each was changed by that and by nothing else (src/tlog/erasure.ts).
 CREATE TABLE IF NOT EXISTS erased_events {{on_cluster}}
 (
     org UUID,

@@ -1,7 +1,7 @@
 /**
- * The tables of a backup in the order in which they are copied, as each step has another moment. Evidence and erasures come
- * before the events, so no tree has an event that the backup lacks, and an erasure that goes on meanwhile has its plan.
- * Organizations come behind, so each event has its own.
+ * The tables of a backup in the order in which they are copied, as each step has another moment. Evidence and plans of erasures come
+ * before the events, so no tree has an event that the backup lacks, and an erasure that goes on meanwhile has its plan. The journal
+ * comes behind, so each event has its organization.
  */
 export const backupSteps = {
   evidence: [
@@ -9,25 +9,11 @@ export const backupSteps = {
     'evidence_stopped',
     'evidence_checkpoints',
     'evidence_tiles',
-    'erasures',
     'erased_events',
     'erasure_rows',
   ],
   events: ['events'],
-  control: [
-    'users',
-    'api_keys',
-    'sign_ons',
-    'user_identities',
-    'ended_sessions',
-    'api_key_uses',
-    'retention_policies',
-    'removals',
-    'deletions',
-    'acknowledged_losses',
-    'evidence_keys',
-    'organizations',
-  ],
+  control: ['journal', 'api_key_uses', 'removals', 'acknowledged_losses', 'evidence_keys'],
 } as const;
 
 export type BackupStep = keyof typeof backupSteps;

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { readIfThere } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
 import type { Config } from '../config/config.ts';
-import { listErasures, type StoredErasure } from '../control/erasure.ts';
-import { listOrganizations } from '../control/organizations.ts';
+import { readControlState } from '../control/directory.ts';
+import type { StoredErasure } from '../control/erasure.ts';
 import { readAnswers } from '../ingest/log-copy.ts';
 import { newestMigration } from '../storage/migration-files.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -79,7 +80,7 @@ export class BackupRun {
     // From here nobody can tell which of the two it is: the other run may be on another machine.
     const words = 'is of a run that was cut short, or is under way: remove it when no other backup runs';
     this.#notes.push(...(await place.unfinished()).map((name) => `${place.path(name)} ${words}`));
-    const erasures = await listErasures(this.#session.storage);
+    const erasures = (await readControlState(this.#session.storage)).erasures();
     const finished = finishedOf(erasures);
     if (finished.length < erasures.length)
       this.#notes.push('a person is being erased from events: a restored server goes on with that');
@@ -135,9 +136,10 @@ export class BackupRun {
       throw new Error(
         `the engine has written ${written} of ${bytes} bytes to ${place.name}: free some space on its disk, and check it`,
       );
-    const known = erasures.map(({ id }) => id);
-    if ((await listErasures(storage)).some(({ id }) => !known.includes(id)))
-      throw new Problem('conflict', 'the erasure of a person was begun meanwhile: run this again');
+    const now = await readControlState(storage);
+    // The journal would say of one that has ended meanwhile that events are without the person, which were copied before.
+    if (!isDeepStrictEqual(now.erasures(), erasures))
+      throw new Problem('conflict', 'the erasure of a person was begun or ended meanwhile: run this again');
     const answers = Readable.from(readAnswers(config.dataDir, momentMs));
     await pipeline(answers, createWriteStream(join(directory, answersName), { mode: 0o600 }));
     const record: BackupRecord = {
@@ -148,7 +150,7 @@ export class BackupRun {
       database: storage.database,
       migration: await newestMigration(),
       events,
-      organizations: (await listOrganizations(storage)).length,
+      organizations: now.organizations().length,
       erasures: finishedOf(erasures),
       secrets: await this.#secrets(directory),
       bytes,

@@ -6,18 +6,17 @@ import type { Storage } from '../storage/storage.ts';
 import type { ToolDeps } from '../tools/context.ts';
 
 /**
- * Stores source events (contract: Ingest) of what a command did, in the organizations that they name, as the service's own.
- * Resolves once they are durable.
+ * Stores the JSON of source events (contract: Ingest) of what a command did, in the organizations that they name, as the service's
+ * own. Resolves once they are durable.
  */
 export type RecordEvents = (
   on: {
     readonly storage: Storage;
     readonly config: Config;
     readonly log: Logger;
-    /** A server may run on the engine. */
-    readonly isShared: boolean;
+    readonly directory: Directory;
   },
-  events: readonly object[],
+  events: readonly string[],
 ) => Promise<void>;
 
 /** What the commands need of the process. */

@@ -11,8 +11,10 @@ import type { Environment } from '../config/env.ts';
 import { prepareDataDir } from '../config/data-dir.ts';
 import type { CommandSchemas } from '../contract/document.ts';
 import { createApiKey } from '../control/api-keys.ts';
+import type { Directory } from '../control/directory.ts';
 import { createOrganization, findOrganization, type Organization } from '../control/organizations.ts';
-import { createUser, setPassword } from '../control/users.ts';
+import { hashPassword } from '../control/passwords.ts';
+import { createUser, findByEmail, setPassword } from '../control/users.ts';
 import type { Storage } from '../storage/storage.ts';
 import { commandLog } from './command-log.ts';
 import type { CliDeps, RunningService } from './context.ts';
@@ -24,6 +26,7 @@ import type { Profile } from '../demo/profile.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { projectFile } from '../base/files/project-file.ts';
+import { operatorCall } from './session.ts';
 
 const demoBodiesAtOnceMax = 4;
 const demoTellMs = 1_000;
@@ -57,18 +60,15 @@ function parseEvents(text: string): number {
 }
 
 /** The organization of an earlier demo in the same directory, or a new one. */
-async function organizationOf(storage: Storage, { slug, name }: Profile): Promise<Organization> {
-  try {
-    return await createOrganization(storage, { slug, name });
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'conflict') return findOrganization(storage, slug);
-    throw error;
-  }
+async function organizationOf(directory: Directory, { slug, name }: Profile): Promise<Organization> {
+  return (
+    directory.organizationBySlug(slug) ?? directory.change(operatorCall(), createOrganization({ slug, name }))
+  );
 }
 
 /** One login of each role, and the ids of their users. Only what the demo prints has the passwords. */
 async function loginsOf(
-  storage: Storage,
+  directory: Directory,
   profile: Profile,
 ): Promise<{ logins: Login[]; ids: Map<string, string> }> {
   const { slug: organization } = profile;
@@ -80,10 +80,15 @@ async function loginsOf(
     if (person === undefined) continue;
     const { email, name } = person;
     const password = randomBytes(12).toString('base64url');
-    const user = await createUser(storage, { organization, email, name, role, password }).catch((error) => {
-      if (!(error instanceof Problem && error.code === 'conflict')) throw error;
-      return setPassword(storage, { user: email, organization }, password);
-    });
+    const passwordHash = await hashPassword(password);
+    const known = findByEmail(directory, findOrganization(directory, organization).id, email);
+    const user =
+      known === undefined
+        ? await directory.change(
+            operatorCall(),
+            createUser({ organization, email, name, role, passwordHash }),
+          )
+        : (await directory.change(operatorCall(), setPassword({ user: known.id }, passwordHash))).now;
     ids.set(email, user.id);
     logins.push({ email, role, password });
   }
@@ -100,7 +105,7 @@ async function earlierEvents(
   const flow = clues.find(({ query: { flowId } }) => flowId !== undefined)?.query['flowId'];
   const query = `SELECT toString(count()) AS count,
       toString(toUnixTimestamp64Micro(minIf(time, flow_id = {flow:UUID}))) AS first
-    FROM events WHERE org = {org:UUID}`;
+    FROM events WHERE org = {org:UUID} AND NOT own`;
   const [row] = await storage.rows<{ count: string; first: string }>(query, { org, flow: flow ?? '' });
   const count = Number(row?.count);
   return count > 0 ? { count, endMicros: demoEnd(Number(row?.first)) } : undefined;
@@ -131,12 +136,13 @@ async function recordCompany({ service, tell, stop }: Filling, request: DemoRequ
 }
 
 /** Organization, key and logins of a company. */
-async function prepare(storage: Storage, company: DemoCompany) {
+async function prepare(directory: Directory, company: DemoCompany) {
   const { profile } = company;
-  const { id } = await organizationOf(storage, profile);
+  const { id } = await organizationOf(directory, profile);
+  const make = createApiKey({ organization: profile.slug, scopes: 'read,write', name: 'demo' });
   const [{ logins, ids }, issued] = await Promise.all([
-    loginsOf(storage, profile),
-    createApiKey(storage, { organization: profile.slug, scopes: 'read,write', name: 'demo' }),
+    loginsOf(directory, profile),
+    directory.change(operatorCall(), make),
   ]);
   return { ...company, id, key: issued.text, logins, ids };
 }
@@ -161,8 +167,7 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
   if (stop.aborted) return undefined;
   const { storage, directory } = service;
   tell('making organizations, users and keys');
-  const prepared = await Promise.all(companies.map((company) => prepare(storage, company)));
-  await directory.refresh();
+  const prepared = await Promise.all(companies.map((company) => prepare(directory, company)));
   const organizations: DemoOrganization[] = [];
   let events = 0;
   let left = count;

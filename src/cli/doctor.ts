@@ -8,7 +8,6 @@ import { Problem } from '../base/errors/problem.ts';
 import { ConfigError } from '../config/config.ts';
 import { hasData, prepareDataDir } from '../config/data-dir.ts';
 import { lostEvents } from '../control/lost-events.ts';
-import { listOrganizations } from '../control/organizations.ts';
 import { acknowledgeMissing, findMissing, type MissingEvents } from '../evidence/missing-events.ts';
 import { seqTimeMs } from '../base/events/sequence.ts';
 import { type ActivePart, activeParts, detachPart, isPartWhole, sharesOfPart } from '../storage/parts.ts';
@@ -37,11 +36,11 @@ import {
   checkPermissions,
   checkSyncedWrites,
 } from './doctor/place.ts';
-import { damagedPart, restoreBackup } from './doctor/remedies.ts';
+import { damagedPart } from './doctor/remedies.ts';
 import { checkSignOn } from './doctor/sign-on.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
-import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
+import { openDirectory, operator, type Session, type Setup, setUp, withStorage } from './session.ts';
 import { projectFile } from '../base/files/project-file.ts';
 
 interface DoctorOptions {
@@ -67,11 +66,10 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   );
 }
 
-/** Puts back what control tables have lost. */
-async function repair({ deps, storage, config }: Session, options: DoctorOptions): Promise<void> {
-  const { value, text } = await repairControlData(storage, config.dataDir);
-  print(deps, options, 'CliControlData', value, text);
-  if (!value.healthy) throw new Error(`not everything could be repaired: see above; ${restoreBackup}`);
+/** Goes on with what is left of the control data. */
+async function repair(session: Session, options: DoctorOptions): Promise<void> {
+  const { value, text } = await repairControlData(session);
+  print(session.deps, options, 'CliControlData', value, text);
 }
 
 /** Looks at everything and prints it; fails where there is a finding. */
@@ -94,7 +92,8 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
   const { deps, config } = setup;
   const checks: Check[] = [];
   let isReached = false;
-  const look = async ({ storage }: Session): Promise<void> => {
+  const look = async (session: Session): Promise<void> => {
+    const { storage } = session;
     isReached = true;
     checks.push(
       checkOfPlace('engine_reachable', []),
@@ -106,10 +105,10 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     checks.push(await checkPartCount(storage));
     // The parts of a ClickHouse server have replicas, and the server has monitoring.
     const isOwn = config.clickhouse.url === undefined;
-    const ofControl = isOwn ? await checkControlData(storage, config.dataDir) : undefined;
-    if (ofControl !== undefined) checks.push(ofControl);
+    const ofControl = await checkControlData(session);
+    checks.push(ofControl);
     // What they need of the control data may not be readable.
-    if (ofControl?.healthy !== false) {
+    if (ofControl.healthy) {
       checks.push(...[await checkSignOn(storage, setup)].filter((one) => one !== undefined));
       if (quick === undefined)
         checks.push(...(await pastDamage('retention', async () => [await checkRetention(storage)])));
@@ -235,7 +234,8 @@ async function record(
   const loss = randomUUID();
   await acknowledgeMissing(storage, loss, part?.name ?? '', missing);
   const events = part?.rows ?? missing.reduce((sum, one) => sum + one.events, 0);
-  const there = (await listOrganizations(storage)).map(({ id }) => id);
+  const { directory, hand } = await openDirectory(session);
+  const there = directory.organizations().map(({ id }) => id);
   const facts = { loss, shares, operator: operator(), now: systemClock() };
   const told =
     part === undefined
@@ -247,7 +247,8 @@ async function record(
           }),
         )
       : lostEvents({ ...facts, events, organizations: there });
-  await recordAfter(session, told, 'audit events');
+  if (told.length > 0) await directory.record(told);
+  await hand();
   const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
   print(
@@ -272,7 +273,7 @@ export function registerDoctor(program: Command, deps: CliDeps): void {
     .option('--record-missing', 'record missing events as lost, in the organizations that they were of')
     .option(
       '--repair',
-      'put back what control data has lost, from its copy, and take out what cannot be read of it and of tables that the service makes anew',
+      'go on with what is left of damaged control data, and take out what cannot be read of it and of tables that the service makes anew',
     )
     .option('--quick', 'do not read all parts')
     .option('--json', 'print JSON')

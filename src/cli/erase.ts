@@ -11,7 +11,7 @@ import { counted, type JsonOption } from '../tools/output.ts';
 import type { CliDeps } from './context.ts';
 import { print, timeText } from './output.ts';
 import { commandWith } from './repeat.ts';
-import { operator, recordAfter, type Session, setUp, withStorage } from './session.ts';
+import { operator, type Session, setUp, withDirectory } from './session.ts';
 
 /** A sign of life of a writer counts for this long. */
 const writerSignMsMax = 30_000;
@@ -80,9 +80,8 @@ async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
   const hasServer = clickhouse.url === undefined && (await ifThere(isDirectoryLocked(dataDir))) === true;
   if (clickhouse.url !== undefined)
     await requireKnownSecret(dataDir, 'PSEUDONYM_SECRET', setup.config.pseudonymSecret);
-  await withStorage(setup, async (session) => {
-    const record = (events: readonly object[]) => recordAfter(session, events, 'an audit event');
-    const run = await prepare({ ...session, operator: operator(), record }, options);
+  await withDirectory(setup, async (session) => {
+    const run = await prepare({ ...session, operator: operator() }, options);
     if (options.confirm === undefined) {
       const events = await countEvents(run);
       print(deps, options, 'CliErasure', view(run, events), textOf(deps, run, events));

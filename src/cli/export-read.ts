@@ -17,13 +17,13 @@ import { type ExportSnapshot, SnapshotGoneError } from './export-file.ts';
 import { tellLongCells } from '../tools/export.ts';
 import { eventColumns } from './parquet/columns.ts';
 import { parquetOf } from './parquet/file.ts';
-import type { Session } from './session.ts';
+import type { ControlSession } from './session.ts';
 
 export const formats = [...exportFormats, 'parquet'] as const;
 export type Format = (typeof formats)[number];
 
 /** What one export works with. */
-export interface ExportRun extends Session {
+export interface ExportRun extends ControlSession {
   readonly organization: Organization;
   readonly format: Format;
   /** Maps events of OCSF 1.1.0, where these are asked for. */

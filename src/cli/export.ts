@@ -6,11 +6,11 @@ import { Problem } from '../base/errors/problem.ts';
 import { formatMicros } from '../base/time/timestamp.ts';
 import { exported, sourceEvent } from '../control/change-events.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
-import { cutOffOf, readPolicy } from '../control/retention.ts';
+import type { ControlState } from '../control/state.ts';
+import { cutOffOf } from '../control/retention.ts';
 import { type AuditFilter, readFilter } from '../read/filter.ts';
 import { QueryParameters } from '../read/parameters.ts';
 import { Ocsf110Pool } from '../read/ocsf110/pool.ts';
-import type { Storage } from '../storage/storage.ts';
 import { compressionOfName } from '../tools/compress.ts';
 import type { CliDeps } from './context.ts';
 import { exportEvidence } from './export-evidence.ts';
@@ -43,7 +43,7 @@ import { printJson } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
 import { linesOf } from '../tools/lines.ts';
-import { operator, setUp, withStorage } from './session.ts';
+import { operator, setUp, withDirectory } from './session.ts';
 
 /** Snapshots that an export tries on a table that keeps changing. */
 const exportSnapshotsMax = 5;
@@ -71,7 +71,7 @@ async function recordExport(
   resumedEvents: number,
   partitionBy?: 'day',
 ): Promise<void> {
-  const { deps, organization, format, pool, filtersGiven } = run;
+  const { organization, format, pool, filtersGiven } = run;
   const actor = { name: operator(), type: 'App/System' } as const;
   const details = {
     format,
@@ -82,7 +82,8 @@ async function recordExport(
     ...(resumedEvents > 0 && { resumed_after: resumedEvents }),
   };
   const event = sourceEvent(exported(actor, organization.id, details), systemClock());
-  await deps.recordEvents(run, [event]);
+  await run.directory.record([event]);
+  await run.hand();
 }
 
 /** Repeats what found other events than its plan says: late ones came, or the retention of some has ended. */
@@ -237,12 +238,12 @@ async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
 }
 
 /** The filter that was given, without what has expired by the organization's retention. */
-export async function keptFilter(
-  storage: Storage,
+export function keptFilter(
+  state: ControlState,
   organization: Organization,
   filtersGiven: Filters,
-): Promise<AuditFilter> {
-  const cutOffMicros = cutOffOf(await readPolicy(storage, organization.id), systemClock());
+): AuditFilter {
+  const cutOffMicros = cutOffOf(state.policyOf(organization.id), systemClock());
   return {
     ...readFilter(new QueryParameters(filtersGiven), organization),
     ...(cutOffMicros !== undefined && { cutOffMicros }),
@@ -261,8 +262,8 @@ async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> 
     );
   const filtersGiven = filtersOf(options);
   await checkOutputFile(resolve(output));
-  await withStorage(setUp(deps), async (session) => {
-    const organization = await findOrganization(session.storage, options.org);
+  await withDirectory(setUp(deps), async (session) => {
+    const organization = findOrganization(session.directory, options.org);
     // What is stored is what is verified, also where it has expired and is not removed yet.
     const filter = readFilter(new QueryParameters(filtersGiven), organization);
     const record = (events: number) =>
@@ -298,9 +299,9 @@ async function run(deps: CliDeps, options: EngineExport): Promise<void> {
     await checkOutputFile(resolve(output), partitionBy === undefined ? 'file' : 'directory');
   const pool = schema === 'ocsf' ? new Ocsf110Pool(setup.config, setup.log) : undefined;
   try {
-    await withStorage(setup, async (session) => {
-      const organization = await findOrganization(session.storage, options.org);
-      const filter = await keptFilter(session.storage, organization, filtersGiven);
+    await withDirectory(setup, async (session) => {
+      const organization = findOrganization(session.directory, options.org);
+      const filter = keptFilter(session.directory, organization, filtersGiven);
       const one: ExportRun = {
         ...session,
         organization,

@@ -3,8 +3,7 @@ import { systemClock } from '../base/time/clock.ts';
 import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { limits } from './limits.ts';
 import { answers, localUrl, readServerFile, type ServerAddress } from '../base/files/server-file.ts';
-import { createApiKey, listApiKeys } from '../control/api-keys.ts';
-import { changesOfKey } from '../control/change-events.ts';
+import { createApiKey } from '../control/api-keys.ts';
 import { findOrganization } from '../control/organizations.ts';
 import type { CliDeps } from './context.ts';
 import type { ImportEngine } from '../tools/import.ts';
@@ -12,7 +11,7 @@ import type { ImportTarget } from '../tools/import-send.ts';
 import { givenTarget, type ImportWork, targetAt, type TargetOptions } from '../tools/import-target.ts';
 import { wrong } from '../tools/option.ts';
 import { givenKey } from '../tools/secret.ts';
-import { eventsOf, type Session, type Setup, setUp, withStorage } from './session.ts';
+import { type ControlSession, operatorCall, type Setup, setUp, withDirectory } from './session.ts';
 import { trustedFetch, type TrustOptions } from '../tools/trusted-fetch.ts';
 
 /** A server that has the data directory may be slow, and to an import one that does not answer is none. */
@@ -22,30 +21,33 @@ const keyDuration = '30d';
 /** An import does not begin with a key that expires sooner. */
 const keyLeftMicrosMin = 3_600_000_000;
 
+type LocalControl = Pick<ControlSession, 'config' | 'directory' | 'call'>;
+
 /**
  * A key with scope `write` for one organization or for all, made for the operator, who has access to the data directory
  * anyway. The directory keeps it (mode 0600), since idempotency keys hold for one API key only.
  */
-async function localKey(session: Session, org: string | undefined): Promise<Omit<ImportTarget, 'url'>> {
-  const { deps, config, storage } = session;
-  const organization = org === undefined ? undefined : (await findOrganization(storage, org)).id;
+async function localKey(
+  { config, directory, call }: LocalControl,
+  org: string | undefined,
+): Promise<Omit<ImportTarget, 'url'>> {
+  const organization = org === undefined ? undefined : findOrganization(directory, org).id;
   const name = `the data directory ${resolve(config.dataDir)}, ${organization === undefined ? 'all organizations' : `organization ${organization}`}`;
   const path = join(config.dataDir, organization === undefined ? 'import-key' : `import-key-${organization}`);
   const kept = (await readIfThere(path))?.trim();
-  const known = (await listApiKeys(storage, organization)).find(({ id }) => id === kept?.split('_')[1]);
+  const known = directory.apiKey(kept?.split('_')[1] ?? '');
   const endMicros = known?.revokedMicros ?? known?.expiresMicros ?? 0;
   const isGood = endMicros > systemClock() + keyLeftMicrosMin;
   if (kept !== undefined && isGood) return { key: kept, name, keyIsNew: false };
-  const issued = await createApiKey(storage, {
+  const make = createApiKey({
     organization,
     allOrganizations: organization === undefined ? true : undefined,
     scopes: 'write',
     name: 'auditlog import',
     expires: keyDuration,
   });
+  const issued = await directory.change(call, make);
   await replaceFile(path, `${issued.text}\n`, `${path}.${process.pid}.tmp`);
-  const events = eventsOf(changesOfKey(issued.apiKey, 'apiKeyCreated'));
-  if (events.length > 0) await deps.recordEvents(session, events);
   return { key: issued.text, name, keyIsNew: true };
 }
 
@@ -55,9 +57,7 @@ async function withOwnServer(setup: Setup, org: string | undefined, work: Import
   const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined };
   const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
   try {
-    const isShared = config.clickhouse.url !== undefined;
-    const key = await localKey({ ...setup, storage: service.storage, isShared }, org);
-    await service.directory.refresh();
+    const key = await localKey({ config, directory: service.directory, call: operatorCall() }, org);
     await work({ url: service.url, ...key });
     if (!(await service.flush(limits.demoFlushMsMax))) {
       throw new Error('the events are in the log, but not readable yet: the next start sends them');
@@ -91,7 +91,7 @@ async function withTarget(deps: CliDeps, options: TargetOptions, work: ImportWor
   } else if (running === undefined) {
     await withOwnServer(setup, options.org, work);
   } else {
-    const local = await withStorage(setup, (session) => localKey(session, options.org));
+    const local = await withDirectory(setup, (session) => localKey(session, options.org));
     await work({ url: running.url, fetch: await trustedFetch(options, running.certificate), ...local });
   }
 }

@@ -2,11 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { localUrl } from '../base/files/server-file.ts';
 import { loadConfig } from '../config/config.ts';
-import { createApiKey } from '../control/api-keys.ts';
-import { changeOfOrganization, changeOfUser, changesOfKey } from '../control/change-events.ts';
-import { createOrganization } from '../control/organizations.ts';
 import { parseEmail } from '../control/email-address.ts';
-import { createUser } from '../control/users.ts';
+import { createWithAdministrator } from '../control/new-organization.ts';
+import { hashPassword } from '../control/passwords.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 
@@ -43,13 +41,13 @@ export function registerInit(program: Command, deps: CliDeps): void {
       const { host, port, tls } = loadConfig(deps.environment);
       const email = parseEmail(options.email);
       const password = randomBytes(12).toString('base64url');
-      return async (storage) => {
-        const organization = await createOrganization(storage, { slug: org, name });
+      return async ({ directory, call }) => {
+        const passwordHash = await hashPassword(password);
+        const person = { email, name: 'Administrator', role: 'admin', passwordHash };
+        const first = { scopes: 'read,write', name: 'first key' };
+        const make = createWithAdministrator({ slug: org, name }, person, first);
+        const { organization, key } = await directory.change(call, make);
         const { id, slug } = organization;
-        const person = { organization: id, email, name: 'Administrator', role: 'admin', password };
-        const admin = await createUser(storage, person);
-        const scopes = { scopes: 'read,write', name: 'first key' };
-        const { apiKey, text: key } = await createApiKey(storage, { organization: id, ...scopes });
         const url = `${localUrl(host, port, tls !== undefined)}/api/v1/audit`;
         const text = `Organization ${slug}, id ${id}
 Administrator ${email}, password ${password}
@@ -61,11 +59,6 @@ ${example(url, key, email)}`;
           schema: 'CliInit',
           value: { organization: { id, slug, name: organization.name }, email, password, key },
           text,
-          changes: [
-            changeOfOrganization(organization, 'organizationCreated'),
-            changeOfUser(admin, 'userCreated'),
-            ...changesOfKey(apiKey, 'apiKeyCreated'),
-          ],
         };
       };
     },

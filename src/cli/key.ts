@@ -3,16 +3,13 @@ import { formatRate } from '../base/time/rates.ts';
 import {
   createApiKey,
   type IssuedKey,
-  findApiKey,
   listApiKeys,
   revokeApiKey,
   rotateApiKey,
 } from '../control/api-keys.ts';
-import { changesOfKey } from '../control/change-events.ts';
-import { findOrganization } from '../control/organizations.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { Directory } from '../control/directory.ts';
 import type { CliDeps } from './context.ts';
-import { controlCommand, slugsOf } from './control-command.ts';
+import { controlCommand, slugOf } from './control-command.ts';
 import { table, timeText, timeTextOrNull } from './output.ts';
 
 interface NewKeyOptions {
@@ -24,10 +21,9 @@ interface NewKeyOptions {
   readonly rateLimit?: string;
 }
 
-async function shown(storage: Storage, { apiKey, text: key }: IssuedKey) {
+function shown(directory: Directory, { apiKey, text: key }: IssuedKey) {
   const { id, organizationId, scopes } = apiKey;
-  const organization =
-    organizationId === undefined ? null : (await findOrganization(storage, organizationId)).slug;
+  const organization = organizationId === undefined ? null : slugOf(directory, organizationId);
   const expires_at = timeTextOrNull(apiKey.expiresMicros);
   const owner = organization ?? 'all organizations';
   const end = expires_at === null ? 'no expiry' : `until ${expires_at}`;
@@ -46,12 +42,11 @@ function addList(key: Command, deps: CliDeps): void {
     .command('list')
     .description('show keys')
     .option('--org <slug>', 'only of this organization');
-  controlCommand(deps, list, ({ org }: { readonly org?: string }) => async (storage) => {
-    const slugOf = await slugsOf(storage);
-    const value = (await listApiKeys(storage, org)).map((one) => ({
+  controlCommand(deps, list, ({ org }: { readonly org?: string }) => ({ directory }) => {
+    const value = listApiKeys(directory, org).map((one) => ({
       id: one.id,
       name: one.name,
-      organization: one.organizationId === undefined ? null : slugOf(one.organizationId),
+      organization: one.organizationId === undefined ? null : slugOf(directory, one.organizationId),
       scopes: one.scopes,
       rate_limit: one.rateLimit === undefined ? null : formatRate(one.rateLimit),
       created_at: timeText(one.createdMicros),
@@ -83,9 +78,9 @@ export function registerKey(program: Command, deps: CliDeps): void {
     .option('--name <name>', 'name to show')
     .option('--expires <duration>', 'life of the key, such as 90d (default: no end)')
     .option('--rate-limit <rate>', 'requests/window, such as 300/15s (default: as configured)');
-  controlCommand(deps, create, (options: NewKeyOptions) => async (storage) => {
-    const issued = await createApiKey(storage, { ...options, organization: options.org });
-    return { ...(await shown(storage, issued)), changes: changesOfKey(issued.apiKey, 'apiKeyCreated') };
+  controlCommand(deps, create, (options: NewKeyOptions) => async ({ directory, call }) => {
+    const make = createApiKey({ ...options, organization: options.org });
+    return shown(directory, await directory.change(call, make));
   });
 
   addList(key, deps);
@@ -95,21 +90,23 @@ export function registerKey(program: Command, deps: CliDeps): void {
     .description('give a key a new secret')
     .argument('<id>', 'id of the key')
     .option('--grace <duration>', 'how long the old secret stays good; 0 ends it at once', '24h');
-  controlCommand(deps, rotate, ({ grace }: { readonly grace: string }, id = '') => async (storage) => {
-    const issued = await rotateApiKey(storage, id, grace);
-    return { ...(await shown(storage, issued)), changes: changesOfKey(issued.apiKey, 'apiKeyRotated') };
-  });
+  controlCommand(
+    deps,
+    rotate,
+    ({ grace }: { readonly grace: string }, id = '') =>
+      async ({ directory, call }) => {
+        return shown(directory, await directory.change(call, rotateApiKey({ id }, grace)));
+      },
+  );
 
   const revoke = key.command('revoke').description('end a key for good').argument('<id>', 'id of the key');
-  controlCommand(deps, revoke, (_, id = '') => async (storage) => {
-    const before = await findApiKey(storage, id);
-    const revoked = await revokeApiKey(storage, id);
-    const revoked_at = timeText(revoked.revokedMicros);
+  controlCommand(deps, revoke, (_, id = '') => async ({ directory, call }) => {
+    const { now } = await directory.change(call, revokeApiKey({ id }));
+    const revoked_at = timeText(now.revokedMicros ?? 0);
     return {
       schema: 'CliRevokedKey',
       value: { id, revoked_at },
       text: `API key ${id} revoked at ${revoked_at}`,
-      changes: before.revokedMicros === undefined ? changesOfKey(revoked, 'apiKeyRevoked') : [],
     };
   });
 }

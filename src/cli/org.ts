@@ -1,53 +1,41 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import { systemClock } from '../base/time/clock.ts';
+import { retentionText } from '../control/change-events.ts';
+import type { Decide } from '../control/decision.ts';
 import {
-  type Change,
-  changeOfOrganization,
-  changeOfPolicy,
-  changeOfSignOn,
-  changesOfSettings,
-  retentionText,
-} from '../control/change-events.ts';
-import {
+  type ChangedOrganization,
   changeOfSettings,
   createOrganization,
-  findOrganization,
-  listOrganizations,
-  type Organization,
   daysOf,
+  findOrganization,
+  type Organization,
   type OrganizationSettings,
   updateOrganization,
 } from '../control/organizations.ts';
 import {
+  awaitHold,
   keepsAll,
   placeHold,
-  readPolicies,
-  readPolicy,
+  policyOf,
+  type PolicyPreview,
+  previewRelease,
   releaseHold,
   type RetentionPolicy,
-  awaitHold,
   wouldEnd,
 } from '../control/retention.ts';
-import {
-  beginDeletion,
-  carryOutDeletion,
-  type Deletion,
-  listDeletions,
-  outlivesDeletion,
-  previewDeletion,
-} from '../control/deletion.ts';
+import { RetentionPreview } from '../control/retention-preview.ts';
+import { beginDeletion, carryOutDeletion, type Deletion, previewDeletion } from '../control/deletion.ts';
 import { removalView, waitingRemovals } from '../control/planned-removals.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import { setPasswords } from '../control/sign-on-settings.ts';
-import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { eventCount, option } from '../tools/option.ts';
 import { table, timeText } from './output.ts';
 import { commandWith } from './repeat.ts';
 import { counted } from '../tools/output.ts';
-import { eventsOf, operator, recordAfter, type Session } from './session.ts';
+import { type ControlSession, operator } from './session.ts';
 
 const retentionHelp =
   'how long events are kept, stored ones included, such as 90d; off: for ever; default: as RETENTION says';
@@ -55,7 +43,7 @@ const receiptsHelp = 'who sees receipts of transfers: each user their own, or no
 
 const confirmHelp = 'how many stored events may be removed by this, as --dry-run tells';
 
-interface Options extends Omit<OrganizationSettings, 'confirmed'> {
+interface Options extends OrganizationSettings {
   readonly confirm?: number;
   readonly dryRun?: true;
   readonly reason?: string;
@@ -105,25 +93,24 @@ function registerCreate(org: Command, deps: CliDeps): void {
   controlCommand(
     deps,
     create,
-    (options: Options & { readonly name: string }) => async (storage) => {
-      const organization = await createOrganization(storage, { ...options, slug: options.org });
-      const { id, slug, name } = organization;
-      return {
-        schema: 'CliNewOrganization',
-        value: { id, slug, name },
-        text: `Organization ${slug} created, id ${id}`,
-        changes: [changeOfOrganization(organization, 'organizationCreated')],
-      };
-    },
+    (options: Options & { readonly name: string }) =>
+      async ({ directory, call }) => {
+        const make = createOrganization({ ...options, slug: options.org });
+        const { id, slug, name } = await directory.change(call, make);
+        return {
+          schema: 'CliNewOrganization',
+          value: { id, slug, name },
+          text: `Organization ${slug} created, id ${id}`,
+        };
+      },
     { makes: true },
   );
 }
 
 function registerList(org: Command, deps: CliDeps): void {
   const list = org.command('list').description('show every organization');
-  controlCommand(deps, list, () => async (storage) => {
-    const policies = await readPolicies(storage);
-    const value = (await listOrganizations(storage)).map((one) => view(one, policies.get(one.id)));
+  controlCommand(deps, list, () => ({ directory }) => {
+    const value = directory.organizations().map((one) => view(one, directory.policyOf(one.id)));
     const text = table(value, [
       ['slug', (one) => one.slug],
       ['name', (one) => one.name],
@@ -142,9 +129,9 @@ function registerShow(org: Command, deps: CliDeps): void {
     .command('show')
     .description('show an organization, and what its retention is about to remove')
     .requiredOption('--org <slug>', orgHelp);
-  controlCommand(deps, show, ({ org: reference }: Options) => async (storage) => {
-    const organization = await findOrganization(storage, reference);
-    const policy = await readPolicy(storage, organization.id);
+  controlCommand(deps, show, ({ org: reference }: Options) => async ({ storage, directory }) => {
+    const organization = findOrganization(directory, reference);
+    const policy = directory.policyOf(organization.id);
     const removal = (await waitingRemovals(storage, organization.id)).get(organization.id);
     const value = { ...view(organization, policy), ...removalView(removal) };
     return { schema: 'CliOrganization', value, text: shownText(value) };
@@ -194,35 +181,53 @@ function registerSet(org: Command, deps: CliDeps): void {
     const { org: reference, name, retention, receipts, passwords, confirm } = options;
     if ([name, retention, receipts, passwords].every((one) => one === undefined))
       throw new Problem('malformed', 'nothing to set: give --name, --retention, --receipts or --passwords');
-    const settings = { name, retention, receipts, confirmed: confirm };
-    // Two changes, of which the second must not fail by what is wrong with the command.
+    const settings = { name, retention, receipts };
     changeOfSettings(settings);
-    return async (storage, session) => {
-      const { retentionDays: defaultDays } = session.config;
+    return async (session) => {
+      const { storage, directory, call, config } = session;
+      const { retentionDays: defaultDays } = config;
       if (options.dryRun) return dryRun(session, reference, options, defaultDays);
-      // First, as it may be refused; and recorded, as the second may be, too.
-      if (passwords !== undefined)
-        await recordNow(session, await changePasswords(storage, reference, options, passwords));
-      const changed = await updateOrganization(storage, reference, settings, { defaultDays });
+      const preview = new RetentionPreview({ storage, directory, clock: systemClock, defaultDays });
+      const removed = await preview.of(reference, settings, confirm);
+      const { now } = await directory.change(call, changeOf(reference, settings, options, removed));
       return {
         schema: 'CliOrganization',
-        value: view(changed.now, await readPolicy(storage, changed.now.id)),
-        text: `Organization ${changed.now.slug} changed`,
-        changes: changesOfSettings(changed),
+        value: view(now, directory.policyOf(now.id)),
+        text: `Organization ${now.slug} changed`,
       };
     };
   });
 }
 
+/** Settings and passwords together, or none of them. */
+function changeOf(
+  reference: string,
+  settings: OrganizationSettings,
+  { passwords, force }: Pick<Options, 'passwords' | 'force'>,
+  removed: PolicyPreview | undefined,
+): Decide<ChangedOrganization> {
+  const update = updateOrganization(reference, settings, removed);
+  if (passwords === undefined) return update;
+  const change = setPasswords(reference, { passwords, force });
+  return (state, moment) => {
+    const [signOn, updated] = [change(state, moment), update(state, moment)];
+    return {
+      parts: [...signOn.parts, ...updated.parts],
+      changes: [...signOn.changes, ...updated.changes],
+      result: updated.result,
+    };
+  };
+}
+
 async function dryRun(
-  session: Session,
+  session: ControlSession,
   reference: string,
   { retention }: Pick<Options, 'retention'>,
   defaultDays: number | undefined,
 ) {
-  const { storage } = session;
-  const organization = await findOrganization(storage, reference);
-  const policy = await readPolicy(storage, organization.id);
+  const { storage, directory } = session;
+  const organization = findOrganization(directory, reference);
+  const policy = policyOf(directory, organization.id);
   const days = retention === undefined ? policy.days : daysOf(retention, defaultDays);
   const { events } = await wouldEnd(storage, organization.id, days, systemClock());
   const held = policy.heldMicros === undefined ? '' : '; it is held, so nothing goes before the release';
@@ -251,37 +256,17 @@ function registerHold(org: Command, deps: CliDeps): void {
   controlCommand(deps, hold, (options: Options) => {
     const { org: reference } = options;
     const reason = requireReason(options);
-    return async (storage, session) => {
-      const organization = await findOrganization(storage, reference);
-      const { before, now: policy } = await placeHold(storage, organization.id, reason);
-      if (!(await outlivesDeletion(storage, organization.id)))
-        throw new Problem(
-          'conflict',
-          'the organization was being deleted already: nothing of it can be held',
-        );
-      // Before the wait, which may take an hour: the hold is there also where nobody waits for its end.
-      const isNew = before !== policy;
-      await recordNow(
-        session,
-        isNew ? [changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason })] : [],
-      );
+    return async ({ storage, directory, call }) => {
+      const organization = findOrganization(directory, reference);
+      const { now: policy } = await directory.change(call, placeHold(organization.id, reason));
       const isSettled = await awaitHold(new EventRemoval(storage), organization.id);
       const { slug } = organization;
       const text = isSettled
         ? `Organization ${slug} is held: nothing of it is removed`
         : `Organization ${slug} is held; a removal that had begun before may go on in the engine`;
-      return {
-        schema: 'CliOrganization',
-        value: view(organization, policy),
-        text,
-      };
+      return { schema: 'CliOrganization', value: view(organization, policy), text };
     };
   });
-}
-
-/** Records changes at once, for a command that may fail after it has made them. */
-function recordNow(session: Session, changes: readonly Change[]): Promise<void> {
-  return recordAfter(session, eventsOf(changes), 'an audit event');
 }
 
 function registerRelease(org: Command, deps: CliDeps): void {
@@ -295,16 +280,17 @@ function registerRelease(org: Command, deps: CliDeps): void {
   controlCommand(deps, release, (options: Options) => {
     const { org: reference } = options;
     const reason = options.dryRun ? '' : requireReason(options);
-    return async (storage, session) => {
+    return async (session) => {
       if (options.dryRun) return dryRun(session, reference, {}, undefined);
-      const organization = await findOrganization(storage, reference);
-      const asked = { reason, confirmed: options.confirm };
-      const { now, removes } = await releaseHold(storage, organization.id, asked);
+      const { storage, directory, call } = session;
+      const organization = findOrganization(directory, reference);
+      const policy = policyOf(directory, organization.id);
+      const preview = await previewRelease(storage, policy, options.confirm, systemClock());
+      const { now } = await directory.change(call, releaseHold(organization, reason, preview));
       return {
         schema: 'CliOrganization',
         value: view(organization, now),
         text: `Organization ${organization.slug} is not held any more`,
-        changes: [changeOfPolicy(organization, 'legalHoldReleased', now, { reason, removes })],
       };
     };
   });
@@ -339,23 +325,22 @@ function registerDelete(org: Command, deps: CliDeps): void {
         'malformed',
         `see first what would be removed: ${commandWith(deps.args ?? [], '--dry-run')}`,
       );
-    return async (storage) => {
-      const preview = await previewDeletion(storage, reference, operator());
-      const { deletion } = preview;
-      const what = `${counted(deletion.events, 'event')}, ${counted(deletion.users, 'user')} and ${counted(deletion.apiKeys, 'API key')}`;
+    return async ({ storage, directory, call }) => {
+      const store = { storage, directory };
+      const preview = await previewDeletion(store, reference, operator());
+      const what = `${counted(preview.events, 'event')}, ${counted(preview.users, 'user')} and ${counted(preview.apiKeys, 'API key')}`;
       if (options.dryRun)
         return {
           schema: 'CliDeletion',
-          value: deletionView(deletion),
-          text: `${what} of ${deletion.slug} would be removed\nto do it: ${commandWith(deps.args ?? [], '--confirm', String(deletion.events))}`,
+          value: deletionView({ ...preview, startedMicros: systemClock(), finishedMicros: undefined }),
+          text: `${what} of ${preview.slug} would be removed\nto do it: ${commandWith(deps.args ?? [], '--confirm', String(preview.events))}`,
         };
-      await beginDeletion(storage, preview, options.confirm);
-      const done = await carryOutDeletion(storage, new EventRemoval(storage), deletion, systemClock());
-      if (done === undefined) throw new Error(`the deletion of ${deletion.slug} was taken back`);
+      const begun = await directory.change(call, beginDeletion(preview, options.confirm));
+      const done = await carryOutDeletion(store, new EventRemoval(storage), begun);
       return {
         schema: 'CliDeletion',
         value: deletionView(done),
-        text: `Organization ${deletion.slug} is deleted: ${what}`,
+        text: `Organization ${preview.slug} is deleted: ${what}`,
       };
     };
   });
@@ -363,8 +348,8 @@ function registerDelete(org: Command, deps: CliDeps): void {
 
 function registerDeletions(org: Command, deps: CliDeps): void {
   const command = org.command('deletions').description('show the organizations that were deleted');
-  controlCommand(deps, command, () => async (storage) => {
-    const value = (await listDeletions(storage)).map(deletionView);
+  controlCommand(deps, command, () => ({ directory }) => {
+    const value = directory.deletions().map(deletionView);
     const text = table(value, [
       ['slug', (one) => one.slug],
       ['events', (one) => String(one.events)],
@@ -375,14 +360,4 @@ function registerDeletions(org: Command, deps: CliDeps): void {
     ]);
     return { schema: 'CliDeletions', value, text };
   });
-}
-
-async function changePasswords(
-  storage: Storage,
-  reference: string,
-  { force }: Options,
-  passwords: string,
-): Promise<Change[]> {
-  const { organization, before, now } = await setPasswords(storage, reference, { passwords, force });
-  return before === now ? [] : [changeOfSignOn(organization, before, now)];
 }

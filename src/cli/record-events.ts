@@ -8,15 +8,11 @@ import {
   rowsPerSegmentMax,
   writersMax,
 } from '../base/events/sequence.ts';
-import type { Config } from '../config/config.ts';
-import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
-import { daysKept, readPolicies } from '../control/retention.ts';
-import { handEvents } from '../ingest/handed-events.ts';
+import { IngestDirectory } from '../control/ingest-directory.ts';
 import { takeNumberIn } from '../ingest/order-numbers.ts';
 import { type OwnBlock, OwnEvents } from '../ingest/own-events.ts';
 import { createSegmentInsert, newestStored, storedRowsBetween } from '../storage/insert.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
-import type { Storage } from '../storage/storage.ts';
 import { closeWriter, hasLease, putWriter, reachedBy, readWriters } from '../storage/watermarks.ts';
 import type { RecordEvents } from './context.ts';
 
@@ -27,30 +23,30 @@ const recordTriesMax = 3;
 const writer = writersMax - 1;
 
 /**
- * Stores what a command did: a server with its own engine is left the events in a file, and where none runs, or several
- * share a ClickHouse server, the command stores them as a segment of its own.
+ * Stores what a command did as a segment of its own: no server runs on the embedded engine, or several share a ClickHouse
+ * server.
  */
 export const recordEvents: RecordEvents = async (on, events) => {
-  const { storage, config, isShared } = on;
-  const block = await encode(storage, config, events);
+  const { storage, config } = on;
+  const block = encode(on, events);
+  if (block === undefined) return;
   if (config.clickhouse.url !== undefined) return storeBeside(on, block);
-  if (isShared) return handEvents(config.dataDir, block);
   const number = await takeNumberIn(config.dataDir, writer, () => newestStored(storage));
   await store(on, block, { number, firstRow: randomInt(rowsPerSegmentMax - block.rows) });
 };
 
-async function encode(storage: Storage, config: Config, events: readonly object[]): Promise<OwnBlock> {
-  const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
-  const policies = await readPolicies(storage);
-  const texts = events.map((event) => JSON.stringify(event));
-  return new OwnEvents(config).encode(texts, (id) => {
-    const found = organizations.get(id);
-    if (found === undefined) return undefined;
-    const policy = policies.get(id);
-    const retentionDays =
-      policy === undefined ? effectiveRetentionDays(found, config.retentionDays) : daysKept(policy);
-    return { id, retentionDays };
+/** Undefined where nobody is left to read them. */
+function encode(
+  { config, directory }: Parameters<RecordEvents>[0],
+  events: readonly string[],
+): OwnBlock | undefined {
+  const organizations = new IngestDirectory(directory, config.retentionDays);
+  const organizationOf = (id: string) => organizations.organization(id);
+  const kept = events.filter((event) => {
+    const { message } = JSON.parse(event) as { readonly message: { readonly org: string } };
+    return directory.deletionOf(message.org) === undefined;
   });
+  return kept.length === 0 ? undefined : new OwnEvents(config).encode(kept, organizationOf);
 }
 
 interface Attempt {

@@ -17,7 +17,7 @@ import { answersName, mebibytes, secretNames, secretsName } from '../backup/take
 import type { Config } from '../config/config.ts';
 import { isOfRestore, markRestoring, prepareDataDir, restoringInto } from '../config/data-dir.ts';
 import { restoredEvents } from '../control/restored-events.ts';
-import { listOrganizations } from '../control/organizations.ts';
+import { readControlState } from '../control/directory.ts';
 import { makeLog, removeLog } from '../ingest/log-copy.ts';
 import { newestMigration } from '../storage/migration-files.ts';
 import { damagedParts } from '../storage/parts.ts';
@@ -27,7 +27,7 @@ import { print } from './output.ts';
 import { wrong } from '../tools/option.ts';
 import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
-import { operator, recordAfter, type Session, setUp, type Setup, withStorage } from './session.ts';
+import { openDirectory, operator, type Session, setUp, type Setup, withStorage } from './session.ts';
 
 /** A restored table takes this many times the room of its backup, with what merging takes meanwhile. */
 const restoreRoomRatio = 2;
@@ -82,7 +82,7 @@ const bytesOf = (chain: Chain): number => backupsOf(chain).reduce((sum, { bytes 
 /** Removes what a run has made that was killed, as the mark says: everything but secrets. */
 async function clearUnfinished({ dataDir }: Config): Promise<void> {
   await removeLog(dataDir);
-  for (const name of ['engine', 'engine.json', 'control-data.log'])
+  for (const name of ['engine', 'engine.json', 'journal-mark'])
     await rm(join(dataDir, name), { recursive: true, force: true });
 }
 
@@ -103,7 +103,7 @@ async function requireEmptyDirectory({ dataDir }: Config): Promise<void> {
 
 async function requireEmptyDatabase({ storage }: Session): Promise<void> {
   const [row] = await storage.rows<{ rows: string }>(
-    `SELECT (SELECT count() FROM (SELECT 1 FROM events LIMIT 1)) + (SELECT count() FROM organizations)
+    `SELECT (SELECT count() FROM (SELECT 1 FROM events LIMIT 1)) + (SELECT count() FROM journal)
        + (SELECT count() FROM evidence_progress) AS rows`,
   );
   if (row?.rows !== '0')
@@ -168,16 +168,14 @@ async function restoreSecrets({ config }: Session, { place, newest }: Chain): Pr
 async function missingSecrets({ config, storage }: Session): Promise<string[]> {
   const isThere = async (name: string): Promise<boolean> =>
     (await readIfThere(join(config.dataDir, name))) !== undefined;
-  const [row] = await storage.rows<Record<'keys' | 'clients' | 'erasures', string>>(
-    `SELECT toString((SELECT count() FROM evidence_keys)) AS keys,
-       toString((SELECT count() FROM sign_ons FINAL WHERE client_secret != '')) AS clients,
-       toString((SELECT count() FROM erasures)) AS erasures`,
-  );
+  const [row] = await storage.rows<{ keys: string }>('SELECT count() AS keys FROM evidence_keys');
+  const state = await readControlState(storage);
+  const hasClients = state.signOns().some(({ clientSecret }) => clientSecret !== '');
   const notes: string[] = [];
   if (config.sessionSecret === undefined && !(await isThere('session-secret')))
     notes.push(
       'session-secret is not there: the first start makes a new one, which ends all sessions and refuses the cursors that followers of the feed have; put the old one into DATA_DIR before',
-      ...(row?.clients === '0'
+      ...(!hasClients
         ? []
         : [
             'client secrets of sign-on are sealed with the old session-secret: without it nobody signs in by a provider until "sign-on set" has given them again',
@@ -187,7 +185,11 @@ async function missingSecrets({ config, storage }: Session): Promise<string[]> {
     notes.push(
       'evidence-key is not there: nothing is signed as evidence without it; put the old one into DATA_DIR before the first start',
     );
-  if (row?.erasures !== '0' && config.pseudonymSecret === undefined && !(await isThere('pseudonym-secret')))
+  if (
+    state.erasures().length > 0 &&
+    config.pseudonymSecret === undefined &&
+    !(await isThere('pseudonym-secret'))
+  )
     notes.push(
       'pseudonym-secret is not there: a person who is erased once more gets another pseudonym; put the old one into DATA_DIR before, if there shall be one',
     );
@@ -196,7 +198,8 @@ async function missingSecrets({ config, storage }: Session): Promise<string[]> {
 
 /** Followers of the feed may have seen what is lost: an event of each organization tells them. */
 async function recordRestore(session: Session, backup: string, moment: string): Promise<void> {
-  const organizations = await listOrganizations(session.storage);
+  const { directory, hand } = await openDirectory(session);
+  const organizations = directory.organizations();
   const events = restoredEvents({
     organizations: organizations.map(({ id }) => id),
     backup,
@@ -204,7 +207,8 @@ async function recordRestore(session: Session, backup: string, moment: string): 
     operator: operator(),
     now: systemClock(),
   });
-  await recordAfter(session, events, 'an event of each organization');
+  if (events.length > 0) await directory.record(events);
+  await hand();
 }
 
 async function work(session: Session, chain: Chain) {

@@ -1,13 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
+import { ifThere } from '../base/errors/system-error.ts';
+import { isServed } from '../base/files/directory-lock.ts';
 import { systemClock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { StopStack } from '../base/processes/stop-stack.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { prepareDataDir, requireEngineData, requireUsable } from '../config/data-dir.ts';
 import { checkOpenFiles } from '../config/open-files.ts';
-import { type Change, sourceEventOfChange } from '../control/change-events.ts';
+import { tellServer } from '../control/command-socket.ts';
+import type { Call } from '../control/decision.ts';
+import { Directory } from '../control/directory.ts';
+import { JournalEvents } from '../control/journal-events.ts';
 import { operatorWords } from '../storage/exception.ts';
-import { explainFullDisk, reachStorage } from '../storage/open-storage.ts';
+import { explainFullDisk, instanceOf, reachStorage } from '../storage/open-storage.ts';
 import type { Storage } from '../storage/storage.ts';
 import { commandLog } from './command-log.ts';
 import type { CliDeps } from './context.ts';
@@ -26,6 +32,13 @@ export interface Session extends Setup {
   readonly isShared: boolean;
 }
 
+/** How a command uses the storage; see `withStorage`. */
+export interface StorageChoice {
+  readonly evenIf?: 'restoring';
+  readonly asItIs?: true;
+  readonly makes?: true;
+}
+
 /** A command reports by its output and exit code; its log is for faults below it. */
 export function setUp(deps: CliDeps): Setup {
   const config = loadConfig(deps.environment);
@@ -41,7 +54,7 @@ export function setUp(deps: CliDeps): Setup {
 export async function withStorage<T>(
   setup: Setup,
   work: (session: Session) => Promise<T>,
-  options: { readonly evenIf?: 'restoring'; readonly asItIs?: true; readonly makes?: true } = {},
+  options: StorageChoice = {},
 ): Promise<T> {
   const { config, log } = setup;
   const stops = new StopStack(log);
@@ -74,19 +87,90 @@ function userName(): string | undefined {
   }
 }
 
-/** Source events of what the operator changed. */
-export function eventsOf(changes: readonly Change[]): object[] {
-  const now = systemClock();
-  return changes.map((change) => sourceEventOfChange(change, operator(), now));
+/** What the operator changes. */
+export function operatorCall(): Call {
+  return { actor: { name: operator(), type: 'App/System' } };
 }
 
-/** Records what a command has done already. */
-export async function recordAfter(session: Session, events: readonly object[], what: string): Promise<void> {
-  if (events.length === 0) return;
+/** The same with the control data. */
+export interface ControlSession extends Session {
+  readonly directory: Directory;
+  /** What a change by this command is made with. */
+  readonly call: Call;
+  /** Stores the events of what has been changed so far; done at the end of the command in any case. */
+  readonly hand: () => Promise<void>;
+}
+
+/**
+ * As `withStorage`, with the control data. What the work changes has its events in the journal; before this resolves they are stored,
+ * by the server that runs on the data directory, or by this command where none does.
+ */
+export function withDirectory<T>(
+  setup: Setup,
+  work: (session: ControlSession) => Promise<T>,
+  options: StorageChoice = {},
+): Promise<T> {
+  return withStorage(
+    setup,
+    async (session) => {
+      const { directory, hand } = await openDirectory(session);
+      const call = operatorCall();
+      try {
+        return await work({ ...session, directory, call, hand });
+      } finally {
+        await hand();
+      }
+    },
+    options,
+  );
+}
+
+/** The control data as it is, and what stores the events of changes that this process makes. */
+export async function openDirectory(
+  session: Session,
+): Promise<{ readonly directory: Directory; readonly hand: () => Promise<void> }> {
+  const { config, storage, log, deps, isShared } = session;
+  const { dataDir, clickhouse } = config;
+  const hasServer = clickhouse.url === undefined ? isShared : (await ifThere(isServed(dataDir))) === true;
+  const server = await serverOf(config, hasServer);
+  const own = hasServer || clickhouse.url === undefined ? dataDir : undefined;
+  const changes = await JournalEvents.open({ dataDir: own, storage, log, server });
+  const directory = new Directory({
+    storage,
+    log,
+    clock: systemClock,
+    expiryMicros: systemClock,
+    server,
+    ...(clickhouse.url === undefined && { mark: changes.mark }),
+    applied: (row, isOwn) => changes.take(row, isOwn),
+  });
+  await directory.refresh();
+  const before = directory.place;
+  const store = (_: string, events: readonly string[]) =>
+    deps.recordEvents({ ...session, directory }, events);
+  const hand = async (): Promise<void> => {
+    if (!hasServer) await recorded(session, changes.hand(store));
+    else if (directory.place > before) await tellServer(dataDir);
+  };
+  return { directory, hand };
+}
+
+/** Who hands the events of a row: with the embedded engine whoever has it, else the server of the data directory, or this process. */
+async function serverOf({ clickhouse, dataDir }: Config, hasServer: boolean): Promise<string | undefined> {
+  if (clickhouse.url === undefined) return undefined;
+  return hasServer ? instanceOf(dataDir) : randomUUID();
+}
+
+async function recorded({ config }: Session, work: Promise<void>): Promise<void> {
   try {
-    await session.deps.recordEvents(session, events);
+    await work;
   } catch (error) {
-    const why = operatorWords(explainFullDisk(error, session.config));
-    throw new Error(`done, and not to be repeated, but not recorded as ${what}: ${why}`, { cause: error });
+    const why = operatorWords(explainFullDisk(error, config));
+    throw new Error(
+      `done, and not to be repeated; its audit event is stored by the next command or server: ${why}`,
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -3,16 +3,9 @@ import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import type { Config } from '../config/config.ts';
 import { requireKnownSecret, sessionSecret } from '../config/secrets.ts';
-import { changeOfSignOn, signOnView } from '../control/change-events.ts';
-import { listOrganizations } from '../control/organizations.ts';
+import { signOnView } from '../control/change-events.ts';
 import { SealedSecrets } from '../control/sealed-secret.ts';
-import {
-  defaultSignOn,
-  listSignOns,
-  type SignOnInput,
-  type SignOnSettings,
-  updateSignOn,
-} from '../control/sign-on-settings.ts';
+import { type SignOnInput, type SignOnSettings, updateSignOn } from '../control/sign-on-settings.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { table } from './output.ts';
@@ -42,10 +35,9 @@ function providerText({ provider, issuer }: ReturnType<typeof view>): string {
 
 function addList(signOn: Command, deps: CliDeps): void {
   const list = signOn.command('list').description('show how people of each organization sign in');
-  controlCommand(deps, list, () => async (storage, { config }) => {
-    const found = new Map((await listSignOns(storage)).map((settings) => [settings.id, settings]));
-    const organizations = await listOrganizations(storage);
-    const value = organizations.map(({ id, slug }) => view(found.get(id) ?? defaultSignOn(id), slug, config));
+  controlCommand(deps, list, () => ({ directory, config }) => {
+    const organizations = directory.organizations();
+    const value = organizations.map(({ id, slug }) => view(directory.signOnOf(id), slug, config));
     const text = table(value, [
       ['organization', (one) => one.organization],
       ['provider', providerText],
@@ -91,24 +83,19 @@ function addSet(signOn: Command, deps: CliDeps): void {
     const { org, clientSecretStdin, ...input } = options;
     if (Object.keys(input).every((name) => name === 'json') && clientSecretStdin === undefined)
       throw new Problem('malformed', 'nothing to set: see sign-on set --help');
-    return async (storage, { config, log }) => {
+    return async ({ directory, call, config, log }) => {
       const isSealed = clientSecretStdin !== undefined;
       const given = isSealed ? { ...input, clientSecret: await readPassword(deps.io, true) } : input;
       if (isSealed) await requireKnownSecret(config.dataDir, 'SESSION_SECRET', config.sessionSecret);
       // Where nothing is sealed, none need be there.
       const secret = isSealed ? await sessionSecret(config, log) : randomUUID();
-      const { organization, before, now } = await updateSignOn(
-        storage,
-        org,
-        given,
-        new SealedSecrets(secret),
-      );
+      const change = updateSignOn(org, given, new SealedSecrets(secret));
+      const { organization, now } = await directory.change(call, change);
       const value = view(now, organization.slug, config);
       return {
         schema: 'CliSignOn',
         value,
         text: `Sign-on of ${organization.slug} changed. To be entered at the provider, behind the address of the service: ${value.redirect_path}`,
-        changes: before === now ? [] : [changeOfSignOn(organization, before, now)],
       };
     };
   });

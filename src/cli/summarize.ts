@@ -10,7 +10,7 @@ import type { CliDeps } from './context.ts';
 import { keptFilter } from './export.ts';
 import { untilTheEnd } from './export-read.ts';
 import { print, table } from './output.ts';
-import { setUp, withStorage } from './session.ts';
+import { setUp, withDirectory } from './session.ts';
 
 type Summary = Answer<'CliSummary'>;
 
@@ -22,9 +22,9 @@ interface SummarizeOptions {
 
 async function summarize(deps: CliDeps, options: SummarizeOptions): Promise<void> {
   const filters = filtersOf(options);
-  await withStorage(setUp(deps), async ({ storage }) => {
-    const organization = await findOrganization(storage, options.org);
-    const filter = await keptFilter(storage, organization, filters);
+  await withDirectory(setUp(deps), async ({ storage, directory }) => {
+    const organization = findOrganization(directory, options.org);
+    const filter = keptFilter(directory, organization, filters);
     const { data, meta, previous } = await createHistogramReader(storage)(
       organization.id,
       filter,

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
-import { changeOfUser } from '../control/change-events.ts';
-import { findOrganization } from '../control/organizations.ts';
-import { checkPassword } from '../control/passwords.ts';
+import { checkPassword, hashPassword } from '../control/passwords.ts';
 import {
   changeRole,
+  checkNewUser,
   createUser,
   disableUser,
   enableUser,
@@ -14,7 +13,7 @@ import {
   type UserReference,
 } from '../control/users.ts';
 import type { CliDeps } from './context.ts';
-import { controlCommand, slugsOf } from './control-command.ts';
+import { controlCommand, slugOf } from './control-command.ts';
 import { table, timeText, timeTextOrNull } from './output.ts';
 import { readPassword } from './password.ts';
 
@@ -62,16 +61,17 @@ function addCreate(user: Command, deps: CliDeps): void {
     .requiredOption('--name <name>', 'name to show')
     .requiredOption('--role <admin|auditor|member>', 'what the user may do')
     .option('--password-stdin', passwordHelp);
-  controlCommand(deps, create, (options: NewUserOptions) => async (storage) => {
-    const password = () => acceptablePassword(deps, options);
-    const made = await createUser(storage, { ...options, organization: options.org, password });
-    const { slug } = await findOrganization(storage, made.organizationId);
-    const { id, email, name, role } = made;
+  controlCommand(deps, create, (options: NewUserOptions) => async ({ directory, call }) => {
+    const given = { ...options, organization: options.org };
+    // Nobody types a password for a user who cannot be made.
+    checkNewUser(directory, given);
+    const passwordHash = await hashPassword(await acceptablePassword(deps, options));
+    const made = await directory.change(call, createUser({ ...given, passwordHash }));
+    const { id, email, name, role, organizationId } = made;
     return {
       schema: 'CliNewUser',
-      value: { id, organization: slug, email, name, role },
+      value: { id, organization: slugOf(directory, organizationId), email, name, role },
       text: `User ${email} created, id ${id}`,
-      changes: [changeOfUser(made, 'userCreated')],
     };
   });
 }
@@ -81,11 +81,10 @@ function addList(user: Command, deps: CliDeps): void {
     .command('list')
     .description('show users')
     .option('--org <slug>', 'only of this organization');
-  controlCommand(deps, list, ({ org }: UserOptions) => async (storage) => {
-    const slugOf = await slugsOf(storage);
-    const value = (await listUsers(storage, org)).map((one) => ({
+  controlCommand(deps, list, ({ org }: UserOptions) => ({ directory }) => {
+    const value = listUsers(directory, org).map((one) => ({
       id: one.id,
-      organization: slugOf(one.organizationId),
+      organization: slugOf(directory, one.organizationId),
       email: one.email,
       name: one.name,
       role: one.role,
@@ -108,15 +107,13 @@ function addDisable(user: Command, deps: CliDeps): void {
   const disable = aboutUser(user.command('disable')).description('end a user’s access and sessions');
   controlCommand(deps, disable, (options: UserOptions, argument) => {
     const reference = referenceOf(argument, options);
-    return async (storage) => {
-      const before = await findUser(storage, reference);
-      const disabled = await disableUser(storage, reference);
-      const { id, email, disabledMicros } = disabled;
+    return async ({ directory, call }) => {
+      const { now } = await directory.change(call, disableUser(reference));
+      const { id, email, disabledMicros } = now;
       return {
         schema: 'CliDisabledUser',
         value: { id, disabled_at: timeTextOrNull(disabledMicros) },
         text: `User ${email} disabled`,
-        changes: before.disabledMicros === undefined ? [changeOfUser(disabled, 'userDisabled')] : [],
       };
     };
   });
@@ -126,15 +123,12 @@ function addEnable(user: Command, deps: CliDeps): void {
   const enable = aboutUser(user.command('enable')).description('give a disabled user access again');
   controlCommand(deps, enable, (options: UserOptions, argument) => {
     const reference = referenceOf(argument, options);
-    return async (storage) => {
-      const before = await findUser(storage, reference);
-      const enabled = await enableUser(storage, reference);
-      const { id, email } = enabled;
+    return async ({ directory, call }) => {
+      const { id, email } = (await directory.change(call, enableUser(reference))).now;
       return {
         schema: 'CliUserPassword',
         value: { id, email },
         text: `User ${email} enabled`,
-        changes: before.disabledMicros === undefined ? [] : [changeOfUser(enabled, 'userEnabled')],
       };
     };
   });
@@ -146,16 +140,13 @@ function addSetRole(user: Command, deps: CliDeps): void {
     .requiredOption('--role <admin|auditor|member>', 'what the user may do');
   controlCommand(deps, set, (options: UserOptions & { readonly role: string }, argument) => {
     const reference = referenceOf(argument, options);
-    return async (storage) => {
-      const before = await findUser(storage, reference);
-      const changed = await changeRole(storage, reference, options.role);
-      const { id, email, name, role } = changed;
-      const { slug } = await findOrganization(storage, changed.organizationId);
+    return async ({ directory, call }) => {
+      const { now } = await directory.change(call, changeRole(reference, options.role));
+      const { id, email, name, role, organizationId } = now;
       return {
         schema: 'CliNewUser',
-        value: { id, organization: slug, email, name, role },
+        value: { id, organization: slugOf(directory, organizationId), email, name, role },
         text: `${email} has the role ${role}`,
-        changes: before.role === role ? [] : [changeOfUser(changed, 'roleChanged', before)],
       };
     };
   });
@@ -167,15 +158,14 @@ function addSetPassword(user: Command, deps: CliDeps): void {
     .option('--password-stdin', passwordHelp);
   controlCommand(deps, set, (options: UserOptions, argument) => {
     const reference = referenceOf(argument, options);
-    return async (storage) => {
-      await findUser(storage, reference);
-      const changed = await setPassword(storage, reference, await acceptablePassword(deps, options));
-      const { id, email } = changed;
+    return async ({ directory, call }) => {
+      findUser(directory, reference);
+      const passwordHash = await hashPassword(await acceptablePassword(deps, options));
+      const { id, email } = (await directory.change(call, setPassword(reference, passwordHash))).now;
       return {
         schema: 'CliUserPassword',
         value: { id, email },
         text: `Password of ${email} changed; sessions have ended`,
-        changes: [changeOfUser(changed, 'passwordChanged')],
       };
     };
   });

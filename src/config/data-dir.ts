@@ -20,11 +20,11 @@ type Warn = Pick<Logger, 'warn'>;
 const othersBits = 0o077;
 /** Any of these names makes a directory the service's own. */
 const ownNames = [
-  'control-data.log',
   'engine',
   'evidence-key',
   'idempotency',
   'instance-id',
+  'journal-mark',
   'pseudonym-secret',
   'restoring',
   'session-secret',

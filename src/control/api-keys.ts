@@ -1,47 +1,17 @@
-import { type Clock, systemClock } from '../base/time/clock.ts';
-import { parseDurationMs } from '../base/time/units.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { formatRate, parseRate, type Rate } from '../base/time/rates.ts';
-import type { Storage } from '../storage/storage.ts';
-import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
-import { displayName } from './names.ts';
+import { parseRate, type Rate } from '../base/time/rates.ts';
+import { parseDurationMs } from '../base/time/units.ts';
+import { changesOfKey } from './change-events.ts';
+import { type Changed, type Decide, type Decision, unchanged } from './decision.ts';
 import { keyDigest, newKeyId, newKeyText } from './key-text.ts';
-import { findOrganization, type Organization } from './organizations.ts';
+import { displayName } from './names.ts';
+import { findOrganization } from './organizations.ts';
+import type { ApiKey, Scope } from './records.ts';
+import type { ControlState } from './state.ts';
 
-/** `scim`: users of the organization, for its directory (docs/sign-on.md). */
-export type Scope = 'read' | 'write' | 'scim';
+export type { ApiKey, Scope } from './records.ts';
 
-const nilUuid = '00000000-0000-0000-0000-000000000000';
 const scopes: readonly Scope[] = ['read', 'write', 'scim'];
-
-export const apiKeyTable = new ControlTable('api_keys', 'String', {
-  id: field<string>('id'),
-  /** Undefined: a key of all organizations, which may only write. */
-  organizationId: {
-    select: 'org, all_organizations',
-    read: ({ org, all_organizations: all }): string | undefined =>
-      all === true ? undefined : (org as string),
-    write: (id: string | undefined) => ({ org: id ?? nilUuid, all_organizations: id === undefined }),
-  },
-  name: field<string>('name'),
-  scopes: field<readonly Scope[]>('scopes', (given: readonly string[]) =>
-    scopes.filter((scope) => given.includes(scope)),
-  ),
-  /** SHA-256 of the key, hexadecimal. */
-  digest: field<string>('secret_sha256'),
-  /** SHA-256 of the key before the last rotation, or empty; good until `previousUntilMicros`. */
-  previousDigest: field<string>('previous_secret_sha256'),
-  previousUntilMicros: optionalTime('previous_valid_until'),
-  /** Undefined: the service's own limit. */
-  rateLimit: field<Rate | undefined>('rate_limit', parseRate, (rate) => (rate ? formatRate(rate) : '')),
-  createdMicros: time('created_at'),
-  expiresMicros: optionalTime('expires_at'),
-  revokedMicros: optionalTime('revoked_at'),
-  version: version(),
-});
-
-/** A credential of a program. The key itself is nowhere: only digests are stored. */
-export type ApiKey = RowOf<typeof apiKeyTable>;
 
 /** What a new key may do, in texts as people give them. */
 export interface NewApiKey {
@@ -66,6 +36,7 @@ export interface IssuedKey {
   readonly text: string;
 }
 
+const keysPerOrganizationMax = 1_000;
 const graceDefault = '24h';
 const dayMs = 86_400_000;
 const expiresMsMax = 36_500 * dayMs;
@@ -105,65 +76,87 @@ function parseLimit(text: string): Rate {
 }
 
 /** The keys of an organization, or every key, oldest first. Throws Problem `not_found`. */
-export async function listApiKeys(storage: Storage, organization?: string): Promise<ApiKey[]> {
-  const order = 'ORDER BY created_at, id';
-  if (organization === undefined) return apiKeyTable.select(storage, `true ${order}`);
-  const { id } = await findOrganization(storage, organization);
-  return apiKeyTable.select(storage, `org = {org:UUID} AND NOT all_organizations ${order}`, { org: id });
+export function listApiKeys(state: ControlState, organization?: string): readonly ApiKey[] {
+  return state.apiKeys(organization === undefined ? undefined : findOrganization(state, organization).id);
 }
 
-/** The key of an id. Throws Problem `not_found`. */
-export async function findApiKey(storage: Storage, id: string): Promise<ApiKey> {
-  const [key] = await apiKeyTable.select(storage, 'id = {id:String}', { id });
-  if (key === undefined) throw new Problem('not_found', `no API key ${JSON.stringify(id)}`);
-  return key;
+/**
+ * The key of an id, if it is of the organization (its id; undefined: of any). Throws Problem `not_found`; nothing tells a key of
+ * another organization from one that does not exist.
+ */
+export function findApiKey(state: ControlState, id: string, organization?: string): ApiKey {
+  const key = state.apiKey(id);
+  if (key !== undefined && (organization === undefined || key.organizationId === organization)) return key;
+  const detail =
+    organization === undefined
+      ? `no API key ${JSON.stringify(id)}`
+      : 'There is no such API key in this organization.';
+  throw new Problem('not_found', detail);
 }
 
-async function ownerOf(
-  storage: Storage,
-  input: KeyOwner,
-  given: readonly Scope[],
-): Promise<Organization | undefined> {
+function checkOwner(input: KeyOwner, given: readonly Scope[]): void {
   const all = input.allOrganizations === true;
-  if (all === (input.organization !== undefined)) {
+  if (all === (input.organization !== undefined))
     throw new Problem('malformed', 'a key belongs either to one organization or to all of them');
-  }
-  if (all && given.some((scope) => scope !== 'write')) {
+  if (all && given.some((scope) => scope !== 'write'))
     throw new Problem('malformed', 'a key of all organizations may only have the scope write');
-  }
-  return input.organization === undefined ? undefined : findOrganization(storage, input.organization);
 }
 
-/** Makes a key (contract: Credentials). Throws Problem `malformed`, or `not_found` for the organization. */
-export async function createApiKey(
-  storage: Storage,
-  input: NewApiKey & KeyOwner,
-  clock: Clock = systemClock,
-): Promise<IssuedKey> {
-  const given = parseScopes(input.scopes);
-  const name = input.name === undefined ? '' : displayName(input.name);
+function checkCount(state: ControlState, organization: string | undefined): void {
+  if (organization === undefined) return;
+  const alive = state.apiKeys(organization).filter(({ revokedMicros }) => revokedMicros === undefined);
+  if (alive.length < keysPerOrganizationMax) return;
+  const detail = `The organization has ${keysPerOrganizationMax} API keys that are not revoked already.`;
+  throw new Problem('conflict', detail);
+}
+
+/** What a new key of an organization (its id; undefined: of all) comes to. Throws Problem `malformed`. */
+export function keyMaker(
+  input: NewApiKey,
+): (organizationId: string | undefined, micros: number) => Decision<IssuedKey> {
   const expiresMs = input.expires === undefined ? undefined : parseExpires(input.expires);
-  const rateLimit = input.rateLimit === undefined ? undefined : parseLimit(input.rateLimit);
-  const owner = await ownerOf(storage, input, given);
   const id = newKeyId();
   const text = newKeyText(id);
-  const now = clock();
-  const apiKey: ApiKey = {
+  const facts = {
     id,
-    organizationId: owner?.id,
-    name,
-    scopes: given,
+    name: input.name === undefined ? '' : displayName(input.name),
+    scopes: parseScopes(input.scopes),
     digest: keyDigest(text),
     previousDigest: '',
     previousUntilMicros: undefined,
-    rateLimit,
-    createdMicros: now,
-    expiresMicros: expiresMs === undefined ? undefined : now + expiresMs * 1000,
-    revokedMicros: undefined,
-    version: now,
+    rateLimit: input.rateLimit === undefined ? undefined : parseLimit(input.rateLimit),
   };
-  await apiKeyTable.put(storage, apiKey);
-  return { apiKey, text };
+  return (organizationId, micros) => {
+    const times = {
+      createdMicros: micros,
+      expiresMicros: expiresMs === undefined ? undefined : micros + expiresMs * 1000,
+      revokedMicros: undefined,
+    };
+    const apiKey: ApiKey = { ...facts, organizationId, ...times };
+    return {
+      parts: [['api_key', apiKey]],
+      changes: changesOfKey(apiKey, 'apiKeyCreated'),
+      result: { apiKey, text },
+    };
+  };
+}
+
+/** Makes a key (contract: Credentials). Throws Problem `malformed`, `not_found` for the organization, and `conflict`. */
+export function createApiKey(input: NewApiKey & KeyOwner): Decide<IssuedKey> {
+  checkOwner(input, parseScopes(input.scopes));
+  const make = keyMaker(input);
+  return (state, { micros }) => {
+    const { organization } = input;
+    const organizationId = organization === undefined ? undefined : findOrganization(state, organization).id;
+    checkCount(state, organizationId);
+    return make(organizationId, micros);
+  };
+}
+
+/** Which key is meant, and of which organization it has to be (its id; undefined: of any). */
+interface KeyReference {
+  readonly id: string;
+  readonly organization?: string | undefined;
 }
 
 /**
@@ -171,40 +164,41 @@ export async function createApiKey(
  * A key rotated twice within it keeps only the latest old secret. Throws Problem `malformed`, `not_found`, or
  * `conflict` for a key that is revoked or expired.
  */
-export async function rotateApiKey(
-  storage: Storage,
-  id: string,
+export function rotateApiKey(
+  { id, organization }: KeyReference,
   grace: string = graceDefault,
-  clock: Clock = systemClock,
-): Promise<IssuedKey> {
+): Decide<IssuedKey> {
   const graceMs = parseGrace(grace);
-  const current = await findApiKey(storage, id);
-  const now = clock();
-  if (current.revokedMicros !== undefined) throw new Problem('conflict', `the API key ${id} is revoked`);
-  if (current.expiresMicros !== undefined && current.expiresMicros <= now) {
-    throw new Problem('conflict', `the API key ${id} has expired`);
-  }
   const text = newKeyText(id);
-  const change = ({ digest }: ApiKey) => ({
-    digest: keyDigest(text),
-    previousDigest: graceMs === 0 ? '' : digest,
-    previousUntilMicros: graceMs === 0 ? undefined : now + graceMs * 1000,
-  });
-  const apiKey: ApiKey = await apiKeyTable.update(storage, current, change, now);
-  // By another process meanwhile.
-  if (apiKey.revokedMicros !== undefined) throw new Problem('conflict', `the API key ${id} is revoked`);
-  return { apiKey, text };
+  return (state, { micros }) => {
+    const current = findApiKey(state, id, organization);
+    if (current.revokedMicros !== undefined) throw new Problem('conflict', `the API key ${id} is revoked`);
+    if (current.expiresMicros !== undefined && current.expiresMicros <= micros)
+      throw new Problem('conflict', `the API key ${id} has expired`);
+    const apiKey: ApiKey = {
+      ...current,
+      digest: keyDigest(text),
+      previousDigest: graceMs === 0 ? '' : current.digest,
+      previousUntilMicros: graceMs === 0 ? undefined : micros + graceMs * 1000,
+    };
+    return {
+      parts: [['api_key', apiKey]],
+      changes: changesOfKey(apiKey, 'apiKeyRotated'),
+      result: { apiKey, text },
+    };
+  };
 }
 
 /** Ends a key for good; one that is revoked already keeps its first time. Throws Problem `not_found`. */
-export async function revokeApiKey(
-  storage: Storage,
-  id: string,
-  clock: Clock = systemClock,
-): Promise<ApiKey & { readonly revokedMicros: number }> {
-  const current = await findApiKey(storage, id);
-  const { revokedMicros } = current;
-  if (revokedMicros !== undefined) return { ...current, revokedMicros };
-  const now = clock();
-  return apiKeyTable.update(storage, current, { revokedMicros: now }, now);
+export function revokeApiKey({ id, organization }: KeyReference): Decide<Changed<ApiKey>> {
+  return (state, { micros }) => {
+    const before = findApiKey(state, id, organization);
+    if (before.revokedMicros !== undefined) return unchanged({ before, now: before });
+    const now = { ...before, revokedMicros: micros };
+    return {
+      parts: [['api_key', now]],
+      changes: changesOfKey(now, 'apiKeyRevoked'),
+      result: { before, now },
+    };
+  };
 }

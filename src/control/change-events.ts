@@ -1,11 +1,13 @@
 import { formatMicros, formatMicrosIfAny } from '../base/time/timestamp.ts';
-import type { ApiKey } from './api-keys.ts';
-import type { ChangedOrganization, Organization } from './organizations.ts';
-import type { StoredErasure } from './erasure.ts';
-import type { RetentionPolicy } from './retention.ts';
-import type { Identity } from './sign-on.ts';
-import type { SignOnSettings } from './sign-on-settings.ts';
-import type { User } from './users.ts';
+import type {
+  ApiKey,
+  Organization,
+  RetentionPolicy,
+  SignOnSettings,
+  StoredErasure,
+  User,
+  UserIdentity,
+} from './records.ts';
 
 /** Who did it: a user, or a program or an operator, who is not one. Absent where it is not known. */
 export interface EventActor {
@@ -54,6 +56,7 @@ export interface Change extends Pick<ServiceEvent, 'organizationId' | 'msg' | 'e
 /** Codes of the registry of activities (contract: Activities); a test holds them against it. */
 export const changeCodes = {
   userCreated: 1000,
+  loggedOut: 1003,
   userUpdated: 1004,
   userDisabled: 1006,
   userEnabled: 1007,
@@ -110,6 +113,7 @@ const userWords = {
   passwordLinkMade: (email: string) => `Link for a password of ${email} made`,
   passwordReset: (email: string) => `Password of ${email} chosen by a link`,
   roleChanged: (email: string) => `Role of ${email} changed`,
+  loggedOut: (email: string) => `${email} signed out`,
 };
 
 /** What a program did by its key. */
@@ -130,7 +134,10 @@ export function changeOfUser(user: User, what: keyof typeof userWords, before?: 
 }
 
 /** That whoever a provider knows by this subject is the user from now on, since the addresses are the same. */
-export function changeOfLink(user: User, { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>): Change {
+export function changeOfLink(
+  user: User,
+  { issuer, subject }: Pick<UserIdentity, 'issuer' | 'subject'>,
+): Change {
   const change = changeOfUser(user, 'userLinked');
   return { ...change, extra: { ...change.extra, issuer, subject } };
 }
@@ -275,7 +282,17 @@ export function changeOfErasure({ id, organizationId, pseudonym, events, digest 
 }
 
 /** What a change of an organization's settings is, its policy included. */
-export function changesOfSettings({ before, now, policy }: ChangedOrganization): Change[] {
+export function changesOfSettings({
+  before,
+  now,
+  policy,
+}: {
+  readonly before: Organization;
+  readonly now: Organization;
+  readonly policy:
+    | { readonly before: RetentionPolicy; readonly now: RetentionPolicy; readonly removes: number }
+    | undefined;
+}): Change[] {
   const isNewPolicy = policy !== undefined && policy.before !== policy.now;
   return [
     ...(before === now ? [] : [changeOfOrganization(now, 'organizationUpdated', before)]),
@@ -329,6 +346,16 @@ export function sourceEvent(event: ServiceEvent, nowMicros: number, origin?: Eve
     },
   };
 }
+
+/** The JSON of that, as ingest takes it. */
+export function eventText(event: ServiceEvent, nowMicros: number, origin?: EventOrigin): string {
+  return JSON.stringify(sourceEvent(event, nowMicros, origin), (_, value: unknown) =>
+    typeof value === 'string' ? value.replaceAll(unstorable, '\uFFFD') : value,
+  );
+}
+
+/** NUL and lone surrogates, which no event may hold: a query or a provider can name something with them. */
+const unstorable = /[\p{Cs}\0]/gu;
 
 /** A zone of an IPv6 address means nothing away from the machine, and events do not take it. */
 function remote({ ip, port }: EventOrigin): object {

@@ -1,19 +1,36 @@
-import type { Clock } from '../base/time/clock.ts';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Problem } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
+import type { Clock } from '../base/time/clock.ts';
+import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { freshSingleFlight } from '../base/waiting/single-flight.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
-import { apiKeyTable } from './api-keys.ts';
-import { DirectoryState } from './directory-state.ts';
-import { endedSessionTable } from './ended-sessions.ts';
-import { limits } from './limits.ts';
-import { organizationTable } from './organizations.ts';
-import { retentionTable } from './retention.ts';
-import { signOnTable } from './sign-on-settings.ts';
-import { userTable } from './users.ts';
+import { eventOfChange, eventText } from './change-events.ts';
+import type { Call, Decide } from './decision.ts';
+import {
+  emptyJournal,
+  type Entry,
+  type ErasedRow,
+  Journal,
+  type JournalDamage,
+  type JournalHead,
+  type JournalRow,
+} from './journal.ts';
+import type { Organization, Part } from './records.ts';
+import { ControlState } from './state.ts';
 
-const controlRefreshMs = 1_000;
-const controlRefreshMsMax = 5_000;
+const refreshMs = 1_000;
+const refreshMsMax = 5_000;
+/** Changes whose events are not recorded yet; beyond, none is made. */
+const unrecordedMax = 1_000;
+/** Changes that wait for each other. */
+const changesWaitingMax = 256;
+/** Times that a change is tried while others change something. */
+const changeTriesMax = 30;
+/** The wait before a try is random: up to this, times the number of the try. */
+const changeWaitMs = 5;
 
 export interface DirectoryDeps {
   readonly storage: Storage;
@@ -21,51 +38,96 @@ export interface DirectoryDeps {
   readonly clock: Clock;
   /** Ended sessions that have expired by it are forgotten: no clock that jumps ahead must forget one (`steadyClock`). */
   readonly expiryMicros: Clock;
+  /** UUID of the server that hands events of changes to ingest; undefined with the embedded engine. */
+  readonly server: string | undefined;
+  /** What the journal has at least; left out: nothing is known of that. */
+  readonly mark?: JournalHead;
+  /** Told of each row of the journal once it holds here, in order; `isOwn` if this process has written it. */
+  readonly applied?: (row: JournalRow, isOwn: boolean) => void;
+  /** Told of damage of the journal when it is found. */
+  readonly damaged?: (damage: JournalDamage) => void;
+  /** How many changes wait for their events to be recorded; left out: none. */
+  readonly waiting?: () => number;
 }
 
-const tables = [
-  organizationTable,
-  userTable,
-  apiKeyTable,
-  endedSessionTable,
-  retentionTable,
-  signOnTable,
-] as const;
-
 /**
- * The engine's own time and, of every table, the time of its last write, in Unix microseconds. Every process asks this
- * each second, for as long as it runs, so it is a union: scalar subqueries in one row are dearer to plan.
+ * Organizations, their policies, users and keys in memory: what every request is checked against without asking the engine, and
+ * the one door for changes. Empty until the first `refresh`. Changes of other servers and commands arrive within `refreshMs`
+ * and the time of a query (contract: Credentials).
  */
-const newestQuery = [
-  "SELECT 'now' AS name, toUnixTimestamp64Micro(now64(6)) AS micros",
-  ...tables.map(({ name }) => `SELECT '${name}', toUnixTimestamp64Micro(max(written)) FROM ${name}`),
-].join(' UNION ALL ');
-
-/**
- * Organizations, their policies, users and keys in memory: what every request is checked against without asking the engine. Empty until
- * the first `refresh`. Changes of other processes arrive within `controlRefreshMs` and the time of a query
- * (contract: Credentials).
- */
-export class Directory extends DirectoryState {
+export class Directory extends ControlState {
   /** Reads what has changed. Rejects with EngineError, and then the last good state stays. */
-  readonly refresh = freshSingleFlight(() => this.#refresh());
+  readonly refresh = freshSingleFlight(() => this.#turns.run(() => this.#readOn()));
   readonly #deps: DirectoryDeps;
-  /** Unix microseconds of the engine's clock at the last good refresh; 0 before it. */
-  #engineMicros = 0;
-  /** When the last good refresh began, by this process's clock. */
+  readonly #journal: Journal;
+  readonly #turns = new Mutex();
+  readonly #damage: JournalDamage[] = [];
+  #damageTold = 0;
+  /** Rows that were erased, until it is known why. */
+  readonly #erased: ErasedRow[] = [];
+  #head = emptyJournal;
+  /** When the last good refresh began, by this process's clock; 0 before the first. */
   #refreshedMicros = 0;
+  #changing = 0;
   #failing = false;
   #refreshing: Repeated | undefined;
 
   constructor(deps: DirectoryDeps) {
     super();
     this.#deps = deps;
+    this.#journal = new Journal(deps.storage);
   }
 
-  /** Refreshes every `controlRefreshMs` from now on; a failure is logged once and tried again. */
+  /** The last place of the journal that holds here. */
+  get place(): number {
+    return this.#head.place;
+  }
+
+  /** What is wrong with the journal, and nobody has accepted yet; in order. */
+  damage(): readonly JournalDamage[] {
+    return this.#damage.filter(({ place }) => !this.hasAcceptedDamage(place));
+  }
+
+  /** Undefined too where what the organization, its keys and its users are cannot be told, as the journal is damaged. */
+  override organizationById(id: string): Organization | undefined {
+    return this.isDoubtful(id) ? undefined : super.organizationById(id);
+  }
+
+  override organizations(): readonly Organization[] {
+    return super.organizations().filter(({ id }) => !this.isDoubtful(id));
+  }
+
+  /** Whether damage of the journal may be about an organization. */
+  isDoubtful(id: string): boolean {
+    if (this.#damage.length === 0) return false;
+    return this.damage().some(({ organization }) => organization === undefined || organization === id);
+  }
+
+  /**
+   * Throws Problem `unavailable` where damage of the journal may be about an organization (its id; undefined: about any): a key or a user
+   * that it knows may have been ended.
+   */
+  requireWhole(organization = ''): void {
+    if (!this.isDoubtful(organization)) return;
+    const detail =
+      'The control data of this organization is damaged; the operator of the service has to decide.';
+    throw new Problem('unavailable', detail, { retryAfterSeconds: 60 });
+  }
+
+  /** An operator goes on with what is known. Resolves with what was accepted. */
+  async acceptDamage(call: Call): Promise<readonly JournalDamage[]> {
+    await this.refresh();
+    const damage = this.damage();
+    const operator = call.actor.name ?? '';
+    const parts = damage.map(({ place }) => ['accepted_damage', { id: String(place), operator }] as const);
+    await this.change(call, () => ({ parts, changes: [], result: undefined }));
+    return damage;
+  }
+
+  /** Refreshes every `refreshMs` from now on; a failure is logged once and tried again. */
   start(): void {
     this.#refreshing ??= new Repeated(
-      controlRefreshMs,
+      refreshMs,
       () => this.#refreshOrKeep(),
       () => undefined,
     );
@@ -81,33 +143,126 @@ export class Directory extends DirectoryState {
     if (this.#deps.clock() - this.#refreshedMicros > ageMsMax * 1000) await this.#refreshOrKeep();
   }
 
-  /** Everything is read before anything is applied, so a key never appears before its organization. */
-  async #refresh(): Promise<void> {
-    const { storage, clock, expiryMicros } = this.#deps;
+  /**
+   * Makes a change: one row of the journal with all that it changes and the events that tell it, or nothing. Once this resolves it is
+   * durable and holds here. Rejects with what `decide` throws, with EngineError where nothing was changed, and with Problem
+   * `unavailable` where that cannot be told, or too many wait.
+   */
+  async change<T>(call: Call, decide: Decide<T>): Promise<T> {
+    if (this.#changing >= changesWaitingMax)
+      throw new Problem('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 });
+    if ((this.#deps.waiting?.() ?? 0) >= unrecordedMax)
+      throw new Problem(
+        'unavailable',
+        'Changes cannot be recorded now, so nothing was changed; try again later.',
+      );
+    this.#changing += 1;
+    try {
+      return await this.#turns.run(() => this.#change({ id: randomUUID(), ...call }, decide));
+    } finally {
+      this.#changing -= 1;
+    }
+  }
+
+  /** Records events without a change: source events that name their organizations by the id. Rejects as `change`. */
+  record(events: readonly object[]): Promise<void> {
+    const texts = events.map((event) => JSON.stringify(event));
+    const entry = { id: randomUUID(), organization: undefined, server: this.#deps.server, parts: [] };
+    return this.#turns.run(() =>
+      this.#append(() => ({ entry: { ...entry, events: texts }, result: undefined })),
+    );
+  }
+
+  #change<T>(call: Call & { readonly id: string }, decide: Decide<T>): Promise<T> {
+    const { clock, server } = this.#deps;
+    return this.#append(() => {
+      const moment = { micros: clock(), place: this.#head.place + 1 };
+      const { parts, changes, result } = decide(this, moment);
+      if (parts.length === 0 && changes.length === 0) return { entry: undefined, result };
+      const events = changes.map((one) =>
+        eventText(eventOfChange(one, call.actor), moment.micros, call.origin),
+      );
+      const organization = changes[0]?.organizationId ?? organizationOf(parts);
+      return { entry: { id: call.id, organization, server, parts, events }, result };
+    });
+  }
+
+  /** Appends what `decide` makes of the state as it is; again, where another was faster. */
+  async #append<T>(decide: () => { readonly entry: Entry | undefined; readonly result: T }): Promise<T> {
+    for (let attempt = 1; attempt <= changeTriesMax; attempt += 1) {
+      await this.#readOn();
+      const { entry, result } = decide();
+      if (entry === undefined) return result;
+      const row = await this.#journal.append(this.#head, entry);
+      if (row !== undefined) {
+        this.#take(row, true);
+        return result;
+      }
+      await sleep(Math.random() * attempt * changeWaitMs);
+    }
+    throw new Problem('unavailable', 'Others change something all the time.', { retryAfterSeconds: 1 });
+  }
+
+  async #readOn(): Promise<void> {
+    const { clock, mark, storage } = this.#deps;
     const begun = clock();
-    // An insert takes its time after it is stamped: look back far enough to see what committed late.
-    const since = Math.max(0, this.#engineMicros - limits.controlOverlapMs * 1000);
+    const isFirst = this.#refreshedMicros === 0;
     // The first one is what the process starts with: it may take as long as any read.
-    const options = this.#engineMicros === 0 ? {} : { timeoutMs: controlRefreshMsMax };
-    const found = await storage.rows<{ name: string; micros: string }>(newestQuery, {}, options);
-    const newest = new Map(found.map(({ name, micros }) => [name, Number(micros)]));
-    const engineMicros = newest.get('now');
-    if (engineMicros === undefined) throw new Error('the engine did not tell its time');
-    const written = <T>(table: {
-      name: string;
-      writtenSince(storage: Storage, since: number, how: QueryOptions): Promise<T[]>;
-    }) => ((newest.get(table.name) ?? Infinity) < since ? [] : table.writtenSince(storage, since, options));
-    const [organizations, users, apiKeys, endedSessions, policies, signOns] = await Promise.all([
-      written(organizationTable),
-      written(userTable),
-      written(apiKeyTable),
-      written(endedSessionTable),
-      written(retentionTable),
-      written(signOnTable),
-    ]);
-    this.apply({ organizations, users, apiKeys, endedSessions, policies, signOns }, expiryMicros());
-    this.#engineMicros = engineMicros;
+    const options: QueryOptions = isFirst ? {} : { timeoutMs: refreshMsMax };
+    for (;;) {
+      const { rows, damage, erased, head } = await this.#journal.read(this.#head, mark?.place ?? 0, options);
+      // On a disk that is full an engine that runs has rows for a while that no file has.
+      if (!isFirst && rows.length > 0) await storage.checked(() => Promise.resolve());
+      this.#damage.push(...damage);
+      this.#erased.push(...erased);
+      if (head.place === this.#head.place) break;
+      for (const row of rows) this.#take(row, false);
+      this.#head = head;
+    }
+    this.#checkErased();
+    if (isFirst) this.#compare();
+    this.#tellDamage();
+    this.forgetSessions(this.#deps.expiryMicros());
     this.#refreshedMicros = begun;
+  }
+
+  /** Of damage that has not been told yet. */
+  #tellDamage(): void {
+    for (const one of this.#damage.slice(this.#damageTold))
+      if (!this.hasAcceptedDamage(one.place)) this.#deps.damaged?.(one);
+    this.#damageTold = this.#damage.length;
+  }
+
+  /** What this data directory has seen of the journal must be there. */
+  #compare(): void {
+    const mark = this.#deps.mark ?? emptyJournal;
+    for (let missing = this.#head.place + 1; missing <= mark.place; missing += 1)
+      this.#damage.push({ place: missing, detail: 'is missing', organization: undefined });
+    // What comes next stands behind what is missing.
+    if (mark.place > this.#head.place) this.#head = mark;
+  }
+
+  /** Only an erasure or a deletion takes the texts of a row that is before it. */
+  #checkErased(): void {
+    const rows = this.#erased.splice(0);
+    if (rows.length === 0) return;
+    const erasures = this.erasures().toReversed();
+    const last = new Map(erasures.map(({ organizationId, place }) => [organizationId, place]));
+    for (const { place, organization } of rows) {
+      const isOf = organization !== undefined && this.deletionOf(organization) !== undefined;
+      if (!isOf && place >= (last.get(organization ?? '') ?? 0))
+        this.#damage.push({ place, detail: 'was erased, and nothing says why', organization });
+    }
+  }
+
+  #take(row: JournalRow, isOwn: boolean): void {
+    const { place, digest } = row;
+    const { mark } = this.#deps;
+    if (place === mark?.place && digest !== mark.digest)
+      this.#damage.push({ place, detail: 'is not the one that was there', organization: undefined });
+    this.apply(row);
+    this.#head = { place, digest };
+    this.#deps.applied?.(row, isOwn);
   }
 
   /** Logged when it begins to fail and when it works again, not every second. */
@@ -123,4 +278,32 @@ export class Directory extends DirectoryState {
       this.#failing = true;
     }
   }
+}
+
+/** The control data as it stands, to be looked at. Rejects with EngineError. */
+export async function readControlState(storage: Storage): Promise<ControlState> {
+  const reading = new ReadState();
+  await reading.read(new Journal(storage));
+  return reading;
+}
+
+class ReadState extends ControlState {
+  async read(journal: Journal): Promise<void> {
+    let at = emptyJournal;
+    for (;;) {
+      const { rows, head } = await journal.read(at, Number.MAX_SAFE_INTEGER);
+      if (head.place === at.place) return;
+      for (const row of rows) this.apply(row);
+      at = head;
+    }
+  }
+}
+
+function organizationOf(parts: readonly Part[]): string | undefined {
+  for (const [kind, record] of parts) {
+    if (kind === 'organization' || kind === 'policy' || kind === 'sign_on' || kind === 'deletion')
+      return record.id;
+    if ('organizationId' in record) return record.organizationId;
+  }
+  return undefined;
 }

@@ -1,9 +1,7 @@
-import { type Clock, systemClock } from '../base/time/clock.ts';
 import type { Storage } from '../storage/storage.ts';
-import { changeCodes, changeOfErasure, changeOfUser, sourceEventOfChange } from './change-events.ts';
+import { changeCodes } from './change-events.ts';
 import { carryOutErasure, erasuresUnderWay, overtakenEvents, type StoredErasure } from './erasure.ts';
 import { type ReconcilerOptions, ReconcilerLoop } from './reconciler.ts';
-import { eraseUser } from './users.ts';
 
 /**
  * Carries out erasures that a command has begun. No event changes before the one that says so is in the tree: else nobody
@@ -27,11 +25,12 @@ export class ErasureReconciler {
 
   /** Rejects with EngineError; whatever is left then is for the next turn. */
   async reconcile(signal?: AbortSignal): Promise<void> {
-    const { storage } = this.#options;
-    if ((await erasuresUnderWay(storage)).length === 0) return;
+    const { directory } = this.#options;
+    if (erasuresUnderWay(directory).length === 0) return;
     await this.#loop.alone(async () => {
       // Another process may have been at it until now.
-      const begun = await erasuresUnderWay(storage);
+      await directory.refresh();
+      const begun = erasuresUnderWay(directory);
       for (const organization of new Set(begun.map(({ organizationId }) => organizationId))) {
         const erasures = begun.filter(({ organizationId }) => organizationId === organization);
         await this.#loop.job({ organization }, signal, () => this.#ofOne(erasures, signal));
@@ -44,15 +43,13 @@ export class ErasureReconciler {
    * whoever verifies follows an event through them in that order.
    */
   async #ofOne(erasures: readonly StoredErasure[], signal: AbortSignal | undefined): Promise<void> {
-    const { storage, clock, record, watermarks } = this.#options;
+    const { storage, watermarks } = this.#options;
     const recorded: { readonly erasure: StoredErasure; readonly seq: bigint }[] = [];
     for (const erasure of erasures) {
-      await eraseAccount(storage, erasure, record, clock);
       const seq = await recordedAt(storage, erasure);
-      if (seq !== undefined) recorded.push({ erasure, seq });
-      else await record(erasure.organizationId, eventOfErasure(erasure, clock));
       // The events of those behind it come after its own.
       if (seq === undefined) break;
+      recorded.push({ erasure, seq });
     }
     for (const { erasure, seq } of recorded.toSorted((a, b) => (a.seq < b.seq ? -1 : 1))) {
       if (seq >= (await watermarks())(erasure.organizationId) || !(await this.#carryOut(erasure, signal)))
@@ -62,9 +59,9 @@ export class ErasureReconciler {
 
   /** False where it waits for the end of a hold. */
   async #carryOut(erasure: StoredErasure, signal: AbortSignal | undefined): Promise<boolean> {
-    const { storage, clock, log } = this.#options;
+    const { storage, log } = this.#options;
     const { id, organizationId: organization, events } = erasure;
-    const done = await carryOutErasure(storage, erasure, clock(), signal);
+    const done = await carryOutErasure(this.#options, erasure, signal);
     if (done === 'held') {
       if (!this.#told.has(id))
         log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
@@ -82,25 +79,8 @@ export class ErasureReconciler {
   }
 }
 
-/** The source event that says that a person was erased. */
-export const eventOfErasure = (erasure: StoredErasure, clock: Clock = systemClock): object =>
-  sourceEventOfChange(changeOfErasure(erasure), erasure.operator, clock());
-
-/** The account of the person, where the command was killed before it came to that. */
-async function eraseAccount(
-  storage: Storage,
-  { account, pseudonym, operator, organizationId }: StoredErasure,
-  record: ReconcilerOptions['record'],
-  clock: Clock,
-): Promise<void> {
-  const erased = await eraseUser(storage, account, pseudonym);
-  if (erased === undefined) return;
-  const change = changeOfUser(erased, 'userDisabled');
-  await record(organizationId, sourceEventOfChange(change, operator, clock()));
-}
-
 /** The place of the event that says so; undefined where a crash came before it. Rejects with EngineError. */
-export async function recordedAt(
+async function recordedAt(
   storage: Storage,
   { id, organizationId }: StoredErasure,
 ): Promise<bigint | undefined> {

@@ -2,8 +2,15 @@ import { eventsOfAll } from '../storage/attempts.ts';
 import { eventHashNow } from '../storage/event-hash.ts';
 import type { Storage } from '../storage/storage.ts';
 import { hashesAfter, replaceEvents, type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
-import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
-import { readPolicy } from './retention.ts';
+import { isAddressOfPseudonym } from '../base/events/pseudonym.ts';
+import { changeOfErasure, changeOfUser } from './change-events.ts';
+import { type Decide, unchanged } from './decision.ts';
+import { type ControlStore, ourselves } from './deletion.ts';
+import { Journal } from './journal.ts';
+import type { Part, StoredErasure } from './records.ts';
+import { policyOf } from './retention.ts';
+import type { ControlState } from './state.ts';
+import { erasedAccount } from './users.ts';
 
 /** Events that a step of an erasure replaces at once. */
 const erasureEventsAtOnce = 2_000;
@@ -12,32 +19,7 @@ const erasureBytesOfStep = 256 * 1024;
 /** An erasure that was planned this long ago and has not begun is of a command that was killed. */
 const erasurePlanMsMax = 24 * 3_600_000;
 
-/** Persons who were taken out of stored events: one row for each time. */
-const erasureTable = new ControlTable('erasures', 'UUID', {
-  id: field<string>('id'),
-  organizationId: field<string>('org'),
-  pseudonym: field<string>('pseudonym'),
-  /** Who did it, as far as the operating system knew. */
-  operator: field<string>('operator'),
-  events: field<number>('events', Number),
-  /** SHA-256 over the list of its events, in hex (tlog/erasure.ts). */
-  digest: field<string>('digest'),
-  /** The id of the user who was erased with the events; the nil UUID where there is none. */
-  account: field<string>('account'),
-  startedMicros: time('started_at'),
-  finishedMicros: optionalTime('finished_at'),
-  version: version(),
-});
-
-export type StoredErasure = RowOf<typeof erasureTable>;
-
-/** The newest first. Rejects with EngineError. */
-export function listErasures(storage: Storage, organization?: string): Promise<StoredErasure[]> {
-  const order = 'ORDER BY started_at DESC';
-  return organization === undefined
-    ? erasureTable.select(storage, `1 ${order}`)
-    : erasureTable.select(storage, `org = {org:UUID} ${order}`, { org: organization });
-}
+export type { StoredErasure } from './records.ts';
 
 /** An event of the list of an erasure: its place, and its hashes before and after, in hex. */
 interface PlannedEvent {
@@ -88,9 +70,39 @@ export async function planEvents(
   return planned;
 }
 
-/** From here on a server carries it out, whatever becomes of the command. */
-export function beginErasure(storage: Storage, erasure: StoredErasure): Promise<void> {
-  return erasureTable.put(storage, erasure);
+/**
+ * From here on a server carries it out, whatever becomes of the command: the event says so, and the account of the person is
+ * erased with it. `besides` are records that stand in the same rows of the journal as that account (`Journal.besides`).
+ */
+export function beginErasure(
+  planned: Omit<StoredErasure, 'place' | 'startedMicros' | 'finishedMicros'>,
+  besides: readonly Part[],
+): Decide<StoredErasure> {
+  return (state, { micros, place }) => {
+    // Where there is nothing to change, no server need come to it.
+    const hasAccount = state.userById(planned.account) !== undefined;
+    const finishedMicros = planned.events === 0 && !hasAccount ? micros : undefined;
+    const erasure = { ...planned, place, startedMicros: micros, finishedMicros };
+    const account = erasedAccount(state, erasure.account, erasure.pseudonym, micros);
+    const disabled = account.flatMap(([kind, record]) =>
+      kind === 'user' ? [changeOfUser(record, 'userDisabled')] : [],
+    );
+    return {
+      parts: [['erasure', erasure], ...account, ...state.current(besides)],
+      changes: [...disabled, changeOfErasure(erasure)],
+      result: erasure,
+    };
+  };
+}
+
+function endErasure(id: string): Decide<StoredErasure> {
+  return (state, { micros }) => {
+    const erasure = state.erasure(id);
+    if (erasure === undefined) throw new Error(`the journal has no erasure ${id}`);
+    if (erasure.finishedMicros !== undefined) return unchanged(erasure);
+    const finished = { ...erasure, finishedMicros: micros };
+    return { parts: [['erasure', finished]], changes: [], result: finished };
+  };
 }
 
 /** Forgets what was planned of an erasure that has not begun. */
@@ -102,16 +114,20 @@ export async function forgetPlan(storage: Storage, id: string): Promise<void> {
  * Forgets plans of commands that were killed before they had begun an erasure: they have texts of events, which else would
  * outlive the events. One that is being made is younger than a day at `nowMicros`, a time that has passed for certain. Resolves with how many there were.
  */
-export async function forgetLeftPlans(storage: Storage, nowMicros: number): Promise<number> {
+export async function forgetLeftPlans(
+  { storage, directory }: ControlStore,
+  nowMicros: number,
+): Promise<number> {
   const left = ['erasure_rows', 'erased_events'].map(
     (table) => `SELECT DISTINCT toString(erasure) AS id FROM ${table}
-      WHERE recorded < fromUnixTimestamp64Micro({before:Int64}, 'UTC') AND erasure NOT IN (SELECT id FROM erasures)`,
+      WHERE recorded < fromUnixTimestamp64Micro({before:Int64}, 'UTC')`,
   );
   const rows = await storage.rows<{ id: string }>(left.join(' UNION DISTINCT '), {
     before: Math.floor(nowMicros) - erasurePlanMsMax * 1000,
   });
-  for (const { id } of rows) await forgetPlan(storage, id);
-  return rows.length;
+  const forgotten = rows.filter(({ id }) => directory.erasure(id) === undefined);
+  for (const { id } of forgotten) await forgetPlan(storage, id);
+  return forgotten.length;
 }
 
 function removeOf(storage: Storage, table: string, id: string): Promise<void> {
@@ -126,15 +142,14 @@ export type Interruption = 'held';
  * be already is passed over. Between steps it looks whether the organization is held.
  */
 export async function carryOutErasure(
-  storage: Storage,
+  { storage, directory }: ControlStore,
   erasure: StoredErasure,
-  nowMicros: number,
   signal?: AbortSignal,
 ): Promise<StoredErasure | Interruption> {
   for (let after = 0n; ; ) {
     signal?.throwIfAborted();
-    const { heldMicros } = await readPolicy(storage, erasure.organizationId);
-    if (heldMicros !== undefined) return 'held';
+    await directory.refresh();
+    if (policyOf(directory, erasure.organizationId).heldMicros !== undefined) return 'held';
     const seqs = await nextSeqs(storage, erasure, after);
     const last = seqs.at(-1)?.seq;
     if (last === undefined) break;
@@ -142,7 +157,16 @@ export async function carryOutErasure(
     after = last;
   }
   await removeOf(storage, 'erasure_rows', erasure.id);
-  return erasureTable.update(storage, erasure, { finishedMicros: nowMicros }, nowMicros);
+  await eraseFromJournal({ storage, directory }, erasure);
+  return directory.change({ actor: ourselves }, endErasure(erasure.id));
+}
+
+/** What the journal has of the person's account from before the erasure. */
+async function eraseFromJournal({ storage, directory }: ControlStore, erasure: StoredErasure): Promise<void> {
+  const { account, organizationId } = erasure;
+  const user = directory.userById(account);
+  if (user !== undefined && isAddressOfPseudonym(user.email))
+    await new Journal(storage).erase(organizationId, account, erasure.place);
 }
 
 interface Sized {
@@ -300,9 +324,9 @@ export async function textsToBe(
   return found;
 }
 
-/** Those of an organization that are not carried out yet, the oldest first. Rejects with EngineError. */
-export async function erasuresUnderWay(storage: Storage, organization?: string): Promise<StoredErasure[]> {
-  const erasures = await listErasures(storage, organization);
+/** Those of an organization that are not carried out yet, the oldest first. */
+export function erasuresUnderWay(state: ControlState, organization?: string): StoredErasure[] {
+  const erasures = state.erasures(organization);
   return erasures.filter(({ finishedMicros }) => finishedMicros === undefined).toReversed();
 }
 

@@ -1,40 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../base/time/clock.ts';
-import { parseDurationMs } from '../base/time/units.ts';
 import { Problem } from '../base/errors/problem.ts';
-import type { Storage } from '../storage/storage.ts';
-import {
-  ControlTable,
-  field,
-  optional,
-  optionalTime,
-  putUnique,
-  type RowOf,
-  time,
-  version,
-} from './control-table.ts';
+import { parseDurationMs } from '../base/time/units.ts';
+import { changeOfOrganization, changesOfSettings } from './change-events.ts';
+import { type Decide, unchanged } from './decision.ts';
 import { displayName, isUuid } from './names.ts';
-import { applyPolicy, type PolicyChange, previewPolicy } from './retention.ts';
+import type { Organization } from './records.ts';
+import { decidePolicy, type PolicyChange, type PolicyPreview } from './retention.ts';
+import type { ControlState } from './state.ts';
 
-/** Who sees receipts of transfers: users their own, or nobody (contract: Read, receipts). */
-type ReceiptsPolicy = 'own' | 'off';
-
-export const organizationTable = new ControlTable('organizations', 'UUID', {
-  /** UUID in lower case. */
-  id: field<string>('id'),
-  slug: field<string>('slug'),
-  name: field<string>('name'),
-  /** Days events are kept; 0: for ever; undefined: as the service's configuration says. */
-  retentionDays: optional<number>('retention_days'),
-  /** Whatever is not known to allow reading receipts forbids it. */
-  receipts: field<ReceiptsPolicy>('receipts', (policy: string) => (policy === 'own' ? 'own' : 'off')),
-  createdMicros: time('created_at'),
-  deletedMicros: optionalTime('deleted_at'),
-  version: version(),
-});
-
-/** A tenant. */
-export type Organization = RowOf<typeof organizationTable>;
+export type { Organization } from './records.ts';
 
 /** What `create` and `set` take besides the slug; texts as an operator gives them. */
 export interface OrganizationSettings {
@@ -42,8 +16,6 @@ export interface OrganizationSettings {
   /** A duration in whole days (a part counts as a day), `off` to keep for ever, `default` for the service's own. */
   readonly retention?: string | undefined;
   readonly receipts?: string | undefined;
-  /** How many stored events a shorter retention may remove; see `previewPolicy`. */
-  readonly confirmed?: number | undefined;
 }
 
 /** An organization before and after a change; the same object where nothing changed. */
@@ -90,51 +62,43 @@ export function daysOf(retention: string, defaultDays: number | undefined): numb
   return days === 0 ? undefined : days;
 }
 
-function parseReceipts(text: string): ReceiptsPolicy {
+function parseReceipts(text: string): Organization['receipts'] {
   if (text === 'own' || text === 'off') return text;
   throw new Problem('malformed', 'receipts must be own or off');
 }
 
-function withSlug(storage: Storage, slug: string): Promise<Organization[]> {
-  return organizationTable.select(storage, 'slug = {slug:String} AND deleted_at IS NULL', { slug });
-}
-
-/** Every organization, by slug. */
-export function listOrganizations(storage: Storage): Promise<Organization[]> {
-  return organizationTable.select(storage, 'deleted_at IS NULL ORDER BY slug');
-}
-
 /** The organization of a slug or an id. Throws Problem `not_found`. */
-export async function findOrganization(storage: Storage, reference: string): Promise<Organization> {
-  const [organization] = isUuid(reference)
-    ? await organizationTable.select(storage, 'id = {id:UUID} AND deleted_at IS NULL', { id: reference })
-    : await withSlug(storage, reference);
+export function findOrganization(state: ControlState, reference: string): Organization {
+  const organization = isUuid(reference)
+    ? state.organizationById(reference.toLowerCase())
+    : state.organizationBySlug(reference);
   if (organization === undefined)
     throw new Problem('not_found', `no organization ${JSON.stringify(reference)}`);
   return organization;
 }
 
 /** Makes an organization. Throws Problem `malformed` for bad settings and `conflict` for a slug that is taken. */
-export async function createOrganization(
-  storage: Storage,
+export function createOrganization(
   input: OrganizationSettings & { readonly slug: string; readonly name: string },
-  clock: Clock = systemClock,
-): Promise<Organization> {
+): Decide<Organization> {
   const slug = parseSlug(input.slug);
-  const now = clock();
-  const organization: Organization = {
+  const settings = {
     id: randomUUID(),
     slug,
     name: displayName(input.name),
     retentionDays: input.retention === undefined ? undefined : parseRetention(input.retention),
     receipts: parseReceipts(input.receipts ?? 'own'),
-    createdMicros: now,
-    deletedMicros: undefined,
-    version: now,
   };
-  const taken = new Problem('conflict', `the slug ${slug} is taken`);
-  await putUnique(organizationTable, storage, organization, () => withSlug(storage, slug), taken);
-  return organization;
+  return (state, { micros }) => {
+    if (state.organizationBySlug(slug) !== undefined)
+      throw new Problem('conflict', `the slug ${slug} is taken`);
+    const organization = { ...settings, createdMicros: micros, deletedMicros: undefined };
+    return {
+      parts: [['organization', organization]],
+      changes: [changeOfOrganization(organization, 'organizationCreated')],
+      result: organization,
+    };
+  };
 }
 
 /** The members of an organization that settings name. Throws Problem `malformed`. */
@@ -146,34 +110,33 @@ export function changeOfSettings({ name, retention, receipts }: OrganizationSett
   };
 }
 
-interface UpdateOptions {
-  /** The service's own; undefined: for ever. */
-  readonly defaultDays: number | undefined;
-  readonly clock?: Clock;
-}
-
 /**
- * Changes what is given and keeps the rest. A retention holds for what is stored, too; `defaultDays` is the service's own,
- * undefined: for ever. The setting is written before the policy: of the two, a crash may leave the one that removes
- * nothing. Throws Problem `malformed`, `not_found`, and `conflict` where stored events would go that nobody confirmed.
+ * Changes what is given and keeps the rest. A retention holds for what is stored, too: `preview` is what was counted of that
+ * (`previewPolicy`), undefined where no retention is given. Throws Problem `malformed`, `not_found`, and `conflict` where the policy is
+ * not the one that was counted for.
  */
-export async function updateOrganization(
-  storage: Storage,
+export function updateOrganization(
   reference: string,
   settings: OrganizationSettings,
-  { defaultDays, clock = systemClock }: UpdateOptions,
-): Promise<ChangedOrganization> {
-  const before = await findOrganization(storage, reference);
-  const { retention, confirmed } = settings;
+  preview: PolicyPreview | undefined,
+): Decide<ChangedOrganization> {
   const change = changeOfSettings(settings);
-  const days = effectiveRetentionDays({ ...before, ...change }, defaultDays);
-  const preview =
-    retention === undefined
-      ? undefined
-      : await previewPolicy(storage, before.id, { days, confirmed }, clock());
-  const isChanged = Object.entries(change).some(
-    ([member, value]) => before[member as keyof Organization] !== value,
-  );
-  const now = isChanged ? await organizationTable.update(storage, before, change, clock()) : before;
-  return { before, now, policy: preview && (await applyPolicy(storage, preview, clock())) };
+  return (state, moment) => {
+    const before = findOrganization(state, reference);
+    const isChanged = Object.entries(change).some(
+      ([member, value]) => before[member as keyof Organization] !== value,
+    );
+    const now = isChanged ? { ...before, ...change } : before;
+    const policy = preview && decidePolicy(state, before.id, preview, moment);
+    const result = { before, now, policy };
+    if (!isChanged && (policy === undefined || policy.before === policy.now)) return unchanged(result);
+    return {
+      parts: [
+        ...(isChanged ? [['organization', now] as const] : []),
+        ...(policy !== undefined && policy.before !== policy.now ? [['policy', policy.now] as const] : []),
+      ],
+      changes: changesOfSettings(result),
+      result,
+    };
+  };
 }

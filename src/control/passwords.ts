@@ -9,10 +9,10 @@ const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 const passwordCharactersMin = 12;
 
 /**
- * A well-formed hash that no password has: unknown users are verified against it, so that they take as long as known
- * ones. The parameters are those of real hashes; a test holds the two together.
+ * A well-formed hash that no password has: of users who have none, or none yet. Unknown users are verified against it, so that they
+ * take as long as known ones. The parameters are those of real hashes; a test holds the two together.
  */
-export const dummyHash =
+export const noPassword =
   '$argon2id$v=19$m=19456,t=2,p=1$Lx4cKZ3vJ1pQm0uVb7sT9A$q3Zc8YkN5r1UjW6hTtLx0aE2sVdG9mPoB4iKfR7uHwM';
 
 /** Keyboards differ in how they compose the same letters: compare what was meant. */
@@ -54,7 +54,7 @@ export class PasswordVerifier {
     else await this.#line.wait();
     try {
       const tooLong = Buffer.byteLength(password) > limits.passwordBytesMax;
-      const matches = await verify(passwordHash ?? dummyHash, tooLong ? '' : normalized(password));
+      const matches = await verify(passwordHash ?? noPassword, tooLong ? '' : normalized(password));
       return matches && passwordHash !== undefined && !tooLong;
     } finally {
       // A turn that somebody waits for is handed on.

@@ -1,5 +1,11 @@
-import { displayName } from './names.ts';
-import type { Role, User } from './users.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { type Change, changeOfUser } from './change-events.ts';
+import { type Changed, type Decide, unchanged } from './decision.ts';
+import { foldEmail } from './email-address.ts';
+import { displayName, isUuid } from './names.ts';
+import type { Part, Role, User } from './records.ts';
+import type { ControlState } from './state.ts';
+import { checkNotErased, createUser, keepAnAdmin, type NewUser } from './users.ts';
 
 /** A user with the name that its directory has for it; empty without one. */
 export interface ProvisionedUser {
@@ -24,7 +30,7 @@ export interface Provisioning {
 }
 
 /** The members of a user that become others by it. Throws Problem `malformed`. */
-export function changeOfProvisioning(user: User, change: Provisioning, nowMicros: number): Partial<User> {
+function changeOfProvisioning(user: User, change: Provisioning, nowMicros: number): Partial<User> {
   const { active, withoutRoles = [] } = change;
   const role = change.role ?? (withoutRoles.includes(user.role) ? 'member' : undefined);
   const name = change.name === undefined ? user.name : displayName(change.name);
@@ -37,4 +43,98 @@ export function changeOfProvisioning(user: User, change: Provisioning, nowMicros
     ...(active === false &&
       isActive && { disabledMicros: nowMicros, credentialVersion: user.credentialVersion + 1 }),
   };
+}
+
+/** A user as its directory knows it. Throws Problem `not_found`. */
+export function provisionedUser(state: ControlState, organization: string, id: string): ProvisionedUser {
+  const user = isUuid(id) ? state.userById(id.toLowerCase()) : undefined;
+  if (user?.organizationId !== organization)
+    throw new Problem('not_found', 'There is no such user in this organization.');
+  return { user, externalId: state.identityOf(user).externalId };
+}
+
+/** Users as their directory knows them, by address; of all of them, or those that it asks for. */
+export function provisionedUsers(
+  state: ControlState,
+  organization: string,
+  lookup?: UserLookup,
+): ProvisionedUser[] {
+  const withName = (user: User) => ({ user, externalId: state.identityOf(user).externalId });
+  const all = state.users(organization).map(withName);
+  if (lookup === undefined) return all;
+  const { by, value } = lookup;
+  return all.filter(({ user, externalId }) => {
+    if (by === 'email') return user.emailLower === foldEmail(value);
+    return by === 'id' ? user.id === value.toLowerCase() : value !== '' && externalId === value;
+  });
+}
+
+/** Makes a user on behalf of its directory. Throws Problem `malformed`, `conflict`. */
+export function provisionUser(
+  organization: string,
+  input: NewUser,
+  more: Provisioning,
+): Decide<Changed<ProvisionedUser>> {
+  const make = createUser({ ...input, organization });
+  return (state, moment) => {
+    const made = make(state, moment);
+    const before = { user: made.result, externalId: '' };
+    const { parts, now } = provision(state, before, more, moment.micros);
+    const isNew = !parts.some(([kind]) => kind === 'user');
+    return {
+      parts: [...(isNew ? made.parts : []), ...parts],
+      changes: [changeOfUser(now.user, 'userCreated'), ...accessChanges(before.user, now.user)],
+      result: { before, now },
+    };
+  };
+}
+
+/**
+ * Changes what is given, of it what is another; access ends with the sessions. Throws Problem `malformed`, `not_found`,
+ * `conflict` for the last administrator and an erased account.
+ */
+export function changeProvisioned(
+  organization: string,
+  id: string,
+  change: Provisioning,
+): Decide<Changed<ProvisionedUser>> {
+  return (state, { micros }) => {
+    const before = provisionedUser(state, organization, id);
+    // A directory that still has the person would put name and access back.
+    checkNotErased(before.user);
+    const { parts, now } = provision(state, before, change, micros);
+    if (parts.length === 0) return unchanged({ before, now: before });
+    keepAnAdmin(state, before.user, now.user);
+    return { parts, changes: changesOf(before, now), result: { before, now } };
+  };
+}
+
+function provision(state: ControlState, before: ProvisionedUser, change: Provisioning, micros: number) {
+  const members = changeOfProvisioning(before.user, change, micros);
+  const user =
+    Object.keys(members).length > 0 ? { ...before.user, ...members, changedMicros: micros } : before.user;
+  const { externalId = before.externalId } = change;
+  const identity = { ...state.identityOf(user), externalId };
+  const parts: Part[] = [
+    ...(user === before.user ? [] : [['user', user] as const]),
+    ...(externalId === before.externalId ? [] : [['identity', identity] as const]),
+  ];
+  return { parts, now: { user, externalId } };
+}
+
+/** What of a change belongs into the events of the organization. */
+function changesOf(before: ProvisionedUser, now: ProvisionedUser): Change[] {
+  const [was, is] = [before.user, now.user];
+  const isOther = was.name !== is.name || before.externalId !== now.externalId;
+  return [
+    ...(isOther ? [changeOfUser(is, 'userUpdated')] : []),
+    ...(was.role === is.role ? [] : [changeOfUser(is, 'roleChanged', was)]),
+    ...accessChanges(was, is),
+  ];
+}
+
+function accessChanges(was: User, is: User): Change[] {
+  const isActive = is.disabledMicros === undefined;
+  if ((was.disabledMicros === undefined) === isActive) return [];
+  return [changeOfUser(is, isActive ? 'userEnabled' : 'userDisabled')];
 }

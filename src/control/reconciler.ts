@@ -2,12 +2,14 @@ import type { Clock } from '../base/time/clock.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
+import type { Directory } from './directory.ts';
 import { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** What whoever takes events away or alters them needs. */
 export interface ReconcilerOptions {
   readonly storage: Storage;
+  readonly directory: Directory;
   readonly clock: Clock;
   readonly log: Logger;
   readonly intervalMs: number;

@@ -7,20 +7,14 @@ import {
   policyActivities,
   type RemovalPlan,
 } from '../storage/removal.ts';
-import { type Change, changeOfPolicy, changeOfRemoval, sourceEventOfChange } from './change-events.ts';
-import { carryOutDeletion, listDeletions, withRowsLeft } from './deletion.ts';
+import { type Change, changeOfRemoval, sourceEventOfChange } from './change-events.ts';
+import { carryOutDeletion, ourselves, withRowsLeft } from './deletion.ts';
 import { forgetLeftPlans } from './erasure.ts';
 import { PlannedRemovals } from './planned-removals.ts';
 import { type ReconcilerOptions, ReconcilerLoop } from './reconciler.ts';
-import { effectiveRetentionDays, listOrganizations, type Organization } from './organizations.ts';
-import {
-  keepsAll,
-  cutOffOf,
-  readPolicies,
-  type RetentionPolicy,
-  retentionTable,
-  wouldEnd,
-} from './retention.ts';
+import { effectiveRetentionDays, type Organization } from './organizations.ts';
+import type { ControlState } from './state.ts';
+import { cutOffOf, followSetting, policyOf, type RetentionPolicy, wouldEnd } from './retention.ts';
 
 interface Options extends ReconcilerOptions {
   readonly removal: EventRemoval;
@@ -35,9 +29,6 @@ interface Options extends ReconcilerOptions {
 /** Behind every place of the order of ingest. */
 const allOrder = 2n ** 64n - 1n;
 
-/** Words for who did what the service does by itself. */
-const ourselves = 'auditlog';
-
 /**
  * Makes policies of settings, where nothing goes by that, and removes what has expired by them. Readers are not
  * shown what has expired (read/readers.ts), so nobody sees how far a removal has come.
@@ -49,8 +40,8 @@ const ourselves = 'auditlog';
  *                     ▲ └no─▶ mutation of the engine, of one month ─▶ all months done: plan ended
  *                     └───────────────────────┘
  *
- * Whoever places a hold writes it first and looks for plans afterwards: so of a hold and a removal that begin together at
- * least one sees the other. A plan that a crash left behind goes the same way at the next turn.
+ * Whoever places a hold looks for plans afterwards, and a removal reads the journal after its plan: so of a hold and a removal that
+ * begin together at least one sees the other. A plan that a crash left behind goes the same way at the next turn.
  */
 export class RetentionReconciler {
   readonly #options: Options;
@@ -80,25 +71,23 @@ export class RetentionReconciler {
   /** Rejects with EngineError; whatever is left then is for the next turn. */
   reconcile(signal?: AbortSignal): Promise<void> {
     return this.#loop.alone(async () => {
-      const { storage, removal } = this.#options;
-      await forgetLeftPlans(storage, this.#options.clock());
-      // Policies first: a change writes the setting and then the policy, and a new policy beside an old setting would be undone.
-      const before = await readPolicies(storage);
-      const organizations = await listOrganizations(storage);
-      const policies = await this.#adopt(organizations, before, signal);
+      const { directory, removal } = this.#options;
+      await directory.refresh();
+      await forgetLeftPlans(this.#options, this.#options.clock());
+      await this.#adopt(signal);
       await this.#delete(signal);
       await this.#carryOut(await removal.unfinished(), signal);
       signal?.throwIfAborted();
       await this.#planned.turn();
-      await this.#cancel(organizations, policies, signal);
-      await this.#remove(organizations, policies, signal);
+      await this.#cancel(signal);
+      await this.#remove(signal);
     });
   }
 
   /** Goes on with deletions that were cut short, and removes what came late of organizations that were deleted. */
   async #delete(signal: AbortSignal | undefined): Promise<void> {
-    const { storage, removal, clock, log } = this.#options;
-    const deletions = await listDeletions(storage);
+    const { storage, directory, removal, log } = this.#options;
+    const deletions = directory.deletions();
     const allExpired = deletions.map(({ id }) => ({ organization: id, beforeMicros: allTimeMicros }));
     const found = await removal.find(allExpired);
     const left = await withRowsLeft(
@@ -110,48 +99,35 @@ export class RetentionReconciler {
       if (finishedMicros !== undefined && !found.has(id) && !left.has(id)) continue;
       await this.#loop.job({ organization: id }, signal, async () => {
         if ((await removal.underWay(id)) > 0) return;
-        const done = await carryOutDeletion(storage, removal, deletion, clock(), signal);
-        log.info(
-          { organization: id, slug, events },
-          done === undefined
-            ? 'a deletion is taken back, as a hold came between'
-            : 'an organization is deleted',
-        );
+        await carryOutDeletion(this.#options, removal, deletion, signal);
+        log.info({ organization: id, slug, events }, 'an organization is deleted');
       });
     }
   }
 
   /** Policies that follow the settings of their organizations, as far as they may without anybody's confirmation. */
-  async #adopt(
-    organizations: readonly Organization[],
-    policies: ReadonlyMap<string, RetentionPolicy>,
-    signal: AbortSignal | undefined,
-  ): Promise<ReadonlyMap<string, RetentionPolicy>> {
-    const followed = new Map(policies);
-    for (const organization of organizations) {
+  async #adopt(signal: AbortSignal | undefined): Promise<void> {
+    const { directory, retentionDays } = this.#options;
+    for (const organization of directory.organizations()) {
       const { id } = organization;
-      const days = effectiveRetentionDays(organization, this.#options.retentionDays);
-      const policy = policies.get(id) ?? keepsAll(id);
+      const days = effectiveRetentionDays(organization, retentionDays);
+      const policy = policyOf(directory, id);
       if (policy.days === days || policy.heldMicros !== undefined) continue;
-      await this.#loop.job({ organization: id }, signal, async () => {
-        const now = await this.#follow(organization, policy, days);
-        if (now !== undefined) followed.set(id, now);
-      });
+      await this.#loop.job({ organization: id }, signal, () => this.#follow(organization, policy, days));
     }
-    return followed;
   }
 
-  /** The policy that follows the setting; undefined where somebody has to confirm what would go by it. */
+  /** The policy follows the setting, unless somebody has to confirm what would go by it. */
   async #follow(
     organization: Organization,
     policy: RetentionPolicy,
     days: number | undefined,
-  ): Promise<RetentionPolicy | undefined> {
-    const { storage, clock, log } = this.#options;
+  ): Promise<void> {
+    const { directory, log } = this.#options;
     const { id, slug } = organization;
     const ended = await this.#wouldEnd(policy, days);
     if (ended > 0) {
-      if (this.#told.get(id) === days) return undefined;
+      if (this.#told.get(id) === days) return;
       this.#told.set(id, days ?? 0);
       log.warn(
         {
@@ -163,15 +139,14 @@ export class RetentionReconciler {
         },
         'RETENTION is not applied to an organization, as it would remove stored events: `command` applies it',
       );
-      return undefined;
+      return;
     }
-    const now = await retentionTable.update(storage, policy, { days }, clock());
+    const preview = { version: policy.version, days, removes: 0 };
+    await directory.change({ actor: ourselves }, followSetting(organization, preview));
     log.info(
       { organization: slug, days: days ?? null },
       'the retention of an organization follows its setting',
     );
-    await this.#recordPolicy(organization, now);
-    return now;
   }
 
   /** Where there was no policy, events that were to go by the day that they were recorded with do not count. */
@@ -192,27 +167,19 @@ export class RetentionReconciler {
   #record(organization: Organization, change: Change): Promise<void> {
     return this.#options.record(
       organization.id,
-      sourceEventOfChange(change, ourselves, this.#options.clock()),
+      sourceEventOfChange(change, ourselves.name, this.#options.clock()),
     );
   }
 
-  #recordPolicy(organization: Organization, policy: RetentionPolicy): Promise<void> {
-    return this.#record(organization, changeOfPolicy(organization, 'retentionChanged', policy));
-  }
-
   /** Ends the plans of what has not expired any more: the policy keeps for longer, or the clock was set back. */
-  async #cancel(
-    organizations: readonly Organization[],
-    policies: ReadonlyMap<string, RetentionPolicy>,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const { clock, log } = this.#options;
+  async #cancel(signal: AbortSignal | undefined): Promise<void> {
+    const { clock, directory, log } = this.#options;
     for (const id of this.#planned.organizations()) {
       const plan = this.#planned.of(id);
-      const cutOff = cutOffOf(policies.get(id), clock());
+      const cutOff = cutOffOf(directory.policyOf(id), clock());
       if (plan === undefined || (cutOff !== undefined && plan.beforeMicros <= cutOff)) continue;
       await this.#loop.job({ organization: id }, signal, async () => {
-        const organization = organizations.find((one) => one.id === id);
+        const organization = directory.organizationById(id);
         if (organization !== undefined)
           await this.#record(organization, changeOfRemoval(organization, 'removalCancelled', plan));
         await this.#planned.end(plan);
@@ -221,13 +188,9 @@ export class RetentionReconciler {
     }
   }
 
-  async #remove(
-    organizations: readonly Organization[],
-    policies: ReadonlyMap<string, RetentionPolicy>,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const { removal, clock, watermarks } = this.#options;
-    const allExpired = expiredAt(organizations, policies, clock());
+  async #remove(signal: AbortSignal | undefined): Promise<void> {
+    const { directory, removal, clock, watermarks } = this.#options;
+    const allExpired = expiredAt(directory, clock());
     const found = await removal.find(allExpired);
     const watermarkOf = await watermarks();
     const plans: RemovalPlan[] = [];
@@ -240,16 +203,15 @@ export class RetentionReconciler {
         if (planned !== undefined && this.#planned.isDue(planned)) await this.#planned.end(planned);
         continue;
       }
-      const organization = organizations.find((one) => one.id === id);
-      const policy = policies.get(id);
+      const organization = directory.organizationById(id);
+      const policy = directory.policyOf(id);
       if (organization === undefined || policy === undefined) continue;
       await this.#loop.job({ organization: id }, signal, async () => {
         if (planned === undefined) {
           if (!(await this.#plan(organization, expired))) this.#clean.set(id, state);
           return;
         }
-        if (!this.#planned.isDue(planned) || !(await this.#isTold(organization, policy, watermarkOf(id))))
-          return;
+        if (!this.#planned.isDue(planned) || !(await this.#isTold(policy, watermarkOf(id)))) return;
         const plan = await removal.plan(planned, watermarkOf(id));
         if (plan !== undefined) plans.push(plan);
         // What is not below the watermark yet is for a later turn.
@@ -274,9 +236,8 @@ export class RetentionReconciler {
   }
 
   /** Nothing goes by a policy before its event is where that of what goes is. */
-  async #isTold(organization: Organization, policy: RetentionPolicy, below: bigint): Promise<boolean> {
+  async #isTold(policy: RetentionPolicy, below: bigint): Promise<boolean> {
     const recorded = await this.#recordedAt(policy);
-    if (recorded === undefined) await this.#recordPolicy(organization, policy);
     return recorded !== undefined && recorded < below;
   }
 
@@ -292,11 +253,11 @@ export class RetentionReconciler {
 
   /** Removes what plans name, as far as the policies of the moment before each step still end it. */
   async #carryOut(plans: readonly RemovalPlan[], signal: AbortSignal | undefined): Promise<void> {
-    const { storage, removal, clock, log } = this.#options;
+    const { directory, removal, clock, log } = this.#options;
     const still = async (some: readonly RemovalPlan[]): Promise<RemovalPlan[]> => {
-      const policies = await readPolicies(storage);
+      await directory.refresh();
       return some.filter(({ organization, beforeMicros }) => {
-        const before = cutOffOf(policies.get(organization), clock());
+        const before = cutOffOf(directory.policyOf(organization), clock());
         return before !== undefined && beforeMicros <= before;
       });
     };
@@ -316,13 +277,9 @@ export class RetentionReconciler {
 }
 
 /** What has expired of each organization at a moment, Unix microseconds. */
-function expiredAt(
-  organizations: readonly Organization[],
-  policies: ReadonlyMap<string, RetentionPolicy>,
-  nowMicros: number,
-): Expired[] {
-  return organizations.flatMap(({ id }): Expired[] => {
-    const beforeMicros = cutOffOf(policies.get(id), nowMicros);
+function expiredAt(state: ControlState, nowMicros: number): Expired[] {
+  return state.organizations().flatMap(({ id }): Expired[] => {
+    const beforeMicros = cutOffOf(state.policyOf(id), nowMicros);
     return beforeMicros === undefined ? [] : [{ organization: id, beforeMicros }];
   });
 }

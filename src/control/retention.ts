@@ -1,39 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Clock, systemClock } from '../base/time/clock.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { countExpired, type EventRemoval, type Expired } from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
-import { ControlTable, field, optional, optionalTime, type RowOf, version } from './control-table.ts';
+import { changeOfPolicy } from './change-events.ts';
+import { type Changed, type Decide, type Moment, unchanged } from './decision.ts';
 import { limits } from './limits.ts';
+import type { Organization, RetentionPolicy } from './records.ts';
+import type { ControlState } from './state.ts';
+
+export type { RetentionPolicy } from './records.ts';
 
 const holdReasonCharactersMax = 1_000;
 /** How long a hold waits for a removal that is under way. */
 const holdWaitMsMax = 3_600_000;
-
-/**
- * What is kept of each organization: of one without a row, everything. The setting of an organization says what its
- * administrators want; this is what holds, and follows the setting where nothing would go, or once somebody has
- * confirmed how much does.
- */
-export const retentionTable = new ControlTable('retention_policies', 'UUID', {
-  /** The organization's id. */
-  id: field<string>('id'),
-  /** Undefined: for ever. */
-  days: optional<number>('days'),
-  /** Not undefined: nothing is removed, whatever `days` says. */
-  heldMicros: optionalTime('held_at'),
-  holdReason: field<string>('hold_reason'),
-  version: version(),
-});
-
-export type RetentionPolicy = RowOf<typeof retentionTable>;
-
 const dayMicros = 86_400_000_000;
 
 /** The policy of an organization that has none: everything is kept. */
 export function keepsAll(id: string): RetentionPolicy {
   return { id, days: undefined, heldMicros: undefined, holdReason: '', version: 0 };
+}
+
+/** The policy of an organization, whether it has one or not. */
+export function policyOf(state: ControlState, id: string): RetentionPolicy {
+  return state.policyOf(id) ?? keepsAll(id);
 }
 
 /** How many days of an organization count now; undefined: for ever, by policy or by a hold. */
@@ -48,17 +38,6 @@ export function daysKept(policy: RetentionPolicy | undefined): number | undefine
 export function cutOffOf(policy: RetentionPolicy | undefined, nowMicros: number): number | undefined {
   const days = daysKept(policy);
   return days === undefined ? undefined : (Math.floor(nowMicros / dayMicros) - days) * dayMicros;
-}
-
-/** The policy of an organization as it was written last. Rejects with EngineError. */
-export async function readPolicy(storage: Storage, id: string): Promise<RetentionPolicy> {
-  return (await retentionTable.newest(storage, id)) ?? keepsAll(id);
-}
-
-/** The policies of many, by organization; of those that have one. Rejects with EngineError. */
-export async function readPolicies(storage: Storage): Promise<Map<string, RetentionPolicy>> {
-  const found = await retentionTable.select(storage, '1 ORDER BY id');
-  return new Map(found.map((policy) => [policy.id, policy]));
 }
 
 /** What a policy with so many days would end now: how many events, and before which moment. */
@@ -94,7 +73,8 @@ export interface PolicyChange {
 
 /** A change of policy that may be made: see `previewPolicy`. */
 export interface PolicyPreview {
-  readonly before: RetentionPolicy;
+  /** The version of the policy that it was counted for. */
+  readonly version: number;
   readonly days: number | undefined;
   /** Events that expire by the change. */
   readonly removes: number;
@@ -107,26 +87,47 @@ export interface PolicyPreview {
  */
 export async function previewPolicy(
   storage: Storage,
-  id: string,
+  before: RetentionPolicy,
   { days, confirmed }: { readonly days: number | undefined; readonly confirmed?: number | undefined },
   nowMicros: number,
 ): Promise<PolicyPreview> {
-  const before = await readPolicy(storage, id);
+  const { version } = before;
   const isShorter = days !== undefined && (before.days === undefined || days < before.days);
-  if (!isShorter || before.heldMicros !== undefined) return { before, days, removes: 0 };
-  const { events } = await wouldEnd(storage, id, days, nowMicros);
+  if (!isShorter || before.heldMicros !== undefined) return { version, days, removes: 0 };
+  const { events } = await wouldEnd(storage, before.id, days, nowMicros);
   if (events > 0 && confirmed !== events) throw needsConfirmation(events, confirmed);
-  return { before, days, removes: events };
+  return { version, days, removes: events };
 }
 
-/** Makes a change that was previewed; the same policy where it changes nothing. */
-export async function applyPolicy(
-  storage: Storage,
-  { before, days, removes }: PolicyPreview,
-  nowMicros: number,
-): Promise<PolicyChange> {
+/** The policy that was previewed. Throws Problem `conflict` where it has changed since. */
+export function decidePolicy(
+  state: ControlState,
+  id: string,
+  { version, days, removes }: PolicyPreview,
+  { place }: Moment,
+): PolicyChange {
+  const before = policyOf(state, id);
+  checkVersion(before, version);
   if (before.days === days) return { before, now: before, removes: 0 };
-  return { before, now: await retentionTable.update(storage, before, { days }, nowMicros), removes };
+  return { before, now: { ...before, days, version: place }, removes };
+}
+
+function checkVersion(policy: RetentionPolicy, version: number): void {
+  if (policy.version !== version)
+    throw new Problem('conflict', 'The retention of this organization has just been changed: try again.');
+}
+
+/** The policy follows the setting of its organization: `preview` removes nothing. */
+export function followSetting(
+  organization: Pick<Organization, 'id' | 'slug'>,
+  preview: PolicyPreview,
+): Decide<Changed<RetentionPolicy>> {
+  return (state, moment) => {
+    const { before, now } = decidePolicy(state, organization.id, preview, moment);
+    if (before === now) return unchanged({ before, now });
+    const change = changeOfPolicy(organization, 'retentionChanged', now);
+    return { parts: [['policy', now]], changes: [change], result: { before, now } };
+  };
 }
 
 function checkReason(reason: string): string {
@@ -137,22 +138,23 @@ function checkReason(reason: string): string {
 
 /**
  * From now on nothing of the organization is removed. A repeat with the same reason changes nothing. Throws Problem
- * `malformed`, and `conflict` if it is held for another reason.
+ * `malformed`, and `conflict` if it is held for another reason, or deleted.
  */
-export async function placeHold(
-  storage: Storage,
-  id: string,
-  reason: string,
-  clock: Clock = systemClock,
-): Promise<Omit<PolicyChange, 'removes'>> {
+export function placeHold(id: string, reason: string): Decide<Changed<RetentionPolicy>> {
   const holdReason = checkReason(reason);
-  const before = await readPolicy(storage, id);
-  if (before.heldMicros !== undefined) {
-    if (before.holdReason === holdReason) return { before, now: before };
-    throw new Problem('conflict', `the organization is held already: ${before.holdReason}`);
-  }
-  const now = clock();
-  return { before, now: await retentionTable.update(storage, before, { heldMicros: now, holdReason }, now) };
+  return (state, { micros, place }) => {
+    const organization = state.organizationById(id);
+    if (organization === undefined)
+      throw new Problem('conflict', 'the organization was being deleted already: nothing of it can be held');
+    const before = policyOf(state, id);
+    if (before.heldMicros !== undefined) {
+      if (before.holdReason === holdReason) return unchanged({ before, now: before });
+      throw new Problem('conflict', `the organization is held already: ${before.holdReason}`);
+    }
+    const now = { ...before, heldMicros: micros, holdReason, version: place };
+    const change = changeOfPolicy(organization, 'legalHoldPlaced', now, { reason });
+    return { parts: [['policy', now]], changes: [change], result: { before, now } };
+  };
 }
 
 /**
@@ -187,22 +189,31 @@ async function removalOf(removal: EventRemoval, id: string) {
   }
 }
 
-/**
- * Ends a hold: what the policy ends goes. Where that is anything, `confirmed` must be its number. Throws Problem
- * `malformed`, and `conflict`, also where it is not held.
- */
-export async function releaseHold(
+/** What a release of a hold would end. Throws Problem `conflict` where it is not held, or that is not confirmed. */
+export async function previewRelease(
   storage: Storage,
-  id: string,
-  { reason, confirmed }: { readonly reason: string; readonly confirmed?: number | undefined },
-  clock: Clock = systemClock,
-): Promise<PolicyChange> {
-  checkReason(reason);
-  const before = await readPolicy(storage, id);
+  before: RetentionPolicy,
+  confirmed: number | undefined,
+  nowMicros: number,
+): Promise<PolicyPreview> {
   if (before.heldMicros === undefined) throw new Problem('conflict', 'the organization is not held');
-  const now = clock();
-  const { events } = await wouldEnd(storage, id, before.days, now);
+  const { events } = await wouldEnd(storage, before.id, before.days, nowMicros);
   if (events > 0 && confirmed !== events) throw needsConfirmation(events, confirmed);
-  const change = { heldMicros: undefined, holdReason: '' };
-  return { before, now: await retentionTable.update(storage, before, change, now), removes: events };
+  return { version: before.version, days: before.days, removes: events };
+}
+
+/** Ends a hold: what the policy ends goes, as previewed. Throws Problem `malformed`, `conflict`. */
+export function releaseHold(
+  organization: Pick<Organization, 'id' | 'slug'>,
+  reason: string,
+  { version, removes }: PolicyPreview,
+): Decide<PolicyChange> {
+  checkReason(reason);
+  return (state, { place }) => {
+    const before = policyOf(state, organization.id);
+    checkVersion(before, version);
+    const now = { ...before, heldMicros: undefined, holdReason: '', version: place };
+    const change = changeOfPolicy(organization, 'legalHoldReleased', now, { reason, removes });
+    return { parts: [['policy', now]], changes: [change], result: { before, now, removes } };
+  };
 }

@@ -3,10 +3,9 @@ import { jwtVerify, SignJWT } from 'jose';
 import { JOSEError } from 'jose/errors';
 import type { Clock } from '../base/time/clock.ts';
 import type { Directory } from './directory.ts';
-import { endedSessionTable } from './ended-sessions.ts';
-import type { Organization } from './organizations.ts';
-import type { User } from './users.ts';
-import type { Storage } from '../storage/storage.ts';
+import { type Change, changeOfUser } from './change-events.ts';
+import { type Decide, unchanged } from './decision.ts';
+import type { Organization, User } from './records.ts';
 
 /** A session that is good now, with what it stands for. */
 export interface Session {
@@ -23,8 +22,7 @@ export interface SessionsOptions {
   readonly secret: string;
   readonly ttlMs: number;
   readonly clock: Clock;
-  readonly directory: Pick<Directory, 'userById' | 'organizationById' | 'sessionEnded' | 'refresh'>;
-  readonly storage: Storage;
+  readonly directory: Pick<Directory, 'userById' | 'organizationById' | 'sessionEnded'>;
 }
 
 const algorithm = 'HS256';
@@ -73,13 +71,19 @@ export class Sessions {
     if (directory.sessionEnded(claims.jti)) return undefined;
     return { id: claims.jti, user, organization, expiresMicros: claims.exp * 1_000_000, token };
   }
+}
 
-  /** Ends a session in every process; it holds in this one when the promise resolves, elsewhere after a refresh. */
-  async end({ id, expiresMicros }: Pick<Session, 'id' | 'expiresMicros'>): Promise<void> {
-    const { storage, clock, directory } = this.#options;
-    await endedSessionTable.put(storage, { id, expiresMicros, version: clock() });
-    await directory.refresh();
-  }
+/** Ends a session before it expires: a logout. */
+export function endSession({
+  id,
+  user,
+  expiresMicros,
+}: Pick<Session, 'id' | 'user' | 'expiresMicros'>): Decide<undefined> {
+  return (state) => {
+    if (state.sessionEnded(id)) return unchanged(undefined);
+    const change: Change = changeOfUser(user, 'loggedOut');
+    return { parts: [['ended_session', { id, expiresMicros }]], changes: [change], result: undefined };
+  };
 }
 
 interface Claims {

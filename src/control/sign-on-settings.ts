@@ -1,82 +1,17 @@
-import { type Clock, systemClock } from '../base/time/clock.ts';
 import { isIssuer, issuerWords } from '../base/network/issuer.ts';
 import { Problem } from '../base/errors/problem.ts';
-import type { Storage } from '../storage/storage.ts';
-import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
-import { findOrganization, type Organization } from './organizations.ts';
+import { changeOfSignOn } from './change-events.ts';
+import { type Decide, type Decision, unchanged } from './decision.ts';
+import { findOrganization } from './organizations.ts';
+import type { Organization, SignOnSettings } from './records.ts';
 import type { SealedSecrets } from './sealed-secret.ts';
-import { parseRole, type Role, roles } from './users.ts';
+import { parseRole } from './users.ts';
 
-/** `own`: one of the organization; `service`: the one of the configuration, where there is one; `off`: none. */
-type ProviderChoice = 'own' | 'service' | 'off';
+export type { SignOnSettings } from './records.ts';
+
+type ProviderChoice = SignOnSettings['provider'];
 
 const providerChoices: readonly ProviderChoice[] = ['own', 'service', 'off'];
-
-export const signOnTable = new ControlTable('sign_ons', 'UUID', {
-  /** The organization's id. */
-  id: field<string>('id'),
-  /** Whatever is not known signs nobody in. */
-  provider: field<ProviderChoice>(
-    'provider',
-    (text: string) => providerChoices.find((choice) => choice === text) ?? 'off',
-  ),
-  issuer: field<string>('issuer'),
-  clientId: field<string>('client_id'),
-  /** Sealed; empty: a client without a secret. */
-  clientSecret: field<string>('client_secret'),
-  /** Separated by spaces. */
-  scopes: field<string>('scopes'),
-  trustEmail: field<boolean>('trust_email'),
-  /** Whether a verified address finds a user who is not linked to an identity yet. */
-  linkEmail: field<boolean>('link_email'),
-  createUsers: field<boolean>('create_users'),
-  /** Empty: roles are what they are here. */
-  roleClaim: field<string>('role_claim'),
-  adminValues: field<readonly string[]>('admin_values'),
-  auditorValues: field<readonly string[]>('auditor_values'),
-  memberValues: field<readonly string[]>('member_values'),
-  /** Undefined: who has none of the values is refused. */
-  defaultRole: field<Role | undefined>(
-    'default_role',
-    (text: string) => roles.find((role) => role === text),
-    (role) => role ?? '',
-  ),
-  passwords: field<boolean>('passwords'),
-  /** Identities that were linked before this may be linked anew, by a verified address. */
-  connectedMicros: time('connected_at'),
-  /** When an administrator first signed in by the connection as it is. */
-  provenMicros: optionalTime('proven_at'),
-  version: version(),
-});
-
-/** How people of an organization sign in (docs/sign-on.md). */
-export type SignOnSettings = RowOf<typeof signOnTable>;
-
-const scopesDefault = 'openid email profile';
-
-/** The settings of an organization that has made none. */
-export function defaultSignOn(organizationId: string): SignOnSettings {
-  return {
-    id: organizationId,
-    provider: 'service',
-    issuer: '',
-    clientId: '',
-    clientSecret: '',
-    scopes: scopesDefault,
-    trustEmail: false,
-    linkEmail: true,
-    createUsers: false,
-    roleClaim: '',
-    adminValues: [],
-    auditorValues: [],
-    memberValues: [],
-    defaultRole: undefined,
-    passwords: true,
-    connectedMicros: 0,
-    provenMicros: undefined,
-    version: 0,
-  };
-}
 
 /** What `sign-on set` takes, in texts as an operator gives them; what is not given stays. */
 export interface SignOnInput {
@@ -186,17 +121,6 @@ function rulesOf(input: SignOnInput): Partial<SignOnSettings> {
   };
 }
 
-/** What an organization has said of it, or what holds where it has said nothing. */
-export async function readSignOn(storage: Storage, organizationId: string): Promise<SignOnSettings> {
-  const [found] = await signOnTable.select(storage, 'id = {id:UUID}', { id: organizationId });
-  return found ?? defaultSignOn(organizationId);
-}
-
-/** Every organization that has said anything of it. */
-export function listSignOns(storage: Storage): Promise<SignOnSettings[]> {
-  return signOnTable.select(storage, 'true ORDER BY id');
-}
-
 /** The settings before and after a change; the same object where nothing changed. */
 interface SignOnChange {
   readonly organization: Organization;
@@ -208,36 +132,56 @@ interface SignOnChange {
  * Changes what is given. Another connection has to prove itself again. Throws Problem `malformed`, `not_found`, or
  * `conflict` where passwords are off and nobody could sign in any more.
  */
-export async function updateSignOn(
-  storage: Storage,
+export function updateSignOn(
   reference: string,
   input: SignOnInput,
   secrets: SealedSecrets,
-  clock: Clock = systemClock,
-): Promise<SignOnChange> {
-  const organization = await findOrganization(storage, reference);
-  const before = await readSignOn(storage, organization.id);
-  const asked = { ...connectionOf(before, input), ...rulesOf(input) };
-  const merged = { ...before, ...asked };
-  if (merged.provider === 'off' && !merged.passwords)
-    throw new Problem('conflict', 'passwords are off, so nobody could sign in: org set --passwords on first');
-  const sealed = sealedSecret(before, merged, input, secrets);
-  const names = ['provider', 'issuer', 'clientId'] as const;
-  const isOther = input.relink === true || names.some((name) => merged[name] !== before[name]);
-  const now = clock();
-  const { provider, ...others } = asked;
-  const change: Partial<SignOnSettings> = {
-    ...others,
-    ...(provider !== before.provider && { provider: merged.provider }),
-    ...(sealed !== undefined && { clientSecret: sealed }),
-    ...(isOther && { connectedMicros: now, provenMicros: undefined }),
+): Decide<SignOnChange> {
+  return (state, { micros }) => {
+    const organization = findOrganization(state, reference);
+    const before = state.signOnOf(organization.id);
+    const asked = { ...connectionOf(before, input), ...rulesOf(input) };
+    const merged = { ...before, ...asked };
+    if (merged.provider === 'off' && !merged.passwords)
+      throw new Problem(
+        'conflict',
+        'passwords are off, so nobody could sign in: org set --passwords on first',
+      );
+    const sealed = sealedSecret(before, merged, input, secrets);
+    const names = ['provider', 'issuer', 'clientId'] as const;
+    const isOther = input.relink === true || names.some((name) => merged[name] !== before[name]);
+    const { provider, ...others } = asked;
+    const change: Partial<SignOnSettings> = {
+      ...others,
+      ...(provider !== before.provider && { provider: merged.provider }),
+      ...(sealed !== undefined && { clientSecret: sealed }),
+      ...(isOther && { connectedMicros: micros, provenMicros: undefined }),
+    };
+    const isSame = Object.entries(change).every(
+      ([name, value]) => JSON.stringify(value) === JSON.stringify(before[name as keyof SignOnSettings]),
+    );
+    if (isSame) return unchanged({ organization, before, now: before });
+    return changedSignOn(organization, before, { ...before, ...change });
   };
-  const isSame = Object.entries(change).every(
-    ([name, value]) => JSON.stringify(value) === JSON.stringify(before[name as keyof SignOnSettings]),
-  );
-  if (isSame) return { organization, before, now: before };
-  // A function: what another process has proven meanwhile is of the connection before.
-  return { organization, before, now: await signOnTable.update(storage, before, () => change, now) };
+}
+
+function changedSignOn(
+  organization: Organization,
+  before: SignOnSettings,
+  now: SignOnSettings,
+): Decision<SignOnChange> {
+  const change = changeOfSignOn(organization, before, now);
+  return { parts: [['sign_on', now]], changes: [change], result: { organization, before, now } };
+}
+
+/** Notes that an administrator has signed in by the connection that these settings describe. */
+export function signOnProven({ id, connectedMicros }: SignOnSettings): Decide<undefined> {
+  return (state, { micros }) => {
+    const current = state.signOnOf(id);
+    const isProven = current.provenMicros !== undefined || current.connectedMicros !== connectedMicros;
+    if (isProven || state.organizationById(id) === undefined) return unchanged(undefined);
+    return { parts: [['sign_on', { ...current, provenMicros: micros }]], changes: [], result: undefined };
+  };
 }
 
 /** The secret of a client as it is stored; undefined where none is given. One that is given again stays as it was sealed. */
@@ -259,25 +203,21 @@ function sealedSecret(
  * Switches passwords on or off. Off needs that an administrator has signed in by the connection as it is, or `force`.
  * Throws Problem `malformed`, `not_found`, `conflict`.
  */
-export async function setPasswords(
-  storage: Storage,
+export function setPasswords(
   reference: string,
   { passwords, force = false }: { readonly passwords: string; readonly force?: boolean | undefined },
-  clock: Clock = systemClock,
-): Promise<SignOnChange> {
-  const organization = await findOrganization(storage, reference);
-  const before = await readSignOn(storage, organization.id);
+): Decide<SignOnChange> {
   const isOn = parseSwitch('passwords', passwords);
-  if (isOn === before.passwords) return { organization, before, now: before };
-  if (!isOn && !force && (before.provider === 'off' || before.provenMicros === undefined)) {
-    throw new Problem(
-      'conflict',
-      'no administrator has signed in by the provider yet, so passwords off could lock everybody out; let one do so first, or give --force',
-    );
-  }
-  return {
-    organization,
-    before,
-    now: await signOnTable.update(storage, before, { passwords: isOn }, clock()),
+  return (state) => {
+    const organization = findOrganization(state, reference);
+    const before = state.signOnOf(organization.id);
+    if (isOn === before.passwords) return unchanged({ organization, before, now: before });
+    if (!isOn && !force && (before.provider === 'off' || before.provenMicros === undefined)) {
+      throw new Problem(
+        'conflict',
+        'no administrator has signed in by the provider yet, so passwords off could lock everybody out; let one do so first, or give --force',
+      );
+    }
+    return changedSignOn(organization, before, { ...before, passwords: isOn });
   };
 }

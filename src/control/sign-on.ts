@@ -1,12 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import type { Clock } from '../base/time/clock.ts';
 import { Problem } from '../base/errors/problem.ts';
-import type { Storage } from '../storage/storage.ts';
+import { changeOfLink, changeOfUser } from './change-events.ts';
+import type { Decide } from './decision.ts';
 import { isPlainEmail } from './email-address.ts';
 import { cutName } from './names.ts';
-import type { SignOnSettings } from './sign-on-settings.ts';
-import { identityOfSubject, identityOfUser, identityTable } from './identities.ts';
-import { changeRole, findByEmail, findUser, type NewUser, type Role, type User } from './users.ts';
+import { noPassword } from './passwords.ts';
+import type { Part, Role, SignOnSettings, User } from './records.ts';
+import type { ControlState } from './state.ts';
+import { createUser, findByEmail, keepAnAdmin, type NewUser } from './users.ts';
 
 /** Whom a provider vouches for: what it has signed, and what it says of that person. */
 export interface Identity {
@@ -99,15 +99,6 @@ function roleOfClaims(settings: SignOnSettings, claims: Identity['claims']): Rol
   return byRole.find(([, wanted]) => wanted.some((value) => values.has(value)))?.[0] ?? settings.defaultRole;
 }
 
-/** What the decision needs of the users of the organization. */
-interface Users {
-  readonly storage: Storage;
-  readonly clock: Clock;
-  /** Throws Problem `conflict`, with the user as before, where the change would leave nobody who is an administrator. */
-  keepingAnAdmin(user: User, change: () => Promise<User>): Promise<User>;
-  create(input: NewUser): Promise<User>;
-}
-
 /**
  * Who an identity is in an organization (docs/sign-on.md), with the role that its claims give:
  *
@@ -118,48 +109,60 @@ interface Users {
  *                      │          yes─▶ link it ───────────────────────┴─▶ disabled? role? ─▶ signed on
  *                      no──▶ create? ─no─▶ unknown
  *
- * Run it alone of its organization. Throws SignOnRefused, and then nothing has been changed.
+ * Throws SignOnRefused, and Problem `malformed`, `conflict`.
  */
-export async function signOn(users: Users, settings: SignOnSettings, identity: Identity): Promise<SignedOn> {
+export function signOn(settings: SignOnSettings, identity: Identity): Decide<SignedOn> {
   const role = roleOfClaims(settings, identity.claims);
-  const known = await userBySubject(users.storage, settings, identity);
-  const user = known ?? (await userByAddress(users.storage, settings, identity));
-  if (user === undefined) {
-    if (!settings.createUsers) throw new SignOnRefused('unknown');
-    const newRole = role === 'unchanged' ? (settings.defaultRole ?? 'member') : role;
-    if (newRole === undefined) throw new SignOnRefused('role');
-    const created = await users.create(newUser(identity, newRole));
-    await link(users, created, identity);
-    return { user: created, created: true, roleBefore: undefined, linked: true };
-  }
-  if (user.disabledMicros !== undefined) throw new SignOnRefused('disabled', user);
-  if (role === undefined) throw new SignOnRefused('role', user);
-  const hasOtherRole = role !== 'unchanged' && role !== user.role;
-  const now = hasOtherRole ? await withRole(users, user, role) : user;
-  if (known === undefined) await link(users, user, identity);
-  return {
-    user: now,
-    created: false,
-    roleBefore: hasOtherRole ? user : undefined,
-    linked: known === undefined,
+  return (state, moment) => {
+    const known = state.userBySubject(settings.id, identity.issuer, identity.subject);
+    const user = known ?? userByAddress(state, settings, identity);
+    const linked = (one: User): Part => [
+      'identity',
+      {
+        ...state.identityOf(one),
+        issuer: identity.issuer,
+        subject: identity.subject,
+        linkedMicros: moment.micros,
+      },
+    ];
+    if (user === undefined) {
+      const made = create(settings, identity, role)(state, moment);
+      const result = { user: made.result, created: true, roleBefore: undefined, linked: true };
+      return { ...made, parts: [...made.parts, linked(made.result)], result };
+    }
+    if (user.disabledMicros !== undefined) throw new SignOnRefused('disabled', user);
+    if (role === undefined) throw new SignOnRefused('role', user);
+    const now =
+      role === 'unchanged' || role === user.role ? user : { ...user, changedMicros: moment.micros, role };
+    if (now !== user) keepAdmin(state, user, now);
+    return {
+      parts: [
+        ...(now === user ? [] : [['user', now] as const]),
+        ...(known === undefined ? [linked(user)] : []),
+      ],
+      changes: [
+        ...(known === undefined ? [changeOfLink(now, identity)] : []),
+        ...(now === user ? [] : [changeOfUser(now, 'roleChanged', user)]),
+      ],
+      result: {
+        user: now,
+        created: false,
+        roleBefore: now === user ? undefined : user,
+        linked: known === undefined,
+      },
+    };
   };
 }
 
-/** From now on the user is known by issuer and subject. */
-async function link({ storage, clock }: Users, user: User, { issuer, subject }: Identity): Promise<void> {
-  const now = clock();
-  const change = { issuer, subject, linkedMicros: now };
-  await identityTable.update(storage, await identityOfUser(storage, user), change, now);
-}
-
-/** A user who has signed in this way before. */
-async function userBySubject(
-  storage: Storage,
-  { id }: SignOnSettings,
+function create(
+  settings: SignOnSettings,
   identity: Identity,
-): Promise<User | undefined> {
-  const known = await identityOfSubject(storage, id, identity);
-  return known && findUser(storage, { user: known.id, organization: id });
+  role: Role | 'unchanged' | undefined,
+): Decide<User> {
+  if (!settings.createUsers) throw new SignOnRefused('unknown');
+  const newRole = role === 'unchanged' ? (settings.defaultRole ?? 'member') : role;
+  if (newRole === undefined) throw new SignOnRefused('role');
+  return createUser({ ...facts(identity, newRole), passwordHash: noPassword, organization: settings.id });
 }
 
 function isVerified({ trustEmail }: SignOnSettings, { emailVerified }: Identity): boolean {
@@ -167,17 +170,13 @@ function isVerified({ trustEmail }: SignOnSettings, { emailVerified }: Identity)
 }
 
 /** A user who has not signed in this way before, or not by the connection as it is now. */
-async function userByAddress(
-  storage: Storage,
-  settings: SignOnSettings,
-  identity: Identity,
-): Promise<User | undefined> {
+function userByAddress(state: ControlState, settings: SignOnSettings, identity: Identity): User | undefined {
   const { email } = identity;
   if (email === undefined || !isPlainEmail(email) || !isVerified(settings, identity))
     throw new SignOnRefused('unverified');
-  const user = await findByEmail(storage, settings.id, email);
+  const user = findByEmail(state, settings.id, email);
   if (user === undefined) return undefined;
-  const { issuer, linkedMicros = 0 } = await identityOfUser(storage, user);
+  const { issuer, linkedMicros = 0 } = state.identityOf(user);
   // An address that the provider has given to somebody else since does not bring that person another's access.
   const isAnothers = issuer === identity.issuer && linkedMicros >= settings.connectedMicros;
   if (isAnothers) throw new SignOnRefused('linked', user);
@@ -185,24 +184,17 @@ async function userByAddress(
   return user;
 }
 
-function newUser({ email = '', name = '' }: Identity, role: Role): NewUser {
+function facts({ email = '', name = '' }: Identity, role: Role): Omit<NewUser, 'passwordHash'> {
   const shown = cutName(name.replaceAll(/[\p{Cc}\p{Cs}]/gu, '').trim());
-  return {
-    email,
-    name: shown === '' ? email : shown,
-    role,
-    // Nobody knows it.
-    password: randomBytes(32).toString('base64url'),
-  };
+  return { email, name: shown === '' ? email : shown, role };
 }
 
-async function withRole(users: Users, user: User, role: Role): Promise<User> {
-  const reference = { user: user.id, organization: user.organizationId };
+function keepAdmin(state: ControlState, before: User, now: User): void {
   try {
-    return await users.keepingAnAdmin(user, () => changeRole(users.storage, reference, role, users.clock));
+    keepAnAdmin(state, before, now);
   } catch (error) {
     throw error instanceof Problem && error.code === 'conflict'
-      ? new SignOnRefused('last_admin', user)
+      ? new SignOnRefused('last_admin', before)
       : error;
   }
 }

@@ -1,24 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { Problem } from '../base/errors/problem.ts';
 import type { Config } from '../config/config.ts';
 import { pseudonymSecret } from '../config/secrets.ts';
 import { foldEmail } from '../control/email-address.ts';
-import { changeOfUser, sourceEventOfChange } from '../control/change-events.ts';
-import { eventOfErasure, recordedAt } from '../control/erasure-reconciler.ts';
+import type { Call } from '../control/decision.ts';
+import type { Directory } from '../control/directory.ts';
 import {
   beginErasure,
   forgetPlan,
-  listErasures,
   overtakenEvents,
   planEvents,
   type StoredErasure,
 } from '../control/erasure.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
-import { readPolicy } from '../control/retention.ts';
-import { eraseUser, listUsers, type User } from '../control/users.ts';
+import { Journal } from '../control/journal.ts';
+import type { User } from '../control/users.ts';
 import type { Person } from '../ocsf/pseudonymize.ts';
 import type { ReplacedEvent } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -47,10 +45,12 @@ export interface ErasureDeps {
   readonly storage: Storage;
   readonly config: Config;
   readonly log: Logger;
+  readonly directory: Directory;
+  readonly call: Call;
+  /** Stores the event of what was begun: nothing changes before. */
+  readonly hand: () => Promise<void>;
   /** Who does it. */
   readonly operator: string;
-  /** Records what was done. */
-  readonly record: (events: readonly object[]) => Promise<void>;
 }
 
 /** What one run works with. */
@@ -68,17 +68,16 @@ const nobody = '00000000-0000-0000-0000-000000000000';
 
 /** Rejects with a Problem where nobody may be erased there. */
 export async function prepare(deps: ErasureDeps, options: ErasureOptions): Promise<Erasing> {
-  const { storage, config, log } = deps;
-  const organization = await findOrganization(storage, options.org);
-  const { heldMicros } = await readPolicy(storage, organization.id);
-  if (heldMicros !== undefined)
+  const { directory, config, log } = deps;
+  const organization = findOrganization(directory, options.org);
+  if (directory.policyOf(organization.id)?.heldMicros !== undefined)
     throw new Problem(
       'conflict',
       'the organization is held: nobody is erased from it before "auditlog org release"',
     );
   const person = personOf(options, await pseudonymSecret(config, log), organization.id);
   const emails = new Set(person.emails.map(foldEmail));
-  const users = await listUsers(storage, organization.id);
+  const users = directory.users(organization.id);
   const accounts = users.filter(({ emailLower }) => emails.has(emailLower));
   const [account] = accounts;
   if (options.account === 'erase') checkAccounts(accounts, users);
@@ -104,7 +103,7 @@ function checkAccounts(accounts: readonly User[], users: readonly User[]): void 
 }
 
 export async function countEvents({ deps, organization, person }: Erasing): Promise<number> {
-  const scope = await scopeOf(deps.storage, organization.id);
+  const scope = await scopeOf(deps, organization.id);
   let count = 0;
   for await (const _ of eventsOf(deps.storage, scope, person)) count += 1;
   return count;
@@ -180,56 +179,37 @@ async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease
 /** Stores the erasure; then a server carries it out, even if this process is killed. */
 async function begin(run: Erasing, confirmed: number | undefined, lease: Lease): Promise<StoredErasure> {
   const { deps, organization, person, erased } = run;
-  const { storage, operator } = deps;
+  const { storage, directory, call, operator } = deps;
   const id = randomUUID();
-  const now = systemClock();
-  const scope = await scopeOf(storage, organization.id);
-  let erasure: StoredErasure;
+  await directory.refresh();
+  const scope = await scopeOf(deps, organization.id);
   try {
     const planned = await plan(run, scope, id);
     requireCount(planned.events, confirmed);
     await lease.check();
-    erasure = {
-      id,
-      organizationId: organization.id,
-      pseudonym: person.pseudonym,
-      operator,
-      ...planned,
-      account: erased?.id ?? nobody,
-      startedMicros: now,
-      finishedMicros: planned.events === 0 ? now : undefined,
-      version: now,
-    };
-    await beginErasure(storage, erasure);
+    const facts = { id, organizationId: organization.id, pseudonym: person.pseudonym, operator, ...planned };
+    const besides =
+      erased === undefined ? [] : await new Journal(storage).besides(organization.id, erased.id);
+    const erasure = beginErasure({ ...facts, account: erased?.id ?? nobody }, besides);
+    const begun = await directory.change(call, erasure);
+    await deps.hand();
+    return begun;
   } catch (error) {
-    await forgetPlan(storage, id);
+    // What is in the journal is carried out.
+    if (directory.erasure(id) === undefined) await forgetPlan(storage, id);
     throw error;
   }
-  const user = erased && (await eraseUser(storage, erased.id, person.pseudonym));
-  const events = [
-    ...(await unrecorded(storage, scope.underWay)).map((one) => eventOfErasure(one)),
-    eventOfErasure(erasure),
-    ...(user ? [sourceEventOfChange(changeOfUser(user, 'userDisabled'), operator, systemClock())] : []),
-  ];
-  await deps.record(events);
-  return erasure;
-}
-
-/** Those whose command was killed before it had recorded them. */
-async function unrecorded(storage: Storage, erasures: readonly StoredErasure[]): Promise<StoredErasure[]> {
-  const found: StoredErasure[] = [];
-  for (const one of erasures) if ((await recordedAt(storage, one)) === undefined) found.push(one);
-  return found;
 }
 
 /** Undefined if no server carries it out in time. */
 async function untilDone(
-  { deps: { storage }, organization }: Erasing,
+  { deps: { directory } }: Erasing,
   { id }: StoredErasure,
 ): Promise<StoredErasure | undefined> {
   const deadline = performance.now() + eraseWaitMsMax;
   while (performance.now() < deadline) {
-    const found = (await listErasures(storage, organization.id)).find((one) => one.id === id);
+    await directory.refresh();
+    const found = directory.erasure(id);
     if (found?.finishedMicros !== undefined) return found;
     await sleep(erasePollMs);
   }

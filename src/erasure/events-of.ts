@@ -1,3 +1,4 @@
+import type { ControlStore } from '../control/deletion.ts';
 import { erasuresUnderWay, type StoredErasure, textsToBe } from '../control/erasure.ts';
 import { Mapper, type MappedEvent } from '../ocsf/audit-event.ts';
 import type { Piece } from '../ocsf/byte-sink.ts';
@@ -42,8 +43,11 @@ interface Candidate {
 const scan = { settings: { max_threads: 2 }, timeoutMs: eraseScanMsMax } as const;
 
 /** All that an organization has now. Rejects with EngineError. */
-export async function scopeOf(storage: Storage, organization: string): Promise<EraseScope> {
-  const underWay = await erasuresUnderWay(storage, organization);
+export async function scopeOf(
+  { storage, directory }: ControlStore,
+  organization: string,
+): Promise<EraseScope> {
+  const underWay = erasuresUnderWay(directory, organization);
   const [row] = await storage.rows<{ last: string }>(
     'SELECT toString(max(seq)) AS last FROM events WHERE org = {org:UUID}',
     { org: organization },

@@ -4,6 +4,7 @@ import type { Rate, Verdict } from '../base/time/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh, isUnknownKey } from '../control/authenticate-key.ts';
 import type { Session } from '../control/sessions.ts';
+import { keyId } from '../control/key-text.ts';
 import { presentedKey, unauthorizedKey } from './authenticate.ts';
 import { clientOfAddress } from './client-address.ts';
 import type { EndpointDeps } from './deps.ts';
@@ -81,6 +82,7 @@ class Guard {
   }
 
   async #login({ handler }: EndpointOf<'login'>, context: RequestContext): Promise<Reply> {
+    this.#deps.directory.requireWhole();
     return limited(context, await this.#countGuess(context), () => {
       requireSameOriginJson(context);
       return handler(context);
@@ -176,6 +178,7 @@ class Guard {
   #goodKey(context: RequestContext): Promise<ApiKey> | ApiKey {
     const { directory, clock } = this.#deps;
     const presented = presentedKey(context);
+    directory.requireWhole(directory.apiKey(keyId(presented ?? '') ?? '')?.organizationId);
     return authenticateKey(directory, presented, clock()) ?? this.#freshKey(context, presented);
   }
 
@@ -196,6 +199,7 @@ class Guard {
 
   /** The session of the request. Throws Problem `unauthorized` or `rate_limited`. */
   async #goodSession(context: RequestContext): Promise<Session> {
+    this.#deps.directory.requireWhole();
     const session = await this.#sessionOf(context);
     if (session !== undefined) return session;
     const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');

@@ -192,7 +192,6 @@ function countEndpoints({ read }: EndpointDeps): Endpoint[] {
 
 /** Those for administrators, and everybody’s own password. */
 function adminEndpoints(deps: EndpointDeps): Endpoint[] {
-  const { administration } = deps;
   return [
     session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(deps)),
     change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
@@ -200,7 +199,7 @@ function adminEndpoints(deps: EndpointDeps): Endpoint[] {
     change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),
     change('POST', '/api/v1/portal/api-keys/:id/rotate', 'rotate api key', admins, rotateApiKeyHandler(deps)),
     change('POST', '/api/v1/portal/api-keys/:id/revoke', 'revoke api key', admins, revokeApiKeyHandler(deps)),
-    session('GET', '/api/v1/portal/users', 'users', admins, usersHandler(administration)),
+    session('GET', '/api/v1/portal/users', 'users', admins, usersHandler(deps)),
     change('POST', '/api/v1/portal/users', 'create user', admins, createUserHandler(deps)),
     change('PATCH', '/api/v1/portal/users/:id', 'change user', admins, changeUserHandler(deps)),
     change('POST', '/api/v1/portal/users/:id/disable', 'disable user', admins, disableUserHandler(deps)),

@@ -5,7 +5,6 @@ import type { User } from '../control/users.ts';
 export const selfAuditCodes = {
   loginSucceeded: 1001,
   loginFailed: 1002,
-  loggedOut: 1003,
   passwordChange: 1010,
 } as const;
 
@@ -66,10 +65,6 @@ export function loginFailed(user: User, { ambiguous = false, passwordsOff = fals
     result: { title: 'Refused', code: 401 },
     extra: { reason: ambiguous ? 'organization not named' : reason, way: 'password' },
   };
-}
-
-export function loggedOut(user: User): ServiceEvent {
-  return { ...by(user), code: selfAuditCodes.loggedOut, msg: `${user.email} signed out`, ...succeeded };
 }
 
 /** A user who wanted to change the own password and did not know it: perhaps not the user at all. */

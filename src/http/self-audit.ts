@@ -1,6 +1,6 @@
 import type { Clock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
-import { type EventOrigin, type ServiceEvent, sourceEvent } from '../control/change-events.ts';
+import { type EventOrigin, eventText, type ServiceEvent } from '../control/change-events.ts';
 import type { Ingest } from '../ingest/ingest.ts';
 import { unavailable } from '../ingest/disk-health.ts';
 import type { OrganizationLookup } from './authenticate.ts';
@@ -17,13 +17,8 @@ export interface SelfAuditDeps extends Pick<Ingest, 'recordOwn' | 'logFailure'> 
  * Records what the service itself does as audit events, which have the mark of its own (contract: Sessions).
  *
  * What may still be left undone is done only once `recordBefore` has made its event durable: a login gives its cookie,
- * an export its first byte, after that. What cannot be taken back is recorded by `recordAfter`:
- *
- *     requireRecordable ─503─▶ nothing is changed        recordAfter ─▶ durable
- *       └▶ change ─▶ recordAfter                           └▶ held and retried until it is; 503 to who made the change
- *
- * While anything is held, `requireRecordable` refuses. So only changes that are under way when the log fails can be
- * ahead of their record, and only for as long as the process lives and the log takes nothing.
+ * an export its first byte, after that. A failed login has happened: `recordAfter` holds its event until the log takes it. Changes
+ * are not recorded here: they have their events in the journal.
  */
 export class SelfAudit {
   readonly #deps: SelfAuditDeps;
@@ -55,14 +50,6 @@ export class SelfAudit {
     }
   }
 
-  /** To be awaited before a change. Rejects with Problem `unavailable` while an earlier one is not recorded. */
-  async requireRecordable(): Promise<void> {
-    if (this.#retries.count() > 0) await this.#retries.retryNow();
-    if (this.#retries.count() > 0 || this.#deps.logFailure('service') !== undefined) {
-      throw unavailable('Changes cannot be recorded now, so nothing was changed; try again later.');
-    }
-  }
-
   /** Tries what is held once more; what is left is reported in the operational log and lost. */
   stop(): Promise<void> {
     return this.#retries.stop();
@@ -70,9 +57,7 @@ export class SelfAudit {
 
   #prepare(event: ServiceEvent, origin: EventOrigin): PreparedEvent {
     const { organizationId, code: activity, target } = event;
-    const text = JSON.stringify(sourceEvent(event, this.#deps.clock(), origin), (_, value: unknown) =>
-      typeof value === 'string' ? value.replaceAll(unstorable, '\uFFFD') : value,
-    );
+    const text = eventText(event, this.#deps.clock(), origin);
     const facts = { organization: organizationId, activity, target: target?.id, flow_id: origin.flowId };
     return { organizationId, text, facts };
   }
@@ -83,9 +68,6 @@ export class SelfAudit {
     await this.#deps.recordOwn(organization, text);
   }
 }
-
-/** NUL and lone surrogates, which no event may hold: the values of a query, for one, can. */
-const unstorable = /[\p{Cs}\0]/gu;
 
 /** Where a request came from; every event of the same request gets the same flow id. */
 export function selfAuditOrigin({ head, flowId }: Pick<RequestContext, 'head' | 'flowId'>): EventOrigin {

@@ -14,7 +14,7 @@ import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import type { EventsOf, KeptFree } from './log-room.ts';
 import { OrderNumbers, type Permit, type Watermarks } from './order-numbers.ts';
-import { type OwnBlock, OwnEventRecorder } from './own-events.ts';
+import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
@@ -62,8 +62,8 @@ export interface Ingest {
   readonly accept: Accept;
   /** Stores what the service itself says of an organization (see own-events.ts). */
   recordOwn(organization: OrganizationFacts, event: string): Promise<void>;
-  /** Stores events that a command has left, unless those of this name were stored within the last 24 hours. */
-  takeOver(name: string, block: OwnBlock): Promise<void>;
+  /** Stores what the service itself says, unless what has this name was stored within the last 24 hours (see own-events.ts). */
+  readonly recordOnce: OwnEventRecorder['recordOnce'];
   /** Nothing that comes later is below these numbers; a large request of one organization holds back no other's. */
   watermarks(): Watermarks;
   /** No event of an organization that has come by now is above this number; Infinity while some wait for the engine. */
@@ -121,7 +121,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   return {
     accept,
     recordOwn: (organization, event) => own.record(organization, event),
-    takeOver: (name, block) => own.takeOver(name, block),
+    recordOnce: (name, events, organizationOf) => own.recordOnce(name, events, organizationOf),
     watermarks: () => order.watermarks(),
     lastNumberOf(organization) {
       const segment = arrivals.lastSegmentOf(organization);

@@ -52,4 +52,6 @@ export const limits = {
   walLargeAppendBytesMin: 16 * 1024 * 1024,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
+  /** A command waits so long until the server has stored what it left. */
+  commandFlushMsMax: 3_000,
 } as const;

@@ -25,7 +25,8 @@ export class OwnEvents {
   readonly #block = new BlockBuilder({ own: true });
 
   constructor({ appName, ...redaction }: WorkerSettings) {
-    this.#mapper = new Mapper({ appName, redaction: redactionOf(redaction) });
+    // What a change says may be recorded late: it is taken even where the retention has passed meanwhile.
+    this.#mapper = new Mapper({ appName, redaction: redactionOf(redaction), now: () => 0 });
   }
 
   /**
@@ -91,11 +92,19 @@ export class OwnEventRecorder {
     accepted(rows);
   }
 
-  /** Stores events that a command has left under a name, unless that was done within the last 24 hours. */
-  async takeOver(name: string, { payload, rows }: OwnBlock): Promise<void> {
+  /**
+   * Stores events, each the JSON of a source event that names its organization by the id, unless those of this name were stored within
+   * the last 24 hours. `organizationOf` must know each. Rejects as `record`.
+   */
+  async recordOnce(
+    name: string,
+    events: readonly string[],
+    organizationOf: (id: string) => OrgReference | undefined,
+  ): Promise<void> {
     const { wal, arrivals, idempotency, accepted } = this.#options;
     const id = idempotency.id('', name);
     if (idempotency.entry(id) !== undefined) return;
+    const { payload, rows } = this.#events.encode(events, organizationOf);
     const notes = idempotency.notes(id, id, { accepted: rows, rejected: 0, errors: [] });
     const frame = { rows, payload, payloadCrc: crc32c(payload), notes };
     await arrivals.during(new Set([undefined]), () => wal.append([frame], undefined, 'service'));

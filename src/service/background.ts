@@ -5,6 +5,7 @@ import { systemClock } from '../base/time/clock.ts';
 import type { Config } from '../config/config.ts';
 import { evidenceKeys } from '../config/secrets.ts';
 import type { Account } from '../control/account-checks.ts';
+import type { Directory } from '../control/directory.ts';
 import { ErasureReconciler } from '../control/erasure-reconciler.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { limits } from '../control/limits.ts';
@@ -91,6 +92,7 @@ export function startRetention(
   { config, intervals, log, stops }: Base,
   { storage, instance }: ServiceStorage,
   { ingest, order }: Writing,
+  directory: Directory,
   organizations: IngestDirectory,
 ): void {
   const { retentionDays } = config;
@@ -110,12 +112,13 @@ export function startRetention(
     if (organization !== undefined) await ingest.recordOwn(organization, JSON.stringify(event));
   };
   const removal = new EventRemoval(storage);
-  const own = { storage, removal, instance, retentionDays, graceMs, intervalMs };
+  const own = { storage, directory, removal, instance, retentionDays, graceMs, intervalMs };
   const reconciler = new RetentionReconciler({ ...own, watermarks, record, clock: systemClock, log });
   stops.add(() => reconciler.stop());
   const { erasurePollMs } = limits;
   const eraser = new ErasureReconciler({
     storage,
+    directory,
     instance,
     watermarks,
     record,

@@ -1,7 +1,6 @@
 import { errorFacts } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
-import { HandedEvents } from '../ingest/handed-events.ts';
 import { IngestOrder } from '../ingest/ingest-order.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../ingest/ingest.ts';
 import type { Permit } from '../ingest/order-numbers.ts';
@@ -56,15 +55,7 @@ export async function startWriting(
   });
   base.stops.add(() => ingest.close());
   const shared = await member?.join(ingest);
-  await watchHanded(base, ingest);
   return { ingest, order: new IngestOrder({ ingest, shared }) };
-}
-
-/** Takes over what commands have left. */
-async function watchHanded({ dataDir, log, stops }: Base, ingest: Ingest): Promise<void> {
-  const handed = new HandedEvents(dataDir, ingest, log);
-  stops.add(() => handed.stop());
-  await handed.take();
 }
 
 /** This server among those that share a ClickHouse server. */

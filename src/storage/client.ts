@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { errorFacts, type Logger } from '../base/observability/log.ts';
+import type { Logger } from '../base/observability/log.ts';
 import { traced } from '../base/observability/trace.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
-import type { ControlCopy } from './control-copy.ts';
-import { isControlTable } from './control-rows.ts';
 import { tokenHeader } from './engine-config.ts';
 import { quorumSettings } from './cluster.ts';
 import { checkedWrite } from './engine-writes.ts';
@@ -86,15 +84,13 @@ function parseRows<T>(text: string): T[] {
  * without a byte while the reader waits for one.
  *
  * @param onDamagedPart hears the name of a damaged part each time that it has ended a read
- * @param copy of the control data: gets what is written here before that counts as written
  */
 export function openStorage(
   connection: EngineConnection,
   log: Logger,
   onDamagedPart: (part: string) => void = () => undefined,
-  copy?: ControlCopy,
 ): Storage {
-  return new EngineStorage(connection, log, copy, (error, queryId) => {
+  return new EngineStorage(connection, log, (error, queryId) => {
     const facts = { failure: error.failure, engineCode: error.engineCode, error: error.message };
     log.debug({ ...facts, queryId }, 'engine request failed');
     if (error.damagedPart !== undefined) onDamagedPart(error.damagedPart);
@@ -108,18 +104,13 @@ class EngineStorage implements Storage {
   readonly #nodes: EngineNodes;
   /** A ClickHouse server reports failed writes. */
   readonly #isEmbedded: boolean;
-  readonly #copy: ControlCopy | undefined;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
-  /** The last write of control data has failed; perhaps by a fault that a look does not find. */
-  #isControlFailing = false;
 
   constructor(
     connection: EngineConnection,
     log: Logger,
-    copy: ControlCopy | undefined,
     onFailure: (error: EngineError, queryId: string) => void,
   ) {
-    this.#copy = copy;
     this.database = connection.database;
     this.cluster = connection.cluster;
     this.#isEmbedded = connection.headers[tokenHeader] !== undefined;
@@ -196,30 +187,18 @@ class EngineStorage implements Storage {
     if (objects.length === 0) return;
     const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
     const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
-    await this.#ofControl(isControlTable(table), async () => {
-      const settings = { ...(await quorumSettings(this, table)), ...options.settings };
-      // Rows of a replacing table: the same one twice is one.
-      await this.#nodes.anywhere(options.signal, (node, signal) =>
-        this.#write(node, signal, query, { target: table }, { ...options, settings }, [lines]),
-      );
-      if (isControlTable(table)) await copied(this.#copy?.put(table, objects));
-    });
+    const settings = { ...(await quorumSettings(this, table)), ...options.settings };
+    // Rows of a replacing table, or with a deduplication token: the same one twice is one.
+    await this.#nodes.anywhere(options.signal, (node, signal) =>
+      this.#write(node, signal, query, { target: table }, { ...options, settings }, [lines]),
+    );
   };
 
   readonly removeRows: Storage['removeRows'] = async (table, rows) => {
-    const { column, id, below } = rows;
-    const condition = `${quoteIdentifier(column)} = {id:UUID}${below === undefined ? '' : ' AND version < {below:UInt64}'}`;
-    const statement = `ALTER TABLE ${quoteIdentifier(table)} DELETE WHERE ${condition}`;
-    const parameters = { id, ...(below !== undefined && { below }) };
-    await this.#ofControl(isControlTable(table), async () => {
-      // First, or what the engine has removed would count as lost.
-      if (isControlTable(table)) await copied(this.#copy?.forget(table, rows));
-      await this.command(statement, parameters, { settings: { mutations_sync: 2 } });
-    });
+    const { column, id } = rows;
+    const statement = `ALTER TABLE ${quoteIdentifier(table)} DELETE WHERE ${quoteIdentifier(column)} = {id:UUID}`;
+    await this.command(statement, { id }, { settings: { mutations_sync: 2 } });
   };
-
-  readonly copiedVersion: Storage['copiedVersion'] = async (table, id) =>
-    this.#copy?.newestVersion(table, id);
 
   readonly insertNative: Storage['insertNative'] = async (query, body, options = {}, parameters = {}) => {
     const table = /^INSERT INTO (\w+)/.exec(query)?.[1] ?? '';
@@ -239,13 +218,11 @@ class EngineStorage implements Storage {
 
   readonly takesControlWrites: Storage['takesControlWrites'] = async (timeoutMs) => {
     // No rows, so no part of a table is made.
-    const query = 'INSERT INTO users SELECT * FROM users WHERE 0';
+    const query = 'INSERT INTO journal SELECT * FROM journal WHERE 0';
     try {
       await this.#nodes.anywhere(undefined, (node, signal) =>
         this.#write(node, signal, query, {}, { timeoutMs }),
       );
-      await this.#copy?.check(this.#isControlFailing);
-      this.#isControlFailing = false;
       return true;
     } catch {
       // Whatever the reason: it cannot be written.
@@ -254,17 +231,6 @@ class EngineStorage implements Storage {
   };
 
   readonly close: Storage['close'] = () => this.#nodes.close();
-
-  async #ofControl(isControl: boolean, write: () => Promise<void>): Promise<void> {
-    if (!isControl) return write();
-    try {
-      await write();
-      this.#isControlFailing = false;
-    } catch (error) {
-      this.#isControlFailing = true;
-      throw error;
-    }
-  }
 
   #rowSettings({ timeoutMs = readQueryMsMax }: QueryOptions): Settings {
     return { ...rowSettings(timeoutMs), ...(this.cluster === undefined ? {} : clusterReadSettings) };
@@ -338,16 +304,6 @@ class EngineStorage implements Storage {
     }
     const { timeoutMs = readQueryMsMax } = options;
     return { target, query, timeoutMs, signal, onFailure: (error) => this.#onFailure(error, queryId) };
-  }
-}
-
-/** A change of control data counts once it is in the copy, too. */
-async function copied(done: Promise<void> | undefined): Promise<void> {
-  try {
-    await done;
-  } catch (error) {
-    const words = `the copy of the control data could not be written: ${errorFacts(error).error}`;
-    throw new EngineError('refused', words, undefined, error);
   }
 }
 

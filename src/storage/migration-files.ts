@@ -82,6 +82,8 @@ function splitStatements(sql: string): string[] {
  * every node must know (organizations, users, keys, migrations), so all nodes of all shards are replicas of one.
  */
 function replicatedEngine(kind: string, version: string): string {
+  if (kind === 'everywhere')
+    return `ReplicatedMergeTree('/clickhouse/tables/{uuid}/all', '{shard}_{replica}')`;
   return kind === 'MergeTree'
     ? `ReplicatedMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')`
     : `Replicated${kind}('/clickhouse/tables/{uuid}/all', '{shard}_{replica}'${version === '' ? '' : `, ${version}`})`;
@@ -113,6 +115,10 @@ export function renderPlaceholders(text: string, target: MigrationTarget): strin
   const onCluster = cluster === undefined ? '' : `ON CLUSTER ${quoteIdentifier(cluster)}`;
   const rendered = text
     .replaceAll(/ ?\{\{on_cluster\}\}/g, onCluster === '' ? '' : ` ${onCluster}`)
+    .replaceAll(
+      '{{MergeTree everywhere}}',
+      cluster === undefined ? 'MergeTree' : replicatedEngine('everywhere', ''),
+    )
     .replaceAll(/\{\{sharded (\w+)\}\}/g, (_, table: string) =>
       cluster === undefined ? table : `${table}_local`,
     )

@@ -10,9 +10,6 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
 import { fullDiskWords, ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import { openStorage } from './client.ts';
-import { ControlCopy } from './control-copy.ts';
-import { mendControlData } from './control-mend.ts';
-import { ControlWatch, logMended } from './control-watch.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
 import { EngineWrites, requireRoom } from './engine-writes.ts';
 import { engineHolder, readEngineFile } from './engine-file.ts';
@@ -94,13 +91,8 @@ async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const { damage, log } = options;
   const engine = await startEngine(options);
   options.stops.add(() => engine.stop());
-  const copy = new ControlCopy(options.dataDir);
-  const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part), copy);
+  const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part));
   await makeTables(options, storage);
-  const engineStarts = () => engine.restarts();
-  const watch = new ControlWatch({ storage, copy, damage, log, engineStarts });
-  await watch.start();
-  options.stops.add(() => watch.stop());
   showEngine({ storage, engine });
   return { storage, engine };
 }
@@ -127,7 +119,7 @@ function reportUnreadable(damage: DamageRegister, log: Logger, part: string): vo
 }
 
 /** By what a data directory is known among those that share an engine: a UUID that outlives restarts. */
-async function instanceOf(dataDir: string): Promise<string> {
+export async function instanceOf(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
 
@@ -140,9 +132,8 @@ function connect(
   { log, stops }: StorageOptions,
   connection: EngineConnection,
   onDamagedPart: (part: string) => void,
-  copy?: ControlCopy,
 ): Storage {
-  const storage = openStorage(connection, log, onDamagedPart, copy);
+  const storage = openStorage(connection, log, onDamagedPart);
   stops.add(() => storage.close());
   return storage;
 }
@@ -201,14 +192,13 @@ export interface ReachedStorage {
 export async function reachStorage(
   options: EngineOptions & { readonly asItIs?: boolean | undefined; readonly makes?: boolean | undefined },
 ): Promise<ReachedStorage> {
-  const { clickhouse, dataDir, log, stops } = options;
+  const { clickhouse, log, stops } = options;
   const { url, cluster } = clickhouse;
-  const copy = url === undefined ? new ControlCopy(dataDir) : undefined;
   const { connection, isShared } =
     url === undefined
       ? await reachEngine(options)
       : { connection: serverConnection(options, url), isShared: true };
-  const storage = openStorage(connection, log, undefined, copy);
+  const storage = openStorage(connection, log);
   stops.add(() => storage.close());
   // A server that has just started its engine is about to make the tables.
   const isOfServer = isShared && url === undefined;
@@ -220,9 +210,6 @@ export async function reachStorage(
     const isRepairable = options.asItIs === true && error instanceof EngineError && isDamage(error);
     if (!isRepairable) throw error;
   }
-  // A server that runs has done so. What is changed must not be made of what a table has lost.
-  if (copy !== undefined && !isShared && options.asItIs !== true)
-    logMended(log, await mendControlData({ storage, copy }));
   return { storage, isShared };
 }
 

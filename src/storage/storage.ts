@@ -1,5 +1,4 @@
 import type { ByteFlow } from '../base/bytes/byte-flow.ts';
-import type { ControlTableName } from './control-rows.ts';
 
 /** How to reach an engine over HTTP; what `DATA_DIR/engine.json` holds beside the pid while the embedded one runs. */
 export interface EngineConnection {
@@ -43,11 +42,10 @@ export interface HeldBytes {
   release(): void;
 }
 
-/** Rows by an id (UUID) in a column, and of them perhaps only those with a lower version. */
+/** Rows by an id (UUID) in a column. */
 export interface RemovedRows {
   readonly column: string;
   readonly id: string;
-  readonly below?: number | undefined;
 }
 
 /**
@@ -76,13 +74,8 @@ export interface Storage {
   command(query: string, parameters?: Parameters, options?: QueryOptions): Promise<void>;
   /** Rows of a control table, as objects named by column. */
   insertRows(table: string, rows: readonly object[], options?: QueryOptions): Promise<void>;
-  /** Removes the rows of a table with an id (UUID) in a column, and of them perhaps only those below a version; physically, once this resolves. */
+  /** Removes the rows of a table with an id (UUID) in a column; physically, once this resolves. */
   removeRows(table: string, rows: RemovedRows): Promise<void>;
-  /**
-   * The newest version of a row of a control table by its copy (control-copy.ts); undefined where there is no copy, or
-   * none of that row.
-   */
-  copiedVersion(table: ControlTableName, id: string): Promise<number | undefined>;
   /** `INSERT INTO … FORMAT Native`, its body in pieces that are sent in order without being joined. */
   insertNative(
     query: string,
@@ -106,7 +99,7 @@ export interface Storage {
   checked<T>(work: () => Promise<T>): Promise<T>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
-  /** True when rows of control tables, and of their copy, can be written now. */
+  /** True when changes of control data can be written now. */
   takesControlWrites(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -1,18 +1,19 @@
 import { strict as assert } from 'node:assert';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { recordEvents } from '../../src/cli/record-events.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { changeOfOrganization, sourceEventOfChange } from '../../src/control/change-events.ts';
+import { listenToCommands, tellServer } from '../../src/control/command-socket.ts';
 import { createOrganization } from '../../src/control/organizations.ts';
-import { HandedEvents } from '../../src/ingest/handed-events.ts';
 import { orderThrough } from '../../src/ingest/order-numbers.ts';
-import type { OwnBlock } from '../../src/ingest/own-events.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { readWriters } from '../../src/storage/watermarks.ts';
+import { openDirectory, operatorCall } from '../support/control.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
+import { eventsBehind } from '../support/journal-events.ts';
 import { sharedEngine } from '../support/shared.ts';
 
 let storage: Storage;
@@ -25,8 +26,10 @@ async function setUp(context: TestContext, slug: string) {
   const dataDir = await temporaryDirectory();
   context.after(() => removeDirectory(dataDir));
   await mkdir(join(dataDir, 'engine'));
-  const organization = await createOrganization(storage, { slug, name: slug });
-  const events = [sourceEventOfChange(changeOfOrganization(organization, 'organizationCreated'), 'op', 1)];
+  const directory = await openDirectory(storage);
+  const { place } = directory;
+  const organization = await directory.change(operatorCall, createOrganization({ slug, name: slug }));
+  const { texts: events } = await eventsBehind(storage, place);
   const recorded = async () => {
     const rows = await storage.rows<{ number: string }>(
       'SELECT toString(bitShiftRight(seq, 20)) AS number FROM events WHERE org = {org:UUID}',
@@ -34,11 +37,10 @@ async function setUp(context: TestContext, slug: string) {
     );
     return rows.map(({ number }) => Number(number));
   };
-  const own = { storage, config: loadConfig({ DATA_DIR: dataDir }), log: silentLog, isShared: false };
+  const own = { storage, directory, config: loadConfig({ DATA_DIR: dataDir }), log: silentLog };
   const shared = {
     ...own,
     config: loadConfig({ DATA_DIR: dataDir, CLICKHOUSE_URL: 'http://127.0.0.1:1' }),
-    isShared: true,
   };
   return { dataDir, events, recorded, own, shared };
 }
@@ -80,32 +82,28 @@ test('without a server a command takes a number above all that a server has take
   assert.equal(await orderThrough(dataDir), second);
 });
 
-test('a server with an engine of its own is left the events in a file, and takes them over', async (context) => {
-  const { dataDir, events, recorded, own } = await setUp(context, 'handing-command');
-  await recordEvents({ ...own, isShared: true }, events);
-  assert.deepEqual(await recorded(), []);
-  const folder = join(dataDir, 'handed-events');
-  const taken: [string, OwnBlock][] = [];
-  let isFull = true;
+test('a server is told what a command has changed, and the command waits until it has stored the events', async (context) => {
+  const dataDir = await temporaryDirectory();
+  context.after(() => removeDirectory(dataDir));
+  assert.equal(await tellServer(dataDir), false, 'no server is there');
+  const done: string[] = [];
   const said: string[] = [];
-  const log = { ...silentLog, error: (_: object, words: string) => void said.push(words) };
-  await writeFile(join(folder, 'torn.events'), '{"rows":1,"checksum":1,"payload":"AAAA"}');
-  const takeOver = async (name: string, block: OwnBlock) => {
-    if (isFull) throw new Error('the log is full');
-    taken.push([name, block]);
+  const log = { ...silentLog, warn: (_: object, words: string) => void said.push(words) };
+  const work = async () => {
+    await sleep(200);
+    done.push('stored');
+    if (done.length === 2) throw new Error('the log is full');
   };
-  const handed = new HandedEvents(dataDir, { takeOver, flush: async () => true }, log);
+  const stop = await listenToCommands(dataDir, work, log);
   try {
-    await assert.rejects(handed.take(), /full/);
-    const [name] = (await readdir(folder)).filter((one) => !one.startsWith('torn'));
-    isFull = false;
-    while (taken.length === 0 || (await readdir(folder)).length > 1) await handed.take();
-    assert.deepEqual(new Set(taken.map(([one]) => one)), new Set([name]));
-    assert.deepEqual(await readdir(folder), ['torn.events.damaged']);
-    assert.equal(said.length, 1, 'told once');
-    assert.equal(taken[0]?.[1].rows, 1);
-    assert.match(Buffer.from(taken[0]?.[1].payload ?? []).toString('latin1'), /handing-command/);
+    assert.equal((await stat(join(dataDir, 'control.sock'))).mode & 0o777, 0o600);
+    for (const turns of [1, 2, 3]) {
+      assert.equal(await tellServer(dataDir), true);
+      assert.equal(done.length, turns);
+    }
+    assert.deepEqual(said, ['what a command has changed is not read yet']);
   } finally {
-    await handed.stop();
+    await stop();
   }
+  assert.equal(await tellServer(dataDir), false);
 });

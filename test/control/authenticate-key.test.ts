@@ -18,7 +18,6 @@ const organization: Organization = {
   receipts: 'own',
   createdMicros: 0,
   deletedMicros: undefined,
-  version: 1,
 };
 const id = newKeyId();
 const text = newKeyText(id);
@@ -35,7 +34,6 @@ const key: ApiKey = {
   createdMicros: 0,
   expiresMicros: 2000,
   revokedMicros: undefined,
-  version: 1,
 };
 
 function directoryOf(one: ApiKey, organizations = [organization]): KeyDirectory {

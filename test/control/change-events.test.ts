@@ -25,7 +25,6 @@ const organization: Organization = {
   receipts: 'own',
   createdMicros: now,
   deletedMicros: undefined,
-  version: 1,
 };
 const user: User = {
   id: '0b7f2a50-0000-4000-8000-000000000002',
@@ -37,9 +36,8 @@ const user: User = {
   passwordHash: '$argon2id$hash',
   credentialVersion: 1,
   createdMicros: now,
+  changedMicros: now,
   disabledMicros: undefined,
-  deletedMicros: undefined,
-  version: 1,
 };
 const key: ApiKey = {
   id: '0123456789abcdef',
@@ -53,7 +51,6 @@ const key: ApiKey = {
   createdMicros: now,
   expiresMicros: now + 2,
   revokedMicros: undefined,
-  version: 1,
 };
 
 test('a key without a name is named by its id; one of all organizations is in nobody’s events', () => {

@@ -7,7 +7,7 @@ import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog } from '../support/engine.ts';
 
 interface Shown {
-  /** Names of files of the events, or `policy`, in order. */
+  /** Names of files of the events, or `own`, in order. */
   readonly pages: readonly string[];
   readonly feed: readonly string[];
   readonly exported: readonly string[];
@@ -19,17 +19,11 @@ interface Shown {
   readonly filtered: number;
 }
 
-interface AuditEvent {
-  readonly activity_id: number;
-}
-
-const codesOfPolicies: readonly number[] = [5013, 5014, 5015, 5017, 5018];
 const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
 
-/** Of an event whose file is named in its text, or `policy`. */
-function nameOf(event: AuditEvent): string {
-  if (codesOfPolicies.includes(event.activity_id)) return 'policy';
-  return /"(e\d+)"/.exec(JSON.stringify(event))?.[1] ?? 'unknown';
+/** Of an event whose file is named in its text, or `own` for the service's own. */
+function nameOf(event: object): string {
+  return /"(e\d+)"/.exec(JSON.stringify(event))?.[1] ?? 'own';
 }
 
 async function textOf(body: ReadBody): Promise<string> {
@@ -67,7 +61,7 @@ function readersOf(storage: Storage, retentionCutOff: () => number | undefined):
 async function pagesOf({ page }: Readers, organization: string) {
   const read = async (offset: number, limit: number) => {
     const text = await textOf(await page(organization, { filter: {}, offset, limit }, never));
-    return JSON.parse(text) as { data: AuditEvent[]; meta: { total: number } };
+    return JSON.parse(text) as { data: object[]; meta: { total: number } };
   };
   const first = await read(0, 7);
   const rest = await read(7, 1000);
@@ -79,7 +73,7 @@ async function feedOf({ feed }: Readers, organization: string): Promise<string[]
   for (let cursor = ''; ; ) {
     const request = { filter: {}, cursor, limit: 5, waitSeconds: 0 };
     const { data, meta } = JSON.parse(await textOf(await feed(organization, request, never))) as {
-      data: AuditEvent[];
+      data: object[];
       meta: { next_cursor: string; has_more: boolean };
     };
     names.push(...data.map(nameOf));
@@ -102,7 +96,7 @@ export async function readEachWay(
   return {
     pages: names.toSorted(),
     feed: (await feedOf(readers, organization)).toSorted(),
-    exported: lines.map((line) => nameOf(JSON.parse(line) as AuditEvent)).toSorted(),
+    exported: lines.map((line) => nameOf(JSON.parse(line) as object)).toSorted(),
     total,
     exportTotal: exported.total,
     histogram: (await readers.histogram(organization, {}, false, never)).meta.total,

@@ -1,39 +1,35 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../../src/base/time/clock.ts';
 import { Problem } from '../../src/base/errors/problem.ts';
-import { changeOfPolicy, changesOfSettings, sourceEventOfChange } from '../../src/control/change-events.ts';
+import { beginDeletion, previewDeletion, withRowsLeft } from '../../src/control/deletion.ts';
+import type { Directory } from '../../src/control/directory.ts';
 import {
   createOrganization,
-  findOrganization,
   type Organization,
+  type OrganizationSettings,
   updateOrganization,
 } from '../../src/control/organizations.ts';
+import { PlannedRemovals, waitingRemovals } from '../../src/control/planned-removals.ts';
+import { RetentionPreview } from '../../src/control/retention-preview.ts';
+import { RetentionReconciler } from '../../src/control/retention-reconciler.ts';
 import {
-  beginDeletion,
-  listDeletions,
-  outlivesDeletion,
-  previewDeletion,
-  withRowsLeft,
-} from '../../src/control/deletion.ts';
-import {
+  awaitHold,
   cutOffOf,
   placeHold,
-  readPolicy,
+  policyOf,
+  previewRelease,
   releaseHold,
-  awaitHold,
   wouldEnd,
 } from '../../src/control/retention.ts';
-import { PlannedRemovals, waitingRemovals } from '../../src/control/planned-removals.ts';
-import { RetentionReconciler } from '../../src/control/retention-reconciler.ts';
-import { readEachWay } from './retention-support.ts';
-import { EventRemoval } from '../../src/storage/removal.ts';
+import { EventRemoval, policyActivities } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { createRecorder, type Recorder } from '../read/support.ts';
+import { openDirectory, operatorCall } from '../support/control.ts';
+import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
-import { startTestEngine, silentLog, type TestEngine } from '../support/engine.ts';
-import { createRecorder } from '../read/support.ts';
+import { JournalEvents, type OwnEvent } from '../support/journal-events.ts';
+import { readEachWay } from './retention-support.ts';
 
 const dayMicros = 86_400_000_000;
 const begin = Date.UTC(2025, 0, 1) * 1000;
@@ -85,28 +81,39 @@ class World {
   readonly model = new Model();
   readonly reconciler: RetentionReconciler;
   readonly organization: Organization;
-  readonly #record: ReturnType<typeof createRecorder>;
+  /** The control data as commands have it. */
+  readonly directory: Directory;
+  readonly #record: Recorder;
+  readonly #events: JournalEvents;
+  readonly #previews: RetentionPreview;
   #names = 0;
 
-  constructor(organization: Organization) {
+  /** A world with an organization of its own. */
+  static async of(settings: OrganizationSettings & { readonly slug: string }): Promise<World> {
+    let world: World | undefined;
+    const clock = () => world?.clock() ?? begin;
+    const [directory, server] = [await opened(clock), await opened(clock)];
+    const input = { ...settings, name: settings.slug };
+    const organization = await directory.change(operatorCall, createOrganization(input));
+    world = new World(organization, directory, server);
+    return world;
+  }
+
+  private constructor(organization: Organization, directory: Directory, server: Directory) {
     const { storage } = engine;
+    const clock = () => this.clock();
     this.organization = organization;
-    this.#record = createRecorder(storage, { now: () => this.clock() / 1000 });
-    this.reconciler = new RetentionReconciler({
-      storage,
-      removal: new EventRemoval(storage),
-      clock: () => this.clock(),
-      graceMs: 0,
-      log: silentLog,
-      retentionDays: undefined,
-      intervalMs: 3_600_000,
-      instance: undefined,
-      watermarks: async () => () => 2n ** 62n,
+    this.directory = directory;
+    this.#record = createRecorder(storage, { now: () => clock() / 1000 });
+    this.#events = new JournalEvents(storage, this.#record, organization.id, directory.place);
+    this.#previews = new RetentionPreview({ storage, directory, clock, defaultDays: undefined });
+    this.reconciler = reconcilerOf(server, clock, {
       record: async (id, event) => {
-        if (id === organization.id) await this.#storePolicy([event]);
+        if (id !== organization.id) return;
+        await this.#record(id, [event], { own: true });
+        this.#keep([event as OwnEvent]);
       },
     });
-    reconcilers.push(this.reconciler);
   }
 
   clock(): number {
@@ -129,49 +136,49 @@ class World {
     this.model.stored.push(...events);
   }
 
-  async #storePolicy(events: readonly object[]): Promise<void> {
-    if (events.length === 0) return;
-    await this.#record(this.organization.id, events, { own: true });
-    this.model.stored.push(
-      ...events.map(() => ({ name: 'policy', day: this.model.today, actor: '', stays: true })),
-    );
+  #keep(events: readonly OwnEvent[]): void {
+    const own = events.map(({ message: { action } }) => ({
+      name: 'own',
+      day: this.model.today,
+      actor: '',
+      stays: policyActivities.some((code) => code === action),
+    }));
+    this.model.stored.push(...own);
   }
 
   async change(days: number | undefined): Promise<void> {
-    const { model, organization } = this;
-    const { storage } = engine;
-    const clock = () => this.clock();
-    const retention = days === undefined ? 'off' : `${days}d`;
-    const how = { defaultDays: undefined, clock };
+    const { model } = this;
+    const settings = { retention: days === undefined ? 'off' : `${days}d` };
     const isShorter = days !== undefined && (model.days === undefined || days < model.days);
     const removes = isShorter && !model.held ? model.wouldRemove(days) : 0;
     if (removes > 0) {
       const tell = (error: unknown) =>
         error instanceof Problem && error.options.members?.['would_remove'] === removes;
-      await assert.rejects(updateOrganization(storage, organization.id, { retention }, how), tell);
+      await assert.rejects(this.set(settings), tell);
     }
-    const settings = { retention, confirmed: removes };
-    const changed = await updateOrganization(storage, organization.id, settings, how);
+    await this.set(settings, removes);
     model.days = days;
-    const changes = changesOfSettings(changed).filter(({ code }) => code === 5013);
-    await this.#storePolicy(changes.map((one) => sourceEventOfChange(one, 'op', this.clock())));
+    this.#keep(await this.#events.hand());
+  }
+
+  async set(settings: OrganizationSettings, confirmed?: number): Promise<unknown> {
+    const { id } = this.organization;
+    const preview = await this.#previews.of(id, settings, confirmed);
+    return this.directory.change(operatorCall, updateOrganization(id, settings, preview));
   }
 
   async hold(): Promise<void> {
-    const { model, organization } = this;
-    const { storage } = engine;
-    const clock = () => this.clock();
+    const { model, organization, directory } = this;
     if (model.held) {
       const confirmed = model.wouldRemove(model.days);
-      const { now } = await releaseHold(storage, organization.id, { reason: 'over', confirmed }, clock);
-      model.held = false;
-      const change = changeOfPolicy(organization, 'legalHoldReleased', now, { reason: 'over' });
-      return this.#storePolicy([sourceEventOfChange(change, 'op', this.clock())]);
+      const policy = policyOf(directory, organization.id);
+      const preview = await previewRelease(engine.storage, policy, confirmed, this.clock());
+      await directory.change(operatorCall, releaseHold(organization, 'over', preview));
+    } else {
+      await directory.change(operatorCall, placeHold(organization.id, 'a case'));
     }
-    const { now } = await placeHold(storage, organization.id, 'a case', clock);
-    model.held = true;
-    const change = changeOfPolicy(organization, 'legalHoldPlaced', now, { reason: 'a case' });
-    return this.#storePolicy([sourceEventOfChange(change, 'op', this.clock())]);
+    model.held = !model.held;
+    this.#keep(await this.#events.hand());
   }
 
   /** A turn plans, the next one may have to record the event of a policy, and then one removes. */
@@ -183,7 +190,7 @@ class World {
   /** Every way of reading shows the same. */
   async check(): Promise<void> {
     const { storage } = engine;
-    const policy = await readPolicy(storage, this.organization.id);
+    const policy = await this.policy();
     const retentionCutOff = () => cutOffOf(policy, this.clock());
     const shown = this.model.shown();
     const found = await readEachWay(storage, this.organization.id, retentionCutOff);
@@ -205,21 +212,49 @@ class World {
     );
     assert.equal(Number(row?.n), this.model.stored.length, 'what is stored');
   }
+
+  /** What is kept of the organization by now. */
+  async policy() {
+    await this.directory.refresh();
+    return policyOf(this.directory, this.organization.id);
+  }
+}
+
+/** The control data as another process has it. */
+const opened = (clock: () => number) => openDirectory(engine.storage, { clock, expiryMicros: clock });
+
+function reconcilerOf(
+  directory: Directory,
+  clock: () => number,
+  options: Partial<ConstructorParameters<typeof RetentionReconciler>[0]> = {},
+): RetentionReconciler {
+  const { storage } = engine;
+  const reconciler = new RetentionReconciler({
+    storage,
+    directory,
+    removal: new EventRemoval(storage),
+    clock,
+    graceMs: 0,
+    log: silentLog,
+    retentionDays: undefined,
+    intervalMs: 3_600_000,
+    instance: undefined,
+    watermarks: async () => () => 2n ** 62n,
+    record: async () => {},
+    ...options,
+  });
+  reconcilers.push(reconciler);
+  return reconciler;
 }
 
 // Policies, holds and times one after the other, killed ones too, are the simulator's.
 test('a setting that would remove what is stored is not followed before somebody confirms it', async () => {
   const { storage } = engine;
-  const organization = await createOrganization(storage, {
-    slug: 'unconfirmed',
-    name: 'U',
-    retention: '10d',
-  });
-  const world = new World(organization);
+  const world = await World.of({ slug: 'unconfirmed', retention: '10d' });
   await world.store([1, 20, 30]);
   await world.reconciler.reconcile();
-  assert.equal((await readPolicy(storage, organization.id)).days, undefined);
-  assert.equal((await wouldEnd(storage, organization.id, 10, world.clock())).events, 2);
+  assert.equal((await world.policy()).days, undefined);
+  assert.equal((await wouldEnd(storage, world.organization.id, 10, world.clock())).events, 2);
   await world.change(10);
   await world.remove();
   // One event, and those of the policy and of the planned removal.
@@ -230,13 +265,13 @@ test('a setting that would remove what is stored is not followed before somebody
 test('a removal that was cut short is taken up with what it was to remove, unless a hold came between', async () => {
   const { storage } = engine;
   const removal = new EventRemoval(storage);
-  const organization = await createOrganization(storage, { slug: 'cut-short', name: 'C' });
-  const world = new World(organization);
+  const world = await World.of({ slug: 'cut-short' });
+  const { organization } = world;
   await world.store([1, 20, 30]);
   await world.change(10);
   const expired = {
     organization: organization.id,
-    beforeMicros: cutOffOf(await readPolicy(storage, organization.id), world.clock()) ?? 0,
+    beforeMicros: cutOffOf(await world.policy(), world.clock()) ?? 0,
   };
   const plan = await removal.plan(expired, 2n ** 62n);
   assert.equal(
@@ -261,8 +296,8 @@ test('a removal that was cut short is taken up with what it was to remove, unles
 
 test('a hold that is placed while months are being removed keeps those that the engine has not begun with', async () => {
   const { storage } = engine;
-  const organization = await createOrganization(storage, { slug: 'months', name: 'M' });
-  const world = new World(organization);
+  const world = await World.of({ slug: 'months' });
+  const { organization } = world;
   for (let month = 0; month < 3; month++) {
     await world.store([0, 1]);
     world.model.today += 31;
@@ -292,86 +327,57 @@ test('a hold that is placed while months are being removed keeps those that the 
   assert.equal(counted?.n, '2', 'a plan says what it has removed');
 });
 
-test('of a hold and a deletion that begin together the hold counts, also where the deletion was killed', async () => {
+test('of a hold and a deletion that begin together one is refused; a deletion that was begun is carried out', async () => {
   const { storage } = engine;
-  const organization = await createOrganization(storage, { slug: 'both', name: 'B' });
-  const { id } = organization;
-  const world = new World(organization);
-  await world.store([1, 20]);
-  const begin = async (slug: string) => previewDeletion(storage, slug, 'op');
-  const { deletion } = await begin('both');
-  // As a command leaves it that is killed before the organization has ended.
-  const put = (of: { id: string }) =>
-    storage.insertRows('deletions', [{ id: of.id, slug: 'both', name: 'B', events: 2, version: '1' }]);
-  await put(organization);
-  await world.hold();
-  assert.equal(await outlivesDeletion(storage, id), true);
-  await world.reconciler.reconcile();
-  await world.check();
-  assert.deepEqual(
-    (await listDeletions(storage)).filter((one) => one.id === id),
-    [],
-  );
-  assert.equal((await findOrganization(storage, 'both')).id, id);
-
-  const ended = await createOrganization(storage, { slug: 'ended', name: 'E' });
-  await beginDeletion(storage, await begin('ended'), 0);
-  await placeHold(storage, ended.id, 'too late');
-  assert.equal(await outlivesDeletion(storage, ended.id), false);
-  await world.reconciler.reconcile();
-  assert.equal((await readPolicy(storage, ended.id)).heldMicros, undefined, 'what came late is gone, too');
-  assert.equal(deletion.events, 2);
+  for (const first of ['hold', 'deletion', 'either'] as const) {
+    const world = await World.of({ slug: `both-${first}` });
+    const { id, slug } = world.organization;
+    await world.store([1, 20]);
+    const another = await opened(() => world.clock());
+    const preview = await previewDeletion({ storage, directory: another }, slug, 'op');
+    assert.equal(preview.events, 2);
+    const begins = [
+      () => world.directory.change(operatorCall, placeHold(id, 'a case')),
+      () => another.change(operatorCall, beginDeletion(preview, preview.events)),
+    ];
+    if (first === 'deletion') begins.reverse();
+    const isRefused = (error: unknown) => error instanceof Problem && error.code === 'conflict';
+    if (first === 'either') {
+      const done = await Promise.allSettled(begins.map((start) => start()));
+      assert.deepEqual(done.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
+      assert.ok(done.every((one) => one.status === 'fulfilled' || isRefused(one.reason)));
+    } else {
+      await begins[0]?.();
+      await assert.rejects(begins[1]?.() ?? Promise.resolve(), isRefused);
+    }
+    await world.reconciler.reconcile();
+    const isHeld = (await world.policy()).heldMicros !== undefined;
+    if (first !== 'either') assert.equal(isHeld, first === 'hold');
+    assert.equal(world.directory.deletionOf(id)?.finishedMicros === undefined, isHeld);
+    assert.equal(world.directory.organizationBySlug(slug)?.id, isHeld ? id : undefined);
+    if (!isHeld) world.model.stored = [];
+    await world.check();
+  }
 });
 
 test('of thousands of organizations that were deleted those are known that have left something', async () => {
   const { storage } = engine;
   const ids = Array.from({ length: 4_000 }, () => randomUUID());
   const left = ids[3_999] ?? '';
-  await storage.insertRows('user_identities', [{ id: randomUUID(), org: left, version: '1' }]);
+  await storage.insertRows('erased_events', [{ org: left, erasure: randomUUID(), seq: '1' }]);
   assert.deepEqual([...(await withRowsLeft(storage, ids))], [left]);
-});
-
-test('a hold waits for a deletion that is slow, and is not said to be there', async () => {
-  const { storage } = engine;
-  const { id } = await createOrganization(storage, { slug: 'slow', name: 'S' });
-  let hold: Promise<unknown> = Promise.resolve();
-  const insertRows: Storage['insertRows'] = async (table, ...given) => {
-    if (table === 'organizations') {
-      hold = placeHold(storage, id, 'too late');
-      await sleep(5_000);
-    }
-    await storage.insertRows(table, ...given);
-  };
-  const slow = { ...storage, insertRows };
-  const deleting = previewDeletion(slow, 'slow', 'op').then((found) => beginDeletion(slow, found, 0));
-  await eventually('the hold', async () => (await readPolicy(storage, id)).heldMicros);
-  assert.equal(await outlivesDeletion(storage, id), false);
-  await Promise.all([deleting, hold]);
 });
 
 test('of several processes one removes, and all at once do no harm', async () => {
   const { storage } = engine;
-  const organization = await createOrganization(storage, { slug: 'several', name: 'S' });
-  const world = new World(organization);
+  const world = await World.of({ slug: 'several' });
+  const { organization } = world;
   await world.store([1, 20, 30]);
   await world.change(10);
-  const reconcilerOf = (instance: string | undefined) => {
-    const reconciler = new RetentionReconciler({
-      storage,
-      removal: new EventRemoval(storage),
-      clock: () => world.clock(),
-      graceMs: 0,
-      log: silentLog,
-      retentionDays: undefined,
-      intervalMs: 3_600_000,
-      instance,
-      watermarks: async () => () => 2n ** 62n,
-      record: async () => {},
-    });
-    reconcilers.push(reconciler);
-    return reconciler;
-  };
-  const claiming = [randomUUID(), randomUUID(), randomUUID()].map(reconcilerOf);
+  const processes: RetentionReconciler[] = [];
+  for (const instance of [randomUUID(), randomUUID(), randomUUID(), undefined, undefined])
+    processes.push(reconcilerOf(await opened(() => world.clock()), () => world.clock(), { instance }));
+  const claiming = processes.slice(0, 3);
   for (let turn = 0; turn < 2; turn++)
     await Promise.all(claiming.map((reconciler) => reconciler.reconcile()));
   // Whoever had the claim may have been too late for it, and none need have had it.
@@ -381,7 +387,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
   await world.store([9, 9]);
   world.model.today += 5;
   // Without claims, as after one of them stood still for too long.
-  const unclaimed = [undefined, undefined].map(reconcilerOf);
+  const unclaimed = processes.slice(3);
   for (let turn = 0; turn < 2; turn++)
     await Promise.all(unclaimed.map((reconciler) => reconciler.reconcile()));
   world.model.remove();
@@ -395,45 +401,32 @@ test('of several processes one removes, and all at once do no harm', async () =>
 
 test('a change that is made while a turn reads is not taken back', async () => {
   const { storage } = engine;
-  const organization = await createOrganization(storage, { slug: 'changed-meanwhile', name: 'Changed' });
-  let change: (() => Promise<unknown>) | undefined = () =>
-    updateOrganization(storage, organization.slug, { retention: '30d' }, { defaultDays: undefined });
-  /** The change comes behind the first thing that a turn reads of settings and policies. */
+  const world = await World.of({ slug: 'changed-meanwhile', retention: '10d' });
+  let change: (() => Promise<unknown>) | undefined;
+  /** The change comes behind what a turn reads of settings and policies. */
   const busy: Storage = {
     ...storage,
     rows: async <T>(...asked: Parameters<Storage['rows']>) => {
       const rows = await storage.rows<T>(...asked);
-      const made = /FROM (organizations|retention_policies)/.test(asked[0]) ? change : undefined;
-      if (made !== undefined) {
-        change = undefined;
-        await made();
-      }
+      const made = / journal /.test(asked[0]) ? change : undefined;
+      change = made === undefined ? change : undefined;
+      await made?.();
       return rows;
     },
   };
-  const reconciler = new RetentionReconciler({
-    storage: busy,
-    removal: new EventRemoval(storage),
-    clock: systemClock,
-    graceMs: 0,
-    log: silentLog,
-    retentionDays: undefined,
-    intervalMs: 3_600_000,
-    instance: undefined,
-    watermarks: async () => () => 2n ** 62n,
-    record: async () => {},
-  });
-  reconcilers.push(reconciler);
+  const clock = () => world.clock();
+  const reconciler = reconcilerOf(await openDirectory(busy, { clock, expiryMicros: clock }), clock);
+  change = () => world.change(30);
   await reconciler.reconcile();
   assert.equal(change, undefined);
-  assert.equal((await readPolicy(storage, organization.id)).days, 30);
+  assert.equal((await world.policy()).days, 30);
 });
 
 test('an organization whose tree stands still, or whose work fails, keeps no other from its retention', async () => {
   const { storage } = engine;
   const worlds: World[] = [];
   for (const slug of ['aside-still', 'aside-failing', 'aside-other']) {
-    const world = new World(await createOrganization(storage, { slug, name: slug }));
+    const world = await World.of({ slug });
     await world.store([1, 20, 30]);
     await world.change(10);
     worlds.push(world);
@@ -445,23 +438,13 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
     if (expired.organization === failing) throw new Error('its counts cannot be read');
     return plan(expired, below);
   };
-  const reconciler = new RetentionReconciler({
-    storage,
-    removal,
-    clock: () => worlds[0]?.clock() ?? 0,
-    graceMs: 0,
-    log: silentLog,
-    retentionDays: undefined,
-    intervalMs: 3_600_000,
-    instance: undefined,
-    watermarks: async () => (id) => (id === still ? 0n : 2n ** 62n),
-    record: async () => {},
-  });
-  reconcilers.push(reconciler);
+  const clock = () => worlds[0]?.clock() ?? 0;
+  const watermarks = async () => (id: string) => (id === still ? 0n : 2n ** 62n);
+  const reconciler = reconcilerOf(await opened(clock), clock, { removal, watermarks });
   await reconciler.reconcile();
   await reconciler.reconcile();
   const rows = await storage.rows<{ id: string; n: string }>(
-    'SELECT toString(org) AS id, count() AS n FROM events WHERE activity_id != 5013 AND org IN {orgs:Array(UUID)} GROUP BY org',
+    'SELECT toString(org) AS id, count() AS n FROM events WHERE activity_id = 2000 AND org IN {orgs:Array(UUID)} GROUP BY org',
     { orgs: [still, failing, other] },
   );
   const left = new Map(rows.map(({ id, n }) => [id, n]));
@@ -470,25 +453,14 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
 
 test('what a clock that jumps has expired is planned, stays until servers have run for the grace period, and is cancelled', async () => {
   const { storage } = engine;
-  const world = new World(await createOrganization(storage, { slug: 'jumped', name: 'J' }));
+  const world = await World.of({ slug: 'jumped' });
   const { id } = world.organization;
   await world.store([1, 2]);
   await world.change(10);
   let [passedMs, aheadDays] = [0, 0];
-  const reconciler = new RetentionReconciler({
-    storage,
-    removal: new EventRemoval(storage),
-    clock: () => world.clock() + aheadDays * dayMicros,
-    graceMs: 86_400_000,
-    passedMs: () => passedMs,
-    log: silentLog,
-    retentionDays: undefined,
-    intervalMs: 3_600_000,
-    instance: undefined,
-    watermarks: async () => () => 2n ** 62n,
-    record: async () => {},
-  });
-  reconcilers.push(reconciler);
+  const clock = () => world.clock() + aheadDays * dayMicros;
+  const times = { graceMs: 86_400_000, passedMs: () => passedMs };
+  const reconciler = reconcilerOf(await opened(clock), clock, times);
   const stored = async () => {
     const [row] = await storage.rows<{ n: string }>(
       'SELECT count() AS n FROM events WHERE org = {id:UUID} AND activity_id = 2000',
@@ -508,11 +480,12 @@ test('what a clock that jumps has expired is planned, stays until servers have r
   assert.equal(await planned(), undefined);
   aheadDays = 100;
   await run(0.5);
-  assert.deepEqual([await planned(), await stored()], [2, 2]);
+  // With the event of the changed setting.
+  assert.deepEqual([await planned(), await stored()], [3, 2]);
   // A server that is stopped for a month counts an hour at most.
   passedMs += 30 * 86_400_000;
   await run(20);
-  assert.deepEqual([await planned(), await stored()], [2, 2]);
+  assert.deepEqual([await planned(), await stored()], [3, 2]);
   aheadDays = 0;
   await run(0.5);
   assert.deepEqual([await planned(), await stored()], [undefined, 2], 'the clock went back');

@@ -1,16 +1,17 @@
 import { strict as assert } from 'node:assert';
 import { createHmac, createSign, generateKeyPairSync } from 'node:crypto';
 import { before, describe, it } from 'node:test';
-import { Directory } from '../../src/control/directory.ts';
+import type { Decide } from '../../src/control/decision.ts';
+import type { Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
-import { type Session, Sessions } from '../../src/control/sessions.ts';
+import { noPassword } from '../../src/control/passwords.ts';
+import { endSession, type Session, Sessions } from '../../src/control/sessions.ts';
 import { createUser, disableUser, setPassword, type User } from '../../src/control/users.ts';
-import { silentLog } from '../support/engine.ts';
+import { openDirectory, operatorCall } from '../support/control.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
 const secret = 'a secret of the test that is long enough';
-// The engine forgets ended sessions by its own clock, so this one starts with it.
-const startMicros = Math.floor(Date.now() / 1000) * 1_000_000;
+const startMicros = 1_790_000_000_000_000;
 const ttlMs = 3_600_000;
 
 function encode(value: unknown): string {
@@ -31,28 +32,26 @@ describe('sessions', () => {
   let now = startMicros;
   const clock = (): number => now;
 
-  const open = (over: { secret?: string } = {}) =>
-    new Sessions({ secret, ttlMs, clock, directory, storage: engine.storage, ...over });
+  const open = (over: { secret?: string } = {}) => new Sessions({ secret, ttlMs, clock, directory, ...over });
 
-  async function newUser(name: string): Promise<User> {
-    const input = {
-      organization: 'acme',
-      email: `${name}@acme.example`,
-      name,
-      role: 'auditor',
-      password: 'long enough 123',
-    };
-    const created = await createUser(engine.storage, input);
-    await directory.refresh();
-    return directory.userById(created.id) as User;
-  }
+  const change = <T>(decide: Decide<T>): Promise<T> => directory.change(operatorCall, decide);
+  const newUser = (name: string): Promise<User> =>
+    change(
+      createUser({
+        organization: 'acme',
+        email: `${name}@acme.example`,
+        name,
+        role: 'auditor',
+        passwordHash: noPassword,
+      }),
+    );
+  const openElsewhere = () => openDirectory(engine.storage, { clock, expiryMicros: clock });
 
   before(async () => {
     engine = await sharedEngine();
-    directory = new Directory({ storage: engine.storage, log: silentLog, clock, expiryMicros: clock });
-    organization = await createOrganization(engine.storage, { slug: 'acme', name: 'Acme' });
-    other = await createOrganization(engine.storage, { slug: 'globex', name: 'Globex' });
-    await directory.refresh();
+    directory = await openElsewhere();
+    organization = await change(createOrganization({ slug: 'acme', name: 'Acme' }));
+    other = await change(createOrganization({ slug: 'globex', name: 'Globex' }));
   });
 
   function resign(session: Session, change: { header?: object; claims?: object; key?: string }): string {
@@ -140,30 +139,27 @@ describe('sessions', () => {
       await sessions.issue(user, organization),
       await sessions.issue(user, organization),
     ];
-    const elsewhere = new Directory({ storage: engine.storage, log: silentLog, clock, expiryMicros: clock });
-    await elsewhere.refresh();
-    await sessions.end(first);
+    const elsewhere = await openElsewhere();
+    await change(endSession(first));
     assert.equal(await sessions.verify(first.token), undefined);
     assert.notEqual(await sessions.verify(second.token), undefined, 'another session of the user goes on');
-    const remote = new Sessions({ secret, ttlMs, clock, directory: elsewhere, storage: engine.storage });
+    const remote = new Sessions({ secret, ttlMs, clock, directory: elsewhere });
     await elsewhere.refresh();
     assert.equal(await remote.verify(first.token), undefined);
-    const restarted = new Directory({ storage: engine.storage, log: silentLog, clock, expiryMicros: clock });
-    await restarted.refresh();
-    const again = new Sessions({ secret, ttlMs, clock, directory: restarted, storage: engine.storage });
+    const again = new Sessions({ secret, ttlMs, clock, directory: await openElsewhere() });
     assert.equal(await again.verify(first.token), undefined);
     assert.notEqual(await again.verify(second.token), undefined);
   });
 
   it('end with a new password and with the user', async () => {
-    for (const end of [
-      (user: User) => setPassword(engine.storage, { user: user.id }, 'another one 1234'),
-      (user: User) => disableUser(engine.storage, { user: user.id }),
-    ]) {
-      const user = await newUser(`dan${Math.random().toString(36).slice(2)}`);
+    const ends = [
+      ({ id }: User) => setPassword({ user: id }, 'another hash'),
+      ({ id }: User) => disableUser({ user: id }),
+    ];
+    for (const [n, end] of ends.entries()) {
+      const user = await newUser(`dan${n}`);
       const session = await open().issue(user, organization);
-      await end(user);
-      await directory.refresh();
+      await change(end(user));
       assert.equal(await open().verify(session.token), undefined);
     }
   });

@@ -1,41 +1,43 @@
 import { strict as assert } from 'node:assert';
 import { before, beforeEach, describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { Administration } from '../../src/control/administration.ts';
+import type { Decide } from '../../src/control/decision.ts';
+import type { Directory } from '../../src/control/directory.ts';
 import { createOrganization } from '../../src/control/organizations.ts';
+import { noPassword } from '../../src/control/passwords.ts';
 import { SealedSecrets } from '../../src/control/sealed-secret.ts';
-import { type Identity, type SignOnRefusal, SignOnRefused } from '../../src/control/sign-on.ts';
+import { type Identity, signOn, type SignOnRefusal, SignOnRefused } from '../../src/control/sign-on.ts';
 import {
-  readSignOn,
   secretPurpose,
   setPasswords,
   type SignOnInput,
+  signOnProven,
   type SignOnSettings,
   updateSignOn,
 } from '../../src/control/sign-on-settings.ts';
 import { createUser, type Role } from '../../src/control/users.ts';
-import { sharedEngine, type SharedEngine } from '../support/shared.ts';
+import { openDirectory, operatorCall } from '../support/control.ts';
+import { sharedEngine } from '../support/shared.ts';
 
 const secrets = new SealedSecrets('s'.repeat(32));
-const password = 'correct horse battery';
-let engine: SharedEngine;
-let administration: Administration;
+let directory: Directory;
 let slug = '';
 let count = 0;
 
 before(async () => {
-  engine = await sharedEngine();
-  administration = new Administration(engine.storage);
+  directory = await openDirectory((await sharedEngine()).storage);
 });
 beforeEach(async () => {
   count += 1;
   slug = `control-sign-on-${count}`;
-  await createOrganization(engine.storage, { slug, name: slug });
+  await change(createOrganization({ slug, name: slug }));
   await set({ issuer: 'https://idp.example', clientId: 'c', clientSecret: 'the secret' });
 });
 
+const change = <T>(decide: Decide<T>, by = directory): Promise<T> => by.change(operatorCall, decide);
+
 async function set(input: SignOnInput): Promise<SignOnSettings> {
-  return (await updateSignOn(engine.storage, slug, input, secrets)).now;
+  return (await change(updateSignOn(slug, input, secrets))).now;
 }
 
 function identity(more: Partial<Identity> = {}): Identity {
@@ -50,10 +52,10 @@ function identity(more: Partial<Identity> = {}): Identity {
 }
 
 const add = (email: string, role: Role) =>
-  createUser(engine.storage, { organization: slug, email, name: email, role, password });
+  change(createUser({ organization: slug, email, name: email, role, passwordHash: noPassword }));
 
 async function refused(reason: SignOnRefusal, settings: SignOnSettings, who: Identity): Promise<void> {
-  await assert.rejects(administration.signOn(settings, who), (error: unknown) => {
+  await assert.rejects(change(signOn(settings, who)), (error: unknown) => {
     assert.ok(error instanceof SignOnRefused, String(error));
     assert.equal(error.reason, reason);
     return true;
@@ -69,7 +71,7 @@ describe('roles by a claim', () => {
     const settings = await set({ ...roles, create: 'on' });
     const bob = { subject: 'bob', email: 'bob@x.example' };
     const roleBy = async (more: Partial<Identity>, now = settings) =>
-      (await administration.signOn(now, identity({ ...bob, ...more }))).user.role;
+      (await change(signOn(now, identity({ ...bob, ...more })))).user.role;
     assert.equal(await roleBy(withGroups('d', 'c', 'x')), 'auditor');
     assert.equal(await roleBy(withGroups('d', 'a')), 'admin');
     assert.equal(
@@ -93,20 +95,19 @@ describe('roles by a claim', () => {
     const settings = await set(roles);
     await refused('last_admin', settings, identity(withGroups('d')));
     await add('bob@x.example', 'admin');
-    assert.equal((await administration.signOn(settings, identity(withGroups('d')))).user.role, 'member');
+    assert.equal((await change(signOn(settings, identity(withGroups('d'))))).user.role, 'member');
   });
 
   test('without a claim roles are those here', async () => {
     await add('ann@x.example', 'auditor');
     const settings = await set({ create: 'on', defaultRole: 'admin' });
-    assert.equal((await administration.signOn(settings, identity())).user.role, 'auditor');
-    const made = await administration.signOn(
-      settings,
-      identity({ subject: 'new', email: 'new@x.example', name: '\u0000 ' }),
+    assert.equal((await change(signOn(settings, identity()))).user.role, 'auditor');
+    const made = await change(
+      signOn(settings, identity({ subject: 'new', email: 'new@x.example', name: '\u0000 ' })),
     );
     assert.deepEqual([made.user.role, made.user.name, made.created], ['admin', 'new@x.example', true]);
     const long = { subject: 'long', email: 'long@x.example', name: `${'x'.repeat(199)}😀` };
-    assert.equal((await administration.signOn(settings, identity(long))).user.name, 'x'.repeat(199));
+    assert.equal((await change(signOn(settings, identity(long)))).user.name, 'x'.repeat(199));
   });
 });
 
@@ -121,51 +122,51 @@ describe('who an identity is', () => {
     // Letters that look like those of somebody's address, and would be these in lower case.
     for (const email of ['\u212aate@x.example', 'ann@\uff45xample.test'])
       await refused('unverified', trusting, identity({ email, emailVerified: true }));
-    assert.ok((await administration.signOn(trusting, identity({ emailVerified: undefined }))).linked);
+    assert.ok((await change(signOn(trusting, identity({ emailVerified: undefined })))).linked);
   });
 
   test('an address that another subject has is taken, until the operator lets users be linked anew', async () => {
     await add('ann@x.example', 'member');
     const settings = await set({});
-    await administration.signOn(settings, identity());
+    await change(signOn(settings, identity()));
     await refused('linked', settings, identity({ subject: 'eve' }));
-    assert.ok(!(await administration.signOn(settings, identity({ email: undefined }))).linked);
+    assert.ok(!(await change(signOn(settings, identity({ email: undefined })))).linked);
     const anew = await set({ relink: true });
-    assert.ok((await administration.signOn(anew, identity({ subject: 'ann again' }))).linked);
+    assert.ok((await change(signOn(anew, identity({ subject: 'ann again' })))).linked);
     await refused('linked', anew, identity());
   });
 
   test('with linking off an address finds nobody who was there before; who is linked or made by it goes on', async () => {
     await add('ann@x.example', 'member');
-    assert.ok((await administration.signOn(await set({}), identity())).linked);
+    assert.ok((await change(signOn(await set({}), identity()))).linked);
     await add('bob@x.example', 'admin');
     const bob = identity({ subject: 'bob', email: 'bob@x.example' });
     const off = await set({ linkEmail: 'off', create: 'on' });
     await refused('unlinked', off, bob);
-    assert.ok(!(await administration.signOn(off, identity())).linked);
+    assert.ok(!(await change(signOn(off, identity()))).linked);
     const cal = identity({ subject: 'cal', email: 'cal@x.example' });
-    assert.ok((await administration.signOn(off, cal)).created);
-    assert.ok(!(await administration.signOn(off, cal)).created);
+    assert.ok((await change(signOn(off, cal))).created);
+    assert.ok(!(await change(signOn(off, cal))).created);
     await refused('unlinked', await set({ relink: true }), identity({ subject: 'ann again' }));
-    assert.ok((await administration.signOn(await set({ linkEmail: 'on' }), bob)).linked);
+    assert.ok((await change(signOn(await set({ linkEmail: 'on' }), bob))).linked);
   });
 
   test('the same issuer and subject are another person in another organization', async () => {
     const settings = await set({ create: 'on' });
-    const { user } = await administration.signOn(settings, identity());
+    const { user } = await change(signOn(settings, identity()));
     const first = slug;
     slug = `${first}-b`;
-    await createOrganization(engine.storage, { slug, name: slug });
+    await change(createOrganization({ slug, name: slug }));
     const other = await set({ issuer: 'https://idp.example', clientId: 'c', clientSecret: '' });
     await refused('unknown', other, identity());
-    assert.notEqual((await administration.signOn(await set({ create: 'on' }), identity())).user.id, user.id);
+    assert.notEqual((await change(signOn(await set({ create: 'on' }), identity()))).user.id, user.id);
   });
 
   test('two first sign-ins at once make one user', async () => {
     const settings = await set({ create: 'on' });
     const both = await Promise.all([
-      administration.signOn(settings, identity()),
-      administration.signOn(settings, identity()),
+      change(signOn(settings, identity())),
+      change(signOn(settings, identity()), await openDirectory((await sharedEngine()).storage)),
     ]);
     assert.equal(both[0]?.user.id, both[1]?.user.id);
     assert.equal(both.filter(({ created }) => created).length, 1);
@@ -175,18 +176,18 @@ describe('who an identity is', () => {
 describe('settings', () => {
   test('a connection proves itself, and another one has to do so anew', async () => {
     const settings = await set({});
-    const off = () => setPasswords(engine.storage, slug, { passwords: 'off' });
+    const off = () => change(setPasswords(slug, { passwords: 'off' }));
     await assert.rejects(off(), /no administrator has signed in/);
-    await administration.signOnProven(settings);
+    await change(signOnProven(settings));
     assert.equal((await off()).now.passwords, false);
     await assert.rejects(set({ provider: 'off' }), /nobody could sign in/);
     await set({ adminValues: 'x' });
-    assert.ok((await readSignOn(engine.storage, settings.id)).provenMicros !== undefined);
+    assert.ok(directory.signOnOf(settings.id).provenMicros !== undefined);
     const other = await set({ issuer: 'https://other.example', clientSecret: 'z' });
     assert.equal(other.provenMicros, undefined);
     // A proof of the connection before counts for nothing.
-    await administration.signOnProven(settings);
-    assert.equal((await readSignOn(engine.storage, settings.id)).provenMicros, undefined);
+    await change(signOnProven(settings));
+    assert.equal(directory.signOnOf(settings.id).provenMicros, undefined);
   });
 
   test('a secret is stored sealed, for this organization, issuer and client alone', async () => {

@@ -1,13 +1,15 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { removeRowsOf } from '../../src/control/deletion.ts';
-import { beginErasure, carryOutErasure, listErasures, planEvents } from '../../src/control/erasure.ts';
-import { placeHold, readPolicy, awaitHold } from '../../src/control/retention.ts';
+import { beginDeletion, carryOutDeletion, previewDeletion } from '../../src/control/deletion.ts';
+import { beginErasure, carryOutErasure, planEvents } from '../../src/control/erasure.ts';
+import { createOrganization } from '../../src/control/organizations.ts';
+import { awaitHold, placeHold, policyOf } from '../../src/control/retention.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { eventHashNow } from '../../src/storage/event-hash.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { openDirectory, operatorCall } from '../support/control.ts';
 import { silentLog } from '../support/engine.ts';
 import { startTwoShards, type TwoShards } from '../support/two-shards.ts';
 
@@ -51,21 +53,12 @@ test('an erasure has ended when no replica has the person any more', async () =>
     .rows<{ before: string }>(`SELECT lower(hex(${eventHashNow})) AS before FROM events_local`);
   const event = { seq: 5n, before: stored?.before ?? '', ...lists, ...texts, source: is };
   assert.equal((await planEvents(storage, { id, organizationId: org }, [event])).length, 1);
-  await beginErasure(storage, {
-    id,
-    organizationId: org,
-    pseudonym: 'erased',
-    operator: 'op',
-    events: 1,
-    digest: '',
-    account: org,
-    startedMicros: 1,
-    finishedMicros: undefined,
-    version: 1,
-  });
-  const [begun] = await listErasures(storage, org);
-  assert.ok(begun);
-  await carryOutErasure(storage, begun, 2);
+  const directory = await openDirectory(storage);
+  const counts = { events: 1, digest: '', account: randomUUID() };
+  const erasure = { id, organizationId: org, pseudonym: 'erased', operator: 'op', ...counts };
+  const begun = await directory.change(operatorCall, beginErasure(erasure, []));
+  const done = await carryOutErasure({ storage, directory }, begun);
+  assert.notEqual(typeof done === 'object' && done.finishedMicros, undefined);
   for (const node of ['a', 'b'] as const) {
     const found = await two.storageOf(node, 'erasing').rows('SELECT source FROM events_local');
     assert.deepEqual(found, [{ source: is }]);
@@ -83,7 +76,6 @@ async function organizationOf(storage: Storage, shard: number): Promise<string> 
 
 // The last, as an engine may end when another one was killed (docs/cluster.md).
 describe('a node that has no row yet of those that most have', () => {
-  const org = randomUUID();
   let onA: Storage;
   let onB: Storage;
   before(async () => {
@@ -92,7 +84,7 @@ describe('a node that has no row yet of those that most have', () => {
     // The node that has them is half of the two. As most do in a cluster, both have to answer.
     onB = storageAt(two.doorOfB.url, 'lag');
     const b = two.storageOf('b', 'lag');
-    for (const table of ['retention_policies', 'removals', 'users']) {
+    for (const table of ['journal', 'removals', 'erased_events']) {
       const [made] = await onA.rows<{ statement: string }>(`SHOW CREATE TABLE ${table}`);
       await b.command(`DROP TABLE ${table} SYNC`);
       await b.command(made?.statement ?? '');
@@ -100,8 +92,14 @@ describe('a node that has no row yet of those that most have', () => {
   });
 
   test('knows a legal hold, a removal that has begun, and rows of an organization that is deleted', async () => {
-    await placeHold(onA, org, 'a case');
-    assert.equal((await readPolicy(onB, org)).holdReason, 'a case');
+    const [directoryOnA, directoryOnB] = [await openDirectory(onA), await openDirectory(onB)];
+    const { id: org } = await directoryOnA.change(
+      operatorCall,
+      createOrganization({ slug: 'lagging', name: 'Lagging' }),
+    );
+    await directoryOnA.change(operatorCall, placeHold(org, 'a case'));
+    await directoryOnB.refresh();
+    assert.equal(policyOf(directoryOnB, org).holdReason, 'a case');
 
     const plan = { org, partition: '202401', expires: '2149-06-06', rows: 3, before: 5, below: '7' };
     await onA.insertRows('removals', [{ ...plan, id: org, done: false }]);
@@ -113,19 +111,26 @@ describe('a node that has no row yet of those that most have', () => {
     await onA.insertRows('removals', [{ ...plan, id: org, done: true }]);
     assert.deepEqual(await new EventRemoval(onB).unfinished(), []);
 
-    await onA.insertRows('users', [{ id: randomUUID(), org, email: 'a@b.example' }]);
-    await removeRowsOf(onB, org);
-    assert.deepEqual(await onA.rows('SELECT id FROM users FINAL WHERE org = {org:UUID}', { org }), []);
+    const gone = { slug: 'gone', name: 'Gone' };
+    const { id } = await directoryOnA.change(operatorCall, createOrganization(gone));
+    await onA.insertRows('erased_events', [{ org: id, erasure: randomUUID(), seq: '1' }]);
+    await directoryOnB.refresh();
+    const store = { storage: onB, directory: directoryOnB };
+    const preview = await previewDeletion(store, 'gone', 'op');
+    const deletion = await directoryOnB.change(operatorCall, beginDeletion(preview, 0));
+    await carryOutDeletion(store, new EventRemoval(onB), deletion);
+    assert.deepEqual(await onA.rows('SELECT seq FROM erased_events WHERE org = {id:UUID}', { id }), []);
   });
 
   test('is waited for where it does not answer; only that a hold is kept need not be known', async () => {
     const storage = storageAt(new URL(two.a.url).origin, 'lag');
     const removal = new EventRemoval(storage);
+    const org = randomUUID();
     assert.equal(await awaitHold(removal, org), true);
     await two.b.kill();
     try {
       await assert.rejects(removal.unfinished());
-      await assert.rejects(readPolicy(storage, org), /1 of the 2 nodes of the cluster answer/);
+      await assert.rejects(openDirectory(storage), /1 of the 2 nodes of the cluster answer/);
       assert.equal(await awaitHold(removal, org), false);
     } finally {
       await two.b.start();

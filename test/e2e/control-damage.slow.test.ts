@@ -1,20 +1,19 @@
 import { strict as assert } from 'node:assert';
-import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { flipBit } from '../support/flip-bit.ts';
-import { call } from '../support/http.ts';
 import { inEngineOf } from '../support/engine.ts';
+import { flipBit } from '../support/flip-bit.ts';
+import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createKey, createTenant, keyKnown, printed, sourceEvent, type Tenant } from '../support/server.ts';
 
-/** Control data that a disk harms: what was revoked, disabled or held stays so, and the rest works on. */
+/** A journal of control data that a disk harms: it is told, and whom it may be about is refused until an operator decides. */
 
 const service = keptService();
 const password = 'correct horse battery';
-let tenant: Tenant;
+let kept: Tenant;
+let other: Tenant;
 let revoked: string;
-let revokedId: string;
 
 const cli = async (...args: string[]) => {
   const answer = await service.server.cliHere(args, `${password}\n`);
@@ -22,63 +21,41 @@ const cli = async (...args: string[]) => {
   return answer;
 };
 
-before(async () => {
-  tenant = await createTenant(await service.ready(), 'kept');
-  const key = await createKey(service.server, ['--org', 'kept', '--scopes', 'read,write']);
-  await keyKnown(service.server, key.key);
-  [revoked, revokedId] = [key.key, key.id];
-  await cli(
-    'user',
-    'create',
-    '--org',
-    'kept',
-    '--email',
-    'eve@kept.test',
-    '--name',
-    'Eve',
-    '--role',
-    'auditor',
-    '--password-stdin',
-  );
-  await cli('key', 'revoke', revokedId);
-  const [user] = printed(await cli('user', 'list', '--org', 'kept', '--json')) as { id: string }[];
-  await cli('user', 'disable', user?.id ?? '');
-  await cli('org', 'hold', '--org', 'kept', '--reason', 'a case');
-});
-
-const tables = ['organizations', 'users', 'api_keys', 'retention_policies'];
-
-/** Paths of all parts of these tables, oldest first, by an engine that ends before they are harmed. */
-const partsOf = (): Promise<Map<string, string[]>> =>
-  inEngineOf(service.dataDir, async (storage) => {
-    const rows = await storage.rows<{ table: string; path: string }>(
-      `SELECT table, path FROM system.parts WHERE database = currentDatabase() AND active
-         AND has({tables:Array(String)}, table) ORDER BY max_block_number`,
-      { tables },
-    );
-    return new Map(
-      tables.map((table) => [table, rows.flatMap((row) => (row.table === table ? [row.path] : []))]),
-    );
-  });
-
-async function allIsAsItWas(): Promise<void> {
-  const sent = await call(`${service.server.url}/api/v1/audit`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-api-key': tenant.key },
-    body: JSON.stringify([sourceEvent()]),
-  });
-  assert.equal(sent.status, 202);
-  const headers = { 'x-api-key': revoked };
-  assert.equal((await call(`${service.server.url}/api/v1/audit`, { headers })).status, 401);
-  const signIn = await call(`${service.server.url}/api/v1/auth/login-handler`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email: 'eve@kept.test', password, organization: 'kept' }),
-  });
-  assert.equal(signIn.status, 401);
-  const organizations = printed(await cli('org', 'list', '--json')) as { slug: string; hold?: unknown }[];
-  assert.match(JSON.stringify(organizations.find(({ slug }) => slug === 'kept')), /a case/);
+/** Two organizations, and in the first a user, and a key that is revoked by the newest change of all. */
+async function makeBoth(): Promise<void> {
+  await service.ready();
+  kept = await createTenant(service.server, 'kept');
+  other = await createTenant(service.server, 'other');
+  const user = ['--org', 'kept', '--email', 'eve@kept.test', '--name', 'Eve', '--role', 'auditor'];
+  await cli('user', 'create', ...user, '--password-stdin');
+  const { key, id } = await createKey(service.server, ['--org', 'kept', '--scopes', 'read,write']);
+  await keyKnown(service.server, key);
+  revoked = key;
+  await cli('key', 'revoke', id);
 }
+
+before(makeBoth);
+
+const sendBy = async (key: string): Promise<number> => {
+  const headers = { 'content-type': 'application/json', 'x-api-key': key };
+  const body = JSON.stringify([sourceEvent()]);
+  return (await call(`${service.server.url}/api/v1/audit`, { method: 'POST', headers, body })).status;
+};
+
+const signIn = async (): Promise<number> => {
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ email: 'eve@kept.test', password, organization: 'kept' });
+  return (await call(`${service.server.url}/api/v1/auth/login-handler`, { method: 'POST', headers, body }))
+    .status;
+};
+
+/** What becomes of each: the key and the user of the one, its revoked key, and the key of the other. */
+const outcomes = async (): Promise<number[]> => [
+  await sendBy(kept.key),
+  await signIn(),
+  await sendBy(revoked),
+  await sendBy(other.key),
+];
 
 interface Readiness {
   readonly checks: Readonly<Record<string, boolean>>;
@@ -86,89 +63,119 @@ interface Readiness {
 }
 const readiness = async () => JSON.parse((await call(`${service.server.url}/readyz`)).text) as Readiness;
 
-/** The tables that the doctor finds something wrong with. */
-async function namedByDoctor(): Promise<string[] | undefined> {
+/** Ids of what a running service says of its control data. */
+async function told(): Promise<string[]> {
+  const { damage = [] } = await readiness();
+  return damage.flatMap(({ kind, id }) => (kind === 'control_data' ? [id] : []));
+}
+
+/** Ids of what the doctor finds wrong with it. */
+async function namedByDoctor(): Promise<string[]> {
   const examined = await service.server.cliHere(['doctor', '--quick', '--json']);
-  assert.equal(examined.code, 1);
   const { checks } = JSON.parse(examined.stdout.split('\n')[0] ?? '') as {
     checks: { name: string; findings: { id: string }[] }[];
   };
-  return checks.find((one) => one.name === 'control_data')?.findings.map(({ id }) => id);
+  const found = checks.find((one) => one.name === 'control_data')?.findings.map(({ id }) => id) ?? [];
+  assert.equal(examined.code === 1, found.length > 0, examined.stdout);
+  return found;
 }
 
-// `control-mend.slow.test.ts` has all that a disk can do; the simulator also harms what is in use.
-describe('harmed while the service does not run', () => {
-  test('all parts are gone: doctor names it, and the start puts it back and tells', async () => {
-    await service.server.stop();
-    for (const [, parts] of await partsOf()) for (const part of parts) await rm(part, { recursive: true });
-    assert.deepEqual(await namedByDoctor(), tables);
-    await service.start();
-    await allIsAsItWas();
-    const { checks: ready, damage = [] } = await readiness();
-    assert.equal(ready['nothing_damaged'], false);
-    const told = damage.filter(({ kind }) => kind === 'control_data');
-    assert.deepEqual(
-      told.map(({ id }) => id),
-      tables,
-    );
-    for (const { detail } of told) assert.match(detail, /are put back$/);
-    assert.match(
-      (await call(`${service.server.url}/metrics`)).text,
-      /^auditlog_control_rows_put_back_total\{table="api_keys"\} [1-9]/m,
-    );
-    const lines = service.server.stderrLines().filter((line) => line.includes('its copy has put it back'));
-    assert.equal(lines.length, tables.length);
+interface Repaired {
+  readonly tables: readonly { readonly table: string; readonly parts_taken_out: readonly string[] }[];
+  readonly accepted: readonly {
+    readonly place: number;
+    readonly detail: string;
+    readonly organization: string | null;
+  }[];
+}
+const repaired = async () => printed(await cli('doctor', '--repair', '--json')) as Repaired;
+
+/** Changes rows of the journal while nothing runs; resolves with the last place that there was. */
+const harm = (how: (last: number) => string): Promise<number> =>
+  inEngineOf(service.dataDir, async (storage) => {
+    const [row] = await storage.rows<{ last: string }>('SELECT toString(max(place)) AS last FROM journal');
+    const last = Number(row?.last);
+    await storage.command(`ALTER TABLE journal ${how(last)} SETTINGS mutations_sync = 2`);
+    return last;
   });
 
-  test('a bit of the newest part: doctor names it, --repair does the same, and says what it did', async () => {
-    await service.server.stop();
-    for (const [, parts] of await partsOf()) await flipBit(join(parts.at(-1) ?? '', 'data.bin'));
-    assert.deepEqual(await namedByDoctor(), tables);
-    const repaired = await cli('doctor', '--repair', '--json');
-    const { healthy, tables: done } = JSON.parse(repaired.stdout) as {
-      healthy: boolean;
-      tables: { table: string; put_back: number; parts_taken_out: string[] }[];
-    };
-    assert.ok(healthy && done.every((one) => one.put_back > 0 && one.parts_taken_out.length === 1));
-    assert.deepEqual(
-      done.map(({ table }) => table),
-      tables,
+/** The path of the newest part of the journal, by an engine that ends before it is harmed. */
+const newestPart = (): Promise<string> =>
+  inEngineOf(service.dataDir, async (storage) => {
+    const [row] = await storage.rows<{ path: string }>(
+      `SELECT path FROM system.parts WHERE database = currentDatabase() AND active AND table = 'journal'
+       ORDER BY max_block_number DESC LIMIT 1`,
     );
-    assert.match((await cli('doctor', '--repair')).stdout, /nothing was repaired/);
+    return row?.path ?? assert.fail('the journal has a part');
+  });
+
+// `journal.test.ts` has every kind of damage of rows; the simulator also harms what is in use.
+describe('harmed while the service does not run', () => {
+  test('the newest change is missing: all are refused, until an operator goes on without it', async () => {
+    assert.deepEqual(await outcomes(), [202, 200, 401, 202]);
+    await service.server.stop();
+    const last = await harm((place) => `DELETE WHERE place = ${place}`);
+    const name = `journal ${last}`;
+    assert.deepEqual(await namedByDoctor(), [name]);
     await service.start();
-    await allIsAsItWas();
+    assert.deepEqual(await outcomes(), [503, 503, 503, 503]);
+    assert.deepEqual(await told(), [name]);
+    assert.equal((await readiness()).checks['nothing_damaged'], false);
+    const words = new RegExp(`row ${last} of the journal of control data is missing: until`);
+    assert.equal(service.server.stderrLines().filter((line) => words.test(line)).length, 1);
+    const { accepted } = await repaired();
+    assert.deepEqual(accepted, [{ place: last, detail: 'is missing', organization: null }]);
+    await eventually('it is accepted', async () => ((await told()).length === 0 ? true : undefined));
+    // Nobody knows any more that the key was revoked: the operator was told to look.
+    assert.deepEqual(await outcomes(), [202, 200, 202, 202]);
+    assert.match((await cli('doctor', '--repair')).stdout, /nothing was repaired/);
+    assert.deepEqual(await namedByDoctor(), []);
+  });
+
+  test('a change of one organization is altered: that one is refused, and the others are not', async () => {
+    await service.server.stop();
+    const { id } = kept.organization;
+    await harm(() => `UPDATE parts = replaceAll(parts, '"auditor"', '"admin"') WHERE org = '${id}'`);
+    const names = await namedByDoctor();
+    assert.equal(names.length, 1);
+    await service.start();
+    assert.deepEqual(await told(), names);
+    assert.deepEqual(await outcomes(), [503, 401, 503, 202]);
+    const { accepted } = await repaired();
+    const [one] = accepted;
+    assert.deepEqual([accepted.length, one?.detail, one?.organization], [1, 'is not as it was written', id]);
+    await eventually('it is accepted', async () => ((await told()).length === 0 ? true : undefined));
+    assert.deepEqual(await outcomes(), [202, 401, 202, 202], 'without the user, whom nobody knows any more');
+  });
+
+  test('a part that cannot be read: the doctor names it, and takes it out', async () => {
+    await cli('org', 'hold', '--org', 'other', '--reason', 'a case');
+    await service.server.stop();
+    const part = await newestPart();
+    await flipBit(join(part, 'data.bin'));
+    const name = part.split('/').findLast((one) => one !== '') ?? '';
+    assert.deepEqual(await namedByDoctor(), [`journal/${name}`]);
+    await assert.rejects(service.start(), /part \S+ of the table journal is damaged: "auditlog doctor" says/);
+    const { tables, accepted } = await repaired();
+    assert.deepEqual(tables, [{ table: 'journal', parts_taken_out: [name] }]);
+    assert.ok(accepted.length > 0 && accepted.every(({ detail }) => detail === 'is missing'));
+    await service.start();
+    assert.deepEqual(await told(), []);
     assert.equal((await readiness()).checks['nothing_damaged'], true);
   });
 
-  test('a service without a copy that cannot read a table says what to do, and a command does it', async () => {
+  test('all of it is gone: nobody is let in, and an operator can begin anew', async () => {
     await service.server.stop();
-    const parts = await partsOf();
-    await flipBit(join(parts.get('api_keys')?.at(-1) ?? '', 'data.bin'));
-    await rm(join(service.dataDir, 'control-data.log'));
-    await assert.rejects(service.start(), /api_keys cannot be read .*doctor --repair/s);
-    assert.match((await cli('doctor', '--repair')).stdout, /api_keys: part .* was taken out; 0 rows/);
+    await harm(() => 'DELETE WHERE true');
+    const names = await namedByDoctor();
+    assert.ok(names.length > 5 && names[0] === 'journal 1', names.join());
     await service.start();
-    tenant = {
-      ...tenant,
-      key: (await createKey(service.server, ['--org', 'kept', '--scopes', 'read,write'])).key,
-    };
-    await keyKnown(service.server, tenant.key);
+    assert.deepEqual(await outcomes(), [503, 503, 503, 503]);
+    assert.deepEqual(await told(), names);
+    assert.equal((await repaired()).accepted.length, names.length);
+    await eventually('it is accepted', async () => ((await told()).length === 0 ? true : undefined));
+    assert.deepEqual(await outcomes(), [401, 401, 401, 401]);
+    await makeBoth();
+    assert.deepEqual(await outcomes(), [202, 200, 401, 202]);
   });
-});
-
-test('control data that cannot be written: readyz is 503 by a check of its own until it can', async () => {
-  const copy = join(service.dataDir, 'control-data.log');
-  assert.equal((await readiness()).checks['control_data_takes_writes'], true);
-  await rename(copy, `${copy}.kept`);
-  await mkdir(copy);
-  const { status, text } = await call(`${service.server.url}/readyz`);
-  assert.equal(status, 503);
-  const { checks: ready } = JSON.parse(text) as Readiness;
-  assert.deepEqual(
-    Object.keys(ready).filter((name) => ready[name] === false),
-    ['control_data_takes_writes'],
-  );
-  await rmdir(copy);
-  await rename(`${copy}.kept`, copy);
-  assert.equal((await call(`${service.server.url}/readyz`)).status, 200);
 });

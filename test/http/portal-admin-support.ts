@@ -1,11 +1,14 @@
 import { DamageRegister } from '../../src/base/observability/damage.ts';
 import { systemClock } from '../../src/base/time/clock.ts';
-import { Administration } from '../../src/control/administration.ts';
-import { Directory } from '../../src/control/directory.ts';
+import { createApiKey, type IssuedKey } from '../../src/control/api-keys.ts';
+import type { Directory } from '../../src/control/directory.ts';
+import { IngestDirectory } from '../../src/control/ingest-directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
 import { KeyUses } from '../../src/control/key-uses.ts';
 import { PasswordLinks } from '../../src/control/password-links.ts';
 import { PasswordThrottle } from '../../src/control/password-throttle.ts';
+import { hashPassword } from '../../src/control/passwords.ts';
+import { RetentionPreview } from '../../src/control/retention-preview.ts';
 import { Sessions } from '../../src/control/sessions.ts';
 import { createUser, type Role, type User } from '../../src/control/users.ts';
 import type { EndpointDeps } from '../../src/http/deps.ts';
@@ -16,15 +19,22 @@ import { SessionCookie } from '../../src/http/session-cookie.ts';
 import { SelfAudit } from '../../src/http/self-audit.ts';
 import type { SegmentSink } from '../../src/base/events/segment-insert.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
+import type { Base } from '../../src/service/base.ts';
+import { handChanges, startDirectory } from '../../src/service/changes.ts';
+import { StopStack } from '../../src/base/processes/stop-stack.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
+import type { ServiceStorage } from '../../src/storage/open-storage.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { builtWorker } from '../support/cli-command.ts';
+import { operatorCall } from '../support/control.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { call, type HttpAnswer } from '../support/http.ts';
 import { startTestServer } from './support.ts';
 
 export const password = 'correct horse battery';
+let passwordHash: string | undefined;
+const retentionDays = 365;
 
 /** An event as it is stored, source and rendering. */
 export interface StoredEvent {
@@ -55,11 +65,12 @@ export interface PortalWorld {
   holdEngine(held: boolean): void;
   addOrganization(slug: string): Promise<Organization>;
   addUser(organization: Organization, email: string, role?: Role): Promise<User>;
+  addKey(input: Parameters<typeof createApiKey>[0]): Promise<IssuedKey>;
   /** The Cookie header of a new session. */
   cookieOf(user: User, organization: Organization): Promise<string>;
   get(path: string, cookie: string): Promise<HttpAnswer>;
   send(method: string, path: string, cookie: string, body?: unknown): Promise<HttpAnswer>;
-  /** What is stored of an organization, in order of ingest. */
+  /** What is stored of an organization, in order of ingest, but for what the test itself has made. */
   events(organization: Organization): Promise<StoredEvent[]>;
   stop(): Promise<void>;
 }
@@ -68,7 +79,12 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const engine = await startTestEngine();
   const { storage } = engine;
   const dataDir = await temporaryDirectory();
-  const directory = new Directory({ storage, log: silentLog, clock: systemClock, expiryMicros: systemClock });
+  const stops = new StopStack(silentLog);
+  const base = { dataDir, log: silentLog, stops, steadyMs: Date.now } as unknown as Base;
+  const stored = { storage, instance: undefined } as unknown as ServiceStorage;
+  const control = await startDirectory(base, stored, systemClock);
+  const { directory, changes } = control;
+  const organizations = new IngestDirectory(directory, retentionDays);
   const insert = createSegmentInsert(storage, silentLog);
   let held = false;
   const sink: SegmentSink = (segment) =>
@@ -86,12 +102,10 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     walBytesMax,
     sink,
     damage: new DamageRegister(),
-    directory: () => ({ version: 1, json: Buffer.from('[]') }),
+    directory: () => organizations.shared(),
   });
-  const organizationOf = (id: string) => {
-    const slug = directory.organizationById(id)?.slug;
-    return slug === undefined ? undefined : { id, slug, retentionDays: undefined };
-  };
+  await handChanges(base, control, organizations, ingest);
+  const organizationOf = (id: string) => organizations.organization(id);
   const selfAudit = new SelfAudit({
     recordOwn: ingest.recordOwn,
     organizationOf,
@@ -102,22 +116,15 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const secret = 's'.repeat(32);
   let laterMicros = 0;
   const cookie = new SessionCookie('service');
-  const sessions = new Sessions({
-    secret,
-    ttlMs: 3_600_000,
-    clock: systemClock,
-    directory,
-    storage,
-  });
+  const sessions = new Sessions({ secret, ttlMs: 3_600_000, clock: systemClock, directory });
   const keyUses = new KeyUses({ storage, clock: systemClock, log: silentLog });
-  const administration = new Administration(storage);
   // Of what other endpoints need there is nothing: no test of the portal calls them.
   const deps = {
     read: {},
     readiness: {},
     ingest,
     sessions,
-    administration,
+    retention: new RetentionPreview({ storage, directory, clock: systemClock, defaultDays: retentionDays }),
     organizationOf,
     selfAudit,
     directory,
@@ -132,7 +139,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
         audit: { requests: 300, windowMs: 15_000 },
         ingest: { requests: 200, windowMs: 15_000 },
       },
-      retentionDays: 365,
+      retentionDays,
     },
   } as unknown as EndpointDeps;
   const routes = guardEndpoints(endpointTable(deps), deps);
@@ -152,16 +159,14 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     holdEngine(now) {
       held = now;
     },
-    async addOrganization(slug) {
-      const organization = await createOrganization(storage, { slug, name: slug.toUpperCase() });
-      await directory.refresh();
-      return organization;
-    },
+    addOrganization: (slug) =>
+      directory.change(operatorCall, createOrganization({ slug, name: slug.toUpperCase() })),
     async addUser({ id }, email, role = 'admin') {
-      const user = await createUser(storage, { organization: id, email, name: email, role, password });
-      await directory.refresh();
-      return user;
+      passwordHash ??= await hashPassword(password);
+      const input = { organization: id, email, name: email, role, passwordHash };
+      return directory.change(operatorCall, createUser(input));
     },
+    addKey: (input) => directory.change(operatorCall, createApiKey(input)),
     async cookieOf(user, organization) {
       return `service=${(await sessions.issue(user, organization)).token}`;
     },
@@ -173,17 +178,21 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     async events({ id }) {
+      await changes.settled();
       if (!(await ingest.flush(10_000))) throw new Error('the log was not flushed in time');
       const rows = await storage.rows<{ source: string; ocsf: string }>(
         'SELECT source, ocsf FROM events WHERE org = {id:UUID} ORDER BY seq',
         { id },
       );
-      return rows.map(({ source, ocsf }) => ({ source: JSON.parse(source), ocsf }));
+      const events = rows.map(({ source, ocsf }): StoredEvent => ({ source: JSON.parse(source), ocsf }));
+      const { name } = operatorCall.actor;
+      return events.filter(({ source: { message } }) => message.actor?.['name'] !== name);
     },
     async stop() {
       held = false;
       await server.close();
       await selfAudit.stop();
+      await stops.run();
       await ingest.close();
       await engine.stop();
       await removeDirectory(dataDir);

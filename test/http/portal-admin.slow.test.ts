@@ -3,7 +3,6 @@ import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/base/time/clock.ts';
 import { httpPackage } from '../../src/base/platform.js';
 import { limits } from '../../src/http/limits.ts';
-import { createApiKey } from '../../src/control/api-keys.ts';
 import { authenticateKey } from '../../src/control/authenticate-key.ts';
 import type { Organization } from '../../src/control/organizations.ts';
 import { findUser, type User } from '../../src/control/users.ts';
@@ -195,10 +194,8 @@ describe('API keys', () => {
   });
 
   test('another organization’s key, one of all organizations and none at all look the same', async () => {
-    const { storage } = world.engine;
-    const theirs = await createApiKey(storage, { organization: 'globex', scopes: 'read' });
-    const everyones = await createApiKey(storage, { allOrganizations: true, scopes: 'write' });
-    await world.directory.refresh();
+    const theirs = await world.addKey({ organization: 'globex', scopes: 'read' });
+    const everyones = await world.addKey({ allOrganizations: true, scopes: 'write' });
     const details = new Set<string>();
     for (const id of [theirs.apiKey.id, everyones.apiKey.id, '0123456789abcdef', "'", '%00']) {
       for (const action of ['rotate', 'revoke']) {
@@ -231,8 +228,8 @@ describe('users', () => {
     );
     assert.doesNotMatch(JSON.stringify(listed), /argon2|hash/);
 
-    const bob = async () => findUser(world.engine.storage, { user: id });
-    const first = await world.cookieOf(await bob(), acme);
+    const bob = () => findUser(world.directory, { user: id });
+    const first = await world.cookieOf(bob(), acme);
     assert.equal((await world.get('/api/v1/portal/whoami', first)).status, 200);
     const reset = await world.send('POST', `${usersPath}/${id}/password`, cookie, {
       password: 'another horse battery',
@@ -243,7 +240,7 @@ describe('users', () => {
     assert.equal(event?.source.message.action, 1010);
     assert.equal(event.source.message.actor['email'], 'ann@acme.test');
 
-    const second = await world.cookieOf(await bob(), acme);
+    const second = await world.cookieOf(bob(), acme);
     const disabled = bodyOf(await world.send('POST', `${usersPath}/${id}/disable`, cookie));
     assert.notEqual(disabled['disabled_at'], undefined);
     problemOf(await world.get('/api/v1/portal/whoami', second), 401);
@@ -252,7 +249,7 @@ describe('users', () => {
   });
 
   test('of another organization do not exist', async () => {
-    const gus = await findUser(world.engine.storage, { user: 'gus@globex.test' });
+    const gus = findUser(world.directory, { user: 'gus@globex.test' });
     for (const id of [gus.id, gus.email, '00000000-0000-4000-8000-000000000000']) {
       problemOf(await world.send('POST', `${usersPath}/${id}/disable`, cookie), 404);
       problemOf(await world.send('POST', `${usersPath}/${id}/password`, cookie, { password }), 404);
@@ -326,7 +323,7 @@ describe('links for a password', () => {
     assert.equal((await lastEvents(links))[0]?.source.message.action, 1011);
     assert.ok(!JSON.stringify(await world.events(links)).includes(token));
     problemOf(await use(token, 'short'), 400);
-    const session = await world.cookieOf(await findUser(world.engine.storage, { user: input.email }), links);
+    const session = await world.cookieOf(findUser(world.directory, { user: input.email }), links);
     assert.equal((await use(token)).status, 204);
     problemOf(await world.get('/api/v1/portal/whoami', session), 401);
     const [event] = await lastEvents(links);
@@ -446,13 +443,12 @@ describe('the events of all that', () => {
       assert.deepEqual(remote, { ip: '127.0.0.1' });
       assert.equal(typeof port, httpPackage.package === 'uwebsockets' ? 'number' : 'undefined');
     }
-    const { storage } = world.engine;
-    const stored = JSON.stringify(await storage.rows('SELECT * FROM events'));
-    const digests = await storage.rows<Record<string, string>>(
-      'SELECT secret_sha256 AS a, previous_secret_sha256 AS b FROM api_keys UNION ALL SELECT password_hash, password_hash FROM users',
-    );
+    const { storage, directory } = world;
+    const tables = ['SELECT * FROM events', 'SELECT events FROM journal'];
+    const stored = JSON.stringify(await Promise.all(tables.map((query) => storage.rows(query))));
     const secrets = [
-      ...digests.flatMap((row) => Object.values(row)),
+      ...directory.apiKeys().flatMap(({ digest, previousDigest }) => [digest, previousDigest]),
+      ...directory.users().map(({ passwordHash }) => passwordHash),
       ...[key, rotated['key']].map((text) => String(text).slice(-43)),
       password,
       'another horse battery',

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { Problem } from '../../src/base/errors/problem.ts';
 import type { Organization } from '../../src/control/organizations.ts';
-import { defaultSignOn } from '../../src/control/sign-on-settings.ts';
+import { defaultSignOn } from '../../src/control/default-sign-on.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { attemptCookie } from '../../src/http/session-cookie.ts';
 import { nameOfProvider, redirectUri } from '../../src/http/sign-on-place.ts';

@@ -391,7 +391,7 @@ describe('ingest, from request to sink', () => {
     assert.deepEqual(stored, ['x']);
   });
 
-  it('takes over what a command has left once, also when a crash came before its file was gone', async () => {
+  it('stores what the service itself says once by its name, also when a crash came before that was noted', async () => {
     const dataDir = await temporaryDirectory();
     open.push(() => removeDirectory(dataDir));
     let rows = 0;
@@ -399,14 +399,18 @@ describe('ingest, from request to sink', () => {
       rows += insert.rows;
       return 'stored';
     };
-    const block = { rows: 1, payload: Buffer.from('a block') };
+    const text = JSON.stringify({
+      time: '2026-05-01T10:00:00Z',
+      message: { action: 1001, org: organization.id },
+    });
+    const record = (into: Ingest, name: string) => into.recordOnce(name, [text], () => organization);
     const { ingest } = await start(sink, { dataDir });
-    for (let time = 0; time < 2; time++) await ingest.takeOver('one.events', block);
+    for (let time = 0; time < 2; time++) await record(ingest, 'journal-1');
     assert.equal(await ingest.flush(patience(5_000)), true);
     await ingest.close();
     open.pop();
     const { ingest: again } = await start(sink, { dataDir });
-    for (const name of ['one.events', 'another.events']) await again.takeOver(name, block);
+    for (const name of ['journal-1', 'journal-2']) await record(again, name);
     assert.equal(await again.flush(patience(5_000)), true);
     assert.equal(rows, 2);
   });

@@ -102,7 +102,6 @@ export function createCaller(
     receipts: 'own',
     createdMicros: 0,
     deletedMicros: undefined,
-    version: 0,
     ...changes.organization,
   };
   const email = changes.user?.email ?? 'Ann@Example.com';
@@ -116,9 +115,8 @@ export function createCaller(
     passwordHash: '',
     credentialVersion: 1,
     createdMicros: 0,
+    changedMicros: 0,
     disabledMicros: undefined,
-    deletedMicros: undefined,
-    version: 0,
     ...changes.user,
   };
   return { user, organization, id: randomUUID(), expiresMicros: 0, token: '' };

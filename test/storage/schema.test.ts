@@ -228,7 +228,7 @@ test('the engine takes the address out of the rendering, and none out of texts a
 });
 
 test('merged parts are synced, and what they were merged from is kept until it was looked at, and no longer', async () => {
-  for (const table of ['events', 'erasure_rows', 'users', 'user_identities']) {
+  for (const table of ['events', 'erasure_rows', 'journal']) {
     const [row] = await engine.storage.rows<{ sql: string }>(
       `SELECT engine_full AS sql FROM system.tables WHERE database = currentDatabase() AND name = '${table}'`,
     );

@@ -12,8 +12,8 @@ import { freePort, type LimitedUser, type PlainEngine, startPlainEngine } from '
  * writes and the feed: the events of an organization are on one of the nodes, and both are asked for all of them. The
  * service is started on it as on any cluster, with `CLICKHOUSE_CLUSTER`.
  *
- *     node a   events_local (shard 1)   events ─▶ both   organizations, users, …
- *     node b   events_local (shard 2)   events ─▶ both   organizations, users, … ─▶ those of node a
+ *     node a   events_local (shard 1)   events ─▶ both   journal, removals, …
+ *     node b   events_local (shard 2)   events ─▶ both   journal, removals, … ─▶ those of node a
  *
  * What it is not: there is no Keeper and nothing is replicated. So whoever asks comes by a door (`node-door.ts`), where
  * statements for the cluster are sent to each node without ON CLUSTER, replicated engines become plain ones, and what a real cluster replicates to every node (control data) stands on node a alone, where node b
@@ -55,16 +55,16 @@ const remoteServers = (a: number, b: number, secret: string): string => {
 };
 
 const onCluster = / ON CLUSTER `two`/g;
-const replicated = /\bReplicated(Replacing)?MergeTree\('[^']*', '[^']*'(?:, )?(\w*)\)/;
+const replicated = /\bReplicated(Replacing)?MergeTree\('([^']*)', '[^']*'(?:, )?(\w*)\)/;
 
 /** A statement for a cluster as one node of this one can carry it out; undefined: there is nothing for it to do. */
 function statementFor(node: 'a' | 'b', statement: string): string | undefined {
   const local = statement.replaceAll(onCluster, '');
   const engine = replicated.exec(local);
   if (engine === null) return local;
-  const [whole, replacing = '', version = ''] = engine;
+  const [whole, replacing = '', path = '', version = ''] = engine;
   const plain = `${replacing}MergeTree${version === '' ? '' : `(${version})`}`;
-  if (node === 'a' || replacing === '') return local.replace(whole, plain);
+  if (node === 'a' || !path.endsWith('/all')) return local.replace(whole, plain);
   const table = /^CREATE TABLE IF NOT EXISTS (\w+)/.exec(local)?.[1];
   if (table === undefined) return undefined;
   const columns = local.slice(0, local.indexOf('ENGINE ='));

@@ -7,8 +7,7 @@ import { gauge } from './metrics.ts';
  * - `log_segment`: a range of, or a whole segment of the write-ahead log, also one that the engine cannot read;
  * - `missing_events`: the table has fewer events of an organization than its tree;
  * - `unreadable`: events that the engine has and cannot read;
- * - `control_data`: a table of organizations, users, keys or policies has lost rows, which were put back from their copy
- *   unless the detail says otherwise;
+ * - `control_data`: changes of organizations, users, keys or policies are missing, or not as they were written;
  * - `evidence`: what was signed for an organization's events is not true of them, or cannot be signed here.
  */
 const kinds = ['log_segment', 'missing_events', 'unreadable', 'control_data', 'evidence'] as const;

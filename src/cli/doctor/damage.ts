@@ -9,6 +9,7 @@ import {
   isPartWhole,
   quarantinedParts,
 } from '../../storage/parts.ts';
+import { readControlState } from '../../control/directory.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { CliIo } from '../../tools/context.ts';
 import { counted } from '../../tools/output.ts';
@@ -116,6 +117,9 @@ export async function checkParts(storage: Storage, io: CliIo): Promise<Check> {
 
 /** A tree whose tiles have gaps, or end before its checkpoint: the engine has lost some of it. */
 export async function checkTrees(storage: Storage): Promise<Check> {
+  // A deletion that is under way takes tiles and checkpoints one after the other.
+  const deletions = (await readControlState(storage)).deletions();
+  const deleted = deletions.filter(({ finishedMicros }) => finishedMicros === undefined).map(({ id }) => id);
   const gaps = await storage.rows<Record<'id' | 'tiles', string>>(
     `SELECT toString(org) AS id, toString(sum(lost)) AS tiles FROM
        (SELECT org, max(tile) + 1 - count() AS lost FROM evidence_tiles FINAL GROUP BY org, level)
@@ -125,12 +129,12 @@ export async function checkTrees(storage: Storage): Promise<Check> {
   );
   const short = await storage.rows<Record<'id' | 'size' | 'events', string>>(
     `SELECT toString(org) AS id, toString(signed.size) AS size, toString(trees.events) AS events
-     FROM (SELECT org, max(size) AS size FROM evidence_checkpoints WHERE org NOT IN (SELECT id FROM deletions)
+     FROM (SELECT org, max(size) AS size FROM evidence_checkpoints WHERE org NOT IN {deleted:Array(UUID)}
        GROUP BY org) AS signed
      LEFT JOIN (SELECT org, max(tile * 256 + width) AS events FROM evidence_tiles WHERE level = 0 GROUP BY org) AS trees
        USING org
      WHERE signed.size > trees.events ORDER BY org LIMIT {limit:UInt32}`,
-    { limit: limits.doctorOrganizationsMax },
+    { limit: limits.doctorOrganizationsMax, deleted },
     { timeoutMs: doctorTreesMsMax },
   );
   return check('trees_whole', [

@@ -5,7 +5,8 @@ import { segmentTimeMs } from '../../base/events/sequence.ts';
 import { EngineError } from '../../base/errors/engine-error.ts';
 import { ifThere } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
-import { cutOffOf, readPolicies } from '../../control/retention.ts';
+import { readControlState } from '../../control/directory.ts';
+import { cutOffOf } from '../../control/retention.ts';
 import { newestSegmentIn, segmentsIn } from '../../ingest/files.ts';
 import { formatVersion, segmentName } from '../../ingest/segment.ts';
 import { countExpired, EventRemoval } from '../../storage/removal.ts';
@@ -160,9 +161,10 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
 /** Whether what has expired goes: a server removes it every few minutes, where its engine lets it. */
 export async function checkRetention(storage: Storage): Promise<Check> {
   const nowMicros = systemClock() - limits.doctorExpiredDaysMax * dayMicros;
-  const allExpired = [...(await readPolicies(storage)).values()].flatMap((policy) => {
-    const beforeMicros = cutOffOf(policy, nowMicros);
-    return beforeMicros === undefined ? [] : [{ organization: policy.id, beforeMicros }];
+  const state = await readControlState(storage);
+  const allExpired = state.organizations().flatMap(({ id }) => {
+    const beforeMicros = cutOffOf(state.policyOf(id), nowMicros);
+    return beforeMicros === undefined ? [] : [{ organization: id, beforeMicros }];
   });
   const found = await new EventRemoval(storage).find(allExpired);
   let events = 0;

@@ -1,18 +1,16 @@
 import { projectFile } from '../../base/files/project-file.ts';
-import { isControlTable } from '../../storage/control-rows.ts';
 import { fateOfRows } from '../../storage/remade-tables.ts';
 import type { Finding } from './check.ts';
 
 export const restoreBackup = `restore a backup (${projectFile('docs/back-up.md')})`;
 
-export const repairControl =
-  '"auditlog doctor --repair", or the next start of the server, puts back what the copy has';
+export const repairControl = `${restoreBackup}; or "auditlog doctor --repair" goes on with what is left, and users, keys and holds must be looked at`;
 
 /** What to do about a part of a table that is damaged. */
 function remedyOf(table: string, part: string): string {
   if (table === 'events')
     return `${restoreBackup}, or take it out with "auditlog doctor --detach ${part}", which gives up its events`;
-  if (isControlTable(table)) return repairControl;
+  if (table === 'journal') return repairControl;
   const fate = fateOfRows(table);
   if (table.startsWith('evidence_'))
     return `${restoreBackup}; "auditlog verify --copy" still proves what a copy of the trees has`;

@@ -4,8 +4,8 @@ import { readIfThere } from '../../base/files/durable-file.ts';
 import type { Config } from '../../config/config.ts';
 import { sessionSecret } from '../../config/secrets.ts';
 import { SealedSecrets } from '../../control/sealed-secret.ts';
-import { defaultSignOn, listSignOns } from '../../control/sign-on-settings.ts';
-import { listOrganizations } from '../../control/organizations.ts';
+import { defaultSignOn } from '../../control/default-sign-on.ts';
+import { readControlState } from '../../control/directory.ts';
 import { ProviderFailed } from '../../sign-on/provider-failed.ts';
 import { Providers } from '../../sign-on/providers.ts';
 import type { Setup } from '../session.ts';
@@ -51,9 +51,9 @@ async function knownSecret({ config, log }: Setup): Promise<string> {
 
 /** One of each organization with a provider of its own, by slug, and of the service. */
 async function settingsByProvider(storage: Storage, config: Config) {
-  const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
-  const own = (await listSignOns(storage)).filter(({ id, provider }) => provider === 'own' && slugs.has(id));
-  const named = own.map((one) => [slugs.get(one.id) ?? one.id, one] as const);
+  const state = await readControlState(storage);
+  const all = state.organizations().map(({ id, slug }) => [slug, state.signOnOf(id)] as const);
+  const named = all.filter(([, { provider }]) => provider === 'own');
   return config.oidc === undefined ? named : [['OIDC_PROVIDER', defaultSignOn('')] as const, ...named];
 }
 

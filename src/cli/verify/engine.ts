@@ -1,3 +1,4 @@
+import { readControlState } from '../../control/directory.ts';
 import { findOrganization } from '../../control/organizations.ts';
 import { CheckpointTable } from '../../evidence/checkpoint-table.ts';
 import { endOfSlice, entriesOf, type Run, TooManyEventsError } from '../../evidence/event-entries.ts';
@@ -58,7 +59,7 @@ export async function verifyEngine(
   slug: string,
   options: EngineOptions,
 ): Promise<Report> {
-  const { id } = await findOrganization(storage, slug);
+  const { id } = findOrganization(await readControlState(storage), slug);
   const notes: string[] = [];
   const { checkpoints, copy } = await signedFor(storage, { service: config.serviceName, id }, options, notes);
   const tree = new TreeAudit(checkpoints.heads);

@@ -1,4 +1,4 @@
-import { listErasures } from '../../control/erasure.ts';
+import { readControlState } from '../../control/directory.ts';
 import type { TileTable } from '../../evidence/tile-table.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { encodeErased, type Erasure, ErasureHistory, erasureCode, erasureIn } from '../../tlog/erasure.ts';
@@ -28,7 +28,7 @@ export async function erasuresOf(
   of: Omit<Statements, 'codes'>,
 ): Promise<FoundErasures> {
   let waiting = await eventsInTree(storage, tiles, { ...of, codes: [erasureCode] });
-  const known = new Map((await listErasures(storage, of.organization)).map((one) => [one.id, one]));
+  const state = await readControlState(storage);
   const placed: PlacedEvent[] = [];
   const erasures: Erasure[] = [];
   const findings: Report['findings'][number][] = [];
@@ -40,7 +40,7 @@ export async function erasuresOf(
       const id = erasureIn(event.source)?.id;
       if (id === undefined) continue;
       const list = await listOf(storage, of.organization, id);
-      const isPending = known.get(id)?.finishedMicros === undefined;
+      const isPending = state.erasure(id)?.finishedMicros === undefined;
       const erasure = believed(event, list, isPending);
       placed.push(event);
       if (erasure === undefined) findings.push(disbelieved(event));

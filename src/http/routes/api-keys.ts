@@ -1,7 +1,7 @@
 import { Problem } from '../../base/errors/problem.ts';
 import { formatRate, parseRate, type Rate } from '../../base/time/rates.ts';
 import { formatMicrosIfAny } from '../../base/time/timestamp.ts';
-import { changesOfKey } from '../../control/change-events.ts';
+import { createApiKey, revokeApiKey, rotateApiKey } from '../../control/api-keys.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
@@ -13,9 +13,9 @@ import { apiKeyView, issuedKeyView } from '../views.ts';
  * GET /api/v1/portal/api-keys: every key of the organization with its last use, without anything secret (contract:
  * Credentials).
  */
-export function apiKeysHandler({ administration, keyUses, clock }: EndpointDeps): SessionHandler {
+export function apiKeysHandler({ directory, keyUses, clock }: EndpointDeps): SessionHandler {
   return async (_, { organization }) => {
-    const keys = await administration.apiKeys(organization.id);
+    const keys = directory.apiKeys(organization.id);
     const uses = await keyUses.lastUses(keys.map(({ id }) => id));
     const now = clock();
     const data = keys.map((key) => ({
@@ -28,7 +28,7 @@ export function apiKeysHandler({ administration, keyUses, clock }: EndpointDeps)
 
 /** POST /api/v1/portal/api-keys: a new key, whose text is in this answer only (contract: Credentials). */
 export function createApiKeyHandler(deps: EndpointDeps): SessionHandler {
-  const { administration, clock, config } = deps;
+  const { clock, config } = deps;
   return async (context, caller) => {
     const body = await readJson(context, 'NewApiKey');
     const { organization } = caller;
@@ -40,8 +40,7 @@ export function createApiKeyHandler(deps: EndpointDeps): SessionHandler {
       deps,
       context,
       caller,
-      () => administration.createApiKey(organization.id, input),
-      ({ apiKey }) => changesOfKey(apiKey, 'apiKeyCreated'),
+      createApiKey({ ...input, organization: organization.id }),
     );
     return jsonReply(201, 'IssuedApiKey', issuedKeyView(issued, organization, clock()));
   };
@@ -57,7 +56,7 @@ function checkRate(text: string | undefined, max: Rate | undefined): void {
 
 /** POST /api/v1/portal/api-keys/{id}/rotate: a new text for a key, in this answer only (contract: Credentials). */
 export function rotateApiKeyHandler(deps: EndpointDeps): SessionHandler {
-  const { administration, clock } = deps;
+  const { clock } = deps;
   return async (context, caller) => {
     const { grace } = await readJson(context, 'KeyRotation');
     const { organization } = caller;
@@ -65,8 +64,7 @@ export function rotateApiKeyHandler(deps: EndpointDeps): SessionHandler {
       deps,
       context,
       caller,
-      () => administration.rotateApiKey(organization.id, context.parameter('id'), grace),
-      ({ apiKey }) => changesOfKey(apiKey, 'apiKeyRotated'),
+      rotateApiKey({ id: context.parameter('id'), organization: organization.id }, grace),
     );
     return jsonReply(200, 'IssuedApiKey', issuedKeyView(issued, organization, clock()));
   };
@@ -74,15 +72,14 @@ export function rotateApiKeyHandler(deps: EndpointDeps): SessionHandler {
 
 /** POST /api/v1/portal/api-keys/{id}/revoke: the end of a key; again, it changes nothing (contract: Credentials). */
 export function revokeApiKeyHandler(deps: EndpointDeps): SessionHandler {
-  const { administration, clock } = deps;
+  const { clock } = deps;
   return async (context, caller) => {
     const { organization } = caller;
     const { now } = await recordedChange(
       deps,
       context,
       caller,
-      () => administration.revokeApiKey(organization.id, context.parameter('id')),
-      ({ before, now }) => (before === now ? [] : changesOfKey(now, 'apiKeyRevoked')),
+      revokeApiKey({ id: context.parameter('id'), organization: organization.id }),
     );
     return jsonReply(200, 'ApiKey', apiKeyView(now, organization, clock()));
   };

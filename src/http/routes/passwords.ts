@@ -1,11 +1,13 @@
 import { Problem } from '../../base/errors/problem.ts';
 import { formatMicros } from '../../base/time/timestamp.ts';
-import { changeOfUser } from '../../control/change-events.ts';
-import { checkPassword } from '../../control/passwords.ts';
+import { changeOfUser, eventOfChange, userActor } from '../../control/change-events.ts';
+import { checkPassword, hashPassword } from '../../control/passwords.ts';
+import { findUser, setPassword } from '../../control/users.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionCaller, SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
+import { ownUser } from '../own-user.ts';
 import { recordedChange } from '../recorded-change.ts';
 import type { RequestContext } from '../request-context.ts';
 import { jsonReply } from '../response.ts';
@@ -23,13 +25,10 @@ export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
     const { password } = await readJson(context, 'NewPassword');
     const id = requireOther(context, caller);
     requirePasswords(deps, caller.organization.id);
-    await recordedChange(
-      deps,
-      context,
-      caller,
-      () => deps.administration.setPassword(caller.organization.id, id, password),
-      (user) => [changeOfUser(user, 'passwordChanged')],
-    );
+    const user = ownUser(caller, id);
+    findUser(deps.directory, user);
+    const change = setPassword(user, await hashPassword(password));
+    await recordedChange(deps, context, caller, change);
     return { status: 204 };
   };
 }
@@ -39,21 +38,15 @@ export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
  * Credentials). It changes nothing until it is used, and is handed out only once it is recorded.
  */
 export function makePasswordLinkHandler(deps: EndpointDeps): SessionHandler {
-  const { administration, passwordLinks } = deps;
+  const { directory, passwordLinks, selfAudit } = deps;
   return async (context, caller) => {
     const id = requireOther(context, caller);
     requirePasswords(deps, caller.organization.id);
-    const { link } = await recordedChange(
-      deps,
-      context,
-      caller,
-      async () => {
-        const user = await administration.activeUser(caller.organization.id, id);
-        return { user, link: await passwordLinks.issue(user) };
-      },
-      ({ user }) => [changeOfUser(user, 'passwordLinkMade')],
-    );
-    const { token, expiresMicros } = link;
+    const user = findUser(directory, ownUser(caller, id));
+    if (user.disabledMicros !== undefined) throw new Problem('conflict', 'This user is disabled.');
+    const { token, expiresMicros } = await passwordLinks.issue(user);
+    const change = changeOfUser(user, 'passwordLinkMade');
+    await selfAudit.recordBefore(eventOfChange(change, userActor(caller.user)), selfAuditOrigin(context));
     return jsonReply(201, 'PasswordLink', { token, expires_at: formatMicros(expiresMicros) });
   };
 }
@@ -63,7 +56,7 @@ export function makePasswordLinkHandler(deps: EndpointDeps): SessionHandler {
  * Credentials). Everything that is wrong with a token is one and the same 401.
  */
 export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
-  const { administration, config, directory, passwordLinks } = deps;
+  const { config, directory, passwordLinks } = deps;
   return async (context) => {
     const { token, new: password } = await readJson(context, 'PasswordByLink');
     checkPassword(password);
@@ -78,20 +71,17 @@ export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
     }
     const { id, organizationId, credentialVersion } = user;
     requirePasswords(deps, organizationId);
-    await recordedChange(
-      deps,
-      context,
-      { user },
-      () => administration.setPassword(organizationId, id, password, credentialVersion),
-      (changed) => [changeOfUser(changed, 'passwordReset')],
-    );
+    const reference = { user: id, organization: organizationId };
+    const passwordHash = await hashPassword(password);
+    const change = setPassword(reference, passwordHash, { credentialVersion, byLink: true });
+    await recordedChange(deps, context, { user }, change);
     return { status: 204 };
   };
 }
 
 /** POST /api/v1/portal/password: another password of one's own; ends one's sessions, this one too (contract: Credentials). */
 export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
-  const { administration, passwords, directory, config, cookie, selfAudit } = deps;
+  const { passwords, directory, config, cookie, selfAudit } = deps;
   return async (context, caller) => {
     const { current, new: password } = await readJson(context, 'PasswordChange');
     const { user, organization } = caller;
@@ -108,16 +98,11 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
       return { value: true, ofAll: all.length === 1 };
     });
     if (isRight === undefined) {
-      await selfAudit.recordAfter(ownPasswordRefused(user), selfAuditOrigin(context));
+      await selfAudit.recordBefore(ownPasswordRefused(user), selfAuditOrigin(context));
       throw new Problem('forbidden', 'The current password is not right.');
     }
-    await recordedChange(
-      deps,
-      context,
-      caller,
-      () => administration.setPassword(organization.id, user.id, password),
-      (changed) => [changeOfUser(changed, 'passwordChanged')],
-    );
+    const change = setPassword(ownUser(caller, user.id), await hashPassword(password));
+    await recordedChange(deps, context, caller, change);
     return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
   };
 }

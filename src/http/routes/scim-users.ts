@@ -1,10 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import type { Problem } from '../../base/errors/problem.ts';
-import type { Changed } from '../../control/administration.ts';
-import { type Change, changeOfUser, keyActor } from '../../control/change-events.ts';
+import { keyActor } from '../../control/change-events.ts';
 import { foldEmail } from '../../control/email-address.ts';
-import type { ProvisionedUser, UserLookup } from '../../control/provisioning.ts';
-import type { User } from '../../control/users.ts';
+import {
+  changeProvisioned,
+  provisionedUser,
+  provisionedUsers,
+  provisionUser,
+  type UserLookup,
+} from '../../control/provisioning.ts';
+import { noPassword } from '../../control/passwords.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { ReadHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
@@ -18,15 +22,12 @@ const scimPageDefault = 100;
 const bodyTypes = ['scim+json', 'json'];
 
 /** GET /scim/v2/Users: by address, in pages (contract: SCIM). */
-export function scimListHandler({ administration }: EndpointDeps): ReadHandler {
-  return async (context, { organization }) => {
+export function scimListHandler({ directory }: EndpointDeps): ReadHandler {
+  return (context, { organization }) => {
     const lookup = readFilter(context.first('filter'));
     const startIndex = Math.max(1, wholeNumber(context.first('startIndex')) ?? 1);
     const count = Math.min(wholeNumber(context.first('count')) ?? scimPageDefault, limits.scimPageMax);
-    const found =
-      lookup === undefined
-        ? await administration.provisionedUsers(organization.id)
-        : await administration.findProvisioned(organization.id, lookup);
+    const found = provisionedUsers(directory, organization.id, lookup);
     const page = found.slice(startIndex - 1, startIndex - 1 + count);
     return scimReply(200, 'ScimUsers', {
       schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
@@ -49,24 +50,18 @@ export function scimCreateHandler(deps: EndpointDeps): ReadHandler {
   return async (context, { key, organization }) => {
     const body = await readJson(context, 'ScimNewUser', bodyTypes);
     const { userName = '', name = userName, role = 'member', ...more } = changeOfUserBody(body);
-    const password = randomBytes(32).toString('base64url');
-    const input = { email: userName, name, role, password };
-    const made = await recordedChange(
-      deps,
-      context,
-      { actor: keyActor(key) },
-      () => deps.administration.provisionUser(organization.id, input, more),
-      ({ before, now }) => [changeOfUser(now.user, 'userCreated'), ...accessChanges(before.user, now.user)],
-    );
+    const input = { email: userName, name, role };
+    const make = provisionUser(organization.id, { ...input, passwordHash: noPassword }, more);
+    const made = await recordedChange(deps, context, { actor: keyActor(key) }, make);
     const headers = { Location: locationOf(context, `Users/${made.now.user.id}`) };
     return scimReply(201, 'ScimUser', scimUser(context, made.now), headers);
   };
 }
 
 /** GET /scim/v2/Users/{id} (contract: SCIM). */
-export function scimReadHandler({ administration }: EndpointDeps): ReadHandler {
-  return async (context, { organization }) => {
-    const found = await administration.provisionedUser(organization.id, context.parameter('id'));
+export function scimReadHandler({ directory }: EndpointDeps): ReadHandler {
+  return (context, { organization }) => {
+    const found = provisionedUser(directory, organization.id, context.parameter('id'));
     return scimReply(200, 'ScimUser', scimUser(context, found));
   };
 }
@@ -103,39 +98,17 @@ function changing(
     const id = context.parameter('id');
     const { userName, ...change } = await read(context);
     if (userName !== undefined) {
-      const { user } = await deps.administration.provisionedUser(organization.id, id);
+      const { user } = provisionedUser(deps.directory, organization.id, id);
       if (foldEmail(userName) !== user.emailLower) throw fixedName();
     }
-    const { now } = await recordedChange(
-      deps,
-      context,
-      { actor: keyActor(key) },
-      () => deps.administration.changeProvisioned(organization.id, id, change),
-      changesOf,
-    );
+    const decide = changeProvisioned(organization.id, id, change);
+    const { now } = await recordedChange(deps, context, { actor: keyActor(key) }, decide);
     return scimReply(200, 'ScimUser', scimUser(context, now));
   };
 }
 
 function fixedName(): Problem {
   return scimFault('mutability', 'userName: stays as it is; make another user for another address');
-}
-
-/** What of a change belongs into the events of the organization. */
-function changesOf({ before, now }: Changed<ProvisionedUser>): Change[] {
-  const [was, is] = [before.user, now.user];
-  const isOther = was.name !== is.name || before.externalId !== now.externalId;
-  return [
-    ...(isOther ? [changeOfUser(is, 'userUpdated')] : []),
-    ...(was.role === is.role ? [] : [changeOfUser(is, 'roleChanged', was)]),
-    ...accessChanges(was, is),
-  ];
-}
-
-function accessChanges(was: User, is: User): Change[] {
-  const isActive = is.disabledMicros === undefined;
-  if ((was.disabledMicros === undefined) === isActive) return [];
-  return [changeOfUser(is, isActive ? 'userEnabled' : 'userDisabled')];
 }
 
 const filterCharactersMax = 1_000;

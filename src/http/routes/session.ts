@@ -1,10 +1,10 @@
 import { formatMicros } from '../../base/time/timestamp.ts';
 import { effectiveRetentionDays } from '../../control/organizations.ts';
+import { endSession } from '../../control/sessions.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
+import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
-import { loggedOut } from '../self-audit-events.ts';
-import { selfAuditOrigin } from '../self-audit.ts';
 
 /**
  * GET /api/v1/portal/whoami: the signed-in user, its organization and its session (contract: Sessions).
@@ -26,10 +26,10 @@ export function whoamiHandler({ config, clock }: EndpointDeps): SessionHandler {
 export const tokenHandler: SessionHandler = (_, { token }) => jsonReply(200, 'Token', { token });
 
 /** POST /api/v1/auth/logout: ends the session and clears the cookie (contract: Sessions). */
-export function logoutHandler({ sessions, cookie, selfAudit }: EndpointDeps): SessionHandler {
+export function logoutHandler(deps: EndpointDeps): SessionHandler {
+  const { cookie } = deps;
   return async (context, session) => {
-    await sessions.end(session);
-    await selfAudit.recordAfter(loggedOut(session.user), selfAuditOrigin(context));
+    await recordedChange(deps, context, session, endSession(session));
     return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
   };
 }

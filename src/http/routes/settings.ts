@@ -1,5 +1,4 @@
-import { changesOfSettings } from '../../control/change-events.ts';
-import type { Organization } from '../../control/organizations.ts';
+import { type Organization, updateOrganization } from '../../control/organizations.ts';
 import { removalView } from '../../control/planned-removals.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
@@ -13,8 +12,8 @@ export function settingsHandler(deps: EndpointDeps): SessionHandler {
   return async (_, { organization }) => jsonReply(200, 'Settings', await viewOf(deps, organization));
 }
 
-async function viewOf({ administration, config }: EndpointDeps, organization: Organization) {
-  const removal = await administration.plannedRemoval(organization.id);
+async function viewOf({ retention, config }: EndpointDeps, organization: Organization) {
+  const removal = await retention.planned(organization.id);
   return { ...settingsView(organization, config.retentionDays), ...removalView(removal) };
 }
 
@@ -22,13 +21,9 @@ async function viewOf({ administration, config }: EndpointDeps, organization: Or
 export function changeSettingsHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { confirm_removal: confirmed, ...settings } = await readJson(context, 'SettingsChange');
-    const { now } = await recordedChange(
-      deps,
-      context,
-      caller,
-      () => deps.administration.changeSettings(caller.organization.id, { ...settings, confirmed }),
-      changesOfSettings,
-    );
+    const { id } = caller.organization;
+    const preview = await deps.retention.of(id, settings, confirmed);
+    const { now } = await recordedChange(deps, context, caller, updateOrganization(id, settings, preview));
     return jsonReply(200, 'Settings', await viewOf(deps, now));
   };
 }

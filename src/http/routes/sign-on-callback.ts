@@ -1,9 +1,8 @@
 import { Problem } from '../../base/errors/problem.ts';
 import { errorFacts } from '../../base/observability/log.ts';
-import { type Change, changeOfLink, changeOfUser } from '../../control/change-events.ts';
 import type { Organization } from '../../control/organizations.ts';
-import { type Identity, type SignedOn, SignOnRefused } from '../../control/sign-on.ts';
-import type { SignOnSettings } from '../../control/sign-on-settings.ts';
+import { type Identity, signOn, SignOnRefused } from '../../control/sign-on.ts';
+import { signOnProven, type SignOnSettings } from '../../control/sign-on-settings.ts';
 import type { Attempt } from '../../sign-on/attempt.ts';
 import { limits as attemptLimits } from '../../sign-on/limits.ts';
 import { ProviderFailed } from '../../sign-on/provider-failed.ts';
@@ -103,19 +102,14 @@ async function signedIn(
   { attempt, organization, settings }: Begun,
   identity: Identity,
 ): Promise<Reply> {
-  const { administration, config, cookie, sessions, selfAudit } = deps;
+  const { config, cookie, directory, sessions, selfAudit } = deps;
   const actor = { name: `Sign-on by ${identity.issuer}`, type: 'App/System' } as const;
-  const { user } = await recordedChange(
-    deps,
-    context,
-    { actor },
-    () => administration.signOn(settings, identity),
-    (signedOn) => changesOf(signedOn, identity),
-  );
+  const decide = signOn(settings, identity);
+  const { user } = await recordedChange(deps, context, { actor }, decide);
   const session = await sessions.issue(user, organization);
   await selfAudit.recordBefore(loginSucceeded(user, wayOf(identity)), selfAuditOrigin(context));
   if (user.role === 'admin' && settings.provenMicros === undefined)
-    await administration.signOnProven(settings);
+    await directory.change({ actor }, signOnProven(settings));
   signIns.inc({ way: 'openid_connect', outcome: 'ok' });
   const maxAgeSeconds = Math.floor(config.sessionTtlMs / 1000);
   const attemptOver = attemptCookie(config.serviceName, context).clear(context);
@@ -126,14 +120,6 @@ async function signedIn(
 
 function wayOf({ issuer, subject }: Identity) {
   return { way: 'openid_connect', issuer, subject } as const;
-}
-
-function changesOf({ user, created, roleBefore, linked }: SignedOn, identity: Identity): Change[] {
-  if (created) return [changeOfUser(user, 'userCreated')];
-  return [
-    ...(linked ? [changeOfLink(user, identity)] : []),
-    ...(roleBefore === undefined ? [] : [changeOfUser(user, 'roleChanged', roleBefore)]),
-  ];
 }
 
 /** Counts and records it; resolves with the problem to answer, which takes the attempt away: a state is good once. */
@@ -155,7 +141,7 @@ async function failed(
     user: error instanceof SignOnRefused ? error.user : undefined,
     claimedEmail: identity?.email,
   });
-  await selfAudit.recordAfter(event, selfAuditOrigin(context));
+  await selfAudit.recordBefore(event, selfAuditOrigin(context));
   const headers = {
     ...problem.options.headers,
     'Set-Cookie': attemptCookie(config.serviceName, context).clear(context),

@@ -1,5 +1,5 @@
 import { Problem } from '../../base/errors/problem.ts';
-import { defaultSignOn } from '../../control/sign-on-settings.ts';
+import { defaultSignOn } from '../../control/default-sign-on.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { problemDocument } from '../problem-reply.ts';
 import type { ProblemForm, RequestHead } from '../request.ts';

@@ -1,18 +1,18 @@
-import { randomBytes } from 'node:crypto';
-import type { Administration } from '../../control/administration.ts';
-import { changeOfUser } from '../../control/change-events.ts';
+import { hashPassword, noPassword } from '../../control/passwords.ts';
+import { changeRole, checkNewUser, createUser, disableUser } from '../../control/users.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
+import { ownUser } from '../own-user.ts';
 import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { requirePasswords } from './passwords.ts';
 import { userView } from '../views.ts';
 
 /** GET /api/v1/portal/users: every user of the organization (contract: Credentials). */
-export function usersHandler(administration: Administration): SessionHandler {
-  return async (_, { organization }) =>
-    jsonReply(200, 'Users', { data: (await administration.users(organization.id)).map(userView) });
+export function usersHandler({ directory }: EndpointDeps): SessionHandler {
+  return (_, { organization }) =>
+    jsonReply(200, 'Users', { data: directory.users(organization.id).map(userView) });
 }
 
 /** POST /api/v1/portal/users: a new user (contract: Credentials). */
@@ -20,34 +20,23 @@ export function createUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const given = await readJson(context, 'NewUser');
     if (given.password !== undefined) requirePasswords(deps, caller.organization.id);
-    const { password = unknownPassword(), ...input } = given;
-    const user = await recordedChange(
-      deps,
-      context,
-      caller,
-      () => deps.administration.createUser(caller.organization.id, { ...input, password }),
-      (made) => [changeOfUser(made, 'userCreated')],
-    );
+    const { password, ...input } = given;
+    const organization = caller.organization.id;
+    checkNewUser(deps.directory, { ...input, organization });
+    // Who has none chooses one by a link.
+    const passwordHash = password === undefined ? noPassword : await hashPassword(password);
+    const make = createUser({ ...input, passwordHash, organization });
+    const user = await recordedChange(deps, context, caller, make);
     return jsonReply(201, 'User', userView(user));
   };
-}
-
-/** The password of a user who will choose one by a link: until then nobody knows it. */
-function unknownPassword(): string {
-  return randomBytes(32).toString('base64url');
 }
 
 /** PATCH /api/v1/portal/users/{id}: another role, which holds in open sessions at once (contract: Credentials). */
 export function changeUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { role } = await readJson(context, 'UserChange');
-    const { now } = await recordedChange(
-      deps,
-      context,
-      caller,
-      () => deps.administration.changeRole(caller.organization.id, context.parameter('id'), role),
-      ({ before, now }) => (before === now ? [] : [changeOfUser(now, 'roleChanged', before)]),
-    );
+    const change = changeRole(ownUser(caller, context.parameter('id')), role);
+    const { now } = await recordedChange(deps, context, caller, change);
     return jsonReply(200, 'User', userView(now));
   };
 }
@@ -55,13 +44,8 @@ export function changeUserHandler(deps: EndpointDeps): SessionHandler {
 /** POST /api/v1/portal/users/{id}/disable: the end of a user's access; again, it changes nothing (contract: Credentials). */
 export function disableUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
-    const { now } = await recordedChange(
-      deps,
-      context,
-      caller,
-      () => deps.administration.disableUser(caller.organization.id, context.parameter('id')),
-      ({ before, now }) => (before === now ? [] : [changeOfUser(now, 'userDisabled')]),
-    );
+    const change = disableUser(ownUser(caller, context.parameter('id')));
+    const { now } = await recordedChange(deps, context, caller, change);
     return jsonReply(200, 'User', userView(now));
   };
 }

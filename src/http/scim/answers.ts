@@ -42,7 +42,7 @@ export function locationOf({ head }: RequestContext, path: string): string {
 
 /** A user as a resource of SCIM. */
 export function scimUser(context: RequestContext, { user, externalId }: ProvisionedUser) {
-  const { id, email, name, role, createdMicros, disabledMicros, version } = user;
+  const { id, email, name, role, createdMicros, disabledMicros, changedMicros } = user;
   return {
     schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'],
     id,
@@ -56,8 +56,7 @@ export function scimUser(context: RequestContext, { user, externalId }: Provisio
     meta: {
       resourceType: 'User',
       created: formatMicros(createdMicros),
-      // The version of a row is the time of its writing.
-      lastModified: formatMicros(version),
+      lastModified: formatMicros(changedMicros),
       location: locationOf(context, `Users/${id}`),
     },
   };

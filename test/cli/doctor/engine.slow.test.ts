@@ -16,7 +16,9 @@ import {
 import { limits } from '../../../src/cli/limits.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { segmentName } from '../../../src/ingest/segment.ts';
+import type { Part } from '../../../src/control/records.ts';
 import { createRecorder } from '../../read/support.ts';
+import { openDirectory, operatorCall } from '../../support/control.ts';
 import { removeDirectory, temporaryDirectory } from '../../support/directories.ts';
 import { sharedEngine, type SharedEngine } from '../../support/shared.ts';
 
@@ -103,11 +105,19 @@ describe('what doctor finds of the engine and the log', () => {
     for (const id of [over, held])
       await record(id, [{ message: { action: 1001, timestamp: new Date(longAgo).toISOString() } }]);
     assert.equal(await found(), before, 'no policy ends them');
-    const policy = { days: 1, hold_reason: '', version: '1' };
-    await storage.insertRows('retention_policies', [
-      { ...policy, id: over },
-      { ...policy, id: held, held_at: '2024-01-01 00:00:00' },
+    const directory = await openDirectory(storage);
+    const policy = { days: 1, holdReason: '', version: 1 };
+    const organization = {
+      name: 'Of a policy',
+      retentionDays: 1,
+      receipts: 'own',
+      deletedMicros: undefined,
+    } as const;
+    const parts: Part[] = [over, held].flatMap((id): Part[] => [
+      ['organization', { ...organization, id, slug: id.slice(0, 8), createdMicros: 1 }],
+      ['policy', { ...policy, id, heldMicros: id === held ? 1 : undefined }],
     ]);
+    await directory.change(operatorCall, () => ({ parts, changes: [], result: undefined }));
     assert.equal(await found(), before + 1);
   });
 });

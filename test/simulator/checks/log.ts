@@ -25,7 +25,7 @@ export const linesOf = {
     partDamaged,
   ],
   controlData: [
-    'control data had been lost from a table of the engine; its copy has put it back',
+    /^row \d+ of the journal of control data is missing: until/,
     // A read may be first.
     partDamaged,
   ],

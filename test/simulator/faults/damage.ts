@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { linesOf } from '../checks/log.ts';
 import type { Draw } from '../draw.ts';
@@ -6,17 +6,12 @@ import { brief, hold } from '../finding.ts';
 import { operationByName } from '../operations/by-name.ts';
 import type { Operation, World } from '../world.ts';
 import { flipBit } from '../../support/flip-bit.ts';
+import { call } from '../../support/http.ts';
 
-/** Files of tables that are harmed, while nothing runs or beneath the service: what was ended stays ended, and the service says what happened. */
+/** Files of tables that are harmed, while nothing runs: the service says what happened, and lets nobody in whom it may be about. */
 
-const tables = ['api_keys', 'users', 'retention_policies', 'organizations'] as const;
-/** A change right before, so that the newest part is the one that ends something. */
-const before: Readonly<Record<(typeof tables)[number], string>> = {
-  api_keys: 'revoke a key',
-  users: 'disable a user',
-  retention_policies: 'place a hold',
-  organizations: 'make a key',
-};
+/** A change right before, so that the newest part of the journal may be the one that ends something. */
+const changes = ['revoke a key', 'disable a user', 'place a hold', 'make a key'] as const;
 
 async function flipIn(part: string, draw: Draw): Promise<void> {
   const data = readdirSync(part).filter(
@@ -65,43 +60,42 @@ async function newestPart(world: World, table: string): Promise<string | undefin
   return linesIn(found)[0];
 }
 
+/** The operator has a copy of what is lost, and puts it back. */
 const controlData: Operation = {
   name: 'harm control data while stopped',
   weight: 0.8,
   kind: 'alone',
   run: async (world, draw) => {
-    const table = draw.pick(tables);
-    await operationByName(before[table]).run(world, draw);
-    const newest = await newestPart(world, table);
+    await operationByName(draw.pick(changes)).run(world, draw);
+    const newest = await newestPart(world, 'journal');
     if (newest === undefined) return undefined;
-    const done = await harmWhileStopped(world, newest, draw);
-    if (done === 'gone') return undefined;
-    world.damaged('control_data', linesOf.controlData);
+    if (draw.chance(0.5)) await world.service.kill();
+    else await world.service.stop();
+    // Merged with others meanwhile, where it is gone.
+    const copy = join(world.directory, 'part-of-the-journal');
+    const isThere = existsSync(newest);
+    if (isThere) renameSync(newest, copy);
+    if (isThere) world.damaged('control_data', linesOf.controlData);
     await world.service.start();
-    await world.service.tells('control_data', `the newest part of ${table} was ${done}`);
-    return `the newest part of ${table}: ${done}`;
+    if (!isThere) return undefined;
+    await world.service.tells('control_data', 'the newest part of the journal was removed');
+    await refusesEverybody(world);
+    await world.service.stop();
+    renameSync(copy, newest);
+    await world.service.start();
+    return 'the newest part of the journal: removed, and put back';
   },
 };
 
-/** The engine has the part in memory until it is killed; the service mends it when it starts it again. */
-const controlDataBeneath: Operation = {
-  name: 'harm control data beneath the running service',
-  weight: 0.5,
-  kind: 'alone',
-  run: async (world, draw) => {
-    const table = draw.pick(tables);
-    await operationByName(before[table]).run(world, draw);
-    const newest = await newestPart(world, table);
-    if (newest === undefined || !existsSync(newest)) return undefined;
-    world.disturb();
-    world.damaged('control_data', linesOf.controlData);
-    rmSync(newest, { recursive: true });
-    if (await world.service.killEngine()) world.demand(...linesOf.engineKilled);
-    await world.calm();
-    await world.service.tells('control_data', `the newest part of ${table} was removed beneath the service`);
-    return `the newest part of ${table}: removed, and the engine killed`;
-  },
-};
+async function refusesEverybody(world: World): Promise<void> {
+  const { url } = await world.service.up();
+  for (const { slug, keys } of world.model.here)
+    for (const { text } of keys) {
+      const { status } = await call(`${url}/api/v1/audit?limit=1`, { headers: { 'x-api-key': text } });
+      const words = `a key of ${slug} is answered ${status} while the newest changes are missing`;
+      hold([401, 403, 503].includes(status), 'what was ended stays ended', () => words);
+    }
+}
 
 interface Lost {
   readonly part: string;
@@ -186,4 +180,4 @@ async function takeOut(world: World, { part, rows }: Lost): Promise<void> {
   );
 }
 
-export const damages: readonly Operation[] = [controlData, controlDataBeneath, events];
+export const damages: readonly Operation[] = [controlData, events];

@@ -110,17 +110,15 @@ export const plantedFaults: readonly PlantedFault[] = [
     ],
   },
   {
-    name: 'control-data-without-copy',
-    about: 'control data that a table has lost is not put back, nor told',
+    name: 'journal-without-end',
+    about: 'newest changes of control data that are lost are not noticed',
     seenBy: [
       'what is lost is told',
       'what was ended stays ended',
       'what is good stays good',
       'a hold is kept',
     ],
-    edits: [
-      { file: 'src/storage/open-storage.ts', find: '  await watch.start();\n  options.', put: '  options.' },
-    ],
+    edits: [{ file: 'src/control/directory.ts', find: '    if (isFirst) this.#compare();\n', put: '' }],
     only: [
       'harm control data while stopped',
       'revoke a key',

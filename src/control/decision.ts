@@ -1,0 +1,43 @@
+import type { Change, EventActor, EventOrigin } from './change-events.ts';
+import type { Part } from './records.ts';
+import type { ControlState } from './state.ts';
+
+/** Who asks for a change, and from where. */
+export interface Call {
+  /** UUID; default: a new one. */
+  readonly id?: string;
+  readonly actor: EventActor;
+  /** Undefined for a command, and for what the service does by itself. */
+  readonly origin?: EventOrigin;
+}
+
+/** When a change is made: Unix microseconds, and its place in the journal. */
+export interface Moment {
+  readonly micros: number;
+  readonly place: number;
+}
+
+/** What a change comes to: records that are written together, the events that tell of them, and the answer. */
+export interface Decision<T> {
+  /** None: nothing changes. */
+  readonly parts: readonly Part[];
+  readonly changes: readonly Change[];
+  readonly result: T;
+}
+
+/**
+ * Decides about a change by what there is. Throws a Problem where it may not be made. Called again where another change came
+ * first, so it does nothing but decide.
+ */
+export type Decide<T> = (state: ControlState, moment: Moment) => Decision<T>;
+
+/** Nothing is to be changed. */
+export function unchanged<T>(result: T): Decision<T> {
+  return { parts: [], changes: [], result };
+}
+
+/** What there was before and what there is now; the same object where nothing changed. */
+export interface Changed<T> {
+  readonly before: T;
+  readonly now: T;
+}

@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
+import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { Mutex } from '../base/waiting/keyed-mutex.ts';
+import type { Storage } from '../storage/storage.ts';
+import { emptyJournal, type JournalHead, type JournalRow } from './journal.ts';
+
+const retryMs = 1_000;
+/** Rows that are looked for in the table of events where the mark is behind them. */
+const lookBackMax = 100;
+
+interface Options {
+  /** Undefined: of a command without one, which hands what it has written itself. */
+  readonly dataDir: string | undefined;
+  readonly storage: Storage;
+  readonly log: Logger;
+  /** UUID of the server of the data directory; undefined with the embedded engine. */
+  readonly server: string | undefined;
+}
+
+/** Stores the events of a row, or leaves it where it has them already by this name. */
+type Store = (name: string, events: readonly string[]) => Promise<void>;
+
+/**
+ * Hands the audit events of changes to ingest, in order, each once. `DATA_DIR/journal-mark` names the last row whose events were
+ * handed, so a kill between the journal and ingest loses none: the next start looks whether they are stored, and hands the rest.
+ */
+export class JournalEvents {
+  readonly #options: Options;
+  readonly #path: string | undefined;
+  readonly #turns = new Mutex();
+  readonly #waiting: { readonly row: JournalRow; readonly isFresh: boolean }[] = [];
+  #mark: JournalHead;
+  /** The last row that was taken, with or without events. */
+  #taken: JournalHead;
+  #store: Store | undefined;
+  /** That they wait has been logged. */
+  #isTold = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(options: Options, path: string | undefined, mark: JournalHead) {
+    this.#options = options;
+    this.#path = path;
+    this.#mark = mark;
+    this.#taken = mark;
+  }
+
+  static async open(options: Options): Promise<JournalEvents> {
+    const path = options.dataDir === undefined ? undefined : join(options.dataDir, 'journal-mark');
+    const text = path === undefined ? undefined : await readIfThere(path);
+    const [, place = '', digest = ''] = /^(\d+) ([0-9a-f]{64})\n$/.exec(text ?? '') ?? [];
+    return new JournalEvents(options, path, digest === '' ? emptyJournal : { place: Number(place), digest });
+  }
+
+  /** The last row whose events were handed. The journal has at least this. */
+  get mark(): JournalHead {
+    return this.#mark;
+  }
+
+  /** Rows that wait to be handed. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Takes rows of the journal as they are read or written; `isFresh` if nobody can have handed its events yet. */
+  take(row: JournalRow, isFresh: boolean): void {
+    if (row.place <= this.#mark.place) return;
+    this.#taken = { place: row.place, digest: row.digest };
+    if (row.server === this.#options.server) this.#waiting.push({ row, isFresh });
+    if (this.#store !== undefined && this.#timer === undefined) this.#schedule(0);
+  }
+
+  /** From now on rows are handed by themselves. Resolves when those that wait are, or rejects with what `store` does. */
+  async start(store: Store): Promise<void> {
+    await this.hand(store);
+    this.#store = store;
+  }
+
+  /** Hands what waits, in order. Rejects with what `store` does, and then the rest still waits. */
+  hand(store: Store): Promise<void> {
+    return this.#turns.run(async () => {
+      if (this.#waiting.some(({ isFresh }) => !isFresh)) await this.#dropStored();
+      for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+        const { row } = first;
+        if (row.events.length > 0) await store(`journal-${row.place}`, row.events);
+        this.#waiting.shift();
+      }
+      await this.#move(this.#taken);
+    });
+  }
+
+  /** Resolves when what waits now has been handed, or could not be. */
+  async settled(): Promise<void> {
+    const store = this.#store;
+    if (store !== undefined) await this.hand(store).catch(() => undefined);
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.settled();
+    this.#store = undefined;
+  }
+
+  #schedule(ms: number): void {
+    this.#timer = setTimeout(() => void this.#handOrRetry(), ms);
+    if (ms > 0) this.#timer.unref();
+  }
+
+  async #handOrRetry(): Promise<void> {
+    const store = this.#store;
+    this.#timer = undefined;
+    if (store === undefined) return;
+    try {
+      await this.hand(store);
+      this.#isTold = false;
+    } catch (error) {
+      const facts = { waiting: this.#waiting.length, ...errorFacts(error) };
+      if (!this.#isTold) this.#options.log.error(facts, 'audit events of changes wait to be recorded');
+      this.#isTold = true;
+      if (this.#timer === undefined) this.#schedule(retryMs);
+    }
+  }
+
+  async #move(mark: JournalHead): Promise<void> {
+    if (mark.place === this.#mark.place) return;
+    if (this.#path !== undefined) await replaceFile(this.#path, `${mark.place} ${mark.digest}\n`);
+    this.#mark = mark;
+  }
+
+  /** Rows are handed in order: of those that this process has not written itself, all up to the last one that is stored. */
+  async #dropStored(): Promise<void> {
+    const others = this.#waiting.filter(({ isFresh, row }) => !isFresh && row.events.length > 0);
+    // Where that many are not stored, they have been removed since: an event waits for seconds, not for a hundred changes.
+    let last = others.at(-lookBackMax);
+    for (const one of others.slice(1 - lookBackMax).toReversed()) {
+      if (!(await this.#isStored(one.row))) continue;
+      last = one;
+      break;
+    }
+    if (last !== undefined) this.#waiting.splice(0, this.#waiting.indexOf(last) + 1);
+    for (const [at, one] of this.#waiting.entries()) this.#waiting[at] = { ...one, isFresh: true };
+  }
+
+  /** Whether the events of a row are in the table: another process handed them and was killed before it could say so. */
+  async #isStored({ events }: JournalRow): Promise<boolean> {
+    const first = JSON.parse(events[0] ?? '{}') as SourceEvent;
+    const [found] = await this.#options.storage.rows<{ n: string }>(
+      `SELECT count() AS n FROM events WHERE org = {org:UUID} AND own AND activity_id = {code:Int64}
+         AND time = parseDateTime64BestEffort({time:String}, 6, 'UTC')`,
+      { org: first.message.org, code: first.message.action, time: first.time },
+    );
+    return found?.n !== '0';
+  }
+}
+
+interface SourceEvent {
+  readonly time: string;
+  readonly message: { readonly org: string; readonly action: number };
+}

@@ -1,0 +1,292 @@
+import { hash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineError } from '../base/errors/engine-error.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { everyReplicaOf, everywhere, requireMajority } from '../storage/cluster.ts';
+import type { QueryOptions, Storage } from '../storage/storage.ts';
+import type { Part } from './records.ts';
+
+/** Rows and bytes read at once; of bytes a little more. */
+const pageRows = 30_000;
+const pageBytes = 16 * 1024 * 1024;
+/** How long the end of an INSERT is looked for of which nobody knows whether it took effect. */
+const doubtMsMax = 10_000;
+const doubtPollMs = 100;
+const nilUuid = '00000000-0000-0000-0000-000000000000';
+
+/** A change: what is written together, and the audit events that tell it. */
+export interface Entry {
+  /** UUID of the call that makes it. */
+  readonly id: string;
+  /** Undefined: of no organization alone. */
+  readonly organization: string | undefined;
+  /** UUID of the server that hands its events to ingest; undefined with the embedded engine. */
+  readonly server: string | undefined;
+  readonly parts: readonly Part[];
+  /** JSON of source events (contract: Ingest). */
+  readonly events: readonly string[];
+}
+
+/** An entry at its place: 1, 2, 3 without a gap, in the order that counts for all servers. */
+export interface JournalRow extends Entry {
+  readonly place: number;
+  /** SHA-256 over the row and the digest of the row before, in hex. */
+  readonly digest: string;
+}
+
+/** Where the journal ends, as far as somebody has read it. */
+export interface JournalHead {
+  readonly place: number;
+  readonly digest: string;
+}
+
+const altered = 'is not as it was written';
+
+export const emptyJournal: JournalHead = { place: 0, digest: '' };
+
+/** Rows that are missing, or not as they were written. */
+export interface JournalDamage {
+  readonly place: number;
+  readonly detail: string;
+  /** Whom it may be about; undefined: anybody. */
+  readonly organization: string | undefined;
+}
+
+/** What was read: rows in order, and what is wrong between them. */
+export interface JournalPage {
+  readonly rows: readonly JournalRow[];
+  readonly damage: readonly JournalDamage[];
+  /** Rows without their texts. */
+  readonly erased: readonly ErasedRow[];
+  readonly head: JournalHead;
+}
+
+/** A row that was erased; only an erasure or a deletion of its organization that comes later may have done that. */
+export type ErasedRow = Pick<JournalRow, 'place' | 'organization'>;
+
+type NewRow = Omit<StoredRow, 'place' | 'erased'> & { readonly place: number };
+
+interface StoredRow {
+  readonly place: string;
+  readonly id: string;
+  readonly org: string;
+  readonly server: string;
+  readonly parts: string;
+  readonly parts_sha256: string;
+  readonly events: string;
+  readonly events_sha256: string;
+  readonly previous: string;
+  readonly erased: boolean;
+}
+
+const columns = 'place, id, org, server, parts, parts_sha256, events_sha256, previous, erased';
+/** Of rows whose events are recorded the engine looks whether these are whole, and sends others alone. */
+const newEvents = `if(place <= {recorded:UInt64} AND lower(hex(SHA256(events))) = events_sha256, '', events) AS events`;
+
+const sha256 = (text: string): string => hash('sha256', text);
+
+function digestOf(row: Omit<StoredRow, 'parts' | 'events' | 'erased'>): string {
+  const { place, id, org, server, parts_sha256, events_sha256, previous } = row;
+  return sha256([place, id, org, server, parts_sha256, events_sha256, previous].join('\n'));
+}
+
+/**
+ * The changes of all control data, in one order that all servers of an engine share. A row never changes, but for an erasure.
+ *
+ * A place is taken by the engine: an INSERT of a place that has a row already does nothing, as both have the same deduplication
+ * token. So of two that write at once one wins, and the other looks at what the winner has done before it tries the next place.
+ */
+export class Journal {
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /**
+   * Puts an entry behind `head`, durably. Undefined: another row is there. Rejects with EngineError where nothing was
+   * written, and with Problem `unavailable` where nobody can tell.
+   */
+  async append(head: JournalHead, entry: Entry): Promise<JournalRow | undefined> {
+    const { id, organization = nilUuid, server = nilUuid, parts, events } = entry;
+    const texts = { parts: JSON.stringify(parts), events: JSON.stringify(events) };
+    const hashes = { parts_sha256: sha256(texts.parts), events_sha256: sha256(texts.events) };
+    const own = { id, org: organization, server, ...hashes, previous: head.digest };
+    const place = head.place + 1;
+    const digest = digestOf({ ...own, place: String(place) });
+    const isThere = await this.#put({ ...own, ...texts, place });
+    if (isThere !== digest) return undefined;
+    return { ...entry, place, digest };
+  }
+
+  /**
+   * The next rows behind a place, and whether they follow on it. Up to the place `recorded` they come without their events. Rejects
+   * with EngineError.
+   */
+  async read(head: JournalHead, recorded: number, options: QueryOptions = {}): Promise<JournalPage> {
+    const settings = { max_result_bytes: pageBytes, result_overflow_mode: 'break' };
+    const parameters = { place: head.place, recorded };
+    const stored = await this.#rows(
+      'place > {place:UInt64}',
+      parameters,
+      { ...options, settings },
+      newEvents,
+    );
+    const reading = new Reading(head, recorded);
+    for (const row of stored) reading.take(row);
+    return reading.page();
+  }
+
+  /** Records that rows of an organization have beside those of an id, of which all texts are to be erased. */
+  async besides(organization: string, id: string): Promise<readonly Part[]> {
+    const condition = 'org = {org:UUID} AND position(parts, {id:String}) > 0';
+    const rows = await this.#rows(condition, { org: organization, id }, {});
+    const parts = rows.flatMap((row) => JSON.parse(textOf(row, 'parts') ?? '[]') as Part[]);
+    return parts.filter(([, record]) => record.id !== id);
+  }
+
+  /**
+   * Erases the texts of an organization's rows before a place that name an id. What counts of them stands in later rows.
+   * Physically, once this resolves.
+   */
+  async erase(organization: string, id: string, before: number): Promise<void> {
+    const parameters = { org: organization, before, id };
+    for (const name of ['parts', 'events'] as const)
+      await this.#erase(name, `place < {before:UInt64} AND position(${name}, {id:String}) > 0`, parameters);
+  }
+
+  /** Erases the texts of an organization's rows, but for those that tell of its deletion. Physically, once this resolves. */
+  async eraseDeleted(organization: string): Promise<void> {
+    const parameters = { org: organization };
+    await this.#erase('events', 'true', parameters);
+    await this.#erase('parts', `NOT startsWith(parts, '[["deletion"')`, parameters);
+  }
+
+  async #erase(name: 'parts' | 'events', which: string, parameters: object): Promise<void> {
+    const condition = `org = {org:UUID} AND ${name} NOT IN ('', '[]') AND ${which}`;
+    if ((await this.#rows(condition, parameters, {})).length === 0) return;
+    const statement = `ALTER TABLE journal UPDATE ${name} = '', erased = true WHERE ${condition}`;
+    await this.#storage.command(statement, { ...parameters }, { settings: { mutations_sync: 2 } });
+  }
+
+  /** Puts a row unless its place has one; resolves with the digest of the one that is there. */
+  async #put(row: NewRow): Promise<string> {
+    const deadline = performance.now() + doubtMsMax;
+    /** Tries that the engine has taken for repeats of a row which it lost, such as with a disk that was full. */
+    let lost = 0;
+    let mayCome = false;
+    for (;;) {
+      const failure = await this.#insert(row, `journal-${row.place}-${lost}`);
+      if (failure !== undefined && !isRefused(failure)) mayCome = true;
+      const found = await this.#look(row.place, failure !== undefined);
+      if (typeof found === 'string') return found;
+      if (failure !== undefined && found === undefined && !mayCome) throw failure;
+      if (performance.now() > deadline) throw inDoubt(failure ?? found);
+      // A replica of a cluster may only lag.
+      if (failure === undefined && found === undefined && this.#storage.cluster === undefined) lost += 1;
+      else await sleep(doubtPollMs);
+    }
+  }
+
+  /** Resolves with what it failed by. */
+  #insert(row: NewRow, token: string): Promise<unknown> {
+    const settings = { insert_deduplicate: 1, insert_deduplication_token: token };
+    return this.#storage.insertRows('journal', [row], { settings }).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  }
+
+  /** The digest of the row at a place, or why that cannot be told. After a failed INSERT a row may be there that is on no disk. */
+  async #look(place: number, hasFailed: boolean): Promise<string | EngineError | undefined> {
+    const digest = () => this.#digestAt(place);
+    try {
+      return await (hasFailed ? this.#storage.checked(digest) : digest());
+    } catch (error) {
+      if (error instanceof EngineError) return error;
+      throw error;
+    }
+  }
+
+  async #digestAt(place: number): Promise<string | undefined> {
+    const [row] = await this.#rows('place = {place:UInt64}', { place }, {});
+    return row && digestOf(row);
+  }
+
+  async #rows(
+    condition: string,
+    parameters: object,
+    options: QueryOptions = {},
+    events = 'events',
+  ): Promise<StoredRow[]> {
+    const storage = this.#storage;
+    await requireMajority(storage);
+    const query = `SELECT ${columns}, ${events} FROM ${everyReplicaOf(storage, 'journal')} WHERE ${condition} ORDER BY place LIMIT ${pageRows}`;
+    const settings = { ...options.settings, ...(storage.cluster !== undefined && everywhere) };
+    return storage.rows<StoredRow>(query, { ...parameters }, { ...options, settings });
+  }
+}
+
+const isRefused = (error: unknown): boolean => error instanceof EngineError && error.failure === 'refused';
+
+function inDoubt(cause: unknown): Problem {
+  const detail = 'It cannot be told yet whether this was done: a repeat will tell.';
+  return new Problem('unavailable', detail, { retryAfterSeconds: 1, cause });
+}
+
+/** Goes over rows in order, and looks whether each is whole and follows on the one before. */
+class Reading {
+  #head: JournalHead;
+  readonly #recorded: number;
+  readonly #rows: JournalRow[] = [];
+  readonly #damage: JournalDamage[] = [];
+  readonly #erased: ErasedRow[] = [];
+
+  constructor(head: JournalHead, recorded: number) {
+    this.#head = head;
+    this.#recorded = recorded;
+  }
+
+  take(row: StoredRow): void {
+    const place = Number(row.place);
+    const digest = digestOf(row);
+    const organization = row.org === nilUuid ? undefined : row.org;
+    if (place === this.#head.place && digest !== this.#head.digest)
+      this.#damage.push({ place, detail: 'is there twice', organization: undefined });
+    // Each replica of a cluster has it.
+    if (place <= this.#head.place) return;
+    for (let missing = this.#head.place + 1; missing < place; missing += 1)
+      this.#damage.push({ place: missing, detail: 'is missing', organization: undefined });
+    const follows = place === this.#head.place + 1 && row.previous === this.#head.digest;
+    if (place === this.#head.place + 1 && !follows)
+      this.#damage.push({ place: Math.max(place - 1, 1), detail: altered, organization: undefined });
+    this.#head = { place, digest };
+    const parts = textOf(row, 'parts');
+    const isRecorded = place <= this.#recorded && row.events === '';
+    const events = isRecorded ? '[]' : textOf(row, 'events');
+    if (parts === undefined || events === undefined) {
+      this.#damage.push({ place, detail: altered, organization });
+      return;
+    }
+    if (row.erased) this.#erased.push({ place, organization });
+    this.#rows.push({
+      place,
+      digest,
+      id: row.id,
+      organization,
+      server: row.server === nilUuid ? undefined : row.server,
+      parts: JSON.parse(parts) as Part[],
+      events: JSON.parse(events) as string[],
+    });
+  }
+
+  page(): JournalPage {
+    return { rows: this.#rows, damage: this.#damage, erased: this.#erased, head: this.#head };
+  }
+}
+
+/** A text of a row; undefined where it is not what was written. An erasure leaves none. */
+function textOf(row: StoredRow, name: 'parts' | 'events'): string | undefined {
+  if (row.erased && row[name] === '') return '[]';
+  return sha256(row[name]) === row[`${name}_sha256`] ? row[name] : undefined;
+}

@@ -1,0 +1,68 @@
+import { listenToCommands } from '../control/command-socket.ts';
+import { Directory } from '../control/directory.ts';
+import type { IngestDirectory } from '../control/ingest-directory.ts';
+import { JournalEvents } from '../control/journal-events.ts';
+import type { Clock } from '../base/time/clock.ts';
+import type { Ingest } from '../ingest/ingest.ts';
+import { limits } from '../ingest/limits.ts';
+import type { ServiceStorage } from '../storage/open-storage.ts';
+import type { Base } from './base.ts';
+
+/** The control data, read and kept up to date, and the events of its changes, which wait for `handChanges`. */
+export async function startDirectory(
+  { dataDir, log, stops, steadyMs, damage }: Base,
+  { storage, instance: server }: ServiceStorage,
+  clock: Clock,
+) {
+  const changes = await JournalEvents.open({ dataDir, storage, log, server });
+  const directory = new Directory({
+    storage,
+    log,
+    clock,
+    expiryMicros: () => steadyMs() * 1000,
+    server,
+    mark: changes.mark,
+    applied(row, isOwn) {
+      changes.take(row, isOwn);
+      for (const [kind, { id }] of row.parts)
+        if (kind === 'accepted_damage') damage.clear('control_data', `journal ${id}`);
+    },
+    damaged({ place, detail, organization }) {
+      const words = `row ${place} of the journal of control data ${detail}: until "auditlog doctor --repair" accepts that, ${organization === undefined ? 'all organizations are' : `the organization ${organization} is`} refused`;
+      damage.report({ kind: 'control_data', id: `journal ${place}`, detail: words });
+      log.error({ place, organization }, words);
+    },
+    waiting: () => changes.waiting,
+  });
+  await directory.refresh();
+  directory.start();
+  stops.add(() => directory.stop());
+  return { directory, changes };
+}
+
+/** Hands the events of changes to ingest from now on; those that an earlier process has left first. */
+export async function handChanges(
+  { dataDir, log, stops }: Base,
+  { directory, changes }: Awaited<ReturnType<typeof startDirectory>>,
+  organizations: IngestDirectory,
+  ingest: Ingest,
+): Promise<void> {
+  const organizationOf = (id: string) => organizations.organization(id);
+  // Nobody is left to read those of an organization that has been deleted.
+  const isOfSomebody = (event: string): boolean => {
+    const { message } = JSON.parse(event) as { readonly message: { readonly org: string } };
+    return directory.deletionOf(message.org) === undefined;
+  };
+  const store = async (name: string, events: readonly string[]): Promise<void> => {
+    const kept = events.filter(isOfSomebody);
+    if (kept.length > 0) await ingest.recordOnce(name, kept, organizationOf);
+  };
+  await changes.start(store);
+  stops.add(() => changes.stop());
+  const read = async (): Promise<void> => {
+    await directory.refresh();
+    await changes.settled();
+    await ingest.flush(limits.commandFlushMsMax);
+  };
+  stops.add(await listenToCommands(dataDir, read, log));
+}
