@@ -14,7 +14,7 @@ import { print } from './output.ts';
 import { wrong } from '../tools/option.ts';
 import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
-import { setUp, type Setup, withStorage } from './session.ts';
+import { setUp, type Setup, withStorage } from './command-work.ts';
 
 /** How long a backup waits for the server to send what its log holds. */
 const backupLogMsMax = 30_000;
@@ -80,8 +80,8 @@ async function take(deps: CliDeps, to: string, options: BackupOptions): Promise<
     );
   const momentMs = Date.now();
   await sendLog(setup);
-  const { record, files, notes } = await withStorage(setup, (session) =>
-    new BackupRun(session, {
+  const { record, files, notes } = await withStorage(setup, (context) =>
+    new BackupRun(context, {
       place,
       momentMs,
       isFull: options.full === true,

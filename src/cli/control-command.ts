@@ -4,7 +4,7 @@ import type { Directory } from '../control/directory.ts';
 import type { CliDeps } from './context.ts';
 import { print } from './output.ts';
 import type { JsonOption } from '../tools/output.ts';
-import { type ControlSession, setUp, withDirectory } from './session.ts';
+import { type ControlContext, setUp, withDirectory } from './command-work.ts';
 
 /** What a command shows, as JSON of a schema and as text for people, and what it changed. */
 type OutcomeOf<Name extends CommandSchemaName> = {
@@ -25,7 +25,7 @@ export function controlCommand<Options>(
   prepare: (
     options: Options,
     argument: string | undefined,
-  ) => (session: ControlSession) => Outcome | Promise<Outcome>,
+  ) => (context: ControlContext) => Outcome | Promise<Outcome>,
   storageOptions: { readonly makes?: true } = {},
 ): void {
   command.option('--json', 'print JSON').action(async () => {
@@ -33,8 +33,8 @@ export function controlCommand<Options>(
     const work = prepare(options, command.args[0]);
     await withDirectory(
       setUp(deps),
-      async (session) => {
-        const { schema, value, text } = await work(session);
+      async (context) => {
+        const { schema, value, text } = await work(context);
         print(deps, options, schema, value, text);
       },
       storageOptions,

@@ -26,7 +26,7 @@ import type { Profile } from '../demo/profile.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { projectFile } from '../base/files/project-file.ts';
-import { operatorCall } from './session.ts';
+import { operatorCall } from './command-work.ts';
 
 const demoBodiesAtOnceMax = 4;
 const demoTellMs = 1_000;

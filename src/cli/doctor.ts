@@ -40,7 +40,14 @@ import { damagedPart } from './doctor/remedies.ts';
 import { checkSignOn } from './doctor/sign-on.ts';
 import { print } from './output.ts';
 import { counted } from '../tools/output.ts';
-import { openDirectory, operator, type Session, type Setup, setUp, withStorage } from './session.ts';
+import {
+  openDirectory,
+  operator,
+  type EngineContext,
+  type Setup,
+  setUp,
+  withStorage,
+} from './command-work.ts';
 import { projectFile } from '../base/files/project-file.ts';
 
 interface DoctorOptions {
@@ -60,16 +67,16 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   if (setup.config.clickhouse.url !== undefined)
     throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
   if (isToRepair !== undefined)
-    return withStorage(setup, (session) => repair(session, options), { asItIs: true });
-  await withStorage(setup, (session) =>
-    detach === undefined ? recordMissing(session, options) : takeOut(session, options, detach),
+    return withStorage(setup, (context) => repair(context, options), { asItIs: true });
+  await withStorage(setup, (context) =>
+    detach === undefined ? recordMissing(context, options) : takeOut(context, options, detach),
   );
 }
 
 /** Goes on with what is left of the control data. */
-async function repair(session: Session, options: DoctorOptions): Promise<void> {
-  const { value, text } = await repairControlData(session);
-  print(session.deps, options, 'CliControlData', value, text);
+async function repair(context: EngineContext, options: DoctorOptions): Promise<void> {
+  const { value, text } = await repairControlData(context);
+  print(context.deps, options, 'CliControlData', value, text);
 }
 
 /** Looks at everything and prints it; fails where there is a finding. */
@@ -92,8 +99,8 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
   const { deps, config } = setup;
   const checks: Check[] = [];
   let isReached = false;
-  const look = async (session: Session): Promise<void> => {
-    const { storage } = session;
+  const look = async (context: EngineContext): Promise<void> => {
+    const { storage } = context;
     isReached = true;
     checks.push(
       checkOfPlace('engine_reachable', []),
@@ -105,7 +112,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     checks.push(await checkPartCount(storage));
     // The parts of a ClickHouse server have replicas, and the server has monitoring.
     const isOwn = config.clickhouse.url === undefined;
-    const ofControl = await checkControlData(session);
+    const ofControl = await checkControlData(context);
     checks.push(ofControl);
     // What they need of the control data may not be readable.
     if (ofControl.healthy) {
@@ -175,8 +182,8 @@ function textOf({ name, about, healthy, findings, notes }: Check): string {
 }
 
 /** Takes a damaged part out of the table, so that reads work again, and records what is lost with it. */
-async function takeOut(session: Session, options: DoctorOptions, name: string): Promise<void> {
-  const { storage } = session;
+async function takeOut(context: EngineContext, options: DoctorOptions, name: string): Promise<void> {
+  const { storage } = context;
   const part = (await activeParts(storage, 'events')).find((one) => one.name === name);
   if (part === undefined)
     throw new Problem(
@@ -190,11 +197,11 @@ async function takeOut(session: Session, options: DoctorOptions, name: string): 
   const missing = (await missingAfter(storage)).filter(
     ({ organization }) => shares?.some(({ organizationId }) => organizationId === organization) ?? true,
   );
-  await record(session, options, { part, shares, missing });
+  await record(context, options, { part, shares, missing });
 }
 
 /** Another damaged part may prevent the count. Then the run that takes that part out acknowledges the loss. */
-async function missingAfter(storage: Session['storage']): Promise<MissingEvents[]> {
+async function missingAfter(storage: EngineContext['storage']): Promise<MissingEvents[]> {
   try {
     return await findMissing(storage, Date.now());
   } catch (error) {
@@ -204,10 +211,10 @@ async function missingAfter(storage: Session['storage']): Promise<MissingEvents[
 }
 
 /** Records the missing events as lost, so that no later run reports them again. */
-async function recordMissing(session: Session, options: DoctorOptions): Promise<void> {
-  const missing = await findMissing(session.storage, Date.now());
+async function recordMissing(context: EngineContext, options: DoctorOptions): Promise<void> {
+  const missing = await findMissing(context.storage, Date.now());
   if (missing.length === 0) throw new Problem('conflict', 'no stored events are missing');
-  await record(session, options, { part: undefined, shares: undefined, missing });
+  await record(context, options, { part: undefined, shares: undefined, missing });
 }
 
 type RecordedShare = PartShare & { readonly fromMicros: number; readonly toMicros: number };
@@ -226,15 +233,15 @@ interface Loss {
 
 /** Acknowledges the loss, then records an audit event in each organization that lost events, or may have. */
 async function record(
-  session: Session,
+  context: EngineContext,
   options: DoctorOptions,
   { part, shares, missing }: Loss,
 ): Promise<void> {
-  const { deps, storage } = session;
+  const { deps, storage } = context;
   const loss = randomUUID();
   await acknowledgeMissing(storage, loss, part?.name ?? '', missing);
   const events = part?.rows ?? missing.reduce((sum, one) => sum + one.events, 0);
-  const { directory, hand } = await openDirectory(session);
+  const { directory, hand } = await openDirectory(context);
   const there = directory.organizations().map(({ id }) => id);
   const facts = { loss, shares, operator: operator(), now: systemClock() };
   const told =

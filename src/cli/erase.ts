@@ -11,7 +11,7 @@ import { counted, type JsonOption } from '../tools/output.ts';
 import type { CliDeps } from './context.ts';
 import { print, timeText } from './output.ts';
 import { commandWith } from './repeat.ts';
-import { operator, type Session, setUp, withDirectory } from './session.ts';
+import { operator, type EngineContext, setUp, withDirectory } from './command-work.ts';
 
 /** A sign of life of a writer counts for this long. */
 const writerSignMsMax = 30_000;
@@ -68,7 +68,7 @@ function accountText({ erased }: Erasing, { id }: User, erasure?: StoredErasure)
 }
 
 /** Whether servers write to a ClickHouse server: one of them carries it out. */
-async function hasOtherWriters({ config, storage }: Session): Promise<boolean> {
+async function hasOtherWriters({ config, storage }: EngineContext): Promise<boolean> {
   if (config.clickhouse.url === undefined) return false;
   return areServersWriting(storage, writerSignMsMax);
 }
@@ -80,14 +80,14 @@ async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
   const hasServer = clickhouse.url === undefined && (await ifThere(isDirectoryLocked(dataDir))) === true;
   if (clickhouse.url !== undefined)
     await requireKnownSecret(dataDir, 'PSEUDONYM_SECRET', setup.config.pseudonymSecret);
-  await withDirectory(setup, async (session) => {
-    const run = await prepare({ ...session, operator: operator() }, options);
+  await withDirectory(setup, async (context) => {
+    const run = await prepare({ ...context, operator: operator() }, options);
     if (options.confirm === undefined) {
       const events = await countEvents(run);
       print(deps, options, 'CliErasure', view(run, events), textOf(deps, run, events));
       return;
     }
-    const isServed = hasServer || (await hasOtherWriters(session));
+    const isServed = hasServer || (await hasOtherWriters(context));
     const done = await carryOut(run, options.confirm, isServed);
     print(deps, options, 'CliErasure', view(run, done.events, done), textOf(deps, run, done.events, done));
   });

@@ -37,7 +37,7 @@ interface EvidenceExport {
   readonly stop: AbortSignal;
 }
 
-/** What it takes of a session. */
+/** What it takes of the context. */
 interface Exporting {
   readonly storage: Storage;
   readonly deps: { readonly io: ProgressIo };
@@ -45,30 +45,30 @@ interface Exporting {
 
 /** Writes the tree up to its newest checkpoint (evidence-file.ts). Rejects where there is none. */
 export async function exportEvidence(
-  session: Exporting,
+  context: Exporting,
   options: EvidenceExport,
 ): Promise<WrittenFile & { readonly rows: number }> {
   const { organization, isFiltered, file, record } = options;
-  const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
+  const [checkpoint] = await new CheckpointTable(context.storage).newest([organization.id]);
   if (checkpoint === undefined)
     throw new Error(
       'there is no checkpoint of this organization yet: a running server signs one within half a minute',
     );
-  const { head, erasures, history } = await headOf(session.storage, options, checkpoint);
+  const { head, erasures, history } = await headOf(context.storage, options, checkpoint);
   await record(checkpoint.size);
   let rows = 0;
   let vanished = 0;
   async function* text(): AsyncGenerator<Buffer> {
     yield Buffer.from(headLine(head));
     for (const [n, { list }] of erasures.entries()) yield* erasureLines(n, list);
-    yield* eventLines(session, options, checkpoint?.size ?? 0, (entry, isThere) => {
+    yield* eventLines(context, options, checkpoint?.size ?? 0, (entry, isThere) => {
       if (isThere) rows += 1;
       else if (!isFiltered && !history.mayHaveGone(entry)) vanished += 1;
     });
   }
   const written = await writeWhole(file, Readable.from(text(), { objectMode: false }));
   if (vanished > 0)
-    session.deps.io.error(
+    context.deps.io.error(
       `auditlog: ${vanished} events of the tree are not stored, and retention has not removed them: "verify" names the first\n`,
     );
   return { ...written, rows };

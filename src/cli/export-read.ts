@@ -17,13 +17,13 @@ import { type ExportSnapshot, SnapshotGoneError } from './export-file.ts';
 import { tellLongCells } from '../tools/export.ts';
 import { eventColumns } from './parquet/columns.ts';
 import { parquetOf } from './parquet/file.ts';
-import type { ControlSession } from './session.ts';
+import type { ControlContext } from './command-work.ts';
 
 export const formats = [...exportFormats, 'parquet'] as const;
 export type Format = (typeof formats)[number];
 
 /** What one export works with. */
-export interface ExportRun extends ControlSession {
+export interface ExportRun extends ControlContext {
   readonly organization: Organization;
   readonly format: Format;
   /** Maps events of OCSF 1.1.0, where these are asked for. */

@@ -43,7 +43,7 @@ import { printJson } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
 import { linesOf } from '../tools/lines.ts';
-import { operator, setUp, withDirectory } from './session.ts';
+import { operator, setUp, withDirectory } from './command-work.ts';
 
 /** Snapshots that an export tries on a table that keeps changing. */
 const exportSnapshotsMax = 5;
@@ -262,19 +262,19 @@ async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> 
     );
   const filtersGiven = filtersOf(options);
   await checkOutputFile(resolve(output));
-  await withDirectory(setUp(deps), async (session) => {
-    const organization = findOrganization(session.directory, options.org);
+  await withDirectory(setUp(deps), async (context) => {
+    const organization = findOrganization(context.directory, options.org);
     // What is stored is what is verified, also where it has expired and is not removed yet.
     const filter = readFilter(new QueryParameters(filtersGiven), organization);
     const record = (events: number) =>
       recordExport(
-        { ...session, organization, format: 'evidence', pool: undefined, filter, filtersGiven },
+        { ...context, organization, format: 'evidence', pool: undefined, filter, filtersGiven },
         events,
         0,
       );
     const isFiltered = Object.keys(filtersGiven).length > 0;
     const file = resolve(output);
-    const result = await exportEvidence(session, {
+    const result = await exportEvidence(context, {
       organization,
       filter,
       isFiltered,
@@ -299,11 +299,11 @@ async function run(deps: CliDeps, options: EngineExport): Promise<void> {
     await checkOutputFile(resolve(output), partitionBy === undefined ? 'file' : 'directory');
   const pool = schema === 'ocsf' ? new Ocsf110Pool(setup.config, setup.log) : undefined;
   try {
-    await withDirectory(setup, async (session) => {
-      const organization = findOrganization(session.directory, options.org);
-      const filter = keptFilter(session.directory, organization, filtersGiven);
+    await withDirectory(setup, async (context) => {
+      const organization = findOrganization(context.directory, options.org);
+      const filter = keptFilter(context.directory, organization, filtersGiven);
       const one: ExportRun = {
-        ...session,
+        ...context,
         organization,
         format,
         pool,

@@ -11,7 +11,7 @@ import type { ImportTarget } from '../tools/import-send.ts';
 import { givenTarget, type ImportWork, targetAt, type TargetOptions } from '../tools/import-target.ts';
 import { wrong } from '../tools/option.ts';
 import { givenKey } from '../tools/secret.ts';
-import { type ControlSession, operatorCall, type Setup, setUp, withDirectory } from './session.ts';
+import { type ControlContext, operatorCall, type Setup, setUp, withDirectory } from './command-work.ts';
 import { trustedFetch, type TrustOptions } from '../tools/trusted-fetch.ts';
 
 /** A server that has the data directory may be slow, and to an import one that does not answer is none. */
@@ -21,7 +21,7 @@ const keyDuration = '30d';
 /** An import does not begin with a key that expires sooner. */
 const keyLeftMicrosMin = 3_600_000_000;
 
-type LocalControl = Pick<ControlSession, 'config' | 'directory' | 'call'>;
+type LocalControl = Pick<ControlContext, 'config' | 'directory' | 'call'>;
 
 /**
  * A key with scope `write` for one organization or for all, made for the operator, who has access to the data directory
@@ -91,7 +91,7 @@ async function withTarget(deps: CliDeps, options: TargetOptions, work: ImportWor
   } else if (running === undefined) {
     await withOwnServer(setup, options.org, work);
   } else {
-    const local = await withDirectory(setup, (session) => localKey(session, options.org));
+    const local = await withDirectory(setup, (context) => localKey(context, options.org));
     await work({ url: running.url, fetch: await trustedFetch(options, running.certificate), ...local });
   }
 }

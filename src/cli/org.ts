@@ -35,7 +35,7 @@ import { eventCount, option } from '../tools/option.ts';
 import { table, timeText } from './output.ts';
 import { commandWith } from './repeat.ts';
 import { counted } from '../tools/output.ts';
-import { type ControlSession, operator } from './session.ts';
+import { type ControlContext, operator } from './command-work.ts';
 
 const retentionHelp =
   'how long events are kept, stored ones included, such as 90d; off: for ever; default: as RETENTION says';
@@ -183,10 +183,10 @@ function registerSet(org: Command, deps: CliDeps): void {
       throw new Problem('malformed', 'nothing to set: give --name, --retention, --receipts or --passwords');
     const settings = { name, retention, receipts };
     changeOfSettings(settings);
-    return async (session) => {
-      const { storage, directory, call, config } = session;
+    return async (context) => {
+      const { storage, directory, call, config } = context;
       const { retentionDays: defaultDays } = config;
-      if (options.dryRun) return dryRun(session, reference, options, defaultDays);
+      if (options.dryRun) return dryRun(context, reference, options, defaultDays);
       const preview = new RetentionPreview({ storage, directory, clock: systemClock, defaultDays });
       const removed = await preview.of(reference, settings, confirm);
       const { now } = await directory.change(call, changeOf(reference, settings, options, removed));
@@ -220,18 +220,18 @@ function changeOf(
 }
 
 async function dryRun(
-  session: ControlSession,
+  context: ControlContext,
   reference: string,
   { retention }: Pick<Options, 'retention'>,
   defaultDays: number | undefined,
 ) {
-  const { storage, directory } = session;
+  const { storage, directory } = context;
   const organization = findOrganization(directory, reference);
   const policy = policyOf(directory, organization.id);
   const days = retention === undefined ? policy.days : daysOf(retention, defaultDays);
   const { events } = await wouldEnd(storage, organization.id, days, systemClock());
   const held = policy.heldMicros === undefined ? '' : '; it is held, so nothing goes before the release';
-  const { args = [] } = session.deps;
+  const { args = [] } = context.deps;
   const isComplete = retention !== undefined || args.includes('--reason');
   const more = isComplete ? [] : ['--reason', '…'];
   const repeated = commandWith(args, ...more, '--confirm', String(events));
@@ -280,9 +280,9 @@ function registerRelease(org: Command, deps: CliDeps): void {
   controlCommand(deps, release, (options: Options) => {
     const { org: reference } = options;
     const reason = options.dryRun ? '' : requireReason(options);
-    return async (session) => {
-      if (options.dryRun) return dryRun(session, reference, {}, undefined);
-      const { storage, directory, call } = session;
+    return async (context) => {
+      if (options.dryRun) return dryRun(context, reference, {}, undefined);
+      const { storage, directory, call } = context;
       const organization = findOrganization(directory, reference);
       const policy = policyOf(directory, organization.id);
       const preview = await previewRelease(storage, policy, options.confirm, systemClock());

@@ -27,7 +27,14 @@ import { print } from './output.ts';
 import { wrong } from '../tools/option.ts';
 import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
-import { openDirectory, operator, type Session, setUp, type Setup, withStorage } from './session.ts';
+import {
+  openDirectory,
+  operator,
+  type EngineContext,
+  setUp,
+  type Setup,
+  withStorage,
+} from './command-work.ts';
 
 /** A restored table takes this many times the room of its backup, with what merging takes meanwhile. */
 const restoreRoomRatio = 2;
@@ -101,7 +108,7 @@ async function requireEmptyDirectory({ dataDir }: Config): Promise<void> {
     );
 }
 
-async function requireEmptyDatabase({ storage }: Session): Promise<void> {
+async function requireEmptyDatabase({ storage }: EngineContext): Promise<void> {
   const [row] = await storage.rows<{ rows: string }>(
     `SELECT (SELECT count() FROM (SELECT 1 FROM events LIMIT 1)) + (SELECT count() FROM journal)
        + (SELECT count() FROM evidence_progress) AS rows`,
@@ -127,7 +134,7 @@ async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
 }
 
 /** Restores all tables, and reads each part of them. Rejects where one is damaged. */
-async function restoreTablesOf({ storage }: Session, { place, newest, base }: Chain): Promise<void> {
+async function restoreTablesOf({ storage }: EngineContext, { place, newest, base }: Chain): Promise<void> {
   const { database } = newest;
   const paths = { from: place.path(newest.id), base: base && place.path(base.id) };
   for (const step of stepNames) {
@@ -141,7 +148,7 @@ async function restoreTablesOf({ storage }: Session, { place, newest, base }: Ch
 }
 
 /** An empty log above all events that writers can have put there and all that the trees have passed, and the answers to repeated requests. */
-async function restoreLog({ storage, config }: Session, { place, newest }: Chain): Promise<void> {
+async function restoreLog({ storage, config }: EngineContext, { place, newest }: Chain): Promise<void> {
   const nowMs = Math.max(Date.now(), Date.parse(newest.moment));
   const end = firstSeqOf(segmentAtTime(nowMs) + limits.orderSlackSegments);
   const [row] = await storage.rows<{ newest: string }>(
@@ -154,7 +161,7 @@ async function restoreLog({ storage, config }: Session, { place, newest }: Chain
 }
 
 /** Puts the secrets of the backup where there are none; what an operator has put there stays. */
-async function restoreSecrets({ config }: Session, { place, newest }: Chain): Promise<string[]> {
+async function restoreSecrets({ config }: EngineContext, { place, newest }: Chain): Promise<string[]> {
   const notes: string[] = [];
   for (const name of secretNames) {
     const text = await readIfThere(place.path(newest.id, secretsName, name));
@@ -165,7 +172,7 @@ async function restoreSecrets({ config }: Session, { place, newest }: Chain): Pr
 }
 
 /** What the operator has to bring before the first start, or will miss. */
-async function missingSecrets({ config, storage }: Session): Promise<string[]> {
+async function missingSecrets({ config, storage }: EngineContext): Promise<string[]> {
   const isThere = async (name: string): Promise<boolean> =>
     (await readIfThere(join(config.dataDir, name))) !== undefined;
   const [row] = await storage.rows<{ keys: string }>('SELECT count() AS keys FROM evidence_keys');
@@ -197,8 +204,8 @@ async function missingSecrets({ config, storage }: Session): Promise<string[]> {
 }
 
 /** Followers of the feed may have seen what is lost: an event of each organization tells them. */
-async function recordRestore(session: Session, backup: string, moment: string): Promise<void> {
-  const { directory, hand } = await openDirectory(session);
+async function recordRestore(context: EngineContext, backup: string, moment: string): Promise<void> {
+  const { directory, hand } = await openDirectory(context);
   const organizations = directory.organizations();
   const events = restoredEvents({
     organizations: organizations.map(({ id }) => id),
@@ -211,16 +218,16 @@ async function recordRestore(session: Session, backup: string, moment: string): 
   await hand();
 }
 
-async function work(session: Session, chain: Chain) {
-  const { storage, config } = session;
+async function work(context: EngineContext, chain: Chain) {
+  const { storage, config } = context;
   const { place, newest } = chain;
-  await requireEmptyDatabase(session);
+  await requireEmptyDatabase(context);
   await markRestoring(config.dataDir, newest.id);
-  await restoreTablesOf(session, chain);
-  await restoreLog(session, chain);
-  const notes = [...(await restoreSecrets(session, chain)), ...(await missingSecrets(session))];
+  await restoreTablesOf(context, chain);
+  await restoreLog(context, chain);
+  const notes = [...(await restoreSecrets(context, chain)), ...(await missingSecrets(context))];
   const [row] = await storage.rows<{ events: string }>('SELECT count() AS events FROM events');
-  await recordRestore(session, newest.id, newest.moment);
+  await recordRestore(context, newest.id, newest.moment);
   await markRestoring(config.dataDir, undefined);
   const { id, moment, organizations } = newest;
   return { id, place: place.name, moment, events: Number(row?.events), organizations, notes };
@@ -269,7 +276,7 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
   await requireRoom(setup, chain);
   // A directory that has an engine is not empty any more, whatever becomes of the run.
   if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, chain.newest.id);
-  const run = (session: Session) => work(session, chain);
+  const run = (context: EngineContext) => work(context, chain);
   const report = await withStorage(setup, run, { evenIf: 'restoring', makes: true });
   const { id, moment, events, organizations, notes } = report;
   const text = [
@@ -283,8 +290,8 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
 async function record(deps: CliDeps, moment: string): Promise<void> {
   const micros = parseRfc3339Micros(moment);
   if (micros === undefined) throw wrong('--record', 'when the backup began, such as 2026-11-28T06:00:00Z');
-  await withStorage(setUp(deps), (session) =>
-    recordRestore(session, 'of the ClickHouse server', formatMicros(micros)),
+  await withStorage(setUp(deps), (context) =>
+    recordRestore(context, 'of the ClickHouse server', formatMicros(micros)),
   );
 }
 

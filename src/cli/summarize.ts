@@ -10,7 +10,7 @@ import type { CliDeps } from './context.ts';
 import { keptFilter } from './export.ts';
 import { untilTheEnd } from './export-read.ts';
 import { print, table } from './output.ts';
-import { setUp, withDirectory } from './session.ts';
+import { setUp, withDirectory } from './command-work.ts';
 
 type Summary = Answer<'CliSummary'>;
 

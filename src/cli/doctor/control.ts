@@ -1,7 +1,7 @@
 import type { JournalDamage } from '../../control/journal.ts';
 import { brokenProjections, damagedParts, detachPart, remakeProjections } from '../../storage/parts.ts';
 import { takeOutRemade } from '../../storage/remade-tables.ts';
-import { openDirectory, operatorCall, type Session } from '../session.ts';
+import { openDirectory, operatorCall, type EngineContext } from '../command-work.ts';
 import { type Check, check, type Finding } from './check.ts';
 import { repairControl } from './remedies.ts';
 
@@ -9,8 +9,8 @@ const wordsOf = ({ place, detail, organization }: JournalDamage): string =>
   `row ${place} of the journal ${detail}, of ${organization === undefined ? 'any organization' : `the organization ${organization}`}`;
 
 /** Whether the journal can be read, has no gaps, and each row is as it was written. */
-export async function checkControlData(session: Session): Promise<Check> {
-  const { storage, config } = session;
+export async function checkControlData(context: EngineContext): Promise<Check> {
+  const { storage, config } = context;
   const parts = config.clickhouse.url === undefined ? await damagedParts(storage, 'journal') : [];
   const findings: Finding[] = parts.map(({ name }) => ({
     id: `journal/${name}`,
@@ -18,7 +18,7 @@ export async function checkControlData(session: Session): Promise<Check> {
     remedy: repairControl,
   }));
   if (parts.length > 0) return check('control_data', findings);
-  const damage = (await openDirectory(session)).directory.damage();
+  const damage = (await openDirectory(context)).directory.damage();
   for (const one of damage)
     findings.push({ id: `journal ${one.place}`, detail: wordsOf(one), remedy: repairControl });
   return check('control_data', findings);
@@ -28,8 +28,8 @@ export async function checkControlData(session: Session): Promise<Check> {
  * Takes out what cannot be read of the journal and of tables that processes make anew, makes broken projections anew, and accepts what is
  * missing or altered in the journal: what is known of organizations, users and keys counts again.
  */
-export async function repairControlData(session: Session) {
-  const { storage } = session;
+export async function repairControlData(context: EngineContext) {
+  const { storage } = context;
   const projections = await brokenProjections(storage);
   await remakeProjections(storage, projections);
   const takenOut = await takeOutRemade(storage);
@@ -40,7 +40,7 @@ export async function repairControlData(session: Session) {
       'journal',
       ofJournal.map(({ name }) => name),
     );
-  const { directory, hand } = await openDirectory(session);
+  const { directory, hand } = await openDirectory(context);
   const accepted = await directory.acceptDamage(operatorCall());
   await hand();
   const ofProjections = projections.map(({ table, part, name }) => `${table}/${part}/${name}`);

@@ -8,7 +8,7 @@ import { defaultSignOn } from '../../control/default-sign-on.ts';
 import { readControlState } from '../../control/directory.ts';
 import { ProviderFailed } from '../../sign-on/provider-failed.ts';
 import { Providers } from '../../sign-on/providers.ts';
-import type { Setup } from '../session.ts';
+import type { Setup } from '../command-work.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
 

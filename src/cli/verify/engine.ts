@@ -45,7 +45,7 @@ interface Chunk {
   readonly events: Run;
 }
 
-/** What it takes of a session. */
+/** What it takes of a context. */
 interface Verifying {
   readonly storage: Storage;
   readonly isShared: boolean;
@@ -125,8 +125,8 @@ async function signedFor(
   return { checkpoints, copy };
 }
 
-const throttleOf = (session: ThrottledSession, { fullSpeed = false }: EngineOptions): Promise<Throttle> =>
-  Throttle.of(session, throttleVerifyBytes, fullSpeed);
+const throttleOf = (context: ThrottledSession, { fullSpeed = false }: EngineOptions): Promise<Throttle> =>
+  Throttle.of(context, throttleVerifyBytes, fullSpeed);
 
 /** The keys to believe, those that the engine names among them as far as the others lead there. Rejects where they are another log's. */
 async function trustIn(

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { operator } from '../../../src/cli/session.ts';
+import { operator } from '../../../src/cli/command-work.ts';
 import type { Draw } from '../draw.ts';
 import { idIn } from '../events.ts';
 import { brief, hold } from '../finding.ts';

@@ -26,7 +26,7 @@ export interface Setup {
 }
 
 /** The same with the storage of the configuration. */
-export interface Session extends Setup {
+export interface EngineContext extends Setup {
   readonly storage: Storage;
   /** Servers may be at work on its engine at the same time. */
   readonly isShared: boolean;
@@ -53,7 +53,7 @@ export function setUp(deps: CliDeps): Setup {
  */
 export async function withStorage<T>(
   setup: Setup,
-  work: (session: Session) => Promise<T>,
+  work: (context: EngineContext) => Promise<T>,
   options: StorageChoice = {},
 ): Promise<T> {
   const { config, log } = setup;
@@ -93,7 +93,7 @@ export function operatorCall(): Call {
 }
 
 /** The same with the control data. */
-export interface ControlSession extends Session {
+export interface ControlContext extends EngineContext {
   readonly directory: Directory;
   /** What a change by this command is made with. */
   readonly call: Call;
@@ -107,16 +107,16 @@ export interface ControlSession extends Session {
  */
 export function withDirectory<T>(
   setup: Setup,
-  work: (session: ControlSession) => Promise<T>,
+  work: (context: ControlContext) => Promise<T>,
   options: StorageChoice = {},
 ): Promise<T> {
   return withStorage(
     setup,
-    async (session) => {
-      const { directory, hand } = await openDirectory(session);
+    async (context) => {
+      const { directory, hand } = await openDirectory(context);
       const call = operatorCall();
       try {
-        return await work({ ...session, directory, call, hand });
+        return await work({ ...context, directory, call, hand });
       } finally {
         await hand();
       }
@@ -127,9 +127,9 @@ export function withDirectory<T>(
 
 /** The control data as it is, and what stores the events of changes that this process makes. */
 export async function openDirectory(
-  session: Session,
+  context: EngineContext,
 ): Promise<{ readonly directory: Directory; readonly hand: () => Promise<void> }> {
-  const { config, storage, log, deps, isShared } = session;
+  const { config, storage, log, deps, isShared } = context;
   const { dataDir, clickhouse } = config;
   const hasServer = clickhouse.url === undefined ? isShared : (await ifThere(isServed(dataDir))) === true;
   const server = await serverOf(config, hasServer);
@@ -147,9 +147,9 @@ export async function openDirectory(
   await directory.refresh();
   const before = directory.place;
   const store = (_: string, events: readonly string[]) =>
-    deps.recordEvents({ ...session, directory }, events);
+    deps.recordEvents({ ...context, directory }, events);
   const hand = async (): Promise<void> => {
-    if (!hasServer) await recorded(session, changes.hand(store));
+    if (!hasServer) await recorded(context, changes.hand(store));
     else if (directory.place > before) await tellServer(dataDir);
   };
   return { directory, hand };
@@ -161,7 +161,7 @@ async function serverOf({ clickhouse, dataDir }: Config, hasServer: boolean): Pr
   return hasServer ? instanceOf(dataDir) : randomUUID();
 }
 
-async function recorded({ config }: Session, work: Promise<void>): Promise<void> {
+async function recorded({ config }: EngineContext, work: Promise<void>): Promise<void> {
   try {
     await work;
   } catch (error) {
