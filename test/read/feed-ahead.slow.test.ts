@@ -152,8 +152,8 @@ describe('the feed of large events', () => {
     const msg = 'large '.repeat(4_000);
     const large = Array.from({ length: 4_000 }, () => ({ msg, message }));
     last = (await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n;
-    // All of them are twice as many bytes.
-    const { read } = createScene(withMemory(engine.storage, 45_000_000));
+    // All of them are 96 MB; threads that look at the same time need up to 50.
+    const { read } = createScene(withMemory(engine.storage, 75_000_000));
     const request = { filter: { words: ['LARGE'] }, cursor: '', limit: 5, waitSeconds: 0 };
     const body = await read(of, request, never);
     assert.ok('bytes' in body);
