@@ -150,10 +150,10 @@ describe('the feed of large events', () => {
     const of = randomUUID();
     const message = { action: 1, timestamp: '2026-01-01T00:00:00Z', extra: { n: 7 } };
     const msg = 'large '.repeat(4_000);
-    const large = Array.from({ length: 4_000 }, () => ({ msg, message }));
+    const large = Array.from({ length: 6_000 }, () => ({ msg, message }));
     last = (await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n;
-    // All of them are 96 MB; threads that look at the same time need up to 50.
-    const { read } = createScene(withMemory(engine.storage, 75_000_000));
+    // All of them are 144 MB.
+    const { read } = createScene(withMemory(engine.storage, 90_000_000));
     const request = { filter: { words: ['LARGE'] }, cursor: '', limit: 5, waitSeconds: 0 };
     const body = await read(of, request, never);
     assert.ok('bytes' in body);

@@ -26,8 +26,8 @@ describe('of large texts', () => {
     const message = { action: 1, timestamp: start, extra: { large: 'large '.repeat(20_000) } };
     const events = Array.from({ length: 1_000 }, () => ({ msg: 'shown', message }));
     await createRecorder(engine.storage)(caller.organization.id, events);
-    // All of them are 240 MB. Two threads that each hold a block of 64, with the pieces cut of it, take up to 80.
-    const handler = rowsHandler(createRowsReader(withMemory(engine.storage, 110_000_000), () => 0n));
+    // All of them are 240 MB. Threads that each hold a block of 64, with the pieces cut of it, take up to 110 beside other work.
+    const handler = rowsHandler(createRowsReader(withMemory(engine.storage, 170_000_000), () => 0n));
     for (const query of [{}, { q: 'LARGE' }, { severity: 'informational' }]) {
       const { data, meta } = await answerOf<Rows>(handler, caller, { ...query, limit: 1_000 });
       assert.deepEqual([data.length, meta.total, data[0]?.message], [1_000, 1_000, 'shown']);
@@ -41,18 +41,18 @@ describe('of large texts', () => {
     const record = createRecorder(engine.storage);
     await record(
       org,
-      Array.from({ length: 4_000 }, () => ({ msg, message })),
+      Array.from({ length: 6_000 }, () => ({ msg, message })),
     );
-    // All of them are twice as many bytes.
-    const storage = withMemory(engine.storage, 60_000_000);
+    // All of them are 144 MB.
+    const storage = withMemory(engine.storage, 100_000_000);
     const filter = { words: ['LARGE'] };
     const { total } = await search(storage, org, { filter, offset: 0, limit: 5 }, never);
-    assert.equal(total, 4_000);
+    assert.equal(total, 6_000);
     const { rows: planned } = await planExport(storage, org, filter);
-    assert.equal(planned, 4_000);
+    assert.equal(planned, 6_000);
     const exported = await createExportReader(storage, envelope)(org, { format: 'ndjson', filter }, 0, never);
-    assert.equal(exported.total, 4_000);
+    assert.equal(exported.total, 6_000);
     const lines = (await readText(toReadable(exported.stream))).split('\n');
-    assert.equal(lines.length, 4_001);
+    assert.equal(lines.length, 6_001);
   });
 });
