@@ -148,7 +148,7 @@ describe('a server that does not come back', () => {
   test('a second server on a copy of its data directory is refused', async () => {
     const copy = `${living.dataDir}-copy`;
     try {
-      await cp(living.dataDir, copy, { recursive: true, filter: (path) => !path.includes('lock.') });
+      await cp(living.dataDir, copy, { recursive: true, filter: (path) => !/lock\.|\.sock$/.test(path) });
       const copied = await runCli(['serve'], { dataDir: copy, env: { ...env, PORT: '0' } });
       assert.equal(copied.code, 1, copied.stderr);
       assert.match(copied.stderr, /is a copy of one that a running server uses \(host .*, process \d+\)/);

@@ -2,6 +2,8 @@ import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { createUser } from '../e2e/session-support.ts';
+import { eventually } from '../support/http.ts';
+import { patience } from '../support/patience.ts';
 import { createTenant, sourceEvent } from '../support/server.ts';
 import type { Schemas } from '../../schema/openapi.d.ts';
 import { assertAccessibleInBoth, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
@@ -84,7 +86,15 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     await assertAccessibleInBoth(page);
     await page.getByRole('button', { name: 'Only this' }).click();
     await settled(page, '10 events');
-    await rows(page).first().click();
+    // The row that is clicked may still be of the list before.
+    await eventually('the event of the first row', async () => {
+      await rows(page).first().click();
+      const wait = { timeout: patience(2_000) };
+      return value('user2@a.example')
+        .waitFor(wait)
+        .then(() => true as const)
+        .catch(() => undefined);
+    });
     await value('user2@a.example').click();
     await page.getByRole('button', { name: 'Not this' }).click();
     await settled(page, '5 events');

@@ -308,7 +308,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     }
     if (!page.url().includes('status=')) await failures.click();
     await settled(page, '303 events');
-    await page.locator('.failure').waitFor({ state: 'detached' });
+    await page.locator('.failure').first().waitFor({ state: 'detached' });
   });
 
   // `accessible.slow.test.ts` has the views themselves.
