@@ -203,6 +203,8 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await page.locator('.total', { hasText: /^1 event$/ }).waitFor();
     await page.goBack();
     await page.locator('.total', { hasText: '300 events' }).waitFor();
+    // The chart comes after the count.
+    await page.locator('.chart[data-stale=false] .success').nth(2).waitFor();
     await page.locator('.chart svg').press('ArrowRight');
     await page.keyboard.press('Enter');
     await page.locator('.total', { hasText: new RegExp(`^${total} events$`) }).waitFor();
