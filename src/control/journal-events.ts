@@ -70,10 +70,10 @@ export class JournalEvents {
     if (this.#store !== undefined && this.#timer === undefined) this.#schedule(0);
   }
 
-  /** From now on rows are handed by themselves. Resolves when those that wait are, or rejects with what `store` does. */
+  /** From now on rows are handed by themselves. Resolves when those that wait are, or have to be tried again: on a full disk, say. */
   async start(store: Store): Promise<void> {
-    await this.hand(store);
     this.#store = store;
+    await this.#handOrRetry();
   }
 
   /** Hands what waits, in order. Rejects with what `store` does, and then the rest still waits. */
