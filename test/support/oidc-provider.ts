@@ -44,7 +44,6 @@ export async function startOidcProvider(redirectUris: readonly string[]): Promis
         server.close(() => resolve());
       }),
   };
-  // @ts-expect-error -- it comes without types; those above are what is used here
   const { Provider } = (await import('oidc-provider')) as Library;
   const provider = new Provider(
     issuer,
