@@ -84,9 +84,9 @@ export function askedGauge<T, L extends string>(
     const known = await figures.get();
     if (known !== undefined) show(it, known.value);
   });
-  gauge(ageName, `Age of ${name}: 0 where its figures are of now`, [], async (it) => {
+  gauge(ageName, `Age of ${name}: 0 if its figures are of now, +Inf if none is known yet`, [], async (it) => {
     const known = await figures.get();
-    it.set(known === undefined ? Number.NaN : known.ageMs / 1000);
+    it.set(known === undefined ? Number.POSITIVE_INFINITY : known.ageMs / 1000);
   });
 }
 
