@@ -130,6 +130,33 @@ export const plantedFaults: readonly PlantedFault[] = [
     ],
   },
   {
+    name: 'recorded-after-change',
+    about: 'a change of control data is recorded after it, in a row of its own',
+    seenBy: ['what the service does is recorded', 'no answer lies'],
+    only: [
+      'change control data',
+      'end a session',
+      'kill a command',
+      'kill the engine',
+      'kill the service',
+      'stop the engine for a while',
+      'fill the disk',
+      'post a few',
+    ],
+    edits: [
+      {
+        file: 'src/control/directory.ts',
+        find: '      const row = await this.#journal.append(this.#head, entry);\n',
+        put: '      const row = await this.#journal.append(this.#head, { ...entry, events: [] });\n',
+      },
+      {
+        file: 'src/control/directory.ts',
+        find: '        this.#take(row, true);\n        return result;\n',
+        put: '        this.#take(row, true);\n        const told = await this.#journal.append(this.#head, { ...entry, id: randomUUID(), parts: [] });\n        if (told !== undefined) this.#take(told, true);\n        return result;\n',
+      },
+    ],
+  },
+  {
     name: 'answers-at-once',
     about: 'a file of remembered answers above a bound (512 MB, here 256 bytes) makes every start impossible',
     seenBy: ['a start is always possible'],
