@@ -1,5 +1,7 @@
 /** Bounds that several folders keep; units last. */
 export const limits = {
+  /** Of a source event, as its producer sends it. */
+  eventBytesMax: 1024 * 1024,
   eventTimeMicrosMin: 0,
   eventTimeMicrosMax: 7_258_118_400_000_000,
   /** How long `/metrics` waits for figures of another program: scrapers give up within seconds, and the engine may hang. */

@@ -7,7 +7,8 @@ import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { freshSingleFlight } from '../base/waiting/single-flight.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
-import { eventOfChange, eventText } from './change-events.ts';
+import { limits } from '../base/limits.ts';
+import { type Change, changeOfDamage, eventOfChange, eventText, storableText } from './change-events.ts';
 import type { Call, Decide } from './decision.ts';
 import {
   emptyJournal,
@@ -130,7 +131,11 @@ export class Directory extends ControlState {
     const damage = this.damage();
     const operator = call.actor.name ?? '';
     const parts = damage.map(({ place }) => ['accepted_damage', { id: String(place), operator }] as const);
-    await this.change(call, () => ({ parts, changes: [], result: undefined }));
+    const changes = super.organizations().flatMap((one) => {
+      const its = damage.filter(({ organization = one.id }) => organization === one.id);
+      return its.length === 0 ? [] : [changeOfDamage(one, its)];
+    });
+    await this.change(call, () => ({ parts, changes, result: undefined }));
     return damage;
   }
 
@@ -176,7 +181,7 @@ export class Directory extends ControlState {
 
   /** Records events without a change: source events that name their organizations by the id. Rejects as `change`. */
   record(events: readonly object[]): Promise<void> {
-    const texts = events.map((event) => JSON.stringify(event));
+    const texts = events.map(storableText);
     const entry = { id: randomUUID(), organization: undefined, server: this.#deps.server, parts: [] };
     return this.#turns.run(() =>
       this.#append(() => ({ entry: { ...entry, events: texts }, result: undefined })),
@@ -192,7 +197,7 @@ export class Directory extends ControlState {
       const events = changes.map((one) =>
         eventText(eventOfChange(one, call.actor), moment.micros, call.origin),
       );
-      const organization = changes[0]?.organizationId ?? organizationOf(parts);
+      const organization = organizationOf(parts, changes);
       return { entry: { id: call.id, organization, server, parts, events }, result };
     });
   }
@@ -211,6 +216,7 @@ export class Directory extends ControlState {
       }
       const { entry, result } = decided;
       if (entry === undefined) return result;
+      requireStorable(entry);
       const row = await this.#journal.append(this.#head, entry);
       if (row !== undefined) {
         this.#take(row, true);
@@ -329,7 +335,18 @@ function entryOf<T>(decide: () => Decided<T>): Decided<T> | undefined {
   }
 }
 
-function organizationOf(parts: readonly Part[]): string | undefined {
+/** An event that ingest refuses would be lost, so the change is refused. */
+function requireStorable({ events }: Entry): void {
+  const bytes = Math.max(0, ...events.map((event) => Buffer.byteLength(event)));
+  if (bytes <= limits.eventBytesMax) return;
+  const detail = `The audit event of this change would have ${bytes} bytes, and ${limits.eventBytesMax} are the most: use shorter texts.`;
+  throw new Problem('malformed', detail);
+}
+
+/** Undefined: of none, or of several. */
+function organizationOf(parts: readonly Part[], changes: readonly Change[]): string | undefined {
+  const told = new Set(changes.map(({ organizationId }) => organizationId));
+  if (told.size > 0) return told.size === 1 ? changes[0]?.organizationId : undefined;
   for (const [kind, record] of parts) {
     if (kind === 'organization' || kind === 'policy' || kind === 'sign_on' || kind === 'deletion')
       return record.id;

@@ -1,6 +1,8 @@
+import { limits as baseLimits } from '../base/limits.ts';
+
 /** Bounds of events; units last. */
 export const limits = {
-  eventBytesMax: 1024 * 1024,
+  eventBytesMax: baseLimits.eventBytesMax,
   eventDepthMax: 128,
   /** Objects and lists whose ends are noted of one value; a level of a value of OTLP has four within each other. */
   containersNotedMax: 1_000_000,
