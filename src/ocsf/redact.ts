@@ -22,13 +22,12 @@ import { mayHoldSecret, redactedText, withoutSecrets } from './secret-shapes.ts'
 import { eventMembers, type Field, fieldOfKey, type Members } from './source-fields.ts';
 
 export interface RedactionSettings {
-  /** Names beside those of every installation; one with a leading `!` is taken out. */
+  /** Names beside the built-in ones; one with a leading `!` is removed. */
   readonly redactKeys: readonly string[];
-  /** Whether values go that are secrets by their shape; true by default. */
+  /** Whether to redact values by their shape; default true. */
   readonly redactValues?: boolean | undefined;
 }
 
-/** What an installation redacts. */
 export function redactionOf({ redactKeys, redactValues = true }: RedactionSettings): Redaction {
   return new Redaction([...alwaysRedacted, ...redactKeys], redactValues);
 }
@@ -67,19 +66,19 @@ export class Redaction implements Watch {
   }
 }
 
-/** A value, and what takes its place. */
+/** A value and its replacement. */
 interface Edit {
   readonly start: number;
   readonly end: number;
   readonly token: string;
 }
 
-/** true, false and null only say whether there is a secret. */
+/** true, false and null only reveal whether there is a secret. */
 function isLiteral(code: number): boolean {
   return code === 0x74 || code === 0x66 || code === 0x6e;
 }
 
-/** One pass over an event that is known to be JSON. */
+/** One pass over an event that is valid JSON. */
 class Walk {
   readonly #c = new Cursor();
   readonly #start: number;
@@ -98,7 +97,7 @@ class Walk {
     if (this.#edits.length === 0) return undefined;
     const parts: string[] = [];
     let from = this.#start;
-    // Of two edits of one value the later one takes it whole.
+    // Of two edits of one value the later one replaces all of it.
     const edits = this.#edits.toReversed().toSorted((a, b) => a.start - b.start || b.end - a.end);
     for (const { start, end, token } of edits) {
       if (start < from) continue;
@@ -145,7 +144,7 @@ class Walk {
     return next + 1;
   }
 
-  /** In a pair the value may stand before the name. */
+  /** In a pair the value may come before the name. */
   #object(at: number, known: Members | undefined): number {
     const c = this.#c;
     const values: number[] = [];

@@ -4,7 +4,7 @@ import { AuditlogError } from '../../client/client.ts';
 import { errorCode } from '../../base/errors/system-error.ts';
 import { type TcpEnds, tcpEnds, type TcpFacts, tcpFacts } from './tcp-table.ts';
 
-/** Time between looks at what the receiver's system has taken of a batch. */
+/** Interval of checks whether the receiver's system has accepted a batch. */
 const forwardSyslogLookMs = 10;
 
 const closedEarly = (): AuditlogError =>
@@ -48,7 +48,7 @@ export class SyslogConnection {
         resolve();
       });
     });
-    // Answers are useless, but must be read to see the end.
+    // Answers are ignored, but must be read to see the end.
     socket.resume();
   }
 
@@ -66,7 +66,7 @@ export class SyslogConnection {
     if (isKnown) await this.#until(ends, ({ isEndTaken }) => isEndTaken);
   }
 
-  /** By two looks: a receiver that ends in answer to what it got does so between them. */
+  /** Two checks: a receiver that closes on receipt does so between them. */
   async #untilTaken(ends: TcpEnds): Promise<void> {
     const isTaken = ({ unacknowledged }: TcpFacts) => unacknowledged === 0 || this.#isOtherEnded;
     await this.#until(ends, isTaken);
@@ -74,7 +74,7 @@ export class SyslogConnection {
     await this.#until(ends, isTaken);
   }
 
-  /** Rejects where the connection has gone: the receiver has reset it. */
+  /** Rejects if the receiver reset the connection. */
   async #until(ends: TcpEnds, holds: (facts: TcpFacts) => boolean): Promise<void> {
     for (;;) {
       const facts = await tcpFacts(ends);

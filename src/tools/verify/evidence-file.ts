@@ -24,7 +24,7 @@ export interface EvidenceHead {
   /** Whether filters were given. */
   readonly filtered: boolean;
   readonly policies: readonly FileEvent[];
-  /** Undefined if nobody was erased. `pending`: it was being carried out. */
+  /** Undefined if no person was erased. `pending`: the erasure was in progress. */
   readonly erasures?: readonly (FileEvent & { readonly pending?: boolean })[];
 }
 
@@ -56,7 +56,7 @@ function isFileEvent(value: unknown): boolean {
   return Number.isSafeInteger(n) && isText(seq) && /^\d{1,20}$/.test(seq) && isText(shown) && isText(source);
 }
 
-/** The first line of a file; undefined if it is not ours. Throws a NoteError if it is damaged. */
+/** The first line of a file; undefined for another kind of file. Throws a NoteError if damaged. */
 export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
   const damaged = new NoteError('the first line of the file is not as exports have it');
@@ -82,7 +82,7 @@ export function erasureLine(erasure: number, list: Buffer): string {
   return `${JSON.stringify({ erasure, list: list.toString('base64') })}\n`;
 }
 
-/** What such a line says; undefined for any other. */
+/** Parses such a line; undefined for any other. */
 export function readErasureLine(
   line: Buffer,
 ): { readonly erasure: number; readonly list: Buffer } | undefined {
@@ -91,7 +91,7 @@ export function readErasureLine(
   try {
     value = JSON.parse(line.toString('utf8'));
   } catch {
-    // Not as exports have it, which is told of any such line.
+    // Not in an export's layout: reported like any such line.
     return undefined;
   }
   const { erasure, list } = value as { readonly erasure: unknown; readonly list: unknown };
@@ -112,7 +112,7 @@ export function eventLine(position: number, entry: Buffer, event: StoredContent 
   return [...start, beforeShown, shown, beforeSource, event.source, Buffer.from('}'), lineEnd];
 }
 
-/** What a file has of an event that is stored, beside its entry. */
+/** The stored parts of an event, beside its entry. */
 export interface StoredContent extends EventContent {
   readonly source: Buffer;
   readonly shown: Buffer;
@@ -139,8 +139,8 @@ function numberIn(line: Buffer, from: number, to: number): number {
 }
 
 /**
- * Reads a line by positions, its entry into `entries`: parsing JSON would take longer than hashing. Undefined for any
- * other line.
+ * Parses a line by positions, its entry into `entries`: parsing JSON would take longer than hashing.
+ * Undefined for any other line.
  */
 export function readLine(line: Buffer, entries: Buffer, place: number): EventLine | undefined {
   const comma = line.indexOf(0x2c);
@@ -157,7 +157,7 @@ export function readLine(line: Buffer, entries: Buffer, place: number): EventLin
   return event && { position, event };
 }
 
-/** What stands behind the entry of an event that is stored. */
+/** The part after the entry of a stored event. */
 function contentIn(line: Buffer, at: number): StoredContent | undefined {
   const from = at + beforeShown.length;
   const to = from + base64Length(hashBytes);
