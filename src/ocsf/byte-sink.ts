@@ -160,8 +160,7 @@ const smallestBytes = 64 * 1024;
 const foldedGrowthMax = 3;
 
 /**
- * The working memory of a mapper, one buffer with a region for everything an event needs, so that bytes are moved
- * within it and not between buffers:
+ * A mapper's working memory, one buffer with a region for each step, so that bytes move within it:
  *
  *     constants | event | its minified copy | texts folded | rendering
  *

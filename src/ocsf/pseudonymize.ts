@@ -99,14 +99,14 @@ function anyOf(texts: readonly string[], before: string, after: string): RegExp 
 }
 
 /**
- * Takes one person out of source events: in all string values, not in names of members. Such an event is theirs
+ * Removes one person from source events: in string values, not in member names. An event is theirs if
  *
- * - that has one of their addresses, as a word of any text, or one of their ids as a value;
- * - whose actor or target has one of their names, exactly;
- * - that came from one of their IP addresses: then only that is replaced.
+ * - a text contains one of their addresses as a word, or a value is one of their ids;
+ * - its actor or target has exactly one of their names;
+ * - it came from one of their IP addresses: then only the address is replaced.
  *
- * In their events names and IP addresses are replaced as words of any text, and whatever names somebody in an object that
- * has their address or id; and where they are the actor, the IP address that it came from.
+ * In their events names and IP addresses are replaced as words of any text, with the names in any object that has their
+ * address or id, and with the origin's IP address if they are the actor.
  */
 export class Pseudonymizer {
   readonly #person: Person;

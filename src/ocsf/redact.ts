@@ -33,14 +33,13 @@ export function redactionOf({ redactKeys, redactValues = true }: RedactionSettin
 }
 
 /**
- * Takes secrets out of source events (contract: Ingest). While an event is read for the first time, this looks for
- * what may be a secret; where it saw something, the event is gone through once more, and what is left of it is read
- * anew:
+ * Removes secrets from source events (contract: Ingest). The first read only looks for suspects; a suspect event is
+ * rewritten without its secrets and read again:
  *
  *     read ─▶ suspect? ─no─────────────────────────────────▶ rows
  *                └yes─▶ without its secrets ─▶ read again ─▶ rows
  *
- * So nothing that makes rows ever sees a secret, and a redacted event is JSON like any other.
+ * So no later code sees a secret, and a redacted event is valid JSON.
  */
 export class Redaction implements Watch {
   readonly #names: SecretNames;

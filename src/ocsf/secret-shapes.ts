@@ -44,12 +44,12 @@ const suspectWhereEscaped =
   /\\u00(?:2d|3\d|[46][1-9a-f]|[57][\da]|5f)|eyJ|A[KS]IA|gh[pousr]_|github_pat_|xox|ak_|-----BEGIN/i;
 
 /**
- * Whether the string whose token is [start, end), quotes included, may hold a secret: false for nearly all that hold
- * none, after a look at a fraction of their bytes. Every secret is long, and begins with a few letters:
+ * Whether the string token [start, end), quotes included, may contain a secret: almost always exact, after reading a
+ * fraction of its bytes. Every secret is long, and begins with known letters:
  *
  *     report of 2024-05-06 uploaded by ghp_16C7e42F292c6912E7…
- *                   ↑ no character of a token among the last sixteen: the next look is sixteen further on
- *                                               ↑ sixteen of them: how does the word begin?
+ *                   ↑ no token character among the last sixteen: skip sixteen
+ *                                               ↑ sixteen of them: check the beginning of the word
  */
 export function mayHoldSecret(c: Cursor, start: number, end: number): boolean {
   const { bytes } = c;

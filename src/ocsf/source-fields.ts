@@ -47,16 +47,15 @@ const object = maskOf(kind.object);
 const integer = maskOf(kind.integer);
 
 /**
- * One pass over a source event: checks every token, minifies, and keeps the values of the fields that the service
- * knows. What they are and where they stand goes into slots, one a field, numbered in the order of this list:
+ * One pass over a source event: checks every token, minifies, and stores kind and position of each known field in a slot.
+ * Slots are numbered in this order:
  *
  *   time · level · msg · message ┬ timestamp
  *                                ├ actor ┬ id
  *                                ┆       ┆
  *
- * A field's own slot is followed by those of its members, so that a name which appears twice clears with one loop
- * what its first value left (the last one counts, as everywhere in JSON). Beside each field are the kinds that it
- * has in an event of the usual form; the schema looks closer at others.
+ * A field's slot precedes its members' slots, so that one loop clears a repeated name (the last one counts). Each field has
+ * the kinds of a usual event; the schema checks others.
  */
 const fields = {
   time: ['time', plainText | integer],

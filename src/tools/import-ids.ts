@@ -9,12 +9,8 @@ const importIdsMax = 1_000_000;
 const digestBytes = 16;
 
 /**
- * The ids of the records that imports have recorded, so that a record which is in two files is recorded once. The file
- * holds a digest of target, mapping and id for each, the newest last:
- *
- *     16 bytes | 16 bytes | …
- *
- * An import adds an id when the server has acknowledged its event, so a record that was not stored is never left out.
+ * Ids of recorded records, so that a record in two files is recorded once. The file has 16 bytes for each (a digest of
+ * target, mapping and id), newest last. An id is added once the server has acknowledged its event, so no record is lost.
  */
 export class ImportedIds {
   readonly #path: string;

@@ -1,12 +1,12 @@
 /**
- * `seq`, the ingest order of an event: unique, rising, and telling the segment it came from.
+ * `seq`, the ingest order of an event: unique, ascending, and naming its segment.
  *
  *     63                     26 25      20 19                    0
  *     | ticks of 10 ms since  | writer     | row within the       |
  *     | 2020-01-01, 38 bits   | 6 bits     | segment, 20 bits     |
  *
- * A segment's number is the upper 44 bits (a safe integer), so its rows are one range of `seq`. 38 bits of ticks
- * last until 2107; the writer tells processes that share an engine apart.
+ * A segment's number is the upper 44 bits (a safe integer), so its rows are one range of `seq`. The ticks last until 2107;
+ * the writer separates processes that share an engine.
  */
 const epochMs = Date.UTC(2020, 0, 1);
 const tickMs = 10;

@@ -14,15 +14,15 @@ const closedEarly = (): AuditlogError =>
   );
 
 /**
- * One batch on a connection of its own. Nothing in the protocol says what the receiver has read; the order in which the
- * two sides end tells. The system below takes bytes that no program reads, on either side, so "written" says nothing:
+ * Delivers one batch on its own connection. The protocol has no acknowledgement, and systems buffer bytes that no
+ * program reads, so the order in which the two sides close decides:
  *
  *     this side               receiver
- *     all bytes        →      its system has taken them: only then this side ends
- *     end              →      reads to the end
- *                      ←      ends. And the system here says that its end was taken, with no reset after it.
+ *     all bytes        →      its system acknowledges them: only then this side closes
+ *     close            →      reads to the end
+ *                      ←      closes; the system here reports the acknowledged close, and no reset
  *
- * A receiver that ends first, for whatever reason, may have read anything from nothing to all: nothing is delivered.
+ * If the receiver closes first, it may have read anything: nothing counts as delivered.
  */
 export class SyslogConnection {
   readonly #socket: Socket;

@@ -3,19 +3,16 @@ import { hashBytes } from '../../tlog/hash.ts';
 import { NoteError } from '../../tlog/note.ts';
 
 /**
- * A file of `export --evidence`, in lines of JSON. First what it is, then a line for each event of the tree, in the order
- * of ingest; the entry is that of the leaf, in base64, and so is the hash of what is shown of the event; the source event
- * follows as it is stored, byte by byte:
+ * A file of `export --evidence`: a head, then a line for each event of the tree in ingest order, with the leaf's entry
+ * and the hash of its shown form (base64), and the stored source event byte by byte:
  *
  *     {"auditlog_evidence":1,"origin":"service/…","organization":{"id":"…","slug":"…"},"checkpoint":"…","filtered":false,"policies":[…]}
  *     {"n":0,"entry":"…","shown":"…","source":{…}}
  *     {"n":1,"entry":"…"}
  *
- * Before these, where persons were erased, are the lists of events that were changed by that (src/tlog/erasure.ts), in
- * pieces: `{"erasure":0,"list":"…"}` is of the first one in `erasures`, the events that speak of them.
- *
- * The second has none: retention has removed it, or, where the first line says so, a filter has left it out. `policies`
- * are the events that say what was kept since when: their places, order numbers, hashes and texts. They have lines as all others.
+ * Line 1 has no source event: retention removed it, or a filter left it out. `policies` lists the policy events (position,
+ * order number, hash, text). After an erasure, lists of changed events (src/tlog/erasure.ts) follow the head in pieces:
+ * `{"erasure":0,"list":"…"}` belongs to the first event in `erasures`.
  */
 export interface EvidenceHead {
   readonly origin: string;

@@ -24,14 +24,14 @@ type Finding = Report['findings'][number];
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
 /**
- * The part of a tree that an auditor keeps, in the layout of C2SP tlog-tiles:
+ * A tree kept by an auditor, in the layout of C2SP tlog-tiles:
  *
- *     DIR/<organization id>/checkpoint            the newest that was verified
- *                           checkpoints/000…300   each that was verified, by its number of events
- *                           contradicting/000…400 each that does not continue the kept ones
+ *     DIR/<organization id>/checkpoint            newest verified checkpoint
+ *                           checkpoints/000…300   verified checkpoints, by number of events
+ *                           contradicting/000…400 checkpoints that do not continue the kept ones
  *                           tile/…                hashes and entries below the newest checkpoint
  *
- * A verified checkpoint is written last, so a run that is cut short begins again at the one before.
+ * A verified checkpoint is written last, so an interrupted run continues from the one before.
  */
 class KeptTree {
   readonly #directory: string;
