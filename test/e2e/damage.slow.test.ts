@@ -123,7 +123,7 @@ describe('a byte of a part changes', () => {
     );
     const lines = service.server
       .stderrLines()
-      .filter((line) => line.includes('a part of a table is damaged'));
+      .filter((line) => line.includes('A part of a table is damaged'));
     assert.equal(lines.length, 1);
     assert.equal((await tenant.post([sourceEvent()])).status, 202);
   });
