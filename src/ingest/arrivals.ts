@@ -29,8 +29,7 @@ export class Arrivals {
    * rejects if nothing was stored.
    */
   async during(organizations: ReadonlySet<string | undefined>, append: () => Promise<number>): Promise<void> {
-    const entries = [...organizations].map((one) => this.#entryOf(one ?? anyOrganization));
-    for (const entry of entries) entry.writing += 1;
+    const entries = [...organizations].map((one) => this.#begin(one ?? anyOrganization));
     try {
       const segment = await append();
       for (const entry of entries) entry.last = Math.max(entry.last, segment);
@@ -39,18 +38,16 @@ export class Arrivals {
     }
   }
 
-  lastSegmentOf(organization: string): number {
-    return Math.max(this.#lastOf(organization), this.#lastOf(anyOrganization));
+  /** Undefined while events of the organization are being written. */
+  lastSegmentOf(organization: string): number | undefined {
+    const entries = [this.#known.get(organization), this.#known.get(anyOrganization)];
+    if (entries.some((entry) => (entry?.writing ?? 0) > 0)) return undefined;
+    return Math.max(...entries.map((entry) => entry?.last ?? this.#lastOfOthers));
   }
 
-  #lastOf(organization: string): number {
-    const entry = this.#known.get(organization);
-    if (entry === undefined) return this.#lastOfOthers;
-    return entry.writing > 0 ? Number.POSITIVE_INFINITY : entry.last;
-  }
-
-  #entryOf(organization: string): Arrived {
+  #begin(organization: string): Arrived {
     const entry = this.#known.get(organization) ?? { organization, writing: 0, last: this.#lastOfOthers };
+    entry.writing += 1;
     this.#known.set(organization, entry);
     if (this.#known.size > limits.arrivalsOrganizationsMax) {
       const oldest = this.#known.removeOldest();
@@ -75,8 +72,10 @@ export class SettledSegments {
 
   settle(segment: number, last: number): void {
     // Later segments that were stored before this one have lower numbers than it.
-    if (segment < this.#newest)
+    if (segment < this.#newest) {
       for (const one of this.#lasts.keys()) if (one > segment) this.#lasts.set(one, last);
+      this.#lastOfOthers = Math.max(this.#lastOfOthers, last);
+    }
     this.#lasts.set(segment, last);
     this.#newest = Math.max(this.#newest, segment);
     if (this.#lasts.size <= settledSegmentsMax) return;

@@ -39,8 +39,8 @@ export class IngestOrder {
    */
   arrivedBefore(organization: string): bigint | undefined {
     const { ingest, shared } = this.#options;
-    const last = shared === undefined ? ingest.lastNumberOf(organization) : Number.POSITIVE_INFINITY;
-    return Number.isFinite(last) ? firstSeqOf(last + 1) : undefined;
+    const last = shared === undefined ? ingest.lastNumberOf(organization) : undefined;
+    return last === undefined ? undefined : firstSeqOf(last + 1);
   }
 
   waitingMs(): number {

@@ -61,8 +61,8 @@ export interface Ingest {
   recordOwn(organization: OrganizationFacts, event: string): Promise<void>;
   readonly recordOnce: OwnEventRecorder['recordOnce'];
   watermarks(): Watermarks;
-  /** No accepted event of the organization is above this number; Infinity while some wait for the engine. */
-  lastNumberOf(organization: string): number;
+  /** No accepted event of the organization is above this number; undefined while some are on their way. */
+  lastNumberOf(organization: string): number | undefined;
   waitingMs(): number;
   raise(number: number): void;
   isInFlight(): boolean;
@@ -116,7 +116,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     watermarks: () => order.watermarks(),
     lastNumberOf(organization) {
       const segment = arrivals.lastSegmentOf(organization);
-      return wal.isWaiting(segment) ? Number.POSITIVE_INFINITY : settled.lastOf(segment);
+      if (segment === undefined || wal.isWaiting(segment)) return undefined;
+      return settled.lastOf(segment);
     },
     waitingMs: () => wal.waitingMs(),
     raise: (number) => order.raise(number),

@@ -65,7 +65,7 @@ export class SlicedFlow<Slice> implements ByteFlow {
     else this.#closedCallbacks.push(callback);
   }
 
-  heldBytes(): number {
+  bufferedBytes(): number {
     return this.#slice === undefined ? 0 : this.#slice.bytes.length - this.#sentBytes;
   }
 

@@ -19,7 +19,7 @@ export interface ByteFlow {
   destroy(): void;
   /** Runs once the flow has ended in any way; at once where it has. */
   onClosed(callback: () => void): void;
-  heldBytes?(): number;
+  bufferedBytes?(): number;
 }
 
 /** The same flow, handed out by another `to`. */
@@ -29,7 +29,7 @@ function flowWith(flow: ByteFlow, to: ByteFlow['to']): ByteFlow {
     resume: () => flow.resume(),
     destroy: () => flow.destroy(),
     onClosed: (callback) => flow.onClosed(callback),
-    heldBytes: () => flow.heldBytes?.() ?? 0,
+    bufferedBytes: () => flow.bufferedBytes?.() ?? 0,
   };
 }
 
