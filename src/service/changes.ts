@@ -8,7 +8,7 @@ import { limits } from '../ingest/limits.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import type { Base } from './base.ts';
 
-/** The control data, read and kept up to date, and the events of its changes, which wait for `handChanges`. */
+/** The control data, kept up to date, and the events of its changes, which wait for `handChanges`. */
 export async function startDirectory(
   { dataDir, log, stops, steadyMs, damage }: Base,
   { storage, instance: server }: ServiceStorage,
@@ -40,7 +40,7 @@ export async function startDirectory(
   return { directory, changes };
 }
 
-/** Hands the events of changes to ingest from now on; those that an earlier process has left first. */
+/** Passes the events of changes to ingest, those of an earlier process first. */
 export async function handChanges(
   { dataDir, log, stops }: Base,
   { directory, changes }: Awaited<ReturnType<typeof startDirectory>>,
@@ -48,7 +48,7 @@ export async function handChanges(
   ingest: Ingest,
 ): Promise<void> {
   const organizationOf = (id: string) => organizations.organization(id);
-  // Nobody is left to read those of an organization that has been deleted.
+  // The events of a deleted organization have no reader.
   const isOfSomebody = (event: string): boolean => {
     const { message } = JSON.parse(event) as { readonly message: { readonly org: string } };
     return directory.deletionOf(message.org) === undefined;

@@ -195,7 +195,7 @@ test('parts are gone after a restart: it is told, recorded by the operator, and 
     (await call(`${server.url}/metrics`)).text,
     /^auditlog_damage_known\{kind="missing_events"\} [1-9]/m,
   );
-  assert.ok(server.stderrLines().some((line) => line.includes('stored events are missing from the table')));
+  assert.ok(server.stderrLines().some((line) => line.includes('Stored events are missing from the table')));
   assert.equal(pageOf(await tenant.get()).meta.total, 0);
   const report = await doctor(1, '--quick');
   assert.ok(!report.checks.find(({ name }) => name === 'nothing_missing')?.healthy);

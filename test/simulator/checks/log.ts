@@ -33,8 +33,8 @@ export const linesOf = {
     'A segment of the log is missing: events not yet inserted are lost',
     'The newest segments of the log are missing, up to this one: events not yet inserted are lost',
   ],
-  events: ['stored events are missing from the table; see `auditlog doctor`', partDamaged],
-  evidence: ['evidence contradicts a checkpoint: nothing more is signed'],
+  events: ['Stored events are missing from the table; run `auditlog doctor`', partDamaged],
+  evidence: ['Evidence contradicts a checkpoint; nothing more is signed for the organization'],
 } as const satisfies Readonly<Record<string, readonly (string | RegExp)[]>>;
 
 /** Kinds of damage that `/readyz` tells. */
