@@ -434,14 +434,14 @@ describe('an answer of the engine that is lost', () => {
       await work();
       // The engine is killed, and the next one finds a part that was cut short.
       await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
-      throw new EngineError('unreachable', 'the engine has ended since it was given this');
+      throw new EngineError('unreachable', 'The engine ended during the statement');
     };
     let isFull = true;
     const insertRows: Insert = async (...inserted) => {
       await storage.insertRows(...inserted);
       if (isFull) {
         isFull = false;
-        throw new EngineError('refused', 'a write of the engine has failed');
+        throw new EngineError('refused', 'A write of the engine failed');
       }
     };
     const state = await openDirectory({ ...storage, checked, insertRows });
