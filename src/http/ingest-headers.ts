@@ -6,7 +6,7 @@ import type { RequestContext } from './request-context.ts';
 
 const idempotencyKeyCharactersMax = 255;
 
-/** What all writes have in common: who sends, how the body is compressed, and by what a repeat is known. */
+/** Facts common to all writes: sender, compression, idempotency key. */
 export function writeHeaders(context: RequestContext, { key, organization }: KeyCaller) {
   return {
     encoding: contentEncoding(context.header('content-encoding')),
@@ -16,7 +16,7 @@ export function writeHeaders(context: RequestContext, { key, organization }: Key
   };
 }
 
-/** How a body of events is compressed (contract: Ingest). */
+/** Compression of a body of events (contract: Ingest). */
 function contentEncoding(header: string | undefined): ContentEncoding {
   if (header === undefined) return 'identity';
   const name = header.trim().toLowerCase() || 'identity';
@@ -36,13 +36,13 @@ function idempotency(context: RequestContext, apiKey: string): IngestRequest['id
   return key === undefined ? undefined : { apiKey, key };
 }
 
-/** The Idempotency-Key of a request (contract: Ingest); one that was sent several times, each time the same, is one. */
+/** The Idempotency-Key (contract: Ingest); the same value sent several times is one. */
 export function idempotencyKey(context: RequestContext): string | undefined {
   const header = context.header('idempotency-key');
   if (header === undefined) return undefined;
   const [key = '', ...others] = header.split('\n');
   if (others.some((other) => other !== key))
-    throw new Problem('malformed', 'There are several Idempotency-Key headers, and they are not the same.');
+    throw new Problem('malformed', 'The request has several different Idempotency-Key headers.');
   const lengthMax = idempotencyKeyCharactersMax;
   if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return key;
   throw new Problem('malformed', `Idempotency-Key must be 1 to ${lengthMax} printable ASCII characters.`);

@@ -8,15 +8,14 @@ import { idempotencyKey } from './ingest-headers.ts';
 import type { RequestContext } from './request-context.ts';
 import { selfAuditOrigin } from './self-audit.ts';
 
-/** Whoever makes a change. `caller`: by what the same caller is known again; default: the id of the user or the program. */
+/** Who makes a change. `caller` identifies the same caller in a repeat; default: the id of the user or the key. */
 type By = (Pick<SessionCaller, 'user'> | { readonly actor: EventActor }) & { readonly caller?: string };
 
 type Deps = Pick<EndpointDeps, 'directory'>;
 
 /**
- * Makes a change on behalf of a user, or of a program. Once this resolves it holds here and its events cannot be lost. A repeat of a
- * call (contract: Repeats of changes) resolves as the first did. Rejects with EngineError where nothing was changed, and with Problem
- * `unavailable` where nobody can tell yet.
+ * Once this resolves, the change is in effect and its events are durable. A repeat of a call (contract: Repeats of changes) resolves
+ * as the first call did. Rejects with EngineError if nothing changed, and with Problem `unavailable` if the result is unknown.
  */
 export function recordedChange<T>(
   { directory }: Deps,
@@ -27,7 +26,7 @@ export function recordedChange<T>(
   return directory.change(callOf(context, by), decide);
 }
 
-/** The same where the change is looked at before: what the first call has done itself does not refuse its repeat. */
+/** The same with checks before the change: what the first call did itself does not make them refuse its repeat. */
 export async function preparedChange<T>(
   { directory }: Deps,
   context: RequestContext,
