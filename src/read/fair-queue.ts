@@ -9,6 +9,8 @@ import type { Turn } from './page-slices.ts';
 /** Exports of all organizations; each has a connection to the engine, as each of `sourceStreamsMax` has. */
 const exportsMax = 24;
 const exportRetryAfterSeconds = 10;
+/** Each holds a few times the bytes of its events. */
+const casesMax = 2;
 /** Streams of events as their producers sent them. */
 const sourceStreamsPerOrganizationMax = 8;
 /** Reads other than streams that the engine is given at once: for each core, and never fewer than this. */
@@ -108,5 +110,15 @@ export function exportSlots(): FairQueue {
     slots: exportsMax,
     refusal: `At most ${most} exports of an organization run at once; try again when one has ended.`,
     retryAfterSeconds: exportRetryAfterSeconds,
+  });
+}
+
+/** For case files, which are held until they are whole. */
+export function caseSlots(): FairQueue {
+  return slotsWithoutWaiting({
+    slotsPerOrganization: 1,
+    slots: casesMax,
+    refusal: 'A case file is being made for the organization; try again when it is done.',
+    retryAfterSeconds: readRetryAfterSeconds,
   });
 }

@@ -11,6 +11,9 @@ export const limits = {
   ocsf110TasksAtOnce: 4,
   exportsPerOrganizationMax: 4,
   sourceStreamsMax: 24,
+  /** A case file: its events, and the bytes of what is stored of them. */
+  caseEventsMax: 1_000,
+  caseBytesMax: 32 * 1024 * 1024,
   feedWaitSecondsMax: 30,
   /** A page of the feed ends with the last event that fits into this, and has one at least. */
   feedPageBytesMax: 32 * 1024 * 1024,

@@ -74,7 +74,7 @@ function readSchema(text: string | undefined, format: ExportFormat): { readonly 
 }
 
 /** As they were sent: what was asked for, not what it was taken for. */
-function filtersGiven(parameters: QueryParameters): Record<string, string> {
+export function filtersGiven(parameters: QueryParameters): Record<string, string> {
   const given: Record<string, string> = {};
   for (const name of selectingParameters) {
     const value = parameters.text(name);
@@ -84,6 +84,6 @@ function filtersGiven(parameters: QueryParameters): Record<string, string> {
 }
 
 /** `20240506T070809Z`: a file name that every system takes. */
-function fileTime(micros: number): string {
+export function fileTime(micros: number): string {
   return formatMicros(micros).replaceAll(/[-:]|\.\d+/g, '');
 }
