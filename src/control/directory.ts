@@ -23,6 +23,8 @@ import { ControlState } from './state.ts';
 
 const refreshMs = 1_000;
 const refreshMsMax = 5_000;
+/** A state older than this is read before a change: the engine remembers who has a place for a while only. */
+const stateMsMax = 5_000;
 /** Changes whose events are not recorded yet; beyond, none is made. */
 const unrecordedMax = 1_000;
 /** Changes that wait for each other. */
@@ -31,6 +33,12 @@ const changesWaitingMax = 256;
 const changeTriesMax = 30;
 /** The wait before a try is random: up to this, times the number of the try. */
 const changeWaitMs = 5;
+
+/** What a change comes to: no entry where nothing changes. */
+interface Decided<T> {
+  readonly entry: Entry | undefined;
+  readonly result: T;
+}
 
 export interface DirectoryDeps {
   readonly storage: Storage;
@@ -68,6 +76,8 @@ export class Directory extends ControlState {
   #head = emptyJournal;
   /** When the last good refresh began, by this process's clock; 0 before the first. */
   #refreshedMicros = 0;
+  /** When it ended, by `performance.now`. */
+  #readMs = Number.NEGATIVE_INFINITY;
   #changing = 0;
   #failing = false;
   #refreshing: Repeated | undefined;
@@ -187,11 +197,19 @@ export class Directory extends ControlState {
     });
   }
 
-  /** Appends what `decide` makes of the state as it is; again, where another was faster. */
-  async #append<T>(decide: () => { readonly entry: Entry | undefined; readonly result: T }): Promise<T> {
+  /**
+   * Appends what `decide` makes of the state; again, where another was faster. The state may be behind: then another has the next
+   * place. Only a decision to change nothing takes no place, so it counts by a state that was just read alone.
+   */
+  async #append<T>(decide: () => Decided<T>): Promise<T> {
     for (let attempt = 1; attempt <= changeTriesMax; attempt += 1) {
-      await this.#readOn();
-      const { entry, result } = decide();
+      const isRecent = attempt === 1 && performance.now() - this.#readMs < stateMsMax;
+      let decided = isRecent ? entryOf(decide) : undefined;
+      if (decided === undefined) {
+        await this.#readOn();
+        decided = decide();
+      }
+      const { entry, result } = decided;
       if (entry === undefined) return result;
       const row = await this.#journal.append(this.#head, entry);
       if (row !== undefined) {
@@ -224,6 +242,7 @@ export class Directory extends ControlState {
     this.#tellDamage();
     this.forgetSessions(this.#deps.expiryMicros());
     this.#refreshedMicros = begun;
+    this.#readMs = performance.now();
   }
 
   /** Of damage that has not been told yet. */
@@ -296,6 +315,17 @@ class ReadState extends ControlState {
       for (const row of rows) this.apply(row);
       at = head;
     }
+  }
+}
+
+/** Undefined where there is nothing to append, as nothing changes or may change. */
+function entryOf<T>(decide: () => Decided<T>): Decided<T> | undefined {
+  try {
+    const decided = decide();
+    return decided.entry && decided;
+  } catch (error) {
+    if (error instanceof Problem) return undefined;
+    throw error;
   }
 }
 

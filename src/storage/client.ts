@@ -4,15 +4,21 @@ import { traced } from '../base/observability/trace.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { tokenHeader } from './engine-config.ts';
 import { quorumSettings } from './cluster.ts';
-import { checkedWrite } from './engine-writes.ts';
+import { checkedWrite, rowsOnDisk } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
 import { quoteIdentifier } from './quote.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
 import { rewritesOff } from './rewrites.ts';
 import type { Statement } from './statement-client.ts';
-import type { EngineConnection, Parameters } from './storage.ts';
-import type { QueryOptions, Settings, Storage } from './storage.ts';
+import type {
+  EngineConnection,
+  InsertOptions,
+  Parameters,
+  QueryOptions,
+  Settings,
+  Storage,
+} from './storage.ts';
 
 const readQueryMsMax = 30_000;
 const readMemoryBytesMax = 768 * 1024 * 1024;
@@ -210,6 +216,11 @@ class EngineStorage implements Storage {
 
   readonly checked: Storage['checked'] = (work) => (this.#isEmbedded ? checkedWrite(this, work) : work());
 
+  readonly rowsOnDisk: Storage['rowsOnDisk'] = (query, parameters, options) =>
+    this.#isEmbedded
+      ? rowsOnDisk(this, query, parameters, options)
+      : this.readRows(query, parameters, options);
+
   readonly ping: Storage['ping'] = (timeoutMs) =>
     this.rows('SELECT 1', {}, { timeoutMs }).then(
       (found) => found.length === 1,
@@ -252,11 +263,12 @@ class EngineStorage implements Storage {
     signal: AbortSignal | undefined,
     query: string,
     parameters: Parameters,
-    options: QueryOptions,
+    { isUnchecked = false, ...options }: InsertOptions,
     body?: Statement['body'],
   ): Promise<void> {
     const timed = { timeoutMs: limits.insertMsMax, ...options };
-    await this.checked(() => this.#run(node, signal, query, parameters, timed, writeSettings, body));
+    const send = () => this.#run(node, signal, query, parameters, timed, writeSettings, body);
+    await (isUnchecked ? send() : this.checked(send));
   }
 
   #run(

@@ -275,6 +275,34 @@ describe('a change of several parts is one row, with all events that tell it', (
   });
 });
 
+test('a change takes two statements, and what nothing comes of is decided by what others have done, too', async () => {
+  const asked: string[] = [];
+  const noted =
+    <T extends readonly unknown[], R>(name: string, ask: (...given: T) => R) =>
+    (...given: T): R => {
+      asked.push(name);
+      return ask(...given);
+    };
+  const state = await openDirectory({
+    ...storage,
+    rows: noted('rows', storage.rows) as Storage['rows'],
+    readRows: noted('readRows', storage.readRows) as Storage['readRows'],
+    rowsOnDisk: noted('rowsOnDisk', storage.rowsOnDisk) as Storage['rowsOnDisk'],
+    insertRows: noted('insertRows', storage.insertRows),
+    checked: noted('checked', storage.checked),
+  });
+  asked.length = 0;
+  await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
+  assert.deepEqual(asked, ['insertRows', 'rowsOnDisk']);
+  const behind = await openDirectory(storage);
+  await addOrganization('other');
+  const { id } = await change(createUser({ ...person('ann'), organization: 'other' }), behind);
+  await change(disableUser({ user: id }), state);
+  const again = await change(disableUser({ user: id }), behind);
+  assert.equal(again.before, again.now, 'it was disabled by another meanwhile');
+  await heldTogether();
+});
+
 test('a repeat that changes nothing writes no row', async () => {
   const secrets = new SealedSecrets('s'.repeat(32));
   const { id } = await addOrganization();
@@ -407,6 +435,20 @@ describe('an answer of the engine that is lost', () => {
     assert.deepEqual([(await heldTogether()).length, looks], [1, 1]);
     const elsewhere = await openDirectory(storage);
     assert.deepEqual([elsewhere.organizations().length, elsewhere.damage()], [1, []]);
+  });
+
+  test('a row of an INSERT that was answered, and that is on no disk, does not count', async () => {
+    let looks = 0;
+    const rowsOnDisk: Storage['rowsOnDisk'] = async (...query) => {
+      looks += 1;
+      if (looks > 1) return storage.rowsOnDisk(...query);
+      await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
+      throw new EngineError('refused', 'a write of the engine has failed');
+    };
+    const state = await openDirectory({ ...storage, rowsOnDisk });
+    await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
+    // The engine takes the second INSERT for a repeat of the one that it has lost.
+    assert.deepEqual([(await heldTogether()).length, looks], [1, 3]);
   });
 
   test('for so long that nobody can tell: the answer says so, and a repeat tells', async (t) => {
