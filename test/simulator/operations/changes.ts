@@ -88,9 +88,7 @@ function askedBy(
 /** What an answer says of a change, and of its earlier tries. */
 function note(asked: AskedChange, { state }: ModelOrganization, answer: HttpAnswer | undefined): void {
   const { status = 0, text = '' } = answer ?? {};
-  // Who repeats a change that was made is told so, or that there is nothing left to change.
-  const isAlready = asked.doubts > 0 && [401, 404, 409].includes(status);
-  if ((status >= 200 && status < 300) || isAlready) asked.outcome = 'made';
+  if (status >= 200 && status < 300) asked.outcome = 'made';
   else if (answer === undefined || doubt.test(text)) {
     asked.outcome = 'unknown';
     asked.doubts += 1;
