@@ -14,34 +14,34 @@ import { type Progress, readProgress, watermarkOf } from './progress-table.ts';
 import type { TileTable } from './tile-table.ts';
 import { type PlacedEntry, TreeReader } from './tree-reader.ts';
 
-/** What stands in a table by its place in the order of ingest alone. */
+/** For rows found by `seq` alone. */
 const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_index: 0 };
 
-/** An event, named by its place in its tree or by its order number. */
+/** An event by its position in the tree, or by its order number. */
 export type EventName = { readonly position: number } | { readonly seq: bigint };
 
-/** That an event is covered by a checkpoint. */
+/** Proves that a checkpoint covers an event. */
 export interface Inclusion {
   readonly entry: PlacedEntry;
-  /** As it is stored; undefined where the event is no longer there. */
+  /** As stored; undefined if the event is gone. */
   readonly source: string | undefined;
-  /** SHA-256 of what is shown of it; undefined where the event is no longer there. */
+  /** SHA-256 of the shown columns; undefined if the event is gone. */
   readonly shown: Buffer | undefined;
-  /** Whether what is stored is what the entry was made of; undefined where the event is no longer there. */
+  /** Whether the stored event matches its entry; undefined if it is gone. */
   readonly asRecorded: boolean | undefined;
   readonly checkpoint: StoredCheckpoint;
-  /** The proof as a text of its own (C2SP tlog-proof). */
+  /** C2SP tlog-proof. */
   readonly proof: string;
 }
 
 /** Events that a checkpoint covers. */
 export interface Covered {
   readonly checkpoint: StoredCheckpoint;
-  /** In the order in which they were asked for. */
+  /** In the order of the request. */
   readonly entries: readonly PlacedEntry[];
 }
 
-/** That a checkpoint continues an older one. */
+/** Proves that a checkpoint continues an older one. */
 export interface Consistency {
   readonly older: StoredCheckpoint;
   readonly newer: StoredCheckpoint;
@@ -53,19 +53,21 @@ interface ReaderOptions {
   readonly tiles: TileTable;
   readonly checkpoints: CheckpointTable;
   readonly key: LogKey;
-  /** Before which time (Unix microseconds) an organization's events have expired; undefined: none is. */
+  /** See `ReadersOptions` in src/read. */
   retentionCutOff(organization: string): number | undefined;
-  /** Within how many milliseconds this process signs for new events of an organization; undefined: not at all. */
+  /** Milliseconds within which this process signs for new events; undefined: never. */
   signsWithinMs(organization: string): number | undefined;
 }
 
-/** Why no checkpoint covers an event: one will, none will be signed here, or the tree has passed its place without it. */
+/**
+ * Why no checkpoint covers an event: not yet, not by this server, or the tree passed its position without it.
+ */
 type Uncovered = 'pending' | 'off' | 'absent';
 
 const uncoveredWords: Readonly<Record<Uncovered, string>> = {
   pending: 'No checkpoint covers such an event yet.',
   off: 'No checkpoint covers such an event, and this server signs none at present.',
-  absent: 'The tree has no such event, and it has all that came at that time.',
+  absent: 'The tree has no such event, and it is complete up to that time.',
 };
 
 export function uncovered(evidence: Uncovered, withinMs = 0): Problem {
@@ -73,14 +75,14 @@ export function uncovered(evidence: Uncovered, withinMs = 0): Problem {
   return new Problem('not_found', uncoveredWords[evidence], { members: { evidence }, ...later });
 }
 
-/** Of several events one is not covered: the request as a whole is to be made again, or cannot be. */
+/** One of several events is not covered, so the whole request must be repeated or cannot be answered. */
 function notCovered({ message, options }: Problem): Problem {
   const isPending = options.members?.['evidence'] === 'pending';
   const detail = `Not every event has its proof. ${message}`;
   return new Problem(isPending ? 'unavailable' : 'conflict', detail, options);
 }
 
-/** What anybody who may read an organization's events may ask of its evidence. Every method rejects with EngineError. */
+/** Evidence for readers of an organization's events. Methods reject with EngineError. */
 export class EvidenceReader {
   readonly #options: ReaderOptions;
   readonly #tree: TreeReader;
@@ -90,7 +92,7 @@ export class EvidenceReader {
     this.#tree = new TreeReader(options.tiles);
   }
 
-  /** The newest checkpoint, or the oldest of at least `size` events. Rejects with a Problem where there is none. */
+  /** The newest, or the oldest with at least `size` events. Rejects with a Problem without one. */
   async checkpoint(organization: string, size?: number): Promise<StoredCheckpoint> {
     const { checkpoints } = this.#options;
     const found =
@@ -101,7 +103,7 @@ export class EvidenceReader {
     return found;
   }
 
-  /** The bytes of a tile, or of a bundle of entries, by its path; undefined where the tree has none. */
+  /** A tile or bundle of entries by its path; undefined without one. */
   async tile(organization: string, path: string): Promise<Buffer | undefined> {
     const resource = parseTilePath(path);
     if (resource === undefined) return undefined;
@@ -109,7 +111,7 @@ export class EvidenceReader {
     return found !== undefined && resource.kind === 'entries' ? toBundle(found) : found;
   }
 
-  /** The keys of an organization's log, the newest last, and since when there is evidence. */
+  /** Keys of an organization's log, the newest last, and the begin of evidence. */
   async keys(organization: string): Promise<{
     readonly origin: string;
     readonly keys: readonly (PublishedKey & { readonly verifierKey: string })[];
@@ -125,8 +127,8 @@ export class EvidenceReader {
   }
 
   /**
-   * Proves that an event is covered by the oldest checkpoint that has it, or by the one of `size` events. Rejects with a
-   * Problem where the event is in no tree yet, or the checkpoint does not exist.
+   * Proves that the oldest checkpoint with the event, or the one of `size` events, covers it. Rejects with a
+   * Problem if the event is in no tree yet, or the checkpoint does not exist.
    */
   async inclusion(organization: string, event: EventName, size?: number): Promise<Inclusion> {
     const entry =
@@ -137,7 +139,7 @@ export class EvidenceReader {
     if (size !== undefined && size <= entry.position)
       throw new Problem(
         'malformed',
-        `The parameter "size" must be above ${entry.position}, the place of the event.`,
+        `The parameter "size" must be above ${entry.position}, the position of the event.`,
       );
     const checkpoint =
       size === undefined
@@ -164,11 +166,11 @@ export class EvidenceReader {
   }
 
   /**
-   * What is stored before the trees have come so far is never added to them later. A place behind the tree is that of no
-   * event as yet: nobody can tell whether there will be one.
+   * Events stored below the tree's progress are never added later. A position beyond the tree may get an
+   * event.
    */
   async #uncovered(organization: string, event: EventName): Promise<Problem> {
-    if ('position' in event) return new Problem('not_found', 'The tree has no such place yet.');
+    if ('position' in event) return new Problem('not_found', 'The tree has no such position yet.');
     const isPassed = await this.#hasPassed(organization, event.seq);
     return isPassed ? uncovered('absent') : this.#notSigned(organization);
   }
@@ -184,7 +186,9 @@ export class EvidenceReader {
     return withinMs === undefined ? uncovered('off') : uncovered('pending', withinMs);
   }
 
-  /** Proves that the checkpoint of `newer` events (default: the newest) continues that of `older` events. */
+  /**
+   * Proves that the checkpoint of `newer` events (default: the newest) continues the one of `older` events.
+   */
   async consistency(organization: string, older: number, newer?: number): Promise<Consistency> {
     const to = await this.checkpoint(organization, newer);
     const from = await this.checkpoint(organization, Math.max(1, older));
@@ -243,7 +247,7 @@ export class EvidenceReader {
   async #hashes(organization: string, ranges: Parameters<TreeReader['hashes']>[1]): Promise<Uint8Array[]> {
     const hashes = await this.#tree.hashes(organization, ranges);
     if (hashes !== undefined) return hashes;
-    throw new EngineError('refused', 'the tree has fewer events than its checkpoint');
+    throw new EngineError('refused', 'The tree has fewer events than its checkpoint');
   }
 
   async #stored(organization: string, seq: bigint): Promise<StoredEvent | undefined> {

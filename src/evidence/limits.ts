@@ -1,13 +1,13 @@
 /** Bounds of the trees of evidence; units last. */
 export const limits = {
-  /** Events whose entries are read at once; 100 bytes each, held by this process and the engine. */
+  /** Entries read at once; 100 bytes each in this process and in the engine. */
   sliceEventsMax: 131_072,
-  /** Organizations whose new events are read together. */
+  /** Organizations read in one query. */
   sliceOrganizationsMax: 500,
   shareOfMachine: 0.1,
-  /** How long the service's end waits for its last checkpoints; the next start makes the rest. */
+  /** Wait for the last checkpoints; the next start makes the rest. */
   stopMsMax: 5_000,
-  /** Missing events: time between looks for work, between counts, and between counts after a failure or a finding. */
+  /** Missing events: time between checks for work, between counts, and after a failure or a finding. */
   missingTurnMs: 2_000,
   missingEveryMs: 3_600_000,
   missingRetryMs: 10_000,

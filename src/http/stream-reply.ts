@@ -161,7 +161,7 @@ class StreamSender {
   #stall(): void {
     const bufferedBytes = this.#pending.reduce(
       (sum, { length }) => sum + length,
-      this.#source.heldBytes?.() ?? 0,
+      this.#source.bufferedBytes?.() ?? 0,
     );
     this.#options.watch.stalled(this.#exchange, bufferedBytes, () => this.#nudge());
   }
@@ -184,7 +184,7 @@ function compressed(flow: ByteFlow, encoding: Encoding): ByteFlow {
   const packed = fromReadable(output);
   return {
     ...packed,
-    heldBytes: () => flow.heldBytes?.() ?? 0,
+    bufferedBytes: () => flow.bufferedBytes?.() ?? 0,
     destroy() {
       source.destroy();
       packed.destroy();
