@@ -18,7 +18,6 @@ const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_ind
 /** An event by its position in the tree, or by its order number. */
 export type EventName = { readonly position: number } | { readonly seq: bigint };
 
-/** Proves that a checkpoint covers an event. */
 export interface Inclusion {
   readonly entry: PlacedEntry;
   /** As stored; undefined if the event is gone. */
@@ -28,11 +27,9 @@ export interface Inclusion {
   /** Whether the stored event matches its entry; undefined if it is gone. */
   readonly asRecorded: boolean | undefined;
   readonly checkpoint: StoredCheckpoint;
-  /** C2SP tlog-proof. */
   readonly proof: string;
 }
 
-/** Proves that a checkpoint continues an older one. */
 export interface Consistency {
   readonly older: StoredCheckpoint;
   readonly newer: StoredCheckpoint;
@@ -87,7 +84,6 @@ export class EvidenceReader {
     return found;
   }
 
-  /** A tile or bundle of entries by its path; undefined without one. */
   async tile(organization: string, path: string): Promise<Buffer | undefined> {
     const resource = parseTilePath(path);
     if (resource === undefined) return undefined;

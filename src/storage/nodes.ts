@@ -17,7 +17,6 @@ export class EngineNode {
   readonly reader: ByteReader;
   readonly statements: StatementClient;
   isDown = false;
-  /** Undefined: the node answers. Concurrent callers share a probe. */
   readonly probe = singleFlight(() => this.#ask());
   readonly #underWay = new Set<() => void>();
 
