@@ -329,10 +329,7 @@ test('nothing stands on a backup that still has a person who was erased since, a
     const options = { momentMs: Date.now(), isFull: false, withSecrets: false, isFullSpeed: true };
     const run = new BackupRun(session, { ...options, place: new BackupPlace(place) });
     const before = await readdir(place);
-    await assert.rejects(
-      () => run.run(),
-      /an erasure of a person began or ended meanwhile; run this again/,
-    );
+    await assert.rejects(() => run.run(), /an erasure of a person began or ended meanwhile; run this again/);
     assert.deepEqual(await readdir(place), before);
   }
 });
@@ -364,10 +361,7 @@ test('a disk that is too small is named, and one that fills up ends a backup, of
     encoding: 'utf8',
   });
   assert.match(stdout, /whole, of .*[^]*on top of/, stderr);
-  assert.match(
-    stderr,
-    /The engine wrote \d+ of \d+ bytes to .*disk: free some space|ENOSPC|disk .*is full/,
-  );
+  assert.match(stderr, /The engine wrote \d+ of \d+ bytes to .*disk: free some space|ENOSPC|disk .*is full/);
   assert.match(stdout, /\n2\n/, stdout + stderr);
   assert.match(stderr, /the disk of DATA_DIR .* has \d+ MiB free: \d+ MiB may be needed/);
 });
