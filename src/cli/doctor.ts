@@ -65,7 +65,7 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   if (asked === 0) return examine(setup, options);
   if (asked > 1) throw new Problem('malformed', 'give one of --detach, --record-missing and --repair');
   if (setup.config.clickhouse.url !== undefined)
-    throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
+    throw new Problem('malformed', 'repair parts of a ClickHouse server with its own tools and replicas');
   if (isToRepair !== undefined)
     return withStorage(setup, (context) => repair(context, options), { asItIs: true });
   await withStorage(setup, (context) =>
@@ -73,13 +73,13 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   );
 }
 
-/** Goes on with what is left of the control data. */
+/** Continues with the rest of the control data. */
 async function repair(context: EngineContext, options: DoctorOptions): Promise<void> {
   const { value, text } = await repairControlData(context);
   print(context.deps, options, 'CliControlData', value, text);
 }
 
-/** Looks at everything and prints it; fails where there is a finding. */
+/** Prints all checks; fails if there is a finding. */
 async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const checks = await checksOfEngine(setup, options);
@@ -89,10 +89,8 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
-    throw new Error(
-      `something is damaged: see above, and "Damage" in ${projectFile('docs/operate.md')} for the way on`,
-    );
-  if (!healthy) throw new Error('something needs you: see the lines with -> above');
+    throw new Error(`stored data are damaged: see above, and "Damage" in ${projectFile('docs/operate.md')}`);
+  if (!healthy) throw new Error('problems found: see the lines with -> above');
 }
 
 async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<Check[]> {
@@ -110,11 +108,11 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     checks.push(await checkClock(storage, config.dataDir));
     checks.push(...(await pastDamage('order', async () => [await checkOrder(storage, config)])));
     checks.push(await checkPartCount(storage));
-    // The parts of a ClickHouse server have replicas, and the server has monitoring.
+    // A ClickHouse server has replicas and monitoring for its parts.
     const isOwn = config.clickhouse.url === undefined;
     const ofControl = await checkControlData(context);
     checks.push(ofControl);
-    // What they need of the control data may not be readable.
+    // Control data that these need may be unreadable.
     if (ofControl.healthy) {
       checks.push(...[await checkSignOn(storage, setup)].filter((one) => one !== undefined));
       if (quick === undefined)
@@ -133,36 +131,36 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError || error instanceof Problem) throw error;
     if (error instanceof OtherReleaseError) {
-      const remedy = `start the release that this database is of (${projectFile('docs/upgrade.md')})`;
+      const remedy = `start the release of this database (${projectFile('docs/upgrade.md')})`;
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = operatorWords(error);
     const remedy =
       config.clickhouse.url === undefined
-        ? 'run this again with LOG_LEVEL=debug, which shows what the engine says'
-        : 'see whether the server runs, and CLICKHOUSE_URL, _USER and _PASSWORD are right';
+        ? 'run this again with LOG_LEVEL=debug, which shows the messages of the engine'
+        : 'check that the server runs, and CLICKHOUSE_URL, _USER and _PASSWORD';
     checks.push(checkOfPlace('engine_reachable', [{ id: 'engine', detail, remedy }]));
   }
   return checks;
 }
 
-/** A check of events: a damaged part that it cannot be made past is its finding, and no reason to leave out the others. */
+/** Damage that prevents a check of events is its finding; the other checks still run. */
 async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<Check[]> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof EngineError) || error.damagedPart === undefined) throw error;
-    const detail = 'this part is damaged: the check cannot be made before it is mended or taken out';
+    const detail = 'this part is damaged: the check needs it repaired or removed first';
     return [check(name, [damagedPart(error.damagedTable, error.damagedPart, detail)])];
   }
 }
 
-/** With a ClickHouse server commands may run where there is no DATA_DIR. */
+/** With a ClickHouse server commands may run without a DATA_DIR. */
 async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
   const pem = config.tls && (await readIfThere(config.tls.pem));
   const ofCertificate = pem === undefined ? [] : [checkCertificate(pem, Date.now())];
   if (!(await hasData(config.dataDir))) {
-    const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not looked at`;
+    const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not checked`;
     return [checkOfPlace('data_directory', [], [note]), ...ofCertificate];
   }
   await prepareDataDir(config.dataDir, log);
@@ -181,17 +179,17 @@ function textOf({ name, about, healthy, findings, notes }: Check): string {
   return [`${word.padEnd(9)}${name}`, ...[...lines, ...notes].map((line) => `           ${line}`)].join('\n');
 }
 
-/** Takes a damaged part out of the table, so that reads work again, and records what is lost with it. */
+/** Takes a damaged part out of the table, so that reads work again, and records the loss. */
 async function takeOut(context: EngineContext, options: DoctorOptions, name: string): Promise<void> {
   const { storage } = context;
   const part = (await activeParts(storage, 'events')).find((one) => one.name === name);
   if (part === undefined)
     throw new Problem(
       'not_found',
-      `the table of events has no part "${name}": "auditlog doctor" names those that are damaged`,
+      `the table of events has no part "${name}"; "auditlog doctor" lists the damaged ones`,
     );
   if (await isPartWhole(storage, part))
-    throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
+    throw new Problem('conflict', `part ${name} is intact; nothing was removed`);
   const shares = (await sharesOfPart(storage, name))?.map(recordedShare);
   await detachPart(storage, part);
   const missing = (await missingAfter(storage)).filter(
@@ -200,7 +198,9 @@ async function takeOut(context: EngineContext, options: DoctorOptions, name: str
   await record(context, options, { part, shares, missing });
 }
 
-/** Another damaged part may prevent the count. Then the run that takes that part out acknowledges the loss. */
+/**
+ * Another damaged part may prevent the count. Then the run that takes that part out acknowledges the loss.
+ */
 async function missingAfter(storage: EngineContext['storage']): Promise<MissingEvents[]> {
   try {
     return await findMissing(storage, Date.now());
@@ -210,7 +210,7 @@ async function missingAfter(storage: EngineContext['storage']): Promise<MissingE
   }
 }
 
-/** Records the missing events as lost, so that no later run reports them again. */
+/** Records the missing events as lost, so that later runs do not report them again. */
 async function recordMissing(context: EngineContext, options: DoctorOptions): Promise<void> {
   const missing = await findMissing(context.storage, Date.now());
   if (missing.length === 0) throw new Problem('conflict', 'no stored events are missing');
@@ -226,12 +226,12 @@ function recordedShare(share: PartShare): RecordedShare {
 
 interface Loss {
   readonly part: ActivePart | undefined;
-  /** The organizations that the events belonged to; undefined where nothing tells that any more. */
+  /** The organizations of the lost events; undefined if unknown. */
   readonly shares: readonly RecordedShare[] | undefined;
   readonly missing: readonly MissingEvents[];
 }
 
-/** Acknowledges the loss, then records an audit event in each organization that lost events, or may have. */
+/** Acknowledges the loss, then records an audit event in each affected organization. */
 async function record(
   context: EngineContext,
   options: DoctorOptions,
@@ -257,7 +257,7 @@ async function record(
   if (told.length > 0) await directory.record(told);
   await hand();
   const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
-  const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
+  const what = part === undefined ? 'recorded as lost' : `removed with part ${part.name}`;
   print(
     deps,
     options,
@@ -275,12 +275,12 @@ function shareView({ organizationId, events }: PartShare): { id: string; events:
 export function registerDoctor(program: Command, deps: CliDeps): void {
   program
     .command('doctor')
-    .description('look for damage of stored events and at what the service stands on; take damaged parts out')
-    .option('--detach <part>', 'take a damaged part out of the table, and acknowledge the loss')
-    .option('--record-missing', 'record missing events as lost, in the organizations that they were of')
+    .description('check stored events for damage, and the host; remove damaged parts')
+    .option('--detach <part>', 'remove a damaged part from the table, and accept the loss')
+    .option('--record-missing', 'record missing events as lost, in their organizations')
     .option(
       '--repair',
-      'go on with what is left of damaged control data, and take out what cannot be read of it and of tables that the service makes anew',
+      'keep the remaining control data; remove unreadable parts of it and of rebuildable tables',
     )
     .option('--quick', 'do not read all parts')
     .option('--json', 'print JSON')

@@ -36,7 +36,7 @@ import {
   withStorage,
 } from './command-work.ts';
 
-/** A restored table takes this many times the room of its backup, with what merging takes meanwhile. */
+/** Disk space of a restored table relative to its backup, with merges. */
 const restoreRoomRatio = 2;
 
 interface RestoreOptions extends JsonOption {
@@ -45,7 +45,7 @@ interface RestoreOptions extends JsonOption {
   readonly record?: string;
 }
 
-/** The backup with the full one that it stands on. */
+/** The backup and its full one. */
 async function findBackup(place: BackupPlace, id: string | undefined): Promise<Chain> {
   const chain = await place.chainOf(id);
   const [newest, base] = [chain.at(-1), chain.at(-2)];
@@ -53,7 +53,7 @@ async function findBackup(place: BackupPlace, id: string | undefined): Promise<C
   if (newest.migration > (await newestMigration()))
     throw new Problem(
       'conflict',
-      `the backup ${newest.id} is of release ${newest.release}: restore with that one`,
+      `the backup ${newest.id} is of release ${newest.release}: restore it with that release`,
     );
   return { place, newest, base };
 }
@@ -67,7 +67,7 @@ interface Chain {
 const backupsOf = ({ newest, base }: Chain): BackupRecord[] =>
   base === undefined ? [newest] : [base, newest];
 
-/** Rejects where a file of it is missing or altered. */
+/** Rejects if a file is missing or altered. */
 async function checkFiles(deps: CliDeps, chain: Chain): Promise<void> {
   const total = bytesOf(chain);
   const progress = createProgress(deps.io, { items: 'bytes checked', total });
@@ -80,20 +80,20 @@ async function checkFiles(deps: CliDeps, chain: Chain): Promise<void> {
   if (first !== undefined)
     throw new Problem(
       'conflict',
-      `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored ("auditlog backup --verify" lists all); restore an earlier one with --backup`,
+      `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored; "auditlog backup --verify" lists all damage; restore an earlier backup with --backup`,
     );
 }
 
 const bytesOf = (chain: Chain): number => backupsOf(chain).reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** Removes what a run has made that was killed, as the mark says: everything but secrets. */
+/** Removes everything but secrets that a killed run created, by its mark. */
 async function clearUnfinished({ dataDir }: Config): Promise<void> {
   await removeLog(dataDir);
   for (const name of ['engine', 'engine.json', 'journal-mark'])
     await rm(join(dataDir, name), { recursive: true, force: true });
 }
 
-/** Nobody else may have been at work in a data directory, but an operator may have put secrets there. */
+/** A data directory must be unused, except for secrets from an operator. */
 async function requireEmptyDirectory({ dataDir }: Config): Promise<void> {
   const allowed = (name: string): boolean =>
     secretNames.some((secret) => secret === name) ||
@@ -102,10 +102,7 @@ async function requireEmptyDirectory({ dataDir }: Config): Promise<void> {
     isOfRestore(name);
   const found = (await readdir(dataDir)).find((name) => !allowed(name));
   if (found !== undefined)
-    throw new Problem(
-      'conflict',
-      `DATA_DIR ${dataDir} is not empty, it has "${found}": restore into an empty directory`,
-    );
+    throw new Problem('conflict', `DATA_DIR ${dataDir} contains "${found}"; restore into an empty directory`);
 }
 
 async function requireEmptyDatabase({ storage }: EngineContext): Promise<void> {
@@ -116,11 +113,11 @@ async function requireEmptyDatabase({ storage }: EngineContext): Promise<void> {
   if (row?.rows !== '0')
     throw new Problem(
       'conflict',
-      `the database "${storage.database}" is not empty: restore into an empty one (drop it where a restore was cut short)`,
+      `the database "${storage.database}" is not empty; restore into an empty database (drop it after an interrupted restore)`,
     );
 }
 
-/** An own engine puts the tables on this machine's disk. */
+/** The embedded engine stores the tables on this machine's disk. */
 async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
   if (config.clickhouse.url !== undefined) return;
   const { bavail, bsize } = await statfs(config.dataDir);
@@ -129,11 +126,11 @@ async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
   if (needed > free)
     throw new Problem(
       'conflict',
-      `the disk of DATA_DIR ${config.dataDir} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed; free some space, or name another DATA_DIR`,
+      `the disk of DATA_DIR ${config.dataDir} has ${mebibytes(free)} free, but ${mebibytes(needed)} may be needed; free some space, or use another DATA_DIR`,
     );
 }
 
-/** Restores all tables, and reads each part of them. Rejects where one is damaged. */
+/** Restores all tables, and reads each part. Rejects if one is damaged. */
 async function restoreTablesOf({ storage }: EngineContext, { place, newest, base }: Chain): Promise<void> {
   const { database } = newest;
   const paths = { from: place.path(newest.id), base: base && place.path(base.id) };
@@ -142,12 +139,12 @@ async function restoreTablesOf({ storage }: EngineContext, { place, newest, base
     for (const table of backupSteps[step])
       for (const { name } of await damagedParts(storage, table))
         throw new Error(
-          `the part ${name} of the table ${table} is damaged in the backup ${newest.id}: do not use this directory, restore an earlier backup into another`,
+          `the part ${name} of the table ${table} is damaged in the backup ${newest.id}: do not use this directory; restore an earlier backup into another`,
         );
   }
 }
 
-/** An empty log above all events that writers can have put there and all that the trees have passed, and the answers to repeated requests. */
+/** An empty log above all possible order numbers and the trees, and the answers to repeated requests. */
 async function restoreLog({ storage, config }: EngineContext, { place, newest }: Chain): Promise<void> {
   const nowMs = Math.max(Date.now(), Date.parse(newest.moment));
   const end = firstSeqOf(segmentAtTime(nowMs) + limits.orderSlackSegments);
@@ -160,18 +157,18 @@ async function restoreLog({ storage, config }: EngineContext, { place, newest }:
   await makeLog(config.dataDir, createReadStream(place.path(newest.id, answersName)), segment);
 }
 
-/** Puts the secrets of the backup where there are none; what an operator has put there stays. */
+/** Copies missing secrets from the backup; existing ones stay. */
 async function restoreSecrets({ config }: EngineContext, { place, newest }: Chain): Promise<string[]> {
   const notes: string[] = [];
   for (const name of secretNames) {
     const text = await readIfThere(place.path(newest.id, secretsName, name));
     if (text !== undefined && (await readOrCreateFile(join(config.dataDir, name), text)) !== text)
-      notes.push(`${name} is not that of the backup: the one that was in DATA_DIR stays`);
+      notes.push(`${name} differs from the backup's; the one in DATA_DIR stays`);
   }
   return notes;
 }
 
-/** What the operator has to bring before the first start, or will miss. */
+/** Secrets that the operator must provide before the first start, or will miss. */
 async function missingSecrets({ config, storage }: EngineContext): Promise<string[]> {
   const isThere = async (name: string): Promise<boolean> =>
     (await readIfThere(join(config.dataDir, name))) !== undefined;
@@ -181,16 +178,16 @@ async function missingSecrets({ config, storage }: EngineContext): Promise<strin
   const notes: string[] = [];
   if (config.sessionSecret === undefined && !(await isThere('session-secret')))
     notes.push(
-      'session-secret is not there: the first start makes a new one, which ends all sessions and refuses the cursors that followers of the feed have; put the old one into DATA_DIR before',
+      'session-secret is missing: the first start creates a new one, which ends all sessions and invalidates cursors of the feed; put the old one into DATA_DIR before the first start',
       ...(!hasClients
         ? []
         : [
-            'client secrets of sign-on are sealed with the old session-secret: without it nobody signs in by a provider until "sign-on set" has given them again',
+            'client secrets of sign-on are sealed with the old session-secret: without it sign-in by a provider fails until "sign-on set" sets them again',
           ]),
     );
   if (row?.keys !== '0' && config.evidenceKey === undefined && !(await isThere('evidence-key')))
     notes.push(
-      'evidence-key is not there: nothing is signed as evidence without it; put the old one into DATA_DIR before the first start',
+      'evidence-key is missing: without it no evidence is signed; put the old one into DATA_DIR before the first start',
     );
   if (
     state.erasures().length > 0 &&
@@ -198,12 +195,12 @@ async function missingSecrets({ config, storage }: EngineContext): Promise<strin
     !(await isThere('pseudonym-secret'))
   )
     notes.push(
-      'pseudonym-secret is not there: a person who is erased once more gets another pseudonym; put the old one into DATA_DIR before, if there shall be one',
+      'pseudonym-secret is missing: a person erased again gets another pseudonym; to keep pseudonyms, put the old one into DATA_DIR before the first start',
     );
   return notes;
 }
 
-/** Followers of the feed may have seen what is lost: an event of each organization tells them. */
+/** Followers of the feed may have seen lost events: an event in each organization reports it. */
 async function recordRestore(context: EngineContext, backup: string, moment: string): Promise<void> {
   const { directory, hand } = await openDirectory(context);
   const organizations = directory.organizations();
@@ -244,7 +241,7 @@ async function restore(deps: CliDeps, from: string, options: RestoreOptions): Pr
   try {
     await restoreMarked(setup, place, options);
   } catch (error) {
-    // It has put in nothing: the directory is as it was.
+    // Nothing was restored: the directory is unchanged.
     isUnused = (await restoringInto(dataDir)) === '';
     if (isUnused) await markRestoring(dataDir, undefined);
     throw error;
@@ -254,7 +251,7 @@ async function restore(deps: CliDeps, from: string, options: RestoreOptions): Pr
   }
 }
 
-/** Removes a directory in which nobody has put anything meanwhile. */
+/** Removes a directory that is still empty. */
 async function removeEmpty(directory: string): Promise<void> {
   try {
     await rmdir(directory);
@@ -263,10 +260,10 @@ async function removeEmpty(directory: string): Promise<void> {
   }
 }
 
-/** Marks the directory before anything else: the check of a large backup takes hours, and a kill may end it. */
+/** Marks the directory first: checking a large backup takes hours, and a kill may interrupt it. */
 async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreOptions): Promise<void> {
   const { deps, config } = setup;
-  // A run that was killed leaves nothing to go on from: it takes seconds.
+  // A killed run is repeated from the start: it takes seconds.
   const begun = await restoringInto(config.dataDir);
   if (begun !== undefined) await clearUnfinished(config);
   await requireEmptyDirectory(config);
@@ -274,7 +271,7 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
   const chain = await findBackup(place, options.backup);
   await checkFiles(deps, chain);
   await requireRoom(setup, chain);
-  // A directory that has an engine is not empty any more, whatever becomes of the run.
+  // A directory with an engine is no longer empty, however the run ends.
   if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, chain.newest.id);
   const run = (context: EngineContext) => work(context, chain);
   const report = await withStorage(setup, run, { evenIf: 'restoring', makes: true });
@@ -286,10 +283,11 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
   print(deps, options, 'CliRestore', report, text.join('\n'));
 }
 
-/** Records a restore that a ClickHouse server has done by its own statements. */
+/** Records a restore done by a ClickHouse server's own statements. */
 async function record(deps: CliDeps, moment: string): Promise<void> {
   const micros = parseRfc3339Micros(moment);
-  if (micros === undefined) throw wrong('--record', 'when the backup began, such as 2026-11-28T06:00:00Z');
+  if (micros === undefined)
+    throw wrong('--record', 'the start time of the backup, such as 2026-11-28T06:00:00Z');
   await withStorage(setUp(deps), (context) =>
     recordRestore(context, 'of the ClickHouse server', formatMicros(micros)),
   );
@@ -302,10 +300,7 @@ export function registerRestore(program: Command, deps: CliDeps): void {
     .description('restore a backup into an empty DATA_DIR or database')
     .option('--from <directory>', 'where backups are')
     .option('--backup <id>', 'that one (default: the newest)')
-    .option(
-      '--record <moment>',
-      'only record that a ClickHouse server has restored its own backup of that moment',
-    )
+    .option('--record <moment>', 'only record that a ClickHouse server restored its own backup of that time')
     .option('--json', 'print JSON')
     .action((options: RestoreOptions) => {
       if ((options.from === undefined) === (options.record === undefined))

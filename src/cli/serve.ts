@@ -20,7 +20,7 @@ async function serve(deps: CliDeps, { host, port, dataDir }: ServeOptions): Prom
     ...(dataDir !== undefined && { DATA_DIR: dataDir }),
   };
   const config = loadConfig(environment);
-  // Listens before the start, so that it misses no signal during it.
+  // Listens before the start, so that it misses no signal.
   const stopped = deps.untilStopped();
   const log = createLogger(config.logLevel);
   const service = await deps.startService(config, { log, accessLogTo: standardOutput });
@@ -29,7 +29,6 @@ async function serve(deps: CliDeps, { host, port, dataDir }: ServeOptions): Prom
   service.failure.throwIfAborted();
 }
 
-/** Until it is asked to end, or must. */
 function untilEnd(stopped: Promise<void>, failure: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (failure.aborted) resolve();
@@ -45,7 +44,7 @@ export function registerServe(program: Command, deps: CliDeps): void {
     .description('run the service until SIGINT or SIGTERM')
     .option('--host <address>', 'address to listen on (default: HOST)')
     .option('--port <port>', 'port to listen on, 0 for any (default: PORT)')
-    .option('--data-dir <directory>', 'where everything is kept (default: DATA_DIR)')
+    .option('--data-dir <directory>', 'directory of all data (default: DATA_DIR)')
     .addHelpText('after', '\nAll else is set in the environment: auditlog help environment')
     .action((options: ServeOptions) => serve(deps, options));
 }

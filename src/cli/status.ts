@@ -11,7 +11,7 @@ import { printJson } from './output.ts';
 import type { JsonOption } from '../tools/output.ts';
 import { statusOf } from './running-server.ts';
 
-/** `status --wait`: longer than a first start takes. */
+/** Longer than a first start takes. */
 const statusWaitMs = 120_000;
 
 interface StatusOptions extends JsonOption {
@@ -20,7 +20,7 @@ interface StatusOptions extends JsonOption {
   readonly wait?: string | true;
 }
 
-/** The configuration of the server on the data directory that an option or the environment names. */
+/** The configuration of the server of the data directory from an option or the environment. */
 export function configOf({ environment }: CliDeps, { dataDir }: { readonly dataDir?: string }): Config {
   return loadConfig({ ...environment, ...(dataDir !== undefined && { DATA_DIR: dataDir }) });
 }
@@ -53,7 +53,7 @@ function fail(): never {
 }
 
 function troubleOf({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: string): string {
-  if (!running) return `no server runs on DATA_DIR ${dataDir}: start it with "auditlog serve"`;
+  if (!running) return `no server runs on DATA_DIR ${dataDir}; start it with "auditlog serve"`;
   if (url === null) return `a server is starting on DATA_DIR ${dataDir}: process ${pid}`;
   const failing = Object.keys(checks).filter((name) => checks[name] === false);
   const why = failing.length === 0 ? 'it does not answer' : failing.join(', ');
@@ -64,9 +64,7 @@ function troubleOf({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: 
 export function registerStatus(program: Command, deps: CliDeps): void {
   program
     .command('status')
-    .description(
-      'tell the process, address and readiness of the server on DATA_DIR; exit code 0 where it is ready',
-    )
+    .description('print process, address and readiness of the server of DATA_DIR; exit code 0 if it is ready')
     .option('--data-dir <directory>', 'of the server (default: DATA_DIR)')
     .option('--wait [duration]', 'wait until it is ready (default: up to 2m)')
     .option('--json', 'print JSON')

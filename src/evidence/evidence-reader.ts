@@ -2,11 +2,13 @@ import { EngineError } from '../base/errors/engine-error.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { shownHash } from '../storage/event-hash.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
+import { caseText } from '../tlog/case.ts';
 import { encodeEntry, eventHash, toBundle } from '../tlog/entry.ts';
 import { parseTilePath } from '../tlog/tile.ts';
 import { consistencyRanges, inclusionRanges } from '../tlog/tree.ts';
 import { proofText } from '../tlog/proof-text.ts';
 import { type CheckpointTable, type StoredCheckpoint } from './checkpoint-table.ts';
+import { limits } from './limits.ts';
 import { type LogKey, type PublishedKey, readKeys } from './log-key.ts';
 import { type Progress, readProgress, watermarkOf } from './progress-table.ts';
 import type { TileTable } from './tile-table.ts';
@@ -28,6 +30,12 @@ export interface Inclusion {
   readonly asRecorded: boolean | undefined;
   readonly checkpoint: StoredCheckpoint;
   readonly proof: string;
+}
+
+/** Events that a checkpoint covers, in the order of the request. */
+export interface Covered {
+  readonly checkpoint: StoredCheckpoint;
+  readonly entries: readonly PlacedEntry[];
 }
 
 export interface Consistency {
@@ -61,6 +69,13 @@ const uncoveredWords: Readonly<Record<Uncovered, string>> = {
 export function uncovered(evidence: Uncovered, withinMs = 0): Problem {
   const later = withinMs > 0 ? { retryAfterSeconds: withinMs / 1000 } : {};
   return new Problem('not_found', uncoveredWords[evidence], { members: { evidence }, ...later });
+}
+
+/** One of several events is not covered, so the whole request must be repeated or cannot be answered. */
+function notCovered({ message, options }: Problem): Problem {
+  const isPending = options.members?.['evidence'] === 'pending';
+  const detail = `Not every event has its proof. ${message}`;
+  return new Problem(isPending ? 'unavailable' : 'conflict', detail, options);
 }
 
 /** Evidence for readers of an organization's events. Methods reject with EngineError. */
@@ -175,6 +190,53 @@ export class EvidenceReader {
     if (from.size > to.size) throw new Problem('not_found', 'The newer checkpoint has fewer events.');
     const hashes = await this.#hashes(organization, consistencyRanges(from.size, to.size));
     return { older: from, newer: to, hashes };
+  }
+
+  /**
+   * The newest checkpoint, and the entries of events, by order number, that it covers. Rejects with a Problem where it does not
+   * cover one of them.
+   */
+  async covered(organization: string, seqs: readonly bigint[]): Promise<Covered> {
+    const [checkpoint] = await this.#options.checkpoints.newest([organization]);
+    if (checkpoint === undefined) throw notCovered(this.#notSigned(organization));
+    const entries: PlacedEntry[] = [];
+    for (let at = 0; at < seqs.length; at += limits.coveredAtOnce) {
+      const some = seqs.slice(at, at + limits.coveredAtOnce);
+      const found = await this.#tree.entriesOf(organization, some);
+      for (const seq of some) {
+        const entry = found.get(seq);
+        if (entry === undefined) throw notCovered(await this.#uncovered(organization, { seq }));
+        if (entry.position >= checkpoint.size) throw notCovered(this.#notSigned(organization));
+        entries.push(entry);
+      }
+    }
+    return { checkpoint, entries };
+  }
+
+  /** Proofs (C2SP tlog-proof) that a checkpoint covers these places, in their order. */
+  async proofs(
+    organization: string,
+    checkpoint: StoredCheckpoint,
+    positions: readonly number[],
+  ): Promise<string[]> {
+    const ranges = positions.map((position) => inclusionRanges(position, checkpoint.size));
+    const hashes = await this.#hashes(organization, ranges.flat());
+    return ranges.map(({ length }, n) =>
+      proofText({
+        index: positions[n] as number,
+        hashes: hashes.splice(0, length),
+        checkpoint: checkpoint.text,
+      }),
+    );
+  }
+
+  /** Signs the digest of a case file. Rejects with a Problem where this server's key is none of those that are published. */
+  async signCase(organization: string, digest: Buffer): Promise<string> {
+    const signer = this.#options.key.signerOf(organization);
+    const { keys } = await this.keys(organization);
+    if (!keys.some(({ verifierKey }) => verifierKey === signer.verifierKey))
+      throw notCovered(uncovered('off'));
+    return signer.sign(caseText(signer.name, digest));
   }
 
   async #hashes(organization: string, ranges: Parameters<TreeReader['hashes']>[1]): Promise<Uint8Array[]> {

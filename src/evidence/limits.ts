@@ -10,4 +10,6 @@ export const limits = {
   missingEveryMs: 3_600_000,
   missingRetryMs: 10_000,
   missingQueryMsMax: 600_000,
+  /** Events of a case file whose tiles are read at once: each has 256 hashes to make. */
+  coveredAtOnce: 50,
 } as const;

@@ -1,3 +1,4 @@
+import { RowBinary } from '../storage/row-binary.ts';
 import type { Storage } from '../storage/storage.ts';
 import { entryBytes } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
@@ -59,21 +60,15 @@ function toTile(row: TileRow): StoredTile {
 
 const rowBytesMax = tileWidth * entryBytes + 8;
 
-/** The entries in rows of RowBinary: a width, and a length-prefixed content. */
-function contentsIn(rows: Buffer): Buffer[] {
+/** The entries in rows of a width and a content. A shorter content makes a narrower tile. */
+function contentsIn(bytes: Buffer): Buffer[] {
+  const rows = new RowBinary(bytes);
   const contents: Buffer[] = [];
-  for (let at = 0; at < rows.length; ) {
-    const width = rows.readUInt16LE(at);
-    at += 2;
-    let length = 0;
-    for (let factor = 1; ; factor *= 128) {
-      const group = rows.readUInt8(at++);
-      length += (group & 127) * factor;
-      if (group < 128) break;
-    }
-    const entries = Math.min(width, Math.floor(length / entryBytes));
-    contents.push(rows.subarray(at, at + entries * entryBytes));
-    at += length;
+  while (!rows.isAtEnd) {
+    const width = rows.uint16();
+    const content = rows.string();
+    const entries = Math.min(width, Math.floor(content.length / entryBytes));
+    contents.push(content.subarray(0, entries * entryBytes));
   }
   return contents;
 }
@@ -119,6 +114,16 @@ export class TileTable {
         levels: tiles.map(({ level }) => level),
         indexes: tiles.map(({ index }) => index),
       },
+    );
+    return rows.map(toTile);
+  }
+
+  /** The tiles of level 0 that may have one of these order numbers. */
+  async withSeqs(organization: string, seqs: readonly bigint[]): Promise<StoredTile[]> {
+    const rows = await this.#storage.readRows<TileRow>(
+      `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
+        AND arrayExists(seq -> seq >= first_seq AND seq <= last_seq, {seqs:Array(UInt64)}) ${widest}`,
+      { organization, seqs },
     );
     return rows.map(toTile);
   }

@@ -68,6 +68,19 @@ export class TreeReader {
       if (entryAt(tile.content, place).seq === seq) return placed(tile, place);
     return undefined;
   }
+
+  /** The entries of events by their order numbers, of those that the tree has. */
+  async entriesOf(organization: string, seqs: readonly bigint[]): Promise<Map<bigint, PlacedEntry>> {
+    const wanted = new Set(seqs);
+    const found = new Map<bigint, PlacedEntry>();
+    for (const tile of await this.#tiles.withSeqs(organization, seqs))
+      for (let place = 0; place < tile.width; place++) {
+        const { seq } = entryAt(tile.content, place);
+        const entry = wanted.has(seq) ? placed(tile, place) : undefined;
+        if (entry !== undefined) found.set(seq, entry);
+      }
+    return found;
+  }
 }
 
 export interface PlacedEntry extends Entry {

@@ -1,5 +1,6 @@
 import { crc32c } from '@node-rs/crc32';
 import type { OrganizationFacts } from '../base/events/organization-facts.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { traced } from '../base/observability/trace.ts';
 import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
@@ -30,7 +31,8 @@ export class OwnEvents {
 
   /**
    * One block without its last column, `seq`. Each event is the JSON of a source event that names its
-   * organization by id; `organizationOf` returns undefined for an unknown id. Throws if an event is invalid.
+   * organization by id; `organizationOf` returns undefined for an unknown id. Throws Problem `malformed` if an
+   * event is invalid.
    */
   encode(events: readonly string[], organizationOf: (id: string) => OrgReference | undefined): OwnBlock {
     this.#block.reset();
@@ -43,7 +45,7 @@ export class OwnEvents {
         (reference) =>
           organizationOf(reference ?? '') ?? '/message/org: is not an organization of this service',
       );
-      if (typeof mapped === 'string') throw new Error(mapped);
+      if (typeof mapped === 'string') throw new Problem('malformed', mapped);
       this.#block.add(mapped);
     }
     const rows = this.#block.rows();
@@ -73,8 +75,8 @@ export class OwnEventRecorder {
   }
 
   /**
-   * Resolves when the event (JSON of a source event) is durable. Rejects with an Error if it is invalid, or
-   * with a Problem of the log.
+   * Resolves when the event (JSON of a source event) is durable. Rejects with Problem `malformed` if it is
+   * invalid, or with a Problem of the log.
    */
   async record(organization: OrganizationFacts, event: string): Promise<void> {
     const { wal, arrivals, accepted } = this.#options;

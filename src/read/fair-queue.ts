@@ -8,6 +8,8 @@ import type { Turn } from './page-slices.ts';
 
 const exportsMax = 24;
 const exportRetryAfterSeconds = 10;
+/** A case file holds a few times the bytes of its events. */
+const casesMax = 2;
 const sourceStreamsPerOrganizationMax = 8;
 /** Concurrent reads in the engine without streams: per core, and at least this many. */
 const readsAtOncePerCore = 4;
@@ -102,5 +104,15 @@ export function exportSlots(): FairQueue {
     slots: exportsMax,
     refusal: `At most ${most} exports of an organization run at once; try again when one has ended.`,
     retryAfterSeconds: exportRetryAfterSeconds,
+  });
+}
+
+/** For case files, which are held until they are whole. */
+export function caseSlots(): FairQueue {
+  return slotsWithoutWaiting({
+    slotsPerOrganization: 1,
+    slots: casesMax,
+    refusal: 'A case file is being made for the organization; try again when it is done.',
+    retryAfterSeconds: readRetryAfterSeconds,
   });
 }

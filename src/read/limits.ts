@@ -9,6 +9,9 @@ export const limits = {
   ocsf110TasksAtOnce: 4,
   exportsPerOrganizationMax: 4,
   sourceStreamsMax: 24,
+  /** A case file: its events, and the bytes of what is stored of them. */
+  caseEventsMax: 1_000,
+  caseBytesMax: 32 * 1024 * 1024,
   feedWaitSecondsMax: 30,
   /** A page of the feed ends within this, but has at least one event. */
   feedPageBytesMax: 32 * 1024 * 1024,

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/time/clock.ts';
 import type { Storage } from '../storage/storage.ts';
+import { type CaseEventsReader, createCaseEventsReader } from './case-events.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { createExportReader, createOcsf110ExportReader, type ExportReader } from './export.ts';
 import { exportSlots, inTurn, readQueue, sourceStreamSlots, turnOf } from './fair-queue.ts';
@@ -21,6 +22,7 @@ export interface Readers {
   readonly rows: RowsReader;
   readonly feed: FeedReader;
   readonly export: ExportReader;
+  readonly caseEvents: CaseEventsReader;
   readonly legacy: LegacyReader;
   readonly receipts: ReceiptsReader;
   readonly histogram: HistogramReader;
@@ -56,15 +58,17 @@ export function createReaders(options: ReadersOptions): Readers {
   const retentionCutOff = (organization: string) => options.retentionCutOff(organization);
   const { ofKept, byKept } = keepingTo(retentionCutOff);
   const turn = turnOf(queue);
+  const exports = exportSlots();
   const page = createPageReader(storage, envelope, clock, turn);
   return {
     page: inTurn(queue, ofKept(bySchema(page, createOcsf110PageReader(options, turn)))),
     rows: inTurn(queue, ofKept(createRowsReader(storage, watermark))),
     export: inTurn(
-      exportSlots(),
+      exports,
       ofKept(bySchema(createExportReader(storage, envelope), createOcsf110ExportReader(options))),
       (result) => result.stream,
     ),
+    caseEvents: inTurn(exports, ofKept(createCaseEventsReader(storage, envelope))),
     feed: createFeedReader({
       storage,
       pool,

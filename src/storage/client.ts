@@ -3,7 +3,7 @@ import type { Logger } from '../base/observability/log.ts';
 import { traced } from '../base/observability/trace.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { tokenHeader } from './engine-config.ts';
-import { quorumSettings } from './cluster.ts';
+import { Quorum } from './cluster.ts';
 import { checkedWrite, rowsOnDisk } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
@@ -98,6 +98,7 @@ class EngineStorage implements Storage {
   readonly database: string;
   readonly cluster: string | undefined;
   readonly #nodes: EngineNodes;
+  readonly #quorum = new Quorum(this);
   /** A ClickHouse server reports failed writes; the embedded engine does not. */
   readonly #isEmbedded: boolean;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
@@ -183,7 +184,7 @@ class EngineStorage implements Storage {
     if (objects.length === 0) return;
     const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
     const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
-    const settings = { ...(await quorumSettings(this, table)), ...options.settings };
+    const settings = { ...(await this.#quorum.settings(table)), ...options.settings };
     await this.#nodes.anywhere(options.signal, (node, signal) =>
       this.#write(node, signal, query, { target: table }, { ...options, settings }, [lines]),
     );
@@ -197,7 +198,7 @@ class EngineStorage implements Storage {
 
   readonly insertNative: Storage['insertNative'] = async (query, body, options = {}, parameters = {}) => {
     const table = /^INSERT INTO (\w+)/.exec(query)?.[1] ?? '';
-    const settings = { ...(await quorumSettings(this, table)), ...options.settings };
+    const settings = { ...(await this.#quorum.settings(table)), ...options.settings };
     await this.#nodes.once(options.signal, (node, signal) =>
       this.#write(node, signal, query, parameters, { ...options, settings }, body),
     );
@@ -312,9 +313,13 @@ interface Answer {
   readonly error?: EngineError;
 }
 
+/** UNKNOWN_TABLE and UNKNOWN_DATABASE: a server that has lost its disk. What it was at may go on at others. */
+const emptyCodes: ReadonlySet<number | undefined> = new Set([60, 81]);
+
 function unlessSilent(error: unknown): Answer {
-  const isSilence =
-    error instanceof EngineError && (error.failure === 'unreachable' || error.failure === 'timeout');
-  if (isSilence) return { rows: [], error };
+  if (!(error instanceof EngineError)) throw error;
+  const { failure, engineCode } = error;
+  if (failure === 'unreachable' || failure === 'timeout' || emptyCodes.has(engineCode))
+    return { rows: [], error };
   throw error;
 }

@@ -11,15 +11,19 @@ export const everyReplicaOf = ({ cluster }: Storage, table: string): string =>
     ? table
     : `clusterAllReplicas(${quoteString(cluster)}, currentDatabase(), ${quoteIdentifier(table)})`;
 
-/** Rows of replacing tables are written to most replicas, so a majority has all of them. */
+/**
+ * Control data is written to most replicas, so a majority has all of it. A server that has lost its disk does not
+ * count until it is rebuilt.
+ */
 export async function requireMajority(storage: Storage): Promise<void> {
-  const { cluster } = storage;
+  const { cluster, database } = storage;
   if (cluster === undefined) return;
   const [row] = await storage.rows<{ answer: string; nodes: string }>(
     `SELECT toString(count()) AS answer,
        toString((SELECT count() FROM system.clusters WHERE cluster = {cluster:String})) AS nodes
-     FROM clusterAllReplicas(${quoteString(cluster)}, system.one)`,
-    { cluster },
+     FROM clusterAllReplicas(${quoteString(cluster)}, system.tables)
+     WHERE database = {database:String} AND name = 'journal'`,
+    { cluster, database },
     { settings: everywhere },
   );
   const { answer, nodes } = { answer: Number(row?.answer ?? 0), nodes: Number(row?.nodes ?? 0) };
@@ -28,20 +32,46 @@ export async function requireMajority(storage: Storage): Promise<void> {
   throw new EngineError('unreachable', words);
 }
 
+/** How long the number of replicas is remembered. */
+const quorumMsMax = 1_000;
+
 /**
- * An INSERT on a cluster is answered once most replicas have the rows. With a single replica, as after SYSTEM
- * DROP REPLICA, `auto` never returns, so one replica suffices then.
+ * An INSERT on a cluster is answered once most replicas have the rows. With a single replica, as after SYSTEM DROP
+ * REPLICA, `auto` never returns, so one replica suffices then. An INSERT that waits for a replica dropped in this
+ * second ends by its time limit, and is sent again.
  */
-export async function quorumSettings(storage: Storage, table: string): Promise<Settings> {
-  const { cluster, database } = storage;
-  if (cluster === undefined) return {};
-  const [row] = await storage.rows<{ fewest: string }>(
-    `SELECT toString(min(total_replicas)) AS fewest FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
-     WHERE database = {database:String} AND table = {table:String} AND total_replicas > 0`,
-    { database, table: table === 'events' ? 'events_local' : table },
-    { settings: everywhere },
-  );
-  return { insert_quorum: row?.fewest === '1' ? 1 : 'auto' };
+export class Quorum {
+  readonly #storage: Storage;
+  readonly #known = new Map<string, { readonly atMs: number; readonly settings: Promise<Settings> }>();
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /** For an INSERT into a table. Rejects with EngineError. */
+  settings(table: string): Promise<Settings> {
+    const { cluster } = this.#storage;
+    if (cluster === undefined) return Promise.resolve({});
+    const nowMs = performance.now();
+    const known = this.#known.get(table);
+    if (known !== undefined && nowMs - known.atMs < quorumMsMax) return known.settings;
+    const settings = this.#ask(cluster, table === 'events' ? 'events_local' : table);
+    this.#known.set(table, { atMs: nowMs, settings });
+    settings.catch(() => this.#known.delete(table));
+    return settings;
+  }
+
+  async #ask(cluster: string, table: string): Promise<Settings> {
+    const { database } = this.#storage;
+    // A replica without Keeper counts none.
+    const [row] = await this.#storage.rows<{ fewest: string }>(
+      `SELECT toString(min(total_replicas)) AS fewest FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
+       WHERE database = {database:String} AND table = {table:String} AND total_replicas > 0`,
+      { database, table },
+      { settings: everywhere },
+    );
+    return { insert_quorum: row?.fewest === '1' ? 1 : 'auto' };
+  }
 }
 
 const table = / FROM events\b/g;

@@ -3,12 +3,15 @@
  * must be in a hash or in the entry, or it could be altered unnoticed.
  */
 
+/** The columns, beside the rendering, that filters look at. */
+export const shownColumns = `formatRow('RowBinary', org, activity_id, activity_name, severity, status,
+  level, result_code, actor_email, actor_id, names, file_hash, file_name, target_name, flow_id)`;
+
 /**
  * SHA-256 of the shown and filtered columns: of the rendering's hash and the other columns in RowBinary. The
  * rendering is hashed in place instead of copied.
  */
-export const shownHash = `SHA256(concat(SHA256(ocsf), formatRow('RowBinary', org, activity_id, activity_name, severity, status,
-  level, result_code, actor_email, actor_id, names, file_hash, file_name, target_name, flow_id)))`;
+export const shownHash = `SHA256(concat(SHA256(ocsf), ${shownColumns}))`;
 
 /**
  * The hash of an event as it is stored now. The column `event_hash` has the value at INSERT, from which trees

@@ -82,8 +82,12 @@ export class Lease {
     return true;
   }
 
-  /** Asks the engine. Rejects with EngineError. */
+  /**
+   * Whether nobody has taken it since, as most nodes know it: a mutation goes to all replicas also from a node that the others cannot
+   * reach, where a renewal may have left a row that most do not have. Rejects with EngineError.
+   */
   async holds(): Promise<boolean> {
+    await requireMajority(this.#options.storage);
     const { own } = await this.#look();
     return own?.held === true && this.#number === this.#highest;
   }

@@ -1,5 +1,6 @@
 import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
+import { projectFile } from '../base/files/project-file.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { singleFlight } from '../base/waiting/single-flight.ts';
@@ -17,11 +18,15 @@ export class EngineNode {
   readonly reader: ByteReader;
   readonly statements: StatementClient;
   isDown = false;
+  /** It answers but has no tables, such as a server that has lost its disk. */
+  isEmpty = false;
   readonly probe = singleFlight(() => this.#ask());
+  readonly #database: string;
   readonly #underWay = new Set<() => void>();
 
   constructor(connection: EngineConnection, address: string) {
-    const { user, password, headers } = connection;
+    const { user, password, headers, database } = connection;
+    this.#database = database;
     const credentials = Buffer.from(`${user}:${password}`).toString('base64');
     const all = { Authorization: `Basic ${credentials}`, ...headers };
     const url = new URL(address);
@@ -61,9 +66,15 @@ export class EngineNode {
 
   /** Any answer, even a refusal, proves that the node is up. */
   async #ask(): Promise<EngineError | undefined> {
-    const statement = { query: 'SELECT 1', parameters: {}, settings: {}, timeoutMs: limits.readinessMsMax };
+    const statement = {
+      query:
+        "SELECT count() FROM system.tables WHERE database = {name:String} AND name = 'schema_migrations'",
+      parameters: { name: this.#database },
+      settings: { database: 'default' },
+      timeoutMs: limits.readinessMsMax,
+    };
     try {
-      await this.statements.run(statement);
+      this.isEmpty = (await this.statements.run(statement)).trim() === '0';
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       if (error.failure !== 'refused') return error;
@@ -106,8 +117,10 @@ export class EngineNodes {
     }
   }
 
+  /** The first node that answers and has tables; without tables anywhere, the first that answers; else the first. */
   get current(): EngineNode {
-    return this.all.find(({ isDown }) => !isDown) ?? this.#first;
+    const up = this.all.filter(({ isDown }) => !isDown);
+    return up.find(({ isEmpty }) => !isEmpty) ?? up[0] ?? this.#first;
   }
 
   get #first(): EngineNode {
@@ -144,7 +157,7 @@ export class EngineNodes {
         return await this.once(signal, work, node);
       } catch (error) {
         const isGone = error instanceof EngineError && error.failure === 'unreachable';
-        const next = this.all.find((other) => !tried.has(other) && !other.isDown);
+        const next = this.all.find((other) => !tried.has(other) && !other.isDown && !other.isEmpty);
         if (!isGone || next === undefined) throw error;
         node = next;
       }
@@ -161,7 +174,13 @@ export class EngineNodes {
   }
 
   async #probe(node: EngineNode): Promise<void> {
+    const wasEmpty = node.isEmpty;
     const failure = await node.probe();
+    if (node.isEmpty && !wasEmpty && this.all.some((other) => !other.isDown && !other.isEmpty))
+      this.#log.warn(
+        { url: node.address },
+        `a ClickHouse node has no tables: make it anew (${projectFile('docs/cluster.md')})`,
+      );
     const isDown = failure !== undefined;
     // Even if it was down before: without any other node, requests go there.
     if (isDown) node.endAll();

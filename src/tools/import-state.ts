@@ -13,20 +13,20 @@ const importCheckpointMs = 1_000;
 
 /** The service has answered for everything before `offset`. */
 export interface ImportPosition {
-  /** Bytes of the text, decompressed. */
+  /** Bytes of the decompressed text. */
   readonly offset: number;
   readonly nextLine: number;
   readonly accepted: number;
   readonly rejected: number;
 }
 
-/** Identifies a text by its first bytes, which stay while the file grows. */
+/** Identifies a text by its first bytes, which stay as the file grows. */
 interface ImportIdentity {
   readonly headBytes: number;
   readonly headSha256: string;
 }
 
-/** The same text is another import for another target or mapping. */
+/** The same text with another target or mapping is another import. */
 export interface ImportSubject {
   readonly target: string;
   readonly mapping: string;
@@ -35,11 +35,11 @@ export interface ImportSubject {
 interface ImportCheckpoint extends ImportPosition, ImportIdentity, ImportSubject {
   readonly version: 1;
   readonly isWhole: boolean;
-  /** Length of the file of rejected lines at this position. */
+  /** Length of the rejected lines' file at this position. */
   readonly rejectedBytes: number;
 }
 
-/** Files that were named on the command line. */
+/** Paths from the command line. */
 export interface GivenPaths {
   readonly checkpoint?: string;
   readonly rejected?: string;
@@ -61,23 +61,22 @@ export interface ImportStart {
 const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0 };
 
 /**
- * Syncs rejected lines before the checkpoint that counts them; the next run cuts off later ones, so each is there
- * once.
+ * Rejected lines are synced before the checkpoint that counts them; the next run cuts off later ones, so each
+ * occurs once.
  */
 export class ImportState {
-  /** Where to begin. */
+  /** Where to start. */
   readonly first: ImportPosition;
-  /** Where rejected lines go. */
   readonly rejectedPath: string;
-  /** Tells the operator of earlier runs. */
+  /** A note for the operator about earlier runs. */
   readonly note: string | undefined;
   readonly #checkpoint: string | undefined;
   readonly #identity: ImportIdentity & ImportSubject;
   #isWhole = false;
-  /** Undefined while no line is rejected: there is no file then. */
+  /** Undefined until a line is rejected. */
   #rejected: AppendFile | undefined;
   #position: ImportPosition;
-  /** Of an unfinished last line: the next run looks at it again. */
+  /** Of an unfinished last line, which the next run reads again. */
   #left = { bytes: 0, lines: 0, rejectedBytes: 0 };
   #saved: ImportPosition | undefined;
   #savedMs = 0;
@@ -97,8 +96,8 @@ export class ImportState {
   }
 
   /**
-   * Continues an earlier run or begins anew. Throws for the checkpoint of another text or target, or if another
-   * mapping recorded events.
+   * Continues an earlier run or starts anew. Throws if the checkpoint has another text or target, or if
+   * another mapping recorded events.
    */
   static async open({ source, given, subject, restart }: ImportStart): Promise<ImportState> {
     const { paths, note: elsewhere } = await pathsOf(source, given, subject, restart);
@@ -108,13 +107,11 @@ export class ImportState {
     const headBytesMax = source.path === undefined ? 0 : (left?.headBytes ?? limits.importHeadBytes);
     const identity = await identityOf(source, headBytesMax);
     if (left !== undefined && left.headSha256 !== identity.headSha256)
-      throw new Error(
-        `${checkpoint} belongs to another file: remove it, or import from the beginning with --restart`,
-      );
+      throw new Error(`${checkpoint} belongs to another file: remove it, or start anew with --restart`);
     const isOther = left !== undefined && isOfOther(left, subject, checkpoint);
     const known = isOther ? undefined : left;
     const note = isOther
-      ? `Beginning anew: with the mapping of the last run (${left.mapping}) no line was recorded.`
+      ? `Starting anew: with the mapping of the last run (${left.mapping}) no line was recorded.`
       : elsewhere;
     const state = new ImportState(paths, { ...identity, ...subject }, { saved: known, note });
     if (known === undefined || known.rejectedBytes === 0) await rm(rejected, { force: true });
@@ -127,7 +124,7 @@ export class ImportState {
     return this.#position;
   }
 
-  /** Tells this text from others. */
+  /** Identifies this text. */
   get identity(): string {
     return this.#identity.headSha256;
   }
@@ -154,7 +151,7 @@ export class ImportState {
     if (performance.now() - this.#savedMs >= importCheckpointMs) await this.#save();
   }
 
-  /** The text has been read to its end. */
+  /** The text was read to its end. */
   whole(): void {
     this.#isWhole = true;
   }
@@ -193,8 +190,8 @@ export class ImportState {
 }
 
 /**
- * The named files, else `<file>.import.json` and `<file>.rejected.ndjson`, with eight digits of the target's hash if
- * another target has these.
+ * Given paths, otherwise `<file>.import.json` and `<file>.rejected.ndjson`, with eight digits of the target's
+ * hash if another target has these.
  */
 async function pathsOf(
   { path }: ImportSource,
@@ -218,32 +215,32 @@ async function pathsOf(
   if ((await known(own)) !== undefined) return { paths: own };
   const first = await known(named(''));
   if (first === undefined || isOfTarget(first, target)) return { paths: named('') };
-  const note = `Beginning anew for ${target}; an earlier run went to ${first.target}.`;
+  const note = `Starting anew for ${target}; an earlier run went to ${first.target}.`;
   return { paths: own, note };
 }
 
-/** A checkpoint that names no target was written before they did. */
+/** Old checkpoints name no target. */
 function isOfTarget(known: Partial<ImportCheckpoint>, target: string): boolean {
   return (known.target ?? target) === target;
 }
 
-/** Whether the run before had another mapping and recorded nothing. */
+/** Whether the earlier run had another mapping and recorded nothing. */
 function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, checkpoint = ''): boolean {
   if (!isOfTarget(left, target))
     throw new Error(
       `${checkpoint} belongs to another target, ${left.target}: name another --checkpoint, ` +
-        'or import from the beginning with --restart',
+        'or start anew with --restart',
     );
   const before = (left as Partial<ImportCheckpoint>).mapping ?? mapping;
   if (before === mapping) return false;
   if (left.isWhole && left.accepted === 0) return true;
   throw new Error(
-    `events of this file may be recorded already by another mapping (${before}; ${left.accepted} are known): ` +
-      'go on with that one, or import from the beginning with --restart, which records them a second time',
+    `another mapping may have recorded events of this file (${before}; ${left.accepted} are known): ` +
+      'continue with that mapping, or start anew with --restart, which records them a second time',
   );
 }
 
-/** The SHA-256 of at most so many bytes from the beginning. */
+/** SHA-256 of the first bytes, at most `bytesMax`. */
 async function identityOf(source: ImportSource, bytesMax: number): Promise<ImportIdentity> {
   const hash = createHash('sha256');
   let headBytes = 0;
@@ -261,7 +258,7 @@ async function openRejected(path: string, keptBytes: number): Promise<AppendFile
   const { size } = await file.handle.stat();
   if (size < keptBytes) {
     await file.close();
-    throw new Error(`${path} is shorter than the checkpoint says: import from the beginning with --restart`);
+    throw new Error(`${path} is shorter than its checkpoint; start anew with --restart`);
   }
   await file.truncate(keptBytes);
   return file;

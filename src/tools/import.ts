@@ -23,7 +23,7 @@ import { createProgress } from './progress.ts';
 import { RetryLog } from './retry-log.ts';
 import { trustRows } from './trusted-fetch.ts';
 
-/** Requests of an import at once. */
+/** Concurrent requests of an import. */
 const importRequestsAtOnceMax = 8;
 
 interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
@@ -34,11 +34,10 @@ interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
   readonly json?: true;
 }
 
-/** What imports do where there is an engine. */
 export interface ImportEngine {
-  /** Runs the work on a server, which need not be named, nor a key given. */
+  /** Runs the work on a server that needs no name and no key. */
   readonly withTarget: (options: TargetOptions, work: ImportWork) => Promise<void>;
-  /** How that server shows events. */
+  /** How that server renders events. */
   readonly previewOptions: () => PreviewOptions;
 }
 
@@ -47,7 +46,7 @@ interface Underway {
   readonly sent: Promise<SentChunk>;
 }
 
-/** Sends several chunks at once, and yields answers in the order of the text. */
+/** Sends several chunks at once, and yields answers in text order. */
 async function* sendInOrder(
   chunks: AsyncIterable<ImportChunk>,
   sender: ImportSender,
@@ -55,7 +54,7 @@ async function* sendInOrder(
   const underway: Underway[] = [];
   for await (const chunk of chunks) {
     const sent = sender.send(chunk);
-    // Taken in its turn; until then it must not end the process.
+    // Awaited in its turn; until then a rejection must not end the process.
     sent.catch(() => undefined);
     underway.push({ chunk, sent });
     if (underway.length >= importRequestsAtOnceMax) yield* underway.splice(0, 1);
@@ -64,8 +63,8 @@ async function* sendInOrder(
 }
 
 /**
- * Sends chunks and takes answers in order, so the checkpoint is one offset. A chunk that was stored but not
- * checkpointed is sent again under the same key, and stored once.
+ * Handles answers in order, so the checkpoint is one offset. A chunk that was stored but not checkpointed is
+ * sent again with the same key, and stored once.
  */
 async function sendAll(
   deps: ToolDeps,
@@ -77,7 +76,7 @@ async function sendAll(
 ): Promise<number> {
   const { offset, nextLine: firstLine, accepted: acceptedBefore } = state.first;
   if (offset > 0)
-    deps.io.error(`Going on after line ${firstLine - 1} of an earlier run; --restart begins anew.\n`);
+    deps.io.error(`Continuing after line ${firstLine - 1} of an earlier run; use --restart to start anew.\n`);
   if (state.note !== undefined) deps.io.error(`${state.note}\n`);
   const progress = createProgress(deps.io, {
     items: 'events',
@@ -118,7 +117,7 @@ async function sendAll(
 function keptText({ position: { accepted, nextLine } }: ImportState): string {
   if (nextLine === 1) return nothingKept;
   const events = `${counted(accepted, 'event')} of ${counted(nextLine - 1, 'line')}`;
-  return `${events} are imported; the same command goes on after them`;
+  return `${events} are imported; the same command continues after them`;
 }
 
 function report(
@@ -146,7 +145,7 @@ function report(
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';
   deps.io.error(`${counted(acceptedNow, 'event')} imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
   if (repeated > 0)
-    deps.io.error(`${counted(repeated, 'record')} left out: imported before with the same id\n`);
+    deps.io.error(`${counted(repeated, 'record')} skipped: already imported with the same id\n`);
   const were = rejected === 1 ? 'was' : 'were';
   if (rejected > 0) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${file}\n`);
 }
@@ -195,7 +194,7 @@ async function run(
 
 /** `import` (contract: Command line). */
 export function registerImport(program: Command, deps: ToolDeps, engine?: ImportEngine): void {
-  const url = 'server (default: the one on DATA_DIR, else HOST and PORT)';
+  const url = 'server (default: the one of DATA_DIR, otherwise HOST and PORT)';
   const command = program
     .command('import')
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
@@ -206,7 +205,7 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
         `records of another program: ${adapterNames.join(', ')}, or a mapping in MAPPINGS_DIR`,
       ),
     )
-    .option('--map <file>', 'a mapping of your own for records of another program')
+    .option('--map <file>', 'custom mapping for records of another program')
     .option('--dry-run', 'store nothing: print event, target and class of each record, a line of JSON each')
     .addOption(
       engine === undefined
@@ -215,19 +214,19 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
     )
     .option(
       '--key-file <file>',
-      `file with the API key (default: AUDITLOG_API_KEY${engine === undefined ? '' : ', else a key of its own'})`,
+      `file with the API key (default: AUDITLOG_API_KEY${engine === undefined ? '' : ', otherwise a new key'})`,
     )
-    .option('--checkpoint <file>', 'where to note how far it has come (default: <file>.import.json)')
+    .option('--checkpoint <file>', 'file for the position (default: <file>.import.json)')
     .option(
       '--ids <file>',
-      'ids of imported records, each of which is stored once (default: auditlog.ids beside the file)',
+      'file for ids of imported records, so that each is stored once (default: auditlog.ids beside the file)',
     )
-    .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
-    .option('--restart', 'begin anew, whatever an earlier run has noted')
+    .option('--rejected <file>', 'file for rejected lines (default: <file>.rejected.ndjson)')
+    .option('--restart', 'start anew, ignoring earlier runs')
     .option('--strict', 'exit code 1 if a line was rejected')
-    .option('--json', 'print JSON about what was done')
+    .option('--json', 'print a summary as JSON')
     .action((file: string, options: ImportOptions) => run(deps, file, options, engine));
   addRows(command, trustRows);
   if (engine !== undefined)
-    command.option('--org <slug>', 'organization of events that name none (without a key)');
+    command.option('--org <slug>', 'organization of events without one (without a key)');
 }

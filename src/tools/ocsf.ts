@@ -8,11 +8,11 @@ import { openFileSource, openInputSource } from './import-source.ts';
 import { linesOf } from './lines.ts';
 import { type JsonOption, printJson } from './output.ts';
 
-/** `ocsf validate`: a line, which may be a whole document. */
+/** Of `ocsf validate`: a line may be a whole document. */
 const validateLineBytesMax = 256 * 1024 ** 2;
 /** Lines of a document, which is held in memory. */
 const validateDocumentLinesMax = 10_000_000;
-/** Faults that `--json` tells. */
+/** Faults in the output of `--json`. */
 const validateFaultsMax = 1_000;
 
 interface Numbered {
@@ -73,7 +73,7 @@ function faultsOf({ line, text }: Numbered): LineFault[] {
   return faults.map((fault) => ({ line, ...fault }));
 }
 
-/** Node's reader of lines would also end them at U+2028. */
+/** Node's line reader would also split at U+2028. */
 async function* textLines(text: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const lines of linesOf(text, validateLineBytesMax))
     for (const line of lines) yield line.toString();
@@ -94,7 +94,7 @@ async function validate(deps: ToolDeps, file: string, options: JsonOption): Prom
     else told.push(...faults.slice(0, validateFaultsMax - told.length));
   }
   if (options.json === true) printJson(deps, 'CliOcsfValidation', { events, invalid, faults: told });
-  if (events === 0) throw new Error('there is no event in it');
+  if (events === 0) throw new Error('the file contains no event');
   if (invalid > 0)
     throw new Error(`${invalid} of ${events} events ${invalid === 1 ? 'is' : 'are'} not valid OCSF 1.1.0`);
   if (options.json !== true)
@@ -106,7 +106,7 @@ export function registerOcsf(program: Command, deps: ToolDeps): void {
   const ocsf = program.command('ocsf').description('events of OCSF 1.1.0');
   ocsf
     .command('validate')
-    .description("hold events, ours or any other producer's, to OCSF 1.1.0, strictly")
+    .description("validate any producer's events strictly against OCSF 1.1.0")
     .argument('<file>', 'NDJSON or a JSON document, plain, .gz or .zst; - for standard input')
     .option('--json', 'print JSON')
     .action((file: string, options: JsonOption) => validate(deps, file, options));

@@ -4,6 +4,8 @@ import type { ToolDeps } from './context.ts';
 import { openFileSource, peek } from './import-source.ts';
 import { addRows, option, serviceAddress } from './option.ts';
 import { counted, printJson } from './output.ts';
+import { verifyCase } from './verify/case.ts';
+import { filesOfCase } from './verify/case-files.ts';
 import { verifyFile } from './verify/file.ts';
 import { keepTree, type KeepOptions } from './verify/keep.ts';
 import { trustRows } from './trusted-fetch.ts';
@@ -15,9 +17,8 @@ import type { Report } from './verify/report.ts';
 /** A proof: an event of 1 MiB, escaped as JSON, and hashes. */
 const verifyProofBytesMax = 8 * 1024 * 1024;
 
-/** What is verified where there is an engine. */
 export interface VerifyEngine {
-  /** Options for it alone, beside `--org`. */
+  /** Options beside `--org`. */
   readonly options: readonly (readonly [flags: string, meaning: string])[];
   readonly verify: (organization: string, options: VerifyOptions) => Promise<Report>;
 }
@@ -46,7 +47,7 @@ async function examine(
       throw new Problem('malformed', '--keep: without a file, --org, --checkpoint and --copy');
     return keepTree(deps, keep, options);
   }
-  if (url !== undefined) throw new Problem('malformed', '--url: with --keep alone');
+  if (url !== undefined) throw new Problem('malformed', '--url: only with --keep');
   if (engine !== undefined && org !== undefined && path === undefined) return engine.verify(org, options);
   if (path === undefined || org !== undefined)
     throw new Problem(
@@ -54,9 +55,15 @@ async function examine(
       'name an organization of the engine (--org), a file, or a directory to keep (--keep)',
     );
   if (options.fullSpeed)
-    throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
+    throw new Problem('malformed', '--full-speed: only with --org; a file is always read at full speed');
+  const files = await filesOfCase(path);
+  if (files !== undefined) {
+    if (options.copy !== undefined || options.checkpoint !== undefined)
+      throw new Problem('malformed', '--copy, --checkpoint: not with a case file');
+    return verifyCase(files, options);
+  }
   const source = await openFileSource(path);
-  // A larger file than any proof is an export.
+  // A file larger than any proof is an export.
   const { head, whole: text } = await peek(source.text(0), verifyProofBytesMax);
   const proof = asProof(head.toString());
   if (proof === undefined) return verifyFile(deps, { path, source, text }, options);
@@ -76,9 +83,7 @@ function textOf(report: Confirmable): string {
   ];
   lines.push(...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`));
   for (const { detail, digest, confirmed } of confirm)
-    lines.push(
-      `  ${confirmed ? 'confirmed' : 'needs your confirmation'}: ${detail}; its digest is ${digest}`,
-    );
+    lines.push(`  ${confirmed ? 'confirmed' : 'needs confirmation'}: ${detail}; its digest is ${digest}`);
   return [...lines, ...notes.map((note) => `  note: ${note}`)].join('\n');
 }
 
@@ -93,10 +98,10 @@ async function verify(
   const healthy = report.findings.length === 0;
   if (options.json === true) printJson(deps, 'CliVerification', { healthy, ...report });
   else deps.io.out(`${textOf(report)}\n`);
-  if (!healthy) throw new Error('the events are not as they were signed for: see above');
+  if (!healthy) throw new Error('the events differ from the signed tree; see above');
   if (report.confirm.some((one) => !one.confirmed))
     throw new Unconfirmed(
-      'nothing contradicts what was signed; whether what is named above was to be, only you can tell',
+      'nothing contradicts the signed tree; confirm the decisions above if they are right',
     );
 }
 
@@ -105,7 +110,7 @@ Exit codes:
   0  as recorded
   1  not as signed, or not verified
   2  wrong usage
-  3  as signed, and needs your confirmation: a policy of retention or an erasure explains what is
+  3  as signed, and needs confirmation: a policy of retention or an erasure explains what is
      gone or changed, or a file is older than a kept checkpoint, and --confirmed does not name it`;
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
@@ -115,24 +120,24 @@ export function registerVerify(program: Command, deps: ToolDeps, engine?: Verify
   const command = program
     .command('verify [file]')
     .description(
-      `compare events with signed checkpoints: ${engine ? 'of an organization, ' : ''}of an export with --evidence, or one by its proof; or keep a copy of the tree`,
+      `compare events with signed checkpoints: ${engine ? 'of an organization, ' : ''}of an export with --evidence, of a case file, or one by its proof; or keep a copy of the tree`,
     );
   for (const row of engine?.options ?? []) command.option(...row);
   command
     .option(
       '--key <key>',
-      'public key of the log, a file of keys, or beside one an answer of …/evidence/key; may be repeated',
+      'public key of the log, a file of keys, or with one of these an answer of …/evidence/key; may be repeated',
       collect,
     )
     .option(
       '--checkpoint <file>',
-      'checkpoint that was kept, a directory of them, or of --keep; may be repeated',
+      'kept checkpoint, a directory of them, or a directory of --keep; may be repeated',
       collect,
     )
     .option('--copy <directory>', 'directory of --keep, to compare each event with its kept entry')
     .option(
       '--confirmed <digest>',
-      'a decision that was to be, by the digest that is printed with it, or a file of digests, one a line; may be repeated',
+      'digest of an intended decision, or a file of digests, one a line; may be repeated',
       collect,
     )
     .option('--keep <directory>', 'fetch the tree of --url, check that it continues the kept one, keep both')

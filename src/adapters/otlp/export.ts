@@ -6,12 +6,15 @@ import type { ExportSink } from './sink.ts';
 export type OtlpForm = 'json' | 'protobuf';
 
 /**
- * Reads log records in order; unknown fields are skipped. Throws Problem `malformed` for other bytes: then nothing
- * counts.
+ * Reads log records in order; unknown fields are skipped. Throws Problem `malformed` for invalid bytes: then
+ * nothing counts.
  */
 export function readExport(bytes: Buffer, form: OtlpForm, sink: ExportSink): void {
   const fault = form === 'json' ? readJson(bytes, sink) : readProtobuf(bytes, sink);
   if (fault === undefined) return;
   const encoding = form === 'json' ? 'JSON' : 'protobuf';
-  throw new Problem('malformed', `The body is no ExportLogsServiceRequest of OTLP in ${encoding}: ${fault}.`);
+  throw new Problem(
+    'malformed',
+    `The body is not an ExportLogsServiceRequest of OTLP in ${encoding}: ${fault}.`,
+  );
 }

@@ -8,7 +8,7 @@ import { repairControl } from './remedies.ts';
 const wordsOf = ({ place, detail, organization }: JournalDamage): string =>
   `row ${place} of the journal ${detail}, of ${organization === undefined ? 'any organization' : `the organization ${organization}`}`;
 
-/** Whether the journal can be read, has no gaps, and each row is as it was written. */
+/** Whether the journal is readable, has no gaps, and each row is as written. */
 export async function checkControlData(context: EngineContext): Promise<Check> {
   const { storage, config } = context;
   const parts = config.clickhouse.url === undefined ? await damagedParts(storage, 'journal') : [];
@@ -25,8 +25,8 @@ export async function checkControlData(context: EngineContext): Promise<Check> {
 }
 
 /**
- * Takes out what cannot be read of the journal and of tables that processes make anew, makes broken projections anew, and accepts what is
- * missing or altered in the journal: what is known of organizations, users and keys counts again.
+ * Removes unreadable parts of the journal and of rebuildable tables, rebuilds broken projections, and accepts
+ * missing or altered rows of the journal: the remaining organizations, users and keys are in effect again.
  */
 export async function repairControlData(context: EngineContext) {
   const { storage } = context;
@@ -45,19 +45,17 @@ export async function repairControlData(context: EngineContext) {
   await hand();
   const ofProjections = projections.map(({ table, part, name }) => `${table}/${part}/${name}`);
   const lines = [
-    ...ofProjections.map((one) => `the projection ${one} was made anew`),
+    ...ofProjections.map((one) => `the projection ${one} was rebuilt`),
     ...[...takenOut].map(
-      ([table, parts]) => `${table}: part ${parts.join(', ')} could not be read and was taken out`,
+      ([table, parts]) => `${table}: part ${parts.join(', ')} was unreadable and was removed`,
     ),
     ...accepted.map((one) => `${wordsOf(one)}: accepted`),
   ];
   if (accepted.length > 0)
-    lines.push(
-      'look at the users, keys and holds of these organizations: what is missing may have ended one',
-    );
+    lines.push('check users, keys and holds of these organizations: a missing change may have ended one');
   const text =
     lines.length === 0
-      ? 'the journal of control data is whole, and the tables that the service makes anew can be read: nothing was repaired'
+      ? 'the journal of control data is complete and the rebuildable tables are readable: nothing was repaired'
       : lines.join('\n');
   const value = {
     tables: [...takenOut].map(([table, parts_taken_out]) => ({ table, parts_taken_out })),

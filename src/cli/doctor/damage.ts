@@ -18,25 +18,28 @@ import { limits } from '../limits.ts';
 import { type Check, check, type Finding } from './check.ts';
 import { damagedPart, restoreBackup } from './remedies.ts';
 
-/** How long a look at the tiles of all trees may take. */
+/** Time limit for checking the tiles of all trees. */
 const doctorTreesMsMax = 600_000;
 
 const keptFor: Readonly<Record<string, Omit<Finding, 'id'>>> = {
   damaged: {
-    detail: 'a segment of the log that was damaged on disk; its intact events are stored',
-    remedy: 'have the producers of that time send their events again, then remove the file',
+    detail: 'a segment of the log was damaged on disk; its intact events are stored',
+    remedy: 'have the producers resend the events of that time, then remove the file',
   },
   missing: {
-    detail: 'a segment of the log whose file was gone; its events that were not stored before are lost',
-    remedy: 'have the producers of that time send their events again, then remove the file',
+    detail: 'the file of a log segment was missing; its events not yet inserted are lost',
+    remedy: 'have the producers resend the events of that time, then remove the file',
   },
   refused: {
-    detail: 'a segment of the log that the engine refused; its events are in this file only',
+    detail: 'the engine refused a segment of the log; its events are only in this file',
     remedy: 'keep the file, find the reason in the operational log, and report it',
   },
 };
 
-/** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (docs/operate.md, Damage). */
+/**
+ * Finds files that the log keeps as evidence of loss, or for an operator to inspect (docs/operate.md,
+ * Damage).
+ */
 export async function checkLogFolder(dataDir: string): Promise<Check> {
   const names = (await namesIn(join(dataDir, 'wal'))).sort();
   const findings = names.flatMap((id) => {
@@ -47,11 +50,13 @@ export async function checkLogFolder(dataDir: string): Promise<Check> {
   const strays = names.filter((name) => name.endsWith('.unknown'));
   return check('log_intact', findings, [
     `${waiting} segments in the log`,
-    ...strays.map((name) => `${name}: a file that bore the name of a segment and is none; it was set aside`),
+    ...strays.map((name) => `${name}: a file named like a segment that is none; it was renamed`),
   ]);
 }
 
-/** Compares the number of stored events with the trees of evidence, and names the parts that the engine has set aside. */
+/**
+ * Compares the number of stored events with the trees of evidence, and lists parts that the engine detached.
+ */
 export async function checkMissing(storage: Storage): Promise<Check> {
   const missing = await findMissing(storage, Date.now());
   const losses = await listAcknowledged(storage);
@@ -60,23 +65,24 @@ export async function checkMissing(storage: Storage): Promise<Check> {
     'nothing_missing',
     missing.map(({ organization, events }) => ({
       id: organization,
-      detail: `${events} stored events of this organization are not in the table any more`,
-      remedy: `${restoreBackup}, or give them up with "auditlog doctor --record-missing"`,
+      detail: `${events} stored events of this organization are missing from the table`,
+      remedy: `${restoreBackup}, or accept the loss with "auditlog doctor --record-missing"`,
     })),
     [
       ...losses.map(
         ({ organization, events, recorded }) =>
           `${events} events of ${organization} were recorded as lost at ${recorded}Z`,
       ),
-      // Mostly a part that a full disk or a power cut has cut short: its rows were stored again, or are in the parts it was merged from.
-      ...setAside.map(({ table, name }) => `the engine has set aside ${table}/${name}`),
+      // Mostly a part truncated by a full disk or a power cut: its rows were stored again, or are in the
+      // parts it was merged from.
+      ...setAside.map(({ table, name }) => `the engine has detached ${table}/${name}`),
     ],
   );
 }
 
 const rowName = ({ table }: { readonly table: string }) => (table === 'events' ? 'event' : 'row');
 
-/** The engine looks at nothing else of a part once one of its projections is broken. */
+/** The engine checks nothing else of a part with a broken projection. */
 function findingOf(part: ActivePart, broken: readonly BrokenProjection[]): Finding {
   const { table, name, rows } = part;
   const projections = broken.filter((one) => one.table === table && one.part === name);
@@ -85,7 +91,7 @@ function findingOf(part: ActivePart, broken: readonly BrokenProjection[]): Findi
   const names = projections.map((one) => one.name).join(', ');
   return {
     id: name,
-    detail: `the projection ${names} is damaged: reads pass over it, and are slower`,
+    detail: `the projection ${names} is damaged: reads do without it, and are slower`,
     remedy: '"auditlog doctor --repair" makes it anew from the events; then look again',
   };
 }
@@ -115,9 +121,9 @@ export async function checkParts(storage: Storage, io: CliIo): Promise<Check> {
   ]);
 }
 
-/** A tree whose tiles have gaps, or end before its checkpoint: the engine has lost some of it. */
+/** A tree whose tiles have gaps or end before its checkpoint: the engine lost data. */
 export async function checkTrees(storage: Storage): Promise<Check> {
-  // A deletion that is under way takes tiles and checkpoints one after the other.
+  // A running deletion removes tiles and checkpoints one after the other.
   const deletions = (await readControlState(storage)).deletions();
   const deleted = deletions.filter(({ finishedMicros }) => finishedMicros === undefined).map(({ id }) => id);
   const gaps = await storage.rows<Record<'id' | 'tiles', string>>(
@@ -145,7 +151,7 @@ export async function checkTrees(storage: Storage): Promise<Check> {
     })),
     ...short.map(({ id, size, events }) => ({
       id,
-      detail: `the tree of this organization has ${events} events, and its newest checkpoint signs ${size}`,
+      detail: `the tree of this organization has ${events} events, and its newest checkpoint covers ${size}`,
       remedy: restoreBackup,
     })),
   ]);

@@ -16,7 +16,7 @@ import { limits } from '../limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
 import { type Check, check, checkOfPlace, type Finding } from './check.ts';
 
-/** The clocks of processes that share an engine differ by no more than this. */
+/** Maximum difference between the clocks of processes that share an engine. */
 const clockSkewMsMax = 2_000;
 const doctorLogShareMax = 0.5;
 const doctorLogAgeMsMax = 60_000;
@@ -24,15 +24,15 @@ const doctorPartsMax = 300;
 
 const dayMicros = 86_400_000_000;
 
-/** The engine's release. One that is too old is refused before anything is asked of it. */
+/** Refuses an old release before any further query. */
 export async function checkVersion(storage: Storage): Promise<Check> {
   const [row] = await storage.rows<{ version: string }>('SELECT version() AS version');
   return checkOfPlace('engine_version', [], [`ClickHouse ${row?.version}`]);
 }
 
-/** How far the tables are; those of another release were refused before. */
+/** The migration level of the tables; other releases were refused before. */
 export async function checkTables(storage: Storage): Promise<Check> {
-  // Every column, as a start reads them.
+  // Every column, as at a start.
   const rows = await storage.rows<{ name: string }>(
     'SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name',
   );
@@ -40,19 +40,22 @@ export async function checkTables(storage: Storage): Promise<Check> {
   return checkOfPlace('tables', [], [note]);
 }
 
-/** What the user of a ClickHouse server may do. */
+/** The rights of a ClickHouse server's user. */
 export async function checkUser(storage: Storage, { user, cluster }: Config['clickhouse']): Promise<Check> {
   try {
     await checkRights(storage, user, cluster);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const remedy = 'run these statements as a user who may grant rights';
+    const remedy = 'run these statements as a user with the right to grant';
     return checkOfPlace('engine_rights', [{ id: user, detail: error.message, remedy }]);
   }
   return checkOfPlace('engine_rights', []);
 }
 
-/** The clock of this machine beside the engine's, and beside the newest segment of the log, which was made by it. */
+/**
+ * Compares this machine's clock with the engine's, and with the newest segment of the log, which came from
+ * it.
+ */
 export async function checkClock(storage: Storage, dataDir: string): Promise<Check> {
   const [row] = await storage.rows<{ now: string }>(
     'SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now',
@@ -64,55 +67,57 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
   if (apart > clockSkewMsMax)
     findings.push({
       id: 'engine',
-      detail: `its clock and this one are ${inSeconds(apart)} apart`,
-      remedy: 'let both machines take their time from NTP: the feed waits for the one that is behind',
+      detail: `its clock and this machine's differ by ${inSeconds(apart)}`,
+      remedy: 'synchronize both machines by NTP: the feed waits for the slower clock',
     });
   if (setBack > clockSkewMsMax)
     findings.push({
       id: 'clock',
-      detail: `it is ${inSeconds(setBack)} behind the time at which the newest segment of the log was begun`,
-      remedy:
-        'set it right; no event is lost by it, but times of receipt are wrong, and retention counts from them',
+      detail: `it is ${inSeconds(setBack)} behind the start time of the newest log segment`,
+      remedy: 'correct the clock; no event is lost, but times of receipt and retention are wrong',
     });
   return checkOfPlace('clock', findings);
 }
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
-/** What waits in the log for the engine. */
+/** Events in the log that wait for the engine. */
 export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: boolean): Promise<Check> {
   let bytes = 0;
   let segments = 0;
   let oldest = Number.POSITIVE_INFINITY;
   const directory = join(dataDir, 'wal');
   for (const segment of await segmentsIn(directory)) {
-    // The engine may have it by now.
+    // The engine may have stored it by now.
     bytes += (await ifThere(stat(join(directory, segmentName(segment)))))?.size ?? 0;
     segments += 1;
     oldest = Math.min(oldest, segment);
   }
   const age = Math.max(0, Date.now() - segmentTimeMs(oldest));
-  const figures = `${segments} segments with ${bytes} bytes, of ${walMaxBytes} that there may be`;
+  const figures = `${segments} segments with ${bytes} of at most ${walMaxBytes} bytes`;
   const findings: Finding[] = [];
   if (bytes > walMaxBytes * doctorLogShareMax)
     findings.push({
       id: 'wal',
       detail: `${figures}: above that, producers get 503`,
       remedy: isServed
-        ? 'find out in the operational log why the engine takes nothing, or takes it too slowly'
-        : 'start the server, which sends what is there',
+        ? 'see the operational log: the engine accepts nothing, or too slowly'
+        : 'start the server, which sends the events of the log',
     });
   // The newest one is open, or kept for its number.
   if (isServed && segments > 1 && age > doctorLogAgeMsMax)
     findings.push({
       id: segmentName(oldest),
       detail: `has waited for the engine for ${inSeconds(age)}`,
-      remedy: 'find out in the operational log why the engine does not take it',
+      remedy: 'see the operational log: the engine does not accept it',
     });
   return checkOfPlace('backlog', findings, [figures]);
 }
 
-/** Whether all that is stored has a place in the order that a writer can have given out; others are in no tree, and on pages. */
+/**
+ * Whether every stored event has an order number that a writer can have given out; others are on pages, but
+ * in no tree.
+ */
 export async function checkOrder(storage: Storage, config: Config): Promise<Check> {
   const end = await endOfOrder(storage, config);
   const rows = await storage.rows<Record<'id' | 'events' | 'first', string>>(
@@ -122,16 +127,16 @@ export async function checkOrder(storage: Storage, config: Config): Promise<Chec
   );
   const findings = rows.map(({ id, events, first }) => ({
     id,
-    detail: `${events} events of this organization have order numbers that no writer has come to yet, the first ${first}: they were put in`,
-    remedy: 'keep the disk as it is, find out who wrote to the table, then delete them by order number',
+    detail: `${events} events of this organization have order numbers that no writer has reached, the first ${first}: they were inserted from outside`,
+    remedy: 'preserve the disk, find out who wrote to the table, then delete the events by order number',
   }));
   return check('order', findings);
 }
 
-/** ClickHouse's ACCESS_DENIED: the service does without this right. */
+/** ClickHouse's ACCESS_DENIED: the service works without this right. */
 const accessDenied = 497;
 
-/** How many parts the engine has to merge; each costs each page. */
+/** Number of parts to merge; each slows every page. */
 export async function checkPartCount(storage: Storage): Promise<Check> {
   let row: { readonly partition: string; readonly parts: string } | undefined;
   try {
@@ -150,15 +155,15 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
       ? [
           {
             id: row?.partition ?? '',
-            detail: `this month of recording has ${parts} parts: merges do not keep up, and pages are slow`,
-            remedy: 'give the engine processors or a quicker disk, or send larger batches',
+            detail: `this month of recording has ${parts} parts: merges fall behind, and pages are slow`,
+            remedy: 'give the engine more processors or a faster disk, or send larger batches',
           },
         ]
       : [];
   return checkOfPlace('parts', findings, [`${parts} parts at most in a month of recording`]);
 }
 
-/** Whether what has expired goes: a server removes it every few minutes, where its engine lets it. */
+/** Whether expired events are removed: a server does so every few minutes if its engine allows it. */
 export async function checkRetention(storage: Storage): Promise<Check> {
   const nowMicros = systemClock() - limits.doctorExpiredDaysMax * dayMicros;
   const state = await readControlState(storage);
@@ -171,7 +176,7 @@ export async function checkRetention(storage: Storage): Promise<Check> {
   for (const expired of allExpired)
     if (found.has(expired.organization)) events += await countExpired(storage, expired);
   const remedy =
-    'start the server where none runs: it removes them after a day, or its operational log says why not; rewriting parts of the table needs room on the disk';
+    'start the server if it is not running: it removes them after a day, or its operational log has the reason; rewriting parts needs disk space';
   const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }

@@ -5,17 +5,17 @@ import type { Report } from '../../tools/verify/report.ts';
 
 interface Beyond {
   readonly organization: string;
-  /** How far in the order the trees had come when the verification began. */
+  /** The trees' position in the order when the verification began. */
   readonly watermark: bigint;
-  /** What no writer can have given out (order-end.ts). */
+  /** Above all possible order numbers (order-end.ts). */
   readonly end: bigint;
   /** Events in the tree. */
   readonly position: number;
 }
 
 /**
- * What pages show of an organization though no tree has come so far: events that wait for their checkpoint, and such as no writer
- * can have recorded, which no tree would come to for as long as it took the clock. Rejects with EngineError.
+ * Events on pages beyond every tree: those that wait for their checkpoint, and those that no writer can have
+ * recorded, which no tree would reach for years. Rejects with EngineError.
  */
 export async function beyondTrees(
   storage: Storage,
@@ -33,10 +33,10 @@ export async function beyondTrees(
     waiting === '0'
       ? []
       : [
-          `${waiting} events, from order number ${first} on, are stored and in no tree yet: the next checkpoint will cover them`,
+          `${waiting} events, from order number ${first} on, are stored but in no tree yet; the next checkpoint will cover them`,
         ];
   if (ahead === '0') return { findings: [], notes };
   const [time, moment] = [formatMicros(Number(at)), formatMicros(seqTimeMs(BigInt(seq)) * 1000)];
-  const detail = `${ahead} events have order numbers that no writer has come to yet: the first (${time}, order number ${seq}, which is of ${moment}) was put in`;
+  const detail = `${ahead} events have order numbers that no writer has reached: the first (${time}, order number ${seq} of ${moment}) was inserted from outside`;
   return { findings: [{ kind: 'added', position, seq, time, detail }], notes };
 }

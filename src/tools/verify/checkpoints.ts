@@ -11,20 +11,20 @@ import { forkOf, type Report } from './report.ts';
 export interface TrustOptions {
   readonly key?: readonly string[];
   readonly checkpoint?: readonly string[];
-  /** A directory that trees have been copied to. */
+  /** A directory of kept trees. */
   readonly copy?: string;
 }
 
 interface GivenKeys {
-  /** As verifiers take them. */
+  /** Verifier keys. */
   readonly keys: readonly string[];
-  /** Published by a service: believed as far as another key signed for it. */
+  /** Published by a service: trusted as far as another key signed for it. */
   readonly published: readonly { readonly service: string; readonly keys: readonly PublishedKey[] }[];
 }
 
 const textOf = (path: string): Promise<string> => readFile(path, 'utf8');
 
-/** An unreadable file is a wrong call, no fault of the events. */
+/** An unreadable file is wrong usage, not a fault of the events. */
 export async function readable<T>(
   path: string,
   read: (path: string) => Promise<T>,
@@ -33,7 +33,7 @@ export async function readable<T>(
   try {
     return await read(path);
   } catch (error) {
-    // Reading a directory fails without a path.
+    // Errors of reading a directory have no path.
     const named = error instanceof Error && !('path' in error) ? Object.assign(error, { path }) : error;
     const words = fileErrorWords(named);
     throw words === undefined ? error : new Problem('malformed', `${what}: ${words}`);
@@ -53,7 +53,7 @@ async function keysIn(given: readonly string[] = []): Promise<GivenKeys> {
 function publishedIn(text: string): GivenKeys['published'][number] {
   const { origin, keys } = parseKeys(text);
   if (typeof origin !== 'string' || !Array.isArray(keys))
-    throw new Problem('malformed', 'a file of keys is neither lines nor an answer of …/evidence/key');
+    throw new Problem('malformed', 'a file of keys must be lines or an answer of …/evidence/key');
   return {
     service: origin.slice(0, Math.max(0, origin.lastIndexOf('/'))),
     keys: (keys as Partial<Record<'key' | 'statement', unknown>>[]).map(({ key, statement }) => ({
@@ -77,7 +77,7 @@ export async function trustOf(options: TrustOptions): Promise<Trust | undefined>
     if (published.length === 0) return undefined;
     throw new Problem(
       'malformed',
-      'an answer of …/evidence/key proves nothing alone: give a key that you have, too',
+      'an answer of …/evidence/key alone proves nothing: also give a key that you trust',
     );
   }
   const trust = new Trust(keys);
@@ -90,7 +90,7 @@ interface CheckpointFile {
   readonly text: string;
 }
 
-/** The checkpoints that were given: files, directories of files, or kept trees (`verify --keep`) with those of one. */
+/** Checkpoints from files, directories of files, or kept trees (`verify --keep`). */
 export async function checkpointFiles(
   given: readonly string[] | undefined,
   organization: string,
@@ -113,7 +113,7 @@ async function pathsBelow(path: string, organization: string): Promise<string[]>
   const directory = (await has(ofTree, 'checkpoints')) ? join(ofTree, 'checkpoints') : ofTree;
   const names = await readdir(directory);
   if (names.length > 0) return names.map((name) => join(directory, name));
-  throw new Problem('malformed', `--checkpoint: there is no checkpoint in ${directory}`);
+  throw new Problem('malformed', `--checkpoint: ${directory} has no checkpoint`);
 }
 
 /** Trusted checkpoints, one of each size, and their findings. */
@@ -124,14 +124,16 @@ export class Checkpoints {
   readonly #sizeMax: number;
   #origin: string | undefined;
 
-  /** `origin`: the only log that counts; undefined: that of the first. Checkpoints above `sizeMax` are `newer`. */
+  /**
+   * `origin`: the only accepted log; undefined: that of the first. Checkpoints above `sizeMax` are `newer`.
+   */
   constructor(trust: Trust, origin?: string, sizeMax = Number.POSITIVE_INFINITY) {
     this.#trust = trust;
     this.#sizeMax = sizeMax;
     this.#origin = origin;
   }
 
-  /** Adds a file that was given, which errors name. */
+  /** Adds a file, which errors name. */
   addFile({ path, text }: CheckpointFile): void {
     try {
       this.add(text);
@@ -145,7 +147,7 @@ export class Checkpoints {
     const { origin, size, root } = this.#trust.read(text);
     this.#origin ??= origin;
     if (origin !== this.#origin)
-      throw new NoteError(`the checkpoint is one of ${origin}, not of ${this.#origin}`);
+      throw new NoteError(`the checkpoint belongs to ${origin}, not to ${this.#origin}`);
     const known = this.#heads.get(size);
     if (known === undefined) this.#heads.set(size, { origin, size, root });
     else if (Buffer.compare(known.root, root) !== 0) this.#findings.push(forkOf(size));

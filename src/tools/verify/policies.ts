@@ -5,12 +5,12 @@ import { eventHash } from '../../tlog/entry.ts';
 import { PolicyHistory, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
 import type { Report } from './report.ts';
 
-/** An event of a tree that says something of its organization. */
+/** An event of a tree that states a policy or similar. */
 export interface PlacedEvent {
   readonly position: number;
   readonly seq: bigint;
   readonly source: string;
-  /** SHA-256 of what is shown of it. */
+  /** SHA-256 of its shown form. */
   readonly shown: Buffer;
 }
 
@@ -18,13 +18,13 @@ export function hashOf({ source, shown }: Pick<PlacedEvent, 'source' | 'shown'>)
   return eventHash({ source: Buffer.from(source), shown });
 }
 
-/** The statement of an event; undefined where it says nothing. */
+/** The event's statement; undefined if it has none. */
 function statementOf({ seq, source }: Pick<PlacedEvent, 'seq' | 'source'>): PolicyStatement | undefined {
   const policy = policyIn(source);
   return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
 }
 
-/** What policies have ended by now. */
+/** The effect of policies until now. */
 export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
   return new PolicyHistory(
     policies.flatMap((one) => statementOf(one) ?? []),
@@ -34,17 +34,17 @@ export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
 
 export function notesOf(history: PolicyHistory): Report['notes'] {
   return history.gone.flatMap(({ ending, events }) =>
-    ending === 'recorded' ? [`${events} expired events are gone`] : [],
+    ending === 'recorded' ? [`${events} expired events were removed`] : [],
   );
 }
 
-/** What was removed, and by which policy. */
+/** Removed events, and the policy for each. */
 export function explainedBy(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['confirm'] {
   return history.gone.flatMap(({ ending, events }) => {
     if (ending === 'recorded') return [];
     const position = policies.find(({ seq }) => seq === ending.seq)?.position ?? 0;
     const since = formatMicros(ending.recordedMicros);
-    const detail = `${events} events are gone by the retention of ${ending.days} days, which held from ${since} on (the event at place ${position})`;
+    const detail = `${events} events were removed by the retention of ${ending.days} days, in effect from ${since} (event at position ${position})`;
     const decision = [String(ending.seq), String(ending.recordedMicros), String(ending.days)];
     return [{ kind: 'retention', events, position, detail, decision }];
   });

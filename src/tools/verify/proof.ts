@@ -11,7 +11,7 @@ interface ProofFile {
   readonly entry: string;
   readonly proof: string;
   readonly source?: string;
-  /** Base64 of the hash of what is shown of it. */
+  /** Base64 of the hash of its shown form. */
   readonly shown?: string;
 }
 
@@ -20,7 +20,7 @@ export function asProof(text: string): ProofFile | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    // Many lines of JSON: an export.
+    // Several lines of JSON: an export.
     return undefined;
   }
   const { entry, proof, source, shown } = (value ?? {}) as Partial<Record<keyof ProofFile, unknown>>;
@@ -35,14 +35,14 @@ function contentOf(source: string, base64: string): EventContent {
   return { source: Buffer.from(source), shown };
 }
 
-/** One event by its proof and the key. Throws a NoteError without a trusted signature. */
+/** Verifies one event by its proof and the key. Throws a NoteError without a trusted signature. */
 export async function verifyProof(
   { entry: base64, proof: text, source, shown = '' }: ProofFile,
   options: TrustOptions,
 ): Promise<Report> {
   const trust = await trustOf(options);
   if (trust === undefined)
-    throw new Problem('malformed', 'a proof is verified with the public key of the log: give --key');
+    throw new Problem('malformed', 'verifying a proof needs the public key of the log: give --key');
   const { index, hashes, checkpoint } = parseProofText(text);
   const checkpoints = new Checkpoints(trust);
   checkpoints.add(checkpoint);
@@ -52,18 +52,18 @@ export async function verifyProof(
   const [tree] = checkpoints.heads;
   const findings: Report['findings'][number][] = [];
   if (tree === undefined || !isIncluded(leafHash(bytes), index, tree, hashes))
-    findings.push(atPlace('contradicted', index, entry, 'is not in the tree that was signed for'));
+    findings.push(atPlace('contradicted', index, entry, 'is not in the signed tree'));
   const content = source === undefined ? undefined : contentOf(source, shown);
   if (content !== undefined && !isEntryOf(bytes, 0, content))
-    findings.push(atPlace('altered', index, entry, 'is not what was recorded'));
+    findings.push(atPlace('altered', index, entry, 'differs from the recorded event'));
   if (source === undefined && !hasExpired(entry, systemClock()))
     findings.push(atPlace('missing', index, entry, vanished));
-  const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
+  const notes = source === undefined ? ['the file has no source event: only its hash is proven'] : [];
   if (findings.some(({ kind }) => kind === 'altered'))
-    notes.push('whether a person was erased from it, "verify --org" and exports with --evidence tell');
-  // A proof has the event's own expiry, no later decisions.
+    notes.push('"verify --org" and exports with --evidence show whether a person was erased from it');
+  // A proof has the event's own expiry, but no later decisions.
   if (findings.some(({ kind }) => kind === 'missing'))
-    notes.push('whether a later policy ended it, "verify --org" and exports with --evidence tell');
+    notes.push('"verify --org" and exports with --evidence show whether a later policy removed it');
   return {
     origin: checkpoints.origin,
     events: 1,

@@ -15,17 +15,16 @@ export interface RemoteOptions extends TrustOptions {
   readonly keyFile?: string;
 }
 
-/** An organization's tree as its service shows it (contract: Read, evidence). */
+/** An organization's tree, read from its service (contract: Read, evidence). */
 export interface RemoteTree {
   /** The newest checkpoint, or the oldest of at least `size` events. */
   checkpoint(size?: number): Promise<string>;
-  /** Bundles of entries of a tree of `size` events: at most `tiles` of them, each as wide as that tree has it. */
+  /** At most `tiles` bundles of entries of a tree of `size` events, each as wide as in that tree. */
   bundles(first: number, tiles: number, size: number): Promise<Buffer[]>;
 }
 
 export async function remoteTree({ environment }: ToolDeps, options: RemoteOptions): Promise<RemoteTree> {
-  if (options.url === undefined)
-    throw new Problem('malformed', '--keep fetches the tree from a service: give --url');
+  if (options.url === undefined) throw new Problem('malformed', '--keep needs a service: give --url');
   const base = baseUrl(options.url);
   const headers = { 'X-API-Key': await neededKey(options, environment) };
   const ask = await trustedFetch(options);
@@ -41,7 +40,7 @@ export async function remoteTree({ environment }: ToolDeps, options: RemoteOptio
     const width = widthIn({ level: 0, index }, size);
     const bytes = await get(tilePath({ kind: 'entries', level: 0, index, width }));
     if (bytes.length === width * (entryBytes + 2)) return bytes;
-    throw new Error(`the service shows a bundle of ${bytes.length} bytes for ${width} entries`);
+    throw new Error(`the service sent a bundle of ${bytes.length} bytes for ${width} entries`);
   };
   return {
     checkpoint: async (size) => String(await get('checkpoint', size === undefined ? {} : { size })),
