@@ -1,5 +1,7 @@
 /** Bounds shared by several folders. */
 export const limits = {
+  /** Of a source event, as its producer sends it. */
+  eventBytesMax: 1024 * 1024,
   eventTimeMicrosMin: 0,
   eventTimeMicrosMax: 7_258_118_400_000_000,
   /**

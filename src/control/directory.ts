@@ -7,7 +7,8 @@ import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { freshSingleFlight } from '../base/waiting/single-flight.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
-import { eventOfChange, eventText } from './change-events.ts';
+import { limits } from '../base/limits.ts';
+import { type Change, changeOfDamage, eventOfChange, eventText, storableText } from './change-events.ts';
 import type { Call, Decide } from './decision.ts';
 import {
   emptyJournal,
@@ -18,7 +19,7 @@ import {
   type JournalHead,
   type JournalRow,
 } from './journal.ts';
-import type { Organization, Part } from './records.ts';
+import type { Organization, Part, StoredCall } from './records.ts';
 import { ControlState } from './state.ts';
 
 const refreshMs = 1_000;
@@ -130,7 +131,11 @@ export class Directory extends ControlState {
     const damage = this.damage();
     const operator = call.actor.name ?? '';
     const parts = damage.map(({ place }) => ['accepted_damage', { id: String(place), operator }] as const);
-    await this.change(call, () => ({ parts, changes: [], result: undefined }));
+    const changes = super.organizations().flatMap((one) => {
+      const its = damage.filter(({ organization = one.id }) => organization === one.id);
+      return its.length === 0 ? [] : [changeOfDamage(one, its)];
+    });
+    await this.change(call, () => ({ parts, changes, result: undefined }));
     return damage;
   }
 
@@ -168,32 +173,48 @@ export class Directory extends ControlState {
       );
     this.#changing += 1;
     try {
-      return await this.#turns.run(() => this.#change({ id: randomUUID(), ...call }, decide));
+      return await this.#turns.run(() => this.#change(call, decide));
     } finally {
       this.#changing -= 1;
     }
   }
 
+  /** An earlier try of a call, as far as it is known here. Throws Problem `key_reused` where that was another request. */
+  earlier({ id = '', request = '' }: Call): StoredCall | undefined {
+    const earlier = this.call(id);
+    if (earlier === undefined || earlier.request === request) return earlier;
+    const detail = 'This Idempotency-Key was used for another change within the last 24 hours.';
+    throw new Problem('key_reused', detail);
+  }
+
   /** Records events without a change: source events that name their organizations by the id. Rejects as `change`. */
   record(events: readonly object[]): Promise<void> {
-    const texts = events.map((event) => JSON.stringify(event));
+    const texts = events.map(storableText);
     const entry = { id: randomUUID(), organization: undefined, server: this.#deps.server, parts: [] };
     return this.#turns.run(() =>
       this.#append(() => ({ entry: { ...entry, events: texts }, result: undefined })),
     );
   }
 
-  #change<T>(call: Call & { readonly id: string }, decide: Decide<T>): Promise<T> {
+  #change<T>(call: Call, decide: Decide<T>): Promise<T> {
     const { clock, server } = this.#deps;
+    const { id = randomUUID(), request = '', actor, origin } = call;
     return this.#append(() => {
-      const moment = { micros: clock(), place: this.#head.place + 1 };
-      const { parts, changes, result } = decide(this, moment);
-      if (parts.length === 0 && changes.length === 0) return { entry: undefined, result };
-      const events = changes.map((one) =>
-        eventText(eventOfChange(one, call.actor), moment.micros, call.origin),
-      );
-      const organization = changes[0]?.organizationId ?? organizationOf(parts);
-      return { entry: { id: call.id, organization, server, parts, events }, result };
+      const earlier = this.earlier(call);
+      if (earlier !== undefined && earlier.unseen === undefined)
+        return { entry: undefined, result: earlier.result as T };
+      const micros = clock();
+      const moment = { micros, place: this.#head.place + 1, unseen: earlier?.unseen };
+      const { parts, changes, result, unseen, events: others = [] } = decide(this, moment);
+      if (parts.length === 0 && changes.length === 0 && others.length === 0)
+        return { entry: undefined, result };
+      const events = changes.map((one) => eventText(eventOfChange(one, actor), micros, origin));
+      const organization = organizationOf(parts, changes);
+      const answer = unseen === undefined ? { result } : { unseen: { id: unseen.id, digest: unseen.digest } };
+      const known = { id, organizationId: organization, request, micros, ...answer };
+      const all = call.id === undefined ? parts : [...parts, ['call', known] as const];
+      const entry = { id, organization, server, parts: all, events: [...events, ...others] };
+      return { entry, result };
     });
   }
 
@@ -211,6 +232,7 @@ export class Directory extends ControlState {
       }
       const { entry, result } = decided;
       if (entry === undefined) return result;
+      requireStorable(entry);
       const row = await this.#journal.append(this.#head, entry);
       if (row !== undefined) {
         this.#take(row, true);
@@ -240,7 +262,7 @@ export class Directory extends ControlState {
     this.#checkErased();
     if (isFirst) this.#compare();
     this.#tellDamage();
-    this.forgetSessions(this.#deps.expiryMicros());
+    this.forgetExpired(this.#deps.expiryMicros());
     this.#refreshedMicros = begun;
     this.#readMs = performance.now();
   }
@@ -329,7 +351,18 @@ function entryOf<T>(decide: () => Decided<T>): Decided<T> | undefined {
   }
 }
 
-function organizationOf(parts: readonly Part[]): string | undefined {
+/** An event that ingest refuses would be lost, so the change is refused. */
+function requireStorable({ events }: Entry): void {
+  const bytes = Math.max(0, ...events.map((event) => Buffer.byteLength(event)));
+  if (bytes <= limits.eventBytesMax) return;
+  const detail = `The audit event of this change would have ${bytes} bytes, and ${limits.eventBytesMax} are the most: use shorter texts.`;
+  throw new Problem('malformed', detail);
+}
+
+/** Undefined: of none, or of several. */
+function organizationOf(parts: readonly Part[], changes: readonly Change[]): string | undefined {
+  const told = new Set(changes.map(({ organizationId }) => organizationId));
+  if (told.size > 0) return told.size === 1 ? changes[0]?.organizationId : undefined;
   for (const [kind, record] of parts) {
     if (kind === 'organization' || kind === 'policy' || kind === 'sign_on' || kind === 'deletion')
       return record.id;

@@ -107,6 +107,7 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
   [4030, 'Maintenance started'],
   [4031, 'Maintenance ended'],
   [4040, 'Stored events lost'],
+  [4041, 'Damage of control data accepted'],
   [5000, 'Notification sent'],
   [5001, 'Notification failed'],
   [5010, 'Organization created'],

@@ -1,6 +1,8 @@
+import { limits as baseLimits } from '../base/limits.ts';
+
 /** Bounds of events. */
 export const limits = {
-  eventBytesMax: 1024 * 1024,
+  eventBytesMax: baseLimits.eventBytesMax,
   eventDepthMax: 128,
   /** Objects and lists of one value whose ends are remembered; a level of an OTLP value has four. */
   containersNotedMax: 1_000_000,

@@ -303,6 +303,20 @@ test('a change takes two statements, and what nothing comes of is decided by wha
   await heldTogether();
 });
 
+test('a change whose audit event could never be stored is refused, and not made', async () => {
+  const { id } = await addOrganization();
+  const record = (msg: string) =>
+    here.record([{ time: '2026-01-01T00:00:00Z', msg, message: { action: 1, org: id } }]);
+  await assert.rejects(
+    record('x'.repeat(1024 * 1024)),
+    (error) => error instanceof Problem && error.code === 'malformed' && /audit event/.test(error.message),
+  );
+  await record('a\0b\uD800');
+  const rows = await heldTogether();
+  assert.equal(rows.length, 2);
+  assert.match(rows[1]?.events ?? '', /a\uFFFDb\uFFFD/);
+});
+
 test('a repeat that changes nothing writes no row', async () => {
   const secrets = new SealedSecrets('s'.repeat(32));
   const { id } = await addOrganization();
@@ -420,14 +434,14 @@ describe('an answer of the engine that is lost', () => {
       await work();
       // The engine is killed, and the next one finds a part that was cut short.
       await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
-      throw new EngineError('unreachable', 'the engine has ended since it was given this');
+      throw new EngineError('unreachable', 'The engine ended during the statement');
     };
     let isFull = true;
     const insertRows: Insert = async (...inserted) => {
       await storage.insertRows(...inserted);
       if (isFull) {
         isFull = false;
-        throw new EngineError('refused', 'a write of the engine has failed');
+        throw new EngineError('refused', 'A write of the engine failed');
       }
     };
     const state = await openDirectory({ ...storage, checked, insertRows });
@@ -473,6 +487,32 @@ describe('an answer of the engine that is lost', () => {
     isDown = false;
     await assert.rejects(create(), /taken/);
     assert.equal((await heldTogether()).length, 1);
+  });
+
+  test('for so long that nobody can tell: a repeat of the same call gets the answer, here and elsewhere', async (t) => {
+    let isDown = false;
+    const rows: Storage['rows'] = (...query) => (isDown ? Promise.reject(lost()) : storage.rows(...query));
+    const insertRows: Insert = async (...inserted) => {
+      await storage.insertRows(...inserted);
+      isDown = true;
+      passedMs += 60_000;
+      throw lost();
+    };
+    let passedMs = 0;
+    const now = performance.now.bind(performance);
+    t.mock.method(performance, 'now', () => now() + passedMs);
+    const call = { ...operatorCall, id: randomUUID(), request: 'one' };
+    const create = (by: Directory, more = {}) =>
+      by.change({ ...call, ...more }, createOrganization({ slug: 'acme', name: 'Acme' }));
+    const state = await openDirectory({ ...storage, rows, insertRows });
+    await assert.rejects(create(state), /cannot be told/);
+    isDown = false;
+    const { id } = await create(state);
+    const elsewhere = await openDirectory(storage);
+    assert.equal((await create(elsewhere)).id, id);
+    assert.equal((await heldTogether()).length, 1);
+    await assert.rejects(create(elsewhere, { request: 'another' }), /was used for another change/);
+    await assert.rejects(create(elsewhere, { id: randomUUID() }), /taken/);
   });
 });
 
@@ -592,10 +632,38 @@ describe('a journal that is damaged', () => {
     );
     await assert.rejects(change(createUser({ ...person('cid'), organization: 'acme' }), state));
     assert.equal((await state.acceptDamage(operatorCall)).length, 1);
+    const accepted = (await journalRows(storage)).at(-1);
+    assert.deepEqual(accepted && [kindsOf(accepted), codesOf(accepted), accepted.org], [
+      ['accepted_damage'],
+      [4041],
+      acme.id,
+    ]);
     assert.equal(state.organizationById(acme.id)?.slug, 'acme');
     await change(createUser({ ...person('cid'), organization: 'acme' }), state);
     const later = await openDirectory(storage, deps);
     assert.deepEqual([later.damage(), later.organizations().length, told], [[], 2, [3]]);
+  });
+
+  test('each organization is told of damage that may be about it and was accepted', async () => {
+    const acme = await sixRows();
+    await harm(`UPDATE parts = 'x' WHERE place = 3`);
+    await harm('DELETE WHERE place = 5');
+    const state = await openDirectory(storage);
+    await state.acceptDamage(operatorCall);
+    const row = (await journalRows(storage)).at(-1);
+    assert.ok(row);
+    const told = (JSON.parse(row.events) as string[]).map((text) => {
+      const { message } = JSON.parse(text) as {
+        message: { org: string; extra: { damage: { rows: { place: number }[] } } };
+      };
+      return [message.org === acme.id, message.extra.damage.rows.map(({ place }) => place)];
+    });
+    assert.deepEqual(told, [
+      [true, [3, 5]],
+      [false, [5]],
+    ]);
+    assert.equal(await state.acceptDamage(operatorCall).then(({ length }) => length), 0);
+    assert.equal((await journalRows(storage)).at(-1)?.place, row.place, 'once');
   });
 
   test('a last row that the engine has lost before anybody saw it is no gap', async () => {
@@ -641,6 +709,8 @@ describe('an erasure', () => {
     await addUser('bob', 'admin');
     const byAnn = { id: ann.id, name: ann.name, email: ann.email, type: 'User' } as const;
     await here.change({ actor: byAnn }, createUser({ ...person('cid'), organization: 'acme' }));
+    const called = { ...operatorCall, id: randomUUID() };
+    await here.change(called, setPassword({ user: ann.id }, noPassword));
     await change(changeProvisioned(id, ann.id, { externalId: 'ann', role: 'auditor' }));
     await change(revokeApiKey({ id: key?.id ?? '' }));
     const journal = new Journal(storage);
@@ -653,8 +723,9 @@ describe('an erasure', () => {
     assert.ok(!/ann@|"ann"/.test(JSON.stringify(rows.map(({ parts, events }) => parts + events))));
     assert.deepEqual(
       rows.filter(({ erased }) => erased).map(({ place }) => place),
-      ['1', '3', '4'],
+      ['1', '3', '4', '5'],
     );
+    assert.equal(here.call(called.id), undefined);
     const fresh = await openDirectory(storage);
     assert.deepEqual(fresh.damage(), []);
     assert.deepEqual(stateOf(fresh), before);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, Socket } from 'node:net';
 import { join } from 'node:path';
 import { findEngineLibrary } from '../../src/storage/engine-process.ts';
@@ -28,6 +28,8 @@ export interface PlainEngine {
   kill(): Promise<void>;
   /** Starts it again on the same port and data, after `kill`. */
   start(): Promise<void>;
+  /** Removes its data after `kill`. */
+  forget(): Promise<void>;
   /** `kill`, then removes the data. */
   stop(): Promise<void>;
   /** Also when this process ends, which the engine does not prevent. */
@@ -219,6 +221,10 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
     env: { CLICKHOUSE_URL: url, CLICKHOUSE_USER: clientUser, CLICKHOUSE_PASSWORD: password },
     start,
     kill: () => engine.kill(),
+    forget: async () => {
+      await rm(data, { recursive: true });
+      await mkdir(data);
+    },
     stopAtExit: () => {
       engine.release();
       process.on('exit', () => {

@@ -27,7 +27,8 @@ export async function makeOrganization(world: World): Promise<ModelOrganization 
   for (let n = 0; n < personsOfOrganization; n++)
     organization.persons.push({ email: `person-${n}@${slug}.example`, state: 'here', pending: 0 });
   await makeKey(world, organization, 'read,write');
-  await makeUser(world, organization, 'auditor');
+  await makeUser(world, organization, 'admin');
+  organization.scimKey = (await keyOf(world, organization, 'scim'))?.key;
   if (organization.keys.length > 0) world.model.organizations.push(organization);
   return organization;
 }
@@ -35,15 +36,20 @@ export async function makeOrganization(world: World): Promise<ModelOrganization 
 /** Of a command without an answer nobody knows the key. */
 export const anyKeyCreated = /^1300 API key \S+ created$/;
 
+async function keyOf(
+  world: World,
+  { slug, own }: ModelOrganization,
+  scopes: string,
+): Promise<Key | undefined> {
+  const key = (await world.done(['key', 'create', '--org', slug, '--scopes', scopes])) as Key | undefined;
+  if (key === undefined) own.may(anyKeyCreated);
+  else own.must(`1300 API key ${key.id} created`);
+  return key;
+}
+
 async function makeKey(world: World, organization: ModelOrganization, scopes: string): Promise<boolean> {
-  const key = (await world.done(['key', 'create', '--org', organization.slug, '--scopes', scopes])) as
-    | Key
-    | undefined;
-  if (key === undefined) {
-    organization.own.may(anyKeyCreated);
-    return false;
-  }
-  organization.own.must(`1300 API key ${key.id} created`);
+  const key = await keyOf(world, organization, scopes);
+  if (key === undefined) return false;
   await world.knowKey(organization, key, scopes);
   return true;
 }
@@ -99,7 +105,7 @@ function changing(name: string, weight: number, change: Change): Operation {
  * Ends one of several by a command, and notes what it said once the service knows; the first stays, so that somebody is
  * left who may. Where nobody knows whether it was ended, it is looked for at rest.
  */
-async function endOne<T extends { state: string }>(
+async function endOne<T extends { state: string; endTold?: string }>(
   world: World,
   own: OwnEvents,
   draw: Draw,
@@ -112,7 +118,8 @@ async function endOne<T extends { state: string }>(
   if (one === undefined) return undefined;
   one.state = 'unsure';
   const row = await world.done(args(one));
-  own.note(told(one), row !== undefined);
+  if (row === undefined) one.endTold = told(one);
+  else own.must(told(one));
   if (row !== undefined) await sleep(patiently(limits.graceMs) / 3);
   note(one, row);
   return `${args(one).join(' ')}${row === undefined ? ': nobody knows' : ''}`;
@@ -142,6 +149,7 @@ const rotateKey: Change = (world, { own, goodKeys, keys }, draw) =>
     (key, row) => {
       // Nobody was told the new secret where the command was cut short: then the key is as good as revoked.
       if (row === undefined) {
+        own.may(`1303 API key ${key.id} rotated`);
         keys.splice(keys.indexOf(key), 1);
         return;
       }
