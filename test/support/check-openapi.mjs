@@ -162,6 +162,6 @@ for (const [path, current] of Object.entries(made)) {
     process.exitCode = 1;
   }
 }
-const faults = [...(await faults()), ...(await parameterFaults(document))];
-for (const fault of faults) process.stdout.write(`${file} ${fault}\n`);
-if (faults.length > 0) process.exitCode = 1;
+const all = [...(await faults()), ...(await parameterFaults(document))];
+for (const fault of all) process.stdout.write(`${file} ${fault}\n`);
+if (all.length > 0) process.exitCode = 1;
