@@ -203,7 +203,7 @@ export function registerExport(program: Command, deps: ToolDeps, engine?: Export
     .option('-o, --output <file>', 'file; a name with .gz or .zst is compressed (default: standard output)')
     .option(
       '--case <file>',
-      'with --url: write the events with their proofs as a .zip for "auditlog verify", instead of --output',
+      'with --url: write the events with their proofs to a .zip that "auditlog verify" checks, instead of --output',
     )
     .option('--bom', 'with csv: start with a byte order mark, so that Excel reads UTF-8')
     .option('--json', 'print JSON about the file');

@@ -122,7 +122,7 @@ test('a person is taken out of every stored form, and verify tells that from any
   assert.match(wrong.stderr, new RegExp(`in ${count} stored events, and ${count + 1} were confirmed`));
   const hold = (...args: string[]) => service.server.cliHere(['org', ...args]);
   assert.equal((await hold('hold', '--org', slug, '--reason', 'a case')).code, 0);
-  assert.match((await run(['--org', slug, ...known])).stderr, /the organization is held/);
+  assert.match((await run(['--org', slug, ...known])).stderr, /the organization is under a legal hold/);
   assert.equal((await hold('release', '--org', slug, '--reason', 'over')).code, 0);
   assert.deepEqual((await stored(tenant)).slice(0, before.length), before, 'nothing was changed');
 
