@@ -16,7 +16,6 @@ export interface LeaseOptions {
   readonly name: string;
   readonly owner: string;
   readonly lastsMs?: number;
-  /** Ends with this process, which renews it; otherwise only `take` renews it. Default: true. */
   readonly endsWithProcess?: boolean;
   readonly log?: Logger;
 }
@@ -30,15 +29,12 @@ interface Rival {
 }
 
 interface LeaseRow extends ProcessIdentity, Rival {
-  /** False while it only asks. */
   readonly held: boolean;
-  /** Its fencing number, or the highest that it knew when it asked. */
   readonly number: string;
   readonly ageMs: string;
   readonly lastsMs: string;
 }
 
-/** Stands for a process that keeps its leases after its end. */
 const nobody: ProcessIdentity = { place: '', pid: 0, begun: '' };
 
 /**
@@ -140,7 +136,6 @@ export class Lease {
     return !isLost;
   }
 
-  /** The own row and those of others, unless expired. */
   async #look(): Promise<{ readonly own: LeaseRow | undefined; readonly rivals: readonly LeaseRow[] }> {
     const { storage, name, owner } = this.#options;
     const rows = await storage.rows<LeaseRow>(

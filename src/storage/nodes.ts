@@ -20,7 +20,6 @@ export class EngineNode {
   isDown = false;
   /** It answers but has no tables, such as a server that has lost its disk. */
   isEmpty = false;
-  /** Undefined: the node answers. Concurrent callers share a probe. */
   readonly probe = singleFlight(() => this.#ask());
   readonly #database: string;
   readonly #underWay = new Set<() => void>();
