@@ -223,7 +223,7 @@ export function decodeFileHeader(file: Buffer, name: string): FileHeader | undef
   const version = file.readUInt32LE(8);
   if (version !== formatVersion)
     throw new Error(
-      `the log is of another release: ${name} has format ${version}, and this one reads format ${formatVersion} (${projectFile('docs/upgrade.md')})`,
+      `the log is of another release: ${name} has format ${version}, and this one reads format ${formatVersion} (${projectFile('docs/install.md')})`,
     );
   return { segment: Number(file.readBigUInt64LE(16)) };
 }

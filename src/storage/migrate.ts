@@ -93,7 +93,7 @@ interface RecordRow {
 /** The tables are not those that this release makes. */
 export class OtherReleaseError extends Error {
   constructor(database: string, words: string) {
-    super(`the database ${database} is of another release: ${words} (${projectFile('docs/upgrade.md')})`);
+    super(`the database ${database} is of another release: ${words} (${projectFile('docs/install.md')})`);
     this.name = 'OtherReleaseError';
   }
 }
