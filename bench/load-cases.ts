@@ -1,3 +1,4 @@
+import { benchChange } from './cases/control.ts';
 import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.ts';
 import { benchEvidence } from './cases/evidence.ts';
 import { benchFollow } from './cases/follow.ts';
@@ -10,7 +11,6 @@ import {
   postHead,
   prepareIngest,
   prepareSender,
-  type Sender,
 } from './cases/ingest.ts';
 import { benchIngestCost, costLab } from './cases/ingest-cost.ts';
 import { benchMixed } from './cases/mixed.ts';
@@ -88,7 +88,8 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
         ingestRate = result.service.rate.median;
         sink.add([result]);
       }
-      if (sink.wanted('ingest.single')) sink.add([await runSingles(ready, options)]);
+      if (sink.wanted('ingest.single'))
+        sink.add([await withOther(options, (other) => benchSingles(ready, options.seconds, other))]);
       dropIngest(ready);
     });
   }
@@ -97,6 +98,10 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
       sink.add(await benchHostile(lab, { seconds: options.seconds, wanted: sink.wanted })),
     );
   }
+  if (sink.wanted('control.change'))
+    await inLab(options, async (lab) =>
+      sink.add([await withOther(options, (other) => benchChange(lab, other))]),
+    );
   if (sink.wanted('soak')) await runSoak(options, sink);
   const follows = followCases.filter(({ id }) => sink.wanted(id));
   if (follows.length > 0) {
@@ -120,11 +125,15 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
   if (options.only.some((one) => one.startsWith('upkeep'))) await runUpkeep(options, sink);
 }
 
-async function runSingles(ready: Sender, { seconds, url, beside }: Options): Promise<CaseResult> {
-  if (beside === undefined) return benchSingles(ready, seconds);
+/** With the service of another commit, where one was named. */
+async function withOther(
+  { url, beside }: Options,
+  run: (other?: Lab) => Promise<CaseResult>,
+): Promise<CaseResult> {
+  if (beside === undefined) return run();
   const other = await openLab({ url, checkout: beside });
   try {
-    return await benchSingles(ready, seconds, other);
+    return await run(other);
   } finally {
     await other.close();
   }

@@ -17,7 +17,7 @@ export interface Options {
   readonly url: string | undefined;
   /** Directory in which the events of the read cases stay for the next run. */
   readonly data: string | undefined;
-  /** Directory of another commit, built: its service is what that of `ingest.single` is compared with. */
+  /** Directory of another commit, built: its service is what that of `ingest.single` and `control.change` is compared with. */
   readonly beside: string | undefined;
   readonly json: string | undefined;
   readonly compare: string | undefined;
@@ -38,7 +38,7 @@ export const usage = `npm run bench -- [options]
   --clients C          clients at once (default 8; single events use eight times as many)
   --url URL            http://user:password@host:port of a ClickHouse server (default: the embedded engine)
   --data DIR           keep the events of the read cases there, and use them again
-  --beside DIR         ingest.single beside the service of another checkout that was built with \`npm run build\`
+  --beside DIR         ingest.single, control.change beside the service of another checkout, built with \`npm run build\`
   --json FILE          write all figures
   --report FILE        write a page with charts
   --from FILE          show or compare the figures of an earlier run instead of measuring

@@ -1,14 +1,14 @@
 // @ts-check
 /**
- * Builds the page into `dist/web`. With `--if-changed` only where something that it is made of is newer than the page that
- * is there, and it says so on standard error: people wait for it.
+ * Builds the page into `dist/web`. With `--if-changed` only if a source is newer than the page, with a line
+ * on standard error.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
-/** Unix milliseconds; of a folder, when something came into it or went. @param {string} path */
+/** Unix milliseconds; of a folder, when a file was added or removed. @param {string} path */
 const changedAt = (path) => statSync(join(project, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 const names = readdirSync(join(project, 'web'), { recursive: true, encoding: 'utf8' });

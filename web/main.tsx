@@ -15,7 +15,7 @@ if (location.pathname === '/docs') {
   void import('./docs/view.tsx').then(({ default: Docs }) => render(<Docs />, root));
 } else {
   void loadSession();
-  // On its way while the session is asked for; who shows it tells where it fails.
+  // Loads in parallel with the session; the view that shows it reports a failure.
   (views.find(({ path }) => path === place.value.view) ?? views[0])?.load().catch(() => undefined);
   render(<Frame />, root);
 }

@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact';
 import type { Role } from './api/types.ts';
 import type { TextKey } from './ui/text.ts';
 
-/** A view of the page. Its code is loaded when it is first shown. */
+/** A view of the page; its code is loaded on first use. */
 export interface View {
   /** First part of its address: `#/events`. */
   readonly path: string;
@@ -15,7 +15,7 @@ const admins: readonly Role[] = ['admin'];
 const readers: readonly Role[] = ['admin', 'auditor'];
 const all: readonly Role[] = ['admin', 'auditor', 'member'];
 
-/** All views in the order of the navigation; the first that a role may see is where it begins. */
+/** All views in navigation order; a user starts at the first that the role may see. */
 export const views: readonly View[] = [
   { path: 'overview', title: 'overview', roles: readers, load: () => import('./overview/view.tsx') },
   { path: 'events', title: 'events', roles: readers, load: () => import('./events/view.tsx') },

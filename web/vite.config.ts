@@ -6,13 +6,13 @@ import { defineConfig, type Plugin } from 'vite';
 
 const folder = fileURLToPath(new URL('../dist/web', import.meta.url));
 
-/** What an older browser than these lacks: panels that it places beside their buttons. */
+/** Older browsers lack popover panels positioned beside their buttons. */
 const browsers = ['chrome125', 'safari26', 'firefox147'];
 
-/** Below, compressed files are no shorter by a packet. */
+/** Below this size compression saves no packet. */
 const compressBytesMin = 1024;
 
-/** Compresses what is written, once and as well as it can be, so that the server only hands it out. */
+/** Compresses at build time, so that the server only sends the files. */
 function precompress(): Plugin {
   return {
     name: 'precompress',
@@ -31,7 +31,7 @@ function precompress(): Plugin {
   };
 }
 
-/** The page: `web/` into `dist/web`, which the server holds in memory. */
+/** Builds `web/` into `dist/web`, which the server holds in memory. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   publicDir: false,
@@ -39,14 +39,14 @@ export default defineConfig({
     outDir: folder,
     emptyOutDir: true,
     target: browsers,
-    // No data: addresses, which the page's security policy refuses.
+    // The Content-Security-Policy refuses data: addresses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // A busy machine is no news to who starts the service.
+    // A busy machine is no warning for the user.
     rolldownOptions: {
       checks: { bundlerTimings: false },
-      // What several views share is one file: as one each it was nine requests, most of a few hundred bytes.
+      // Code shared by views is one file; separate files were nine requests, most of a few hundred bytes.
       output: {
         codeSplitting: {
           groups: [{ name: 'shared', test: /\/(?:web\/(?:api|ui)|node_modules)\//, minShareCount: 2 }],

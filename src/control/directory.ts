@@ -7,7 +7,8 @@ import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { freshSingleFlight } from '../base/waiting/single-flight.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
-import { eventOfChange, eventText } from './change-events.ts';
+import { limits } from '../base/limits.ts';
+import { type Change, changeOfDamage, eventOfChange, eventText, storableText } from './change-events.ts';
 import type { Call, Decide } from './decision.ts';
 import {
   emptyJournal,
@@ -23,6 +24,8 @@ import { ControlState } from './state.ts';
 
 const refreshMs = 1_000;
 const refreshMsMax = 5_000;
+/** A state older than this is read before a change: the engine remembers who has a place for a while only. */
+const stateMsMax = 5_000;
 /** Changes whose events are not recorded yet; beyond, none is made. */
 const unrecordedMax = 1_000;
 /** Changes that wait for each other. */
@@ -31,6 +34,12 @@ const changesWaitingMax = 256;
 const changeTriesMax = 30;
 /** The wait before a try is random: up to this, times the number of the try. */
 const changeWaitMs = 5;
+
+/** What a change comes to: no entry where nothing changes. */
+interface Decided<T> {
+  readonly entry: Entry | undefined;
+  readonly result: T;
+}
 
 export interface DirectoryDeps {
   readonly storage: Storage;
@@ -68,6 +77,8 @@ export class Directory extends ControlState {
   #head = emptyJournal;
   /** When the last good refresh began, by this process's clock; 0 before the first. */
   #refreshedMicros = 0;
+  /** When it ended, by `performance.now`. */
+  #readMs = Number.NEGATIVE_INFINITY;
   #changing = 0;
   #failing = false;
   #refreshing: Repeated | undefined;
@@ -120,7 +131,11 @@ export class Directory extends ControlState {
     const damage = this.damage();
     const operator = call.actor.name ?? '';
     const parts = damage.map(({ place }) => ['accepted_damage', { id: String(place), operator }] as const);
-    await this.change(call, () => ({ parts, changes: [], result: undefined }));
+    const changes = super.organizations().flatMap((one) => {
+      const its = damage.filter(({ organization = one.id }) => organization === one.id);
+      return its.length === 0 ? [] : [changeOfDamage(one, its)];
+    });
+    await this.change(call, () => ({ parts, changes, result: undefined }));
     return damage;
   }
 
@@ -166,7 +181,7 @@ export class Directory extends ControlState {
 
   /** Records events without a change: source events that name their organizations by the id. Rejects as `change`. */
   record(events: readonly object[]): Promise<void> {
-    const texts = events.map((event) => JSON.stringify(event));
+    const texts = events.map(storableText);
     const entry = { id: randomUUID(), organization: undefined, server: this.#deps.server, parts: [] };
     return this.#turns.run(() =>
       this.#append(() => ({ entry: { ...entry, events: texts }, result: undefined })),
@@ -182,17 +197,26 @@ export class Directory extends ControlState {
       const events = changes.map((one) =>
         eventText(eventOfChange(one, call.actor), moment.micros, call.origin),
       );
-      const organization = changes[0]?.organizationId ?? organizationOf(parts);
+      const organization = organizationOf(parts, changes);
       return { entry: { id: call.id, organization, server, parts, events }, result };
     });
   }
 
-  /** Appends what `decide` makes of the state as it is; again, where another was faster. */
-  async #append<T>(decide: () => { readonly entry: Entry | undefined; readonly result: T }): Promise<T> {
+  /**
+   * Appends what `decide` makes of the state; again, where another was faster. The state may be behind: then another has the next
+   * place. Only a decision to change nothing takes no place, so it counts by a state that was just read alone.
+   */
+  async #append<T>(decide: () => Decided<T>): Promise<T> {
     for (let attempt = 1; attempt <= changeTriesMax; attempt += 1) {
-      await this.#readOn();
-      const { entry, result } = decide();
+      const isRecent = attempt === 1 && performance.now() - this.#readMs < stateMsMax;
+      let decided = isRecent ? entryOf(decide) : undefined;
+      if (decided === undefined) {
+        await this.#readOn();
+        decided = decide();
+      }
+      const { entry, result } = decided;
       if (entry === undefined) return result;
+      requireStorable(entry);
       const row = await this.#journal.append(this.#head, entry);
       if (row !== undefined) {
         this.#take(row, true);
@@ -224,6 +248,7 @@ export class Directory extends ControlState {
     this.#tellDamage();
     this.forgetSessions(this.#deps.expiryMicros());
     this.#refreshedMicros = begun;
+    this.#readMs = performance.now();
   }
 
   /** Of damage that has not been told yet. */
@@ -299,7 +324,29 @@ class ReadState extends ControlState {
   }
 }
 
-function organizationOf(parts: readonly Part[]): string | undefined {
+/** Undefined where there is nothing to append, as nothing changes or may change. */
+function entryOf<T>(decide: () => Decided<T>): Decided<T> | undefined {
+  try {
+    const decided = decide();
+    return decided.entry && decided;
+  } catch (error) {
+    if (error instanceof Problem) return undefined;
+    throw error;
+  }
+}
+
+/** An event that ingest refuses would be lost, so the change is refused. */
+function requireStorable({ events }: Entry): void {
+  const bytes = Math.max(0, ...events.map((event) => Buffer.byteLength(event)));
+  if (bytes <= limits.eventBytesMax) return;
+  const detail = `The audit event of this change would have ${bytes} bytes, and ${limits.eventBytesMax} are the most: use shorter texts.`;
+  throw new Problem('malformed', detail);
+}
+
+/** Undefined: of none, or of several. */
+function organizationOf(parts: readonly Part[], changes: readonly Change[]): string | undefined {
+  const told = new Set(changes.map(({ organizationId }) => organizationId));
+  if (told.size > 0) return told.size === 1 ? changes[0]?.organizationId : undefined;
   for (const [kind, record] of parts) {
     if (kind === 'organization' || kind === 'policy' || kind === 'sign_on' || kind === 'deletion')
       return record.id;

@@ -40,6 +40,9 @@ export interface JournalHead {
   readonly digest: string;
 }
 
+/** Threads take longer to begin than a row to write. */
+const oneRow = { max_threads: 1, max_insert_threads: 1, input_format_parallel_parsing: 0 };
+
 const altered = 'is not as it was written';
 
 export const emptyJournal: JournalHead = { place: 0, digest: '' };
@@ -66,6 +69,8 @@ export type ErasedRow = Pick<JournalRow, 'place' | 'organization'>;
 
 type NewRow = Omit<StoredRow, 'place' | 'erased'> & { readonly place: number };
 
+type DigestedRow = Omit<StoredRow, 'parts' | 'events' | 'erased'>;
+
 interface StoredRow {
   readonly place: string;
   readonly id: string;
@@ -79,13 +84,15 @@ interface StoredRow {
   readonly erased: boolean;
 }
 
-const columns = 'place, id, org, server, parts, parts_sha256, events_sha256, previous, erased';
+/** What a digest is of. */
+const digested = 'place, id, org, server, parts_sha256, events_sha256, previous';
+const columns = `${digested}, parts, erased`;
 /** Of rows whose events are recorded the engine looks whether these are whole, and sends others alone. */
 const newEvents = `if(place <= {recorded:UInt64} AND lower(hex(SHA256(events))) = events_sha256, '', events) AS events`;
 
 const sha256 = (text: string): string => hash('sha256', text);
 
-function digestOf(row: Omit<StoredRow, 'parts' | 'events' | 'erased'>): string {
+function digestOf(row: DigestedRow): string {
   const { place, id, org, server, parts_sha256, events_sha256, previous } = row;
   return sha256([place, id, org, server, parts_sha256, events_sha256, previous].join('\n'));
 }
@@ -190,8 +197,8 @@ export class Journal {
 
   /** Resolves with what it failed by. */
   #insert(row: NewRow, token: string): Promise<unknown> {
-    const settings = { insert_deduplicate: 1, insert_deduplication_token: token };
-    return this.#storage.insertRows('journal', [row], { settings }).then(
+    const settings = { ...oneRow, insert_deduplicate: 1, insert_deduplication_token: token };
+    return this.#storage.insertRows('journal', [row], { settings, isUnchecked: true }).then(
       () => undefined,
       (error: unknown) => error,
     );
@@ -199,31 +206,37 @@ export class Journal {
 
   /** The digest of the row at a place, or why that cannot be told. After a failed INSERT a row may be there that is on no disk. */
   async #look(place: number, hasFailed: boolean): Promise<string | EngineError | undefined> {
-    const digest = () => this.#digestAt(place);
+    const { checked, rows, rowsOnDisk } = this.#storage;
     try {
-      return await (hasFailed ? this.#storage.checked(digest) : digest());
+      if (hasFailed) return await checked(() => this.#digestAt(place, rows));
+      return await this.#digestAt(place, rowsOnDisk);
     } catch (error) {
       if (error instanceof EngineError) return error;
       throw error;
     }
   }
 
-  async #digestAt(place: number): Promise<string | undefined> {
-    const [row] = await this.#rows('place = {place:UInt64}', { place }, {});
+  async #digestAt(place: number, read: Storage['rows']): Promise<string | undefined> {
+    const [row] = await this.#read<DigestedRow>(read, digested, 'place = {place:UInt64}', { place });
     return row && digestOf(row);
   }
 
-  async #rows(
+  #rows(condition: string, parameters: object, options?: QueryOptions, events = 'events') {
+    return this.#read<StoredRow>(this.#storage.rows, `${columns}, ${events}`, condition, parameters, options);
+  }
+
+  async #read<T>(
+    read: Storage['rows'],
+    names: string,
     condition: string,
     parameters: object,
     options: QueryOptions = {},
-    events = 'events',
-  ): Promise<StoredRow[]> {
+  ): Promise<T[]> {
     const storage = this.#storage;
     await requireMajority(storage);
-    const query = `SELECT ${columns}, ${events} FROM ${everyReplicaOf(storage, 'journal')} WHERE ${condition} ORDER BY place LIMIT ${pageRows}`;
+    const query = `SELECT ${names} FROM ${everyReplicaOf(storage, 'journal')} WHERE ${condition} ORDER BY place LIMIT ${pageRows}`;
     const settings = { ...options.settings, ...(storage.cluster !== undefined && everywhere) };
-    return storage.rows<StoredRow>(query, { ...parameters }, { ...options, settings });
+    return read<T>(query, { ...parameters }, { ...options, settings });
   }
 }
 

@@ -6,7 +6,7 @@ import { limits } from './limits.ts';
 const accessLogFlushMs = 100;
 const accessLogCloseMsMax = 2_000;
 
-/** One answered (or abandoned) request. Bytes are body bytes on the wire; `path` is as sent, without the query. */
+/** Bytes are body bytes on the wire; `path` is as sent, without the query. */
 export interface AccessRecord {
   readonly status: number;
   readonly latencyMs: number;
@@ -34,15 +34,15 @@ export function accessLine(record: AccessRecord, timestamp: string): string {
 const batchCharactersMax = 64 * 1024;
 
 export interface AccessLogOptions {
-  /** A file descriptor (1 = standard output) or the path of a file to append to. */
+  /** A file descriptor (1 = standard output) or a path to append to. */
   readonly destination: number | string;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * The access log. Lines are gathered for at most accessLogFlushMs and written asynchronously; a reader that
- * stalls or a closed pipe costs lines beyond limits.accessLogBufferedBytesMax, never a request or the process.
+ * Buffers lines for accessLogFlushMs. A stalled reader or a closed pipe costs lines beyond
+ * limits.accessLogBufferedBytesMax, never a request.
  */
 export class AccessLog {
   readonly #clock: Clock;
@@ -57,25 +57,23 @@ export class AccessLog {
     this.#sink = new LineSink({ destination, bufferedBytesMax: limits.accessLogBufferedBytesMax, log });
   }
 
-  /** Never waits and never throws: where lines cannot be written they are dropped and counted. */
+  /** Never waits or throws: lines that cannot be written are dropped and counted. */
   write(record: AccessRecord): void {
     this.#batch += accessLine(record, this.#timestamp());
     if (this.#batch.length >= batchCharactersMax) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), accessLogFlushMs).unref();
   }
 
-  /** Lines dropped so far because the reader of the log is too slow or gone. */
   dropped(): number {
     return this.#sink.dropped();
   }
 
-  /** Writes what is held, within accessLogCloseMsMax. */
   close(): Promise<void> {
     this.#flush();
     return this.#sink.close(accessLogCloseMsMax);
   }
 
-  /** Made once for all lines of a millisecond: it would cost more than the rest of the line. */
+  /** Cached for each millisecond: formatting costs more than the rest of the line. */
   #timestamp(): string {
     const ms = Math.floor(this.#clock() / 1000);
     if (ms !== this.#lastMs) {

@@ -3,20 +3,19 @@ import { limits } from './limits.ts';
 import { Problem } from '../base/errors/problem.ts';
 import type { BodyAnnouncement } from './request.ts';
 
-/** The share of `bodiesInFlightBytesMax` that is kept for bodies of at most `unreadBodyBytesMax`. */
+/** Share of `bodiesInFlightBytesMax` kept for small bodies. */
 const bodiesInFlightSmallShare = 1 / 8;
-/** Memory for a body at first. What its sender announces beyond that is allocated once this much has come. */
+/** The announced rest is allocated once this much has arrived. */
 const bodyFirstAllocationBytes = 1024 * 1024;
 const pooledBodyBytesMin = 32 * 1024;
 
-/** A whole request body as received (still compressed). The buffer behind it may be transferred to a worker. */
+/** A whole request body as received (still compressed). Its buffer may be transferred to a worker. */
 export interface ReceivedBody {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Releases the bytes of the budget; called again it does nothing. The server calls it at the latest. */
+  /** Idempotent. The server calls it at the latest. */
   readonly release: () => void;
 }
 
-/** Bytes of all bodies in memory, so that many senders together cannot exhaust it. */
 export class BodyBudget {
   readonly #bytesMax: number;
   readonly #largeBytesMax: number;
@@ -27,10 +26,7 @@ export class BodyBudget {
     this.#largeBytesMax = bytesMax - Math.floor(bytesMax * bodiesInFlightSmallShare);
   }
 
-  /**
-   * False, and nothing acquired, when the bytes would pass the bound. Large bodies leave a part of it to small ones,
-   * so that they cannot keep those out.
-   */
+  /** A share is kept for small bodies, so that large ones cannot block them. */
   acquire(bytes: number, isLarge: boolean): boolean {
     if (this.#used + bytes > (isLarge ? this.#largeBytesMax : this.#bytesMax)) return false;
     this.#used += bytes;
@@ -46,11 +42,10 @@ export class BodyBudget {
   }
 }
 
-/** One growing block: the announced length once the sender has shown that it means it, doubling where none is known. */
+/** The announced length once enough has arrived, doubling if the length is unknown. */
 class GrowingBlock {
   readonly #announcedBytes: number | undefined;
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-  /** The lease of the memory; undefined for small bodies, which have a buffer of their size. */
   #lease: Lease<ArrayBuffer> | undefined;
   #length = 0;
 
@@ -79,7 +74,7 @@ class GrowingBlock {
     return content;
   }
 
-  /** Not zeroed: only what was written is ever handed out. Large ones are worth using again. */
+  /** Not zeroed: only written bytes are returned. Large buffers are reused. */
   #newBytes(bytes: number): Uint8Array<ArrayBuffer> {
     this.#lease = bytes < pooledBodyBytesMin ? undefined : buffers.take(bytes);
     return new Uint8Array(this.#lease?.memory ?? Buffer.allocUnsafeSlow(bytes).buffer);
@@ -92,7 +87,7 @@ class GrowingBlock {
   }
 }
 
-/** Counts bytes that are thrown away, against a bound that can only be raised. */
+/** Counts discarded bytes, against a bound that can only be raised. */
 class DiscardedBytes {
   readonly #onExcess: () => void;
   #bytes = 0;
@@ -115,7 +110,7 @@ class DiscardedBytes {
   }
 }
 
-/** Bodies of which something came in this turn of the event loop. One wake serves them all: each costs more than a small body. */
+/** One wake serves all bodies of a turn of the event loop: a wake costs more than a small body. */
 class Turn {
   #bodies: BodyReceiver[] = [];
 
@@ -138,11 +133,9 @@ export interface BodyReceiverOptions {
   /** Bound of a kept body in bytes as received; 0 keeps nothing. */
   readonly maxBytes: number;
   readonly budget: BodyBudget;
-  /** More than the bound of thrown-away bytes arrived: the connection is not worth keeping. */
+  /** The connection must close. */
   readonly onExcess: () => void;
-  /** The last byte is here; what the connection brings after it belongs to another request. */
   readonly onLast: () => void;
-  /** Pauses and resumes receiving. */
   readonly pause: () => void;
   readonly resume: () => void;
 }
@@ -153,10 +146,10 @@ interface Reader {
 }
 
 /**
- * Receives one body (contract: Errors). Kept bytes are charged to the budget until they are released.
+ * Receives one body (contract: Errors).
  *
- * A body is whole in the turn of the event loop after its last byte: until then the library may find another request
- * in what it has read, and close the connection.
+ * A body is whole one turn of the event loop after its last byte: until then the library may find another
+ * request behind it and close the connection.
  */
 export class BodyReceiver {
   readonly #options: BodyReceiverOptions;
@@ -169,12 +162,10 @@ export class BodyReceiver {
   #isWhole: boolean;
   #isDiscarding: boolean;
   #isPaused = false;
-  /** Runs while more of a body that is kept must come. */
   #slow: NodeJS.Timeout | undefined;
   #sinceSlowBytes = 0;
   #failure: Error | undefined;
   #isRead = false;
-  /** Waits for the rest of the body. */
   #reader: Reader | undefined;
   #onEnded: (() => void) | undefined;
 
@@ -191,7 +182,6 @@ export class BodyReceiver {
     if (!this.#isDiscarding && !this.#isComplete) turn.add(this);
   }
 
-  /** To be called with every chunk; the chunk is copied. */
   data(chunk: ArrayBuffer, isLast: boolean): void {
     this.#received += chunk.byteLength;
     this.#isComplete = isLast;
@@ -203,20 +193,20 @@ export class BodyReceiver {
     if (!isLast) this.#pauseUnread();
   }
 
-  /** The library has looked at all that it has read. Most bodies are whole by then, and need no timer. */
+  /** Most bodies are whole by now, and need no timer. */
   turnEnded(): void {
     if (this.#isComplete) this.#becomeWhole();
     else if (!this.#isDiscarding && !this.#isPaused && this.#slow === undefined) this.#expect();
   }
 
-  /** The client went away: a pending read rejects. */
+  /** A pending read rejects. */
   aborted(): void {
-    // A complete body stays of use: what was received is worth storing even when nobody waits for the answer.
-    if (!this.#isWhole) this.#fail(new Error('the client went away before its request body was complete'));
+    // A complete body is stored even if the client no longer waits.
+    if (!this.#isWhole) this.#fail(new Error('the client disconnected before the end of its request body'));
     this.#becomeWhole();
   }
 
-  /** Resolves when the body is whole, or nothing of it is kept any more. */
+  /** Resolves when the body is whole or discarded. */
   ended(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isWhole || this.#failure !== undefined) resolve();
@@ -225,12 +215,12 @@ export class BodyReceiver {
   }
 
   /**
-   * The whole body; to be called once. Rejects with a Problem (too_large, unavailable when all bodies together are
-   * too much) as soon as that is certain, or with an Error when the client goes away first.
+   * Call it once. Rejects with a Problem (too_large; unavailable if the budget is used up), or with an Error
+   * if the client disconnects.
    */
   read(): Promise<ReceivedBody> {
     if (this.#isDiscarding || this.#isRead)
-      this.#failure ??= new Error('the body is not kept or was read before');
+      this.#failure ??= new Error('the body was discarded or already read');
     this.#isRead = true;
     this.resume();
     return new Promise((resolve, reject) => {
@@ -240,14 +230,14 @@ export class BodyReceiver {
     });
   }
 
-  /** Throws away what is held and what still comes, up to the bound. `onChunk` hears of every further chunk. */
+  /** Discards all bytes, up to the bound; `onChunk` is called for each further chunk. */
   discard(bytesMax: number, onChunk?: (isLast: boolean) => void): void {
     this.#discarded.allow(bytesMax, onChunk);
     this.resume();
     if (!this.#isDiscarding) this.#drop();
   }
 
-  /** Before an answer goes out: what is left of the body must come, or the connection has no next request. */
+  /** Before an answer: the connection needs the rest of the body before its next request. */
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
@@ -255,23 +245,20 @@ export class BodyReceiver {
     this.#options.resume();
   }
 
-  /** Releases the memory of a body that was read. */
   release(): void {
     this.#options.budget.release(this.#chargedBytes);
     this.#chargedBytes = 0;
   }
 
-  /** The last byte came in this turn: the library is still looking at what it read behind it. */
+  /** The library still processes the bytes behind the last byte of the body. */
   isEnding(): boolean {
     return this.#isComplete && !this.#isWhole;
   }
 
-  /** Bytes received so far. */
   received(): number {
     return this.#received;
   }
 
-  /** Bytes still to come; Infinity when the sender did not say. */
   outstanding(): number {
     if (this.#isComplete) return 0;
     return (this.#announcedBytes ?? Number.POSITIVE_INFINITY) - this.#received;
@@ -309,7 +296,6 @@ export class BodyReceiver {
     else this.#chargedBytes += bytes;
   }
 
-  /** A body that nobody has asked for yet, such as one whose sender is not known yet, takes little memory. */
   #pauseUnread(): void {
     if (this.#isRead || this.#isPaused || this.#chargedBytes <= limits.unreadBodyBytesMax) return;
     this.#isPaused = true;
@@ -343,11 +329,11 @@ function tooLarge(maxBytes: number): Problem {
   return new Problem('too_large', `The request body is larger than the ${maxBytes} bytes allowed here.`);
 }
 
-/** The library reads the extension of a chunk as a part of its size, so that such a body has no end. */
+/** The library reads a chunk's extension as its size, so such a body never ends. */
 function tooSlow(): Problem {
   const detail =
-    `The rest of the request body did not come within ${limits.bodySlowMsMax / 1000} seconds. ` +
-    'The service does not understand chunks with extensions.';
+    `The rest of the request body did not arrive within ${limits.bodySlowMsMax / 1000} seconds. ` +
+    'Chunks with extensions are not supported.';
   return new Problem('too_slow', detail);
 }
 

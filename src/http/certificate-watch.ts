@@ -6,27 +6,24 @@ import { gauge } from '../base/observability/metrics.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import type { CertificateFiles } from './deps.ts';
 
-/** Time between looks at the files of the certificate. */
+/** Interval between reads of the certificate's files. */
 const certificateLookMs = 2_000;
 
 interface CertificateWatchDeps {
   readonly files: CertificateFiles;
   readonly log: Logger;
-  /** Begins to serve what is in the files. Throws where that cannot be. */
   readonly replace: (facts: CertificateFacts) => void;
-  /** Default certificateLookMs. */
   readonly lookMs?: number;
 }
 
 /**
- * Reads the files of the certificate again and again, as their programs write them in many ways (a new file under the
- * same name, links that are turned), and has what is new served. What cannot be served leaves the old one, and is told
- * once and by a metric: a file may be in the middle of being written.
+ * Polls, because tools replace files in many ways (same name, switched links). Invalid files keep the old
+ * certificate and are reported once: a file may be half written.
  */
 export class CertificateWatch {
   readonly #deps: CertificateWatchDeps;
   #served: CertificateFacts;
-  /** Why the files as they are now are not served. */
+  /** Why the current files are not served. */
   #refused: string | undefined;
   readonly #looking: Repeated;
 
@@ -36,13 +33,13 @@ export class CertificateWatch {
     this.#looking = new Repeated(
       deps.lookMs ?? certificateLookMs,
       () => this.#look(),
-      (error) => deps.log.error(errorFacts(error), 'the files of the certificate could not be looked at'),
+      (error) => deps.log.error(errorFacts(error), 'the certificate files could not be read'),
     );
     if (served.endsMs <= Date.now())
       deps.log.error({ ended: new Date(served.endsMs) }, 'TLS_CERT has expired');
     gauge(
       'auditlog_tls_certificate_expiry_timestamp_seconds',
-      'When the certificate that is served ends, Unix seconds',
+      'Expiry of the served certificate, Unix seconds',
       [],
       (it) => it.set(this.#served.endsMs / 1000),
     );
@@ -54,7 +51,6 @@ export class CertificateWatch {
     );
   }
 
-  /** Reads the files that are served already, and watches them. */
   static async start(deps: CertificateWatchDeps): Promise<CertificateWatch> {
     return new CertificateWatch(deps, await read(deps.files));
   }
@@ -70,12 +66,12 @@ export class CertificateWatch {
   async #look(): Promise<void> {
     const { files, log, replace } = this.#deps;
     try {
-      const found = await read(files);
-      if (found.version !== this.#served.version) {
-        if (found.endsMs <= Date.now()) throw new Error('the certificate has expired');
-        replace(found);
-        this.#served = found;
-        log.info({ ends: new Date(found.endsMs) }, 'a new certificate is served');
+      const current = await read(files);
+      if (current.version !== this.#served.version) {
+        if (current.endsMs <= Date.now()) throw new Error('the certificate has expired');
+        replace(current);
+        this.#served = current;
+        log.info({ ends: new Date(current.endsMs) }, 'a new certificate is served');
       }
       this.#refused = undefined;
     } catch (error) {
@@ -84,7 +80,7 @@ export class CertificateWatch {
       this.#refused = why;
       log.error(
         { ...files, ...errorFacts(error) },
-        'the new certificate cannot be served: the old one stays',
+        'the new certificate is invalid; the old one stays in use',
       );
     }
   }

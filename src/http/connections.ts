@@ -8,28 +8,24 @@ import type { UwsApp, UwsResponse } from './uws.ts';
 const addressCountsMs = 1_000;
 
 /**
- * Descriptors of a process that are not for clients' connections: the log, threads, and what is under way at the engine (64
- * statements, 48 streams, 8 reads or more). Where there are few descriptors, half of them.
+ * Kept for the log, threads and the engine (64 statements, 48 streams, 8 or more reads). With few
+ * descriptors, half of them.
  */
 const reservedDescriptors = 384;
 const refusedConnectionsLogMs = 60_000;
 
 const refused = counter(
   'auditlog_http_connections_refused_total',
-  'Connections that were closed at once: there were too many in all, or of one address',
+  'Connections closed at once because of too many in all, or of one address',
   ['reason'],
 );
 
 export interface ConnectionsOptions {
   readonly log: Logger;
-  /** Number of proxy hops in front. */
   readonly trustProxy: number;
 }
 
-/**
- * Counts the connections of this process, and closes at once those beyond what its descriptors allow: the log, the engine
- * and the worker threads need some, and without one nothing is written or read any more.
- */
+/** Closes connections beyond the descriptors: the log, the engine and the worker threads need some. */
 export class Connections {
   readonly #log: Logger;
   readonly #max: number;
@@ -44,15 +40,14 @@ export class Connections {
     const descriptors = descriptorsMax();
     const reserved = Math.min(reservedDescriptors, Math.floor(descriptors / 2));
     this.#max = descriptors - reserved;
-    // The connections of a proxy are those of all clients.
+    // A proxy's connections belong to all clients.
     this.#perAddress = trustProxy > 0 ? this.#max : Math.floor(this.#max / 2);
     gauge('auditlog_http_connections', 'Open connections of clients', [], (it) => it.set(this.#open));
-    gauge('auditlog_http_connections_max', 'How many there may be, by the limit of open files', [], (it) =>
+    gauge('auditlog_http_connections_max', 'Maximum of connections, from the limit of open files', [], (it) =>
       it.set(this.#max),
     );
   }
 
-  /** Beyond so many a connection is closed at once. */
   get max(): number {
     return this.#max;
   }
@@ -61,12 +56,10 @@ export class Connections {
     return this.#perAddress;
   }
 
-  /** Where clients connect to. */
   listensOn(port: number): void {
     this.#port = port;
   }
 
-  /** Counts those of an app, which must not listen yet. */
   watch(app: UwsApp): void {
     app.filter((res, change) => {
       this.#open += change;
@@ -76,7 +69,6 @@ export class Connections {
     });
   }
 
-  /** The connections of an address are counted only if they could be too many. */
   #isTooManyOfOne(res: UwsResponse): boolean {
     if (this.#perAddress >= this.#max || this.#open <= this.#perAddress) return false;
     return this.#counts.withNew(res.getRemoteAddress(), this.#port) > this.#perAddress;
@@ -89,7 +81,7 @@ export class Connections {
     this.#toldAtMs = performance.now();
     this.#log.warn(
       { reason, connectionsMax: this.#max, connectionsPerAddress: this.#perAddress },
-      'connections are refused: there are as many as the limit of open files (LimitNOFILE, ulimit -n) or of one address allows',
+      'connections are refused: the maximum of the limit of open files (LimitNOFILE, ulimit -n) or of one address is reached',
     );
   }
 }
@@ -97,15 +89,14 @@ export class Connections {
 const mappedPrefix = `${'0'.repeat(16)}FFFF0000`;
 
 /**
- * Who an address stands for, from the system's own spelling of it: words of 32 bits in the order of this machine, in
- * hexadecimal digits. IPv4 inside IPv6 is IPv4; of IPv6 the first half counts, as where requests are (`clientOfAddress`).
+ * The system writes 32-bit words in this machine's byte order, in hexadecimal. IPv4 inside IPv6 is IPv4; of
+ * IPv6 the first half counts, as in `clientOfAddress`.
  */
 function clientOfHex(hex: string): string {
   if (hex.length === 8) return hex;
   return hex.startsWith(mappedPrefix) ? hex.slice(-8) : hex.slice(0, 16);
 }
 
-/** The same of an address of 4 or 16 bytes. */
 function clientOfBytes(binary: ArrayBuffer): string {
   const words: string[] = [];
   for (let at = 0; at + 4 <= binary.byteLength; at += 4)
@@ -117,19 +108,18 @@ function clientOfBytes(binary: ArrayBuffer): string {
   return clientOfHex(words.join(''));
 }
 
-/** Tables of the system, a line a connection: number, local address and port, the other's, state (01 is open). */
+/** One line a connection: number, local address and port, remote ones, state (01 is open). */
 const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 const openConnection = /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01 /gm;
 
 /**
- * How many connections each client has to a port. The library does not say whose connection has closed, so the system is
- * asked, at most every `addressCountsMs`; in between those that open are added.
+ * Connections of each client to a port. The library does not report whose connection closed, so this reads
+ * the system's table every `addressCountsMs`, and adds new ones in between.
  */
 export class AddressCounts {
   #counts = new Map<string, number>();
   #countedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** How many connections a client has, with the one that it has just opened. */
   withNew(binary: ArrayBuffer, port: number): number {
     const client = clientOfBytes(binary);
     if (performance.now() - this.#countedAtMs > addressCountsMs) {
@@ -153,7 +143,7 @@ function countAll(port: number): Map<string, number> {
   return counts;
 }
 
-/** Nothing where the system has no such table: IPv6 may be switched off. */
+/** Empty if the system has no such table: IPv6 may be switched off. */
 function tableText(path: string): string {
   try {
     return readFileSync(path, 'latin1');

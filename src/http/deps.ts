@@ -21,57 +21,49 @@ import type { PageFiles } from './routes/page.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { SelfAudit } from './self-audit.ts';
 
-/** Paths of PEM files, which are read again when they change. */
+/** Paths of PEM files, which are polled for changes. */
 export interface CertificateFiles {
-  /** The certificate with its chain, and its key. */
   readonly pem: string;
   /** Undefined: clients need no certificate. */
   readonly clientCa: string | undefined;
 }
 
-/** The part of the configuration that requests are answered by. */
 interface HttpConfig {
   readonly host: string;
   readonly port: number;
-  /** Undefined: plain HTTP. */
   readonly tls: CertificateFiles | undefined;
   readonly deployment: 'cloud' | 'self-hosted';
   readonly tenantDomain: string | undefined;
   readonly publicUrl: string | undefined;
   readonly trustProxy: number;
-  /** Undefined: half of what there may be, or behind a proxy all. */
+  /** Undefined: half of the maximum, or all behind a proxy. */
   readonly serviceName: string;
   readonly sessionTtlMs: number;
   /** Undefined: no limit of that class. */
   readonly rateLimits: Readonly<Record<RateClass, Rate | undefined>>;
-  /** The service's default; undefined: events are kept for ever. */
+  /** The service's default; undefined: events do not expire. */
   readonly retentionDays: number | undefined;
   readonly maxBodyBytes: number;
-  /** Own mappings, beside the built-in ones. */
+  /** Custom mappings, beside the built-in ones. */
   readonly mappings: readonly MappingDefinition[];
   readonly metricsPublic: boolean;
 }
 
-/** What readiness depends on. */
 interface Readiness {
   engineReachable(): Promise<boolean>;
   engineTakesWrites(): Promise<boolean>;
-  /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
-  /** Whether users, keys and settings can be changed. */
   controlDataTakesWrites(): Promise<boolean>;
-  /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
+  /** Undefined if no Redis is configured. This and the following are reported, but do not fail readiness. */
   limitsShared(): boolean | undefined;
-  /** What is known to be damaged. */
   damage(): readonly Schemas['Damage'][];
 }
 
-/** What requests are answered with. */
 export interface HttpDeps {
   readonly config: HttpConfig;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Where access-log lines go: a file descriptor or a path. */
+  /** A file descriptor or a path. */
   readonly accessLogTo: number | string;
   readonly ingest: Pick<Ingest, 'accept' | 'recordOwn' | 'logFailure'>;
   readonly read: Readers;
@@ -84,19 +76,19 @@ export interface HttpDeps {
   readonly rateCounter: RateCounter;
   readonly passwords: PasswordThrottle;
   readonly passwordLinks: PasswordLinks;
-  /** Of OpenID Connect, by which people sign in, and the sign-ins that have begun there. */
+  /** OpenID Connect providers, with the sign-ins in progress. */
   readonly providers: Providers;
   readonly attempts: Attempts;
   readonly readiness: Readiness;
-  /** Told of the SHA-256 of each certificate that is served from now on. */
+  /** Called with the SHA-256 of each newly served certificate. */
   readonly onCertificate: (fingerprint: string) => Promise<void>;
   readonly stops: StopStack;
 }
 
-/** The same with what `serve` makes itself. An endpoint names the members that it needs. */
+/** HttpDeps with the objects that `serve` creates. An endpoint names the members that it needs. */
 export interface EndpointDeps extends HttpDeps {
   readonly cookie: SessionCookie;
   readonly selfAudit: SelfAudit;
-  /** The web page; without it `/` says how it is made. */
+  /** The web page; without it `/` explains how to build it. */
   readonly page: PageFiles;
 }

@@ -5,12 +5,12 @@ import { limits } from './limits.ts';
 import { compressZstd, loadZstd } from '../base/bytes/zstd.ts';
 import { ZstdCompressor } from '../base/bytes/zstd-compressor.ts';
 
-/** An answer that is compressed to zstd in one piece. That runs on the event loop, so a larger one goes in pieces. */
+/** Largest answer compressed to zstd at once on the event loop; larger ones go in pieces. */
 const zstdAtOnceBytesMax = 128 * 1024;
 
 export type Encoding = 'zstd' | 'br' | 'gzip';
 
-/** Parts of node:zlib that newer versions of Node have (22.15 and later). */
+/** Members of node:zlib from Node 22.15 on. */
 interface NativeZstd {
   zstdCompress(this: void, bytes: Uint8Array, callback: (error: Error | null, result: Buffer) => void): void;
   createZstdCompress(): Transform;
@@ -32,9 +32,9 @@ const brotli = promisify<Uint8Array, zlib.BrotliOptions, Buffer>(zlib.brotliComp
 const gzip = promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gzip);
 
 /**
- * Preference among encodings that the client likes equally. 668 KB of events on one core: brotli 1 takes 0.9 ms and
- * leaves 8.0%, gzip 1 takes 5.5 ms and leaves 9.4%, both off the event loop; zstd through WebAssembly takes 1 ms of the
- * event loop (6.9%) and is therefore the last choice where Node has no zstd of its own.
+ * Preference. 668 KB of events on one core: brotli 1 takes 0.9 ms and leaves 8.0 %, gzip 1 takes 5.5 ms and
+ * leaves 9.4 %, off the event loop; WebAssembly zstd blocks it for 1 ms (6.9 %), so it comes last where Node
+ * has none.
  */
 const order: readonly Encoding[] = native ? ['zstd', 'br', 'gzip'] : ['br', 'gzip', 'zstd'];
 
@@ -54,9 +54,8 @@ function parseQualities(header: string): Map<string, number> {
 }
 
 /**
- * The encoding of those offered to answer in, undefined = as it is (contract: Accept-Encoding). Without the header nothing is encoded.
- * `*` stands for what is not named. Identity counts only where it is named with a higher quality; a client that
- * refuses everything gets identity, since a readable answer serves it better than 406.
+ * The encoding for an answer; undefined = identity (contract: Accept-Encoding). Identity counts only if named
+ * with a higher quality; a client that refuses everything gets identity instead of 406.
  */
 export function negotiateEncoding<E extends Encoding = Encoding>(
   header: string | undefined,
@@ -76,7 +75,6 @@ export function negotiateEncoding<E extends Encoding = Encoding>(
   return bestQuality < (qualities.get('identity') ?? 0) ? undefined : best;
 }
 
-/** Worth encoding: text in one of the forms that the service answers in. */
 export function isCompressible(contentType: string): boolean {
   return /^(?:text\/|image\/svg|application\/(?:[a-z.]+\+)?(?:json|x-ndjson|javascript|xml|yaml))/i.test(
     contentType,
@@ -93,7 +91,7 @@ async function compressZstdWasm(bytes: Uint8Array): Promise<Uint8Array> {
   return Buffer.concat((await compressor.toArray()) as Buffer[]);
 }
 
-/** One whole body. gzip and brotli, and zstd where Node has it, run on the thread pool. */
+/** gzip, brotli and Node's zstd run on the thread pool. */
 export function compressBody(encoding: Encoding, bytes: Uint8Array): Promise<Uint8Array> {
   switch (encoding) {
     case 'br':
@@ -107,7 +105,6 @@ export function compressBody(encoding: Encoding, bytes: Uint8Array): Promise<Uin
   }
 }
 
-/** A compressing stream for an encoding that `negotiateEncoding` has just given. */
 export function createCompressor(encoding: Encoding): Transform {
   switch (encoding) {
     case 'br':

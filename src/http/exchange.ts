@@ -2,21 +2,20 @@ import type { BodyReceiver } from './body.ts';
 import type { ProblemForm, RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 
-/** Time between looks whether the client of a read has left; one that has only stopped sending is answered within it. */
+/** Interval of checks whether the client of a pending read has left. */
 const clientLookMs = 1_000;
 
-/** Status in the access log and the metrics of a request whose client went away before its answer was complete. */
+/** Access-log status if the client left before the answer was complete. */
 export const clientGoneStatus = 499;
 
-/** How an exchange ended, for the access log. Bytes are body bytes on the wire. */
+/** Bytes are body bytes on the wire. */
 export interface Outcome {
   readonly status: number;
   readonly bytesSent: number;
 }
 
 /**
- * One request and its answer. `res` may be touched only while `open()`: the library ends it with the abort and with
- * the last byte of the answer.
+ * One request and its answer. `res` may be used only while `open()`: an abort or the last byte of the answer frees it.
  *
  *   open ──finish(status)──▶ finished        open ──client gone / abort(status)──▶ gone, signal aborted
  */
@@ -25,13 +24,13 @@ export class Exchange {
   readonly head: RequestHead;
   readonly body: BodyReceiver | undefined;
   /**
-   * It is the last one of its connection: behind a body in chunks the library takes a trailer for a request, and believes
-   * chunks that do not end where they say. So nothing is read behind one, and the connection ends with the answer.
+   * The last exchange of its connection, because its body is chunked: the library takes a trailer for a
+   * request and accepts wrongly framed chunks.
    */
   readonly isLast: boolean;
-  /** It has announced a trailer, so its body must not be read to the end. */
+  /** Its body must not be read to the end. */
   readonly hasTrailer: boolean;
-  /** How its errors are worded; undefined: as usual. */
+  /** Undefined: problem documents. */
   readonly problemForm: ProblemForm | undefined;
   readonly #report: (outcome: Outcome) => void;
   readonly #onGone: (() => void)[] = [];
@@ -66,7 +65,6 @@ export class Exchange {
     return this.#state === 'open';
   }
 
-  /** The answer is complete. */
   finish(outcome: Outcome): void {
     if (this.#state !== 'open') return;
     this.#state = 'finished';
@@ -75,7 +73,7 @@ export class Exchange {
     this.#report(outcome);
   }
 
-  /** Breaks the connection without a clean end and reports this status. */
+  /** Breaks the connection and reports this status. */
   abort(status: number): void {
     if (this.#state !== 'open') return;
     this.#goneStatus = status;
@@ -83,9 +81,8 @@ export class Exchange {
   }
 
   /**
-   * Nothing more is read from the connection until `letGo`, just before the answer is sent. The library closes a
-   * connection on which it reads a request behind one that is not answered: by then that one may have been carried
-   * out, and its client would never know. Behind the last exchange of a connection it stays so.
+   * Stops reading from the connection until `letGo`, just before the answer: if the library reads another
+   * request before, it closes the connection, and the client would not know whether its request was executed.
    */
   hold(): void {
     if (this.#state !== 'open' || (this.#isAnswered && !this.isLast)) return;
@@ -94,8 +91,8 @@ export class Exchange {
   }
 
   /**
-   * As `hold`, for a read. The library closes a connection whose client has shut down its sending side (`nc -N`), though
-   * that client waits for its answer. A client that has left looks the same, so the connection is read once a second.
+   * Like `hold`, for a read. A client that shut down its sending side (`nc -N`) still waits, but looks like
+   * one that left; so the connection is read once a second.
    */
   holdRead(): void {
     if (this.#state !== 'open' || this.isLast || this.body !== undefined) return;
@@ -113,7 +110,6 @@ export class Exchange {
     this.res.resume();
   }
 
-  /** Stops reading a body that nobody has asked for yet. */
   pauseBody(): void {
     this.res.pause();
   }
@@ -122,36 +118,35 @@ export class Exchange {
     if (!this.#isHeld && this.#state === 'open') this.res.resume();
   }
 
-  /** Body bytes handed to the socket so far, reported should the client go away. */
+  /** Reported if the client leaves. */
   sent(bytes: number): void {
     this.#bytesSent = bytes;
   }
 
-  /** Runs when the exchange closes without a complete answer; at once when it has. */
+  /** Runs if the exchange ends without a complete answer; at once if it already has. */
   onGone(callback: () => void): void {
     if (this.#state === 'gone') callback();
     else this.#onGone.push(callback);
   }
 
-  /** Runs when the exchange closes in any way; at once when it has. */
+  /** Runs when the exchange ends; at once if it already has. */
   onClosed(callback: () => void): void {
     if (this.#state !== 'open') return callback();
     this.#onGone.push(callback);
     this.#onFinished.push(callback);
   }
 
-  /** Fires when the client goes away; made on first use. */
   signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#state === 'gone') this.#controller.abort();
     return this.#controller.signal;
   }
 
-  /** One turn of the event loop, in which the library sees that the client has left. */
+  /** Reads for one turn of the event loop, in which the library notices that the client left. */
   #look(): void {
     this.res.resume();
     setImmediate(() => {
-      // To pause also ends the library's idle time, which begins when it reads on.
+      // Pausing also stops the library's idle clock, which starts when it reads again.
       if (this.#state === 'open' && this.#looks !== undefined) this.res.pause();
     });
   }
@@ -159,7 +154,7 @@ export class Exchange {
   #gone(): void {
     if (this.#state !== 'open') return;
     this.#state = 'gone';
-    // The library took what stands behind a body in chunks, such as a trailer, for a request, and refused it.
+    // The library refused bytes after a chunked body, such as a trailer, as a request.
     if (this.isLast && this.body?.isEnding() === true) this.#goneStatus = 400;
     clearInterval(this.#looks);
     this.body?.aborted();

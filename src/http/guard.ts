@@ -18,7 +18,7 @@ import { requireOwnSite, requireSameOriginJson } from './same-origin.ts';
 import { isHostOf } from './tenant-host.ts';
 import { changesSomething, toProblem } from './problem-reply.ts';
 
-/** The credential of a request that has been held for longer is looked at once more. */
+/** A request held for longer has its credential checked again. */
 const credentialHeldMsMax = 500;
 
 type GuardDeps = Pick<
@@ -26,29 +26,28 @@ type GuardDeps = Pick<
   'directory' | 'keyUses' | 'organizationOf' | 'clock' | 'sessions' | 'cookie' | 'config' | 'rateCounter'
 >;
 
-/** Undefined where nothing is limited. */
 type Count = Verdict | undefined | Promise<Verdict | undefined>;
 
 interface KeyUse extends KeyCaller {
   readonly verdict: Verdict | undefined;
 }
 
-/** The endpoints as routes, each with access control and its rate limit before the handler. */
+/** The endpoints as routes, with access control before each handler. */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
   const guard = new Guard(deps);
   return endpoints.map((endpoint) => ({ ...endpoint, handler: guard.handlerOf(endpoint) }));
 }
 
 /**
- * Stands before the handlers of endpoints (contract: Authentication, Errors, Sessions):
+ * Checks before a handler (contract: Authentication, Errors, Sessions):
  *
- *     key      certificate, where TLS_CLIENT_CA asks for one? ─no─▶ 401 on reads, 403 on writes
- *              API key good? ─no─▶ 401, or 429 for an address with too many failures
- *              rate of the key ─over─▶ 429     scope? ─no─▶ 401 on reads, 403 on writes and for SCIM
- *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
- *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403     read: of this site? ─no─▶ 403
- *              checks a password: rate of the address' logins ─over─▶ 429
- *     both     held for long, before a read is answered or a body taken: still good? ─no─▶ 401
+ *     key      certificate, if TLS_CLIENT_CA is set ─no─▶ 401 on reads, 403 on writes
+ *              valid API key ─no─▶ 401, or 429 for an address with too many failures
+ *              rate of the key ─over─▶ 429     scope ─no─▶ 401 on reads, 403 on writes and for SCIM
+ *     session  valid cookie on its own host ─no─▶ 401, or 429 as above     rate of the user ─over─▶ 429
+ *              role ─no─▶ 403     change: JSON and same origin ─no─▶ 415, 403     read: same site ─no─▶ 403
+ *              checks a password: login rate of the address ─over─▶ 429
+ *     both     request held for long: credential still valid ─no─▶ 401
  *     visitor  rate of the address ─over─▶ 429
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
  */
@@ -113,7 +112,7 @@ class Guard {
           throw new Problem('forbidden', 'This API key does not have the scope "write".');
         }
         if (key.organizationId !== undefined && organization === undefined) {
-          throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
+          throw new Problem('forbidden', 'The organization of this API key no longer exists.');
         }
         const stillGood = lookedAtAgain(() => this.#goodKey(context));
         return handler(context, { key, organization, stillGood });
@@ -154,17 +153,17 @@ class Guard {
     if (endpoint.checksPassword) requireAllowed(await this.#countGuess(context));
     const stillGood = lookedAtAgain(async () => requireRole(endpoint, await this.#goodSession(context)));
     const reply = endpoint.handler(context, session);
-    // A change is made by then, such as the end of this session.
+    // By then the change is made, such as the end of this session.
     return endpoint.changes ? reply : ifStillGood(reply, stillGood);
   }
 
-  /** Where TLS_CLIENT_CA is set, a key counts together with a certificate alone; what is wrong with it is not looked at. */
+  /** With TLS_CLIENT_CA a key counts only together with a certificate. */
   #requireCertificate({ head }: RequestContext, code: 'unauthorized' | 'forbidden'): void {
     if (this.#deps.config.tls?.clientCa === undefined || head.certified) return;
-    throw new Problem(code, 'API keys are taken only of clients that show a certificate this server knows.');
+    throw new Problem(code, 'API keys need a client certificate that this server trusts.');
   }
 
-  /** The key of the request, its organization if it is of one, and its rate. */
+  /** The key with its organization and rate. */
   #keyOf(context: RequestContext, rate: RateClass): Promise<KeyUse> | KeyUse {
     return whenKnown(this.#goodKey(context), (key) => {
       this.#deps.keyUses.note(key.id);
@@ -174,7 +173,6 @@ class Guard {
     });
   }
 
-  /** The key of the request, at once where it is known. Throws Problem `unauthorized` or `rate_limited`. */
   #goodKey(context: RequestContext): Promise<ApiKey> | ApiKey {
     const { directory, clock } = this.#deps;
     const presented = presentedKey(context);
@@ -182,11 +180,10 @@ class Guard {
     return authenticateKey(directory, presented, clock()) ?? this.#freshKey(context, presented);
   }
 
-  /** A key that was not good by what is known here is looked up in the engine. */
   async #freshKey(context: RequestContext, presented: string | undefined): Promise<ApiKey> {
     const { directory, clock, config, rateCounter } = this.#deps;
     const { audit } = config.rateLimits;
-    // Guessing must not cost the engine anything: an address past its limit is refused before the second look.
+    // Guessing must not load the engine: an address past its limit is refused before the lookup.
     if (audit !== undefined) {
       const refused = await rateCounter.peek(refusedClient(context, 'audit'), audit);
       requireAllowed(this.#counted('audit', refused));
@@ -197,18 +194,18 @@ class Guard {
     return key;
   }
 
-  /** The session of the request. Throws Problem `unauthorized` or `rate_limited`. */
+  /** Throws Problem `unauthorized` or `rate_limited`. */
   async #goodSession(context: RequestContext): Promise<Session> {
     this.#deps.directory.requireWhole();
     const session = await this.#sessionOf(context);
     if (session !== undefined) return session;
-    const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');
+    const problem = new Problem('unauthorized', 'Missing or invalid session; sign in first.');
     throw await this.#refusal(problem, context, 'tenant');
   }
 
   /**
-   * Of several cookies the first that is good on this host. With good ones of different users nobody can tell who is
-   * meant, so there is none.
+   * The first cookie that is valid on this host. Valid cookies of different users are ambiguous, so none
+   * counts.
    */
   async #sessionOf(context: RequestContext): Promise<Session | undefined> {
     const { cookie, sessions, config } = this.#deps;
@@ -221,14 +218,14 @@ class Guard {
     return others.every((other) => other?.user.id === first?.user.id) ? first : undefined;
   }
 
-  /** Guessing is slow: refusals count for the address, and past the limit all of its refusals look the same. */
+  /** Refusals count for the address; past the limit all look the same. */
   async #refusal(problem: Problem, context: RequestContext, rate: RateClass): Promise<Problem> {
     const verdict = await this.#count(rate, refusedClient(context, rate));
     if (verdict === undefined) return problem;
     return verdict.allowed ? withRateHeaders(problem, verdict) : tooManyRequests(verdict);
   }
 
-  /** Counts a password that an address tries, wherever it does. */
+  /** Counts a password attempt of an address. */
   #countGuess(context: RequestContext): Count {
     return this.#count('login', `login ${clientOfAddress(context.head.ip)}`);
   }
@@ -253,18 +250,18 @@ function requireRole({ roles }: EndpointOf<'session'>, { user }: Session): void 
     throw new Problem('forbidden', `This needs the role ${roles.join(' or ')}.`);
 }
 
-/** Looks at a credential once more where its request has been held for long since, as by a poll or a slow body. */
+/** For requests held for long, as by a poll or a slow body. */
 function lookedAtAgain(look: () => unknown): () => unknown {
   const begunMs = performance.now();
   return () => (performance.now() - begunMs > credentialHeldMsMax ? look() : undefined);
 }
 
-/** Goes on with what is known at once without a promise: several of them would cost a single event as much as its key. */
+/** Avoids promises for known values: several would cost a single event as much as its key. */
 function whenKnown<T, R>(value: Promise<T> | T, use: (value: T) => Promise<R> | R): Promise<R> | R {
   return value instanceof Promise ? value.then(use) : use(value);
 }
 
-/** The answer to a read; where it has outlived its credential, nothing is told. */
+/** The answer to a read; a refusal if the credential expired meanwhile. */
 async function ifStillGood(reply: Promise<Reply> | Reply, stillGood: () => unknown): Promise<Reply> {
   const made = await reply;
   try {
@@ -285,7 +282,7 @@ function requireAllowed(verdict: Verdict | undefined): void {
   if (verdict?.allowed === false) throw tooManyRequests(verdict);
 }
 
-/** The handler's answer or problem with the state of the limit in its headers; a 429 when the limit is passed. */
+/** Adds the rate headers to an answer or problem; 429 if the limit is exceeded. */
 function limited(
   context: RequestContext,
   verdict: Verdict | undefined,
@@ -295,7 +292,7 @@ function limited(
   return verdict === undefined ? handle() : withHeaders(context, rateHeaders(verdict), handle);
 }
 
-/** The handler's answer or problem with further headers; those that it has itself count more in a problem. */
+/** Adds headers to an answer or problem; a problem's own headers win. */
 async function withHeaders(
   context: RequestContext,
   headers: Readonly<Record<string, string>>,
@@ -314,18 +311,18 @@ async function withHeaders(
 }
 
 /**
- * A page says whose session it means, since another tab may have put another's cookie in its place (contract:
- * Sessions). A header that is not there means any.
+ * A page names its session, because another tab may have replaced the cookie (contract: Sessions). A missing
+ * header matches any.
  */
 function requireMeantSession(context: RequestContext, session: Session): void {
   const isMeant = Object.entries(sessionHeaders(session)).every(
     ([name, id]) => (context.header(name.toLowerCase()) ?? id) === id,
   );
   if (!isMeant)
-    throw new Problem('unauthorized', 'The session is not the one that this request is meant for.');
+    throw new Problem('unauthorized', 'The session belongs to another user than this request names.');
 }
 
-/** Whose session it is: a page learns that the cookie has become another's (contract: Sessions). */
+/** Names the session's user, so that a page notices a replaced cookie (contract: Sessions). */
 function sessionHeaders({ user, organization }: Session): Readonly<Record<string, string>> {
   return { 'X-Session-User': user.id, 'X-Session-Organization': organization.id };
 }

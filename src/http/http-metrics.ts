@@ -30,16 +30,16 @@ export function createHttpMetrics(inFlight: () => number): (route: string, recor
   const children = new Map<string, Children>();
   const childrenOf = (route: string, method: string, status: number): Children => {
     const key = `${status} ${method} ${route}`;
-    let found = children.get(key);
-    if (found === undefined) {
+    let child = children.get(key);
+    if (child === undefined) {
       const count = tally(requests.labels(route, method, String(status)));
-      found = { count, latency: latency.labels(route) };
-      children.set(key, found);
+      child = { count, latency: latency.labels(route) };
+      children.set(key, child);
     }
-    return found;
+    return child;
   };
   return (route, record) => {
-    // A method is the client's text: unknown ones share a label, or each would be a series of its own.
+    // A method is the client's text: unknown ones share a label, so that the number of series is bounded.
     const method = methods.has(record.method) ? record.method : 'other';
     const { count, latency } = childrenOf(route, method, record.status);
     count(1);

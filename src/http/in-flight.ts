@@ -1,4 +1,3 @@
-/** Counts requests that are being answered, and tells when there are none. */
 export class InFlight {
   #count = 0;
   #onEmpty = (): void => {};
@@ -16,7 +15,7 @@ export class InFlight {
     if (this.#count === 0) this.#onEmpty();
   }
 
-  /** True once there are none, false when that takes longer than the milliseconds; to be asked once. */
+  /** True once none is left, false after the timeout; call it once. */
   emptied(timeoutMs: number): Promise<boolean> {
     if (this.#count === 0) return Promise.resolve(true);
     return new Promise((resolve) => {

@@ -6,7 +6,7 @@ import type { RequestContext } from './request-context.ts';
 
 const idempotencyKeyCharactersMax = 255;
 
-/** What all writes have in common: who sends, how the body is compressed, and by what a repeat is known. */
+/** Facts common to all writes: sender, compression, idempotency key. */
 export function writeHeaders(context: RequestContext, { key, organization }: KeyCaller) {
   return {
     encoding: contentEncoding(context.header('content-encoding')),
@@ -16,7 +16,7 @@ export function writeHeaders(context: RequestContext, { key, organization }: Key
   };
 }
 
-/** How a body of events is compressed (contract: Ingest). */
+/** Compression of a body of events (contract: Ingest). */
 function contentEncoding(header: string | undefined): ContentEncoding {
   if (header === undefined) return 'identity';
   const name = header.trim().toLowerCase() || 'identity';
@@ -31,12 +31,12 @@ function contentEncoding(header: string | undefined): ContentEncoding {
   );
 }
 
-/** The Idempotency-Key of a write (contract: Ingest); one that was sent several times, each time the same, is one. */
+/** The Idempotency-Key (contract: Ingest); the same value sent several times is one. */
 function idempotency(header: string | undefined, apiKey: string): IngestRequest['idempotency'] {
   if (header === undefined) return undefined;
   const [key = '', ...others] = header.split('\n');
   if (others.some((other) => other !== key))
-    throw new Problem('malformed', 'There are several Idempotency-Key headers, and they are not the same.');
+    throw new Problem('malformed', 'The request has several different Idempotency-Key headers.');
   const lengthMax = idempotencyKeyCharactersMax;
   if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return { apiKey, key };
   throw new Problem('malformed', `Idempotency-Key must be 1 to ${lengthMax} printable ASCII characters.`);

@@ -5,8 +5,9 @@ import { validate } from '../contract/validate.ts';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * The JSON object in the body of a request, at most limits.jsonBodyBytesMax, valid under a schema of the OpenAPI
- * document; `subtypes` are those of application/ that are taken. Rejects with Problem `unsupported_media`, `too_large` or `malformed` (contract: Errors).
+ * The JSON object of a request, at most limits.jsonBodyBytesMax, validated by a schema of the OpenAPI
+ * document; `subtypes` are accepted types of application/. Rejects with Problem `unsupported_media`,
+ * `too_large` or `malformed` (contract: Errors).
  */
 export async function readJson<Name extends SchemaName>(
   context: RequestContext,
@@ -36,7 +37,7 @@ function requireJson(context: RequestContext, subtypes: readonly string[]): void
   }
   const encoding = (context.header('content-encoding') ?? 'identity').trim().toLowerCase();
   if (encoding !== 'identity') {
-    throw new Problem('unsupported_media', 'The body must be sent without a Content-Encoding here.', {
+    throw new Problem('unsupported_media', 'This endpoint accepts no Content-Encoding.', {
       headers: { 'Accept-Encoding': 'identity' },
     });
   }
@@ -46,7 +47,7 @@ function parse(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
-    // The parser's own words quote the body.
+    // The parser's message quotes the body.
     if (error instanceof SyntaxError) throw new Problem('malformed', 'The request body is not JSON.');
     if (error instanceof TypeError) throw new Problem('malformed', 'The request body is not UTF-8.');
     throw error;

@@ -8,9 +8,8 @@ import type { RequestContext } from './request-context.ts';
 import { isHostOf, slugOfHost } from './tenant-host.ts';
 
 /**
- * A request's try at the password of an account, as it is counted; `signedIn` is the account's user where the request
- * has its session. An organization in the body makes no difference, or naming it and not naming it would be two counts
- * of one account.
+ * The account for counting a password attempt; `signedIn` is the account's user if the request has its
+ * session. The organization in the body is ignored, or one account would have two counts.
  */
 export function attemptOf(
   context: RequestContext,
@@ -27,13 +26,12 @@ export function attemptOf(
   };
 }
 
-/** A user whom an address can mean. */
 export interface Candidate {
   readonly user: User;
   readonly organization: Organization;
 }
 
-/** The users that one count of failures is about: those with the address in the organizations that the host may mean. */
+/** Users with the address in the organizations that the host allows: one count of failures. */
 export function usersOfAddress(
   { config, directory }: Pick<EndpointDeps, 'config' | 'directory'>,
   context: RequestContext,
@@ -46,7 +44,7 @@ export function usersOfAddress(
   });
 }
 
-/** A password that is good for nothing is answered as a wrong one, after the same work. */
+/** False is answered as a wrong password, after the same work. */
 export function mayUsePassword(
   { directory }: Pick<EndpointDeps, 'directory'>,
   { user, organization }: Candidate,

@@ -7,7 +7,7 @@ import { limits } from './limits.ts';
 import type { ProblemForm, RequestHead } from './request.ts';
 import { type FixedReply, jsonLine } from './response.ts';
 
-/** The form of every error but those of protocols that have one of their own (contract: Errors). */
+/** The format of errors, except for protocols with their own (contract: Errors). */
 export const problemDocument: ProblemForm = (problem, { requestId }) => {
   const { status, title } = problemTable[problem.code];
   const document: Schemas['Problem'] = {
@@ -22,8 +22,8 @@ export const problemDocument: ProblemForm = (problem, { requestId }) => {
 };
 
 /**
- * The answer to anything thrown (contract: Errors): a Problem says what the client may read; of any other error the
- * client learns nothing but the request id, under which the operational log has it.
+ * A Problem has a message for the client; of any other error the client gets only the request id (contract:
+ * Errors).
  */
 export function problemReply(
   error: unknown,
@@ -36,7 +36,7 @@ export function problemReply(
   const { retryAfterSeconds, headers, cause } = problem.options;
   if (status === 500 || (status > 500 && cause !== undefined)) {
     const facts = { request_id: head.requestId, status, ...errorFacts(cause ?? problem) };
-    log.error(facts, 'a request could not be answered');
+    log.error(facts, 'a request failed');
   }
   const { type, headers: more, ...worded } = form(problem, head);
   return {
@@ -52,15 +52,12 @@ export function problemReply(
   };
 }
 
-/** By the method: a read fails with 500, a change with 503 (contract: Errors). */
+/** By method: a read fails with 500, a change with 503 (contract: Errors). */
 export function changesSomething({ method }: Pick<RequestHead, 'method'>): boolean {
   return method !== 'GET' && method !== 'HEAD';
 }
 
-/**
- * What a client may read of anything thrown (contract: Errors); the cause is for the operational log. `changing` says
- * that the request was to change something.
- */
+/** `changing`: the request was a change. The cause goes only to the operational log (contract: Errors). */
 export function toProblem(error: unknown, changing: boolean): Problem {
   if (error instanceof Problem) return error;
   if (!(error instanceof EngineError)) {
@@ -71,10 +68,10 @@ export function toProblem(error: unknown, changing: boolean): Problem {
     return new Problem('unavailable', 'The change could not be stored; try again later.', options);
   }
   if (error.damagedPart !== undefined) {
-    // Nothing to wait for: only the operator can help.
+    // Waiting does not help: an operator must act.
     const detail =
-      'Some of the stored audit records are damaged and cannot be read; trying again does not help. ' +
-      'The operator of the service has been told.';
+      'Some stored audit records are damaged and cannot be read; a retry does not help. ' +
+      'The operator has been notified.';
     return new Problem('internal', detail, { cause: error });
   }
   return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);

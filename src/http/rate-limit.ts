@@ -10,11 +10,8 @@ interface Window {
 }
 
 /**
- * Counts requests in fixed windows: a client's window begins with its first request and lets `requests` pass until
- * it ends; the next request begins a new one. No timers: a window that has ended is noticed when it is looked at.
- *
- * Memory is bounded: past `rateLimitClientsMax` clients the one whose window began first is forgotten, which is also
- * the one most likely to have ended.
+ * Fixed windows, without timers: an ended window is noticed on the next request. Past `rateLimitClientsMax`
+ * clients the oldest window is forgotten, which most likely has ended.
  */
 export class RateLimiter implements RateCounter {
   readonly #windows = new FifoMap<Window>();
@@ -26,16 +23,14 @@ export class RateLimiter implements RateCounter {
     this.#clientsMax = clientsMax;
   }
 
-  /** Counts a request of the client. */
   consume(client: string, rate: Rate): Verdict {
     const now = this.#now();
     const window = this.#current(client, now) ?? this.#begin(client, now + rate.windowMs);
-    // A client far beyond its limit must not overflow; how far beyond makes no difference.
     window.count = Math.min(window.count + 1, rate.requests + 1);
     return verdictOf(rate, window.count, window.endsMs - now);
   }
 
-  /** The verdict on a request that is not counted. */
+  /** The verdict without counting a request. */
   peek(client: string, rate: Rate): Verdict {
     const now = this.#now();
     const window = this.#current(client, now);
@@ -47,7 +42,7 @@ export class RateLimiter implements RateCounter {
     return this.#windows.size;
   }
 
-  /** Whole milliseconds: with fractions, the sum and difference of a window's ends can round to one more. */
+  /** Whole milliseconds: fractions can round a window's length up by one. */
   #now(): number {
     return Math.floor(this.#nowMs());
   }
@@ -74,7 +69,7 @@ export function rateHeaders({ limit, remaining, resetSeconds }: Verdict): Record
   };
 }
 
-/** The problem with the state of the limit in its headers; a limit that the problem itself is about counts more. */
+/** Adds the rate headers to a problem; its own limit wins. */
 export function withRateHeaders(problem: Problem, state: Verdict): Problem {
   const headers = { ...rateHeaders(state), ...problem.options.headers };
   return new Problem(problem.code, problem.message, { ...problem.options, headers });
@@ -82,7 +77,7 @@ export function withRateHeaders(problem: Problem, state: Verdict): Problem {
 
 export function tooManyRequests(state: Verdict): Problem {
   const { limit, resetSeconds } = state;
-  const detail = `More than ${limit} requests in the window; try again in ${resetSeconds} s.`;
+  const detail = `The limit of ${limit} requests is exceeded; try again in ${resetSeconds} s.`;
   return new Problem('rate_limited', detail, {
     retryAfterSeconds: resetSeconds,
     headers: rateHeaders(state),

@@ -4,19 +4,15 @@ import type { QueryParameters } from '../read/parameters.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ReplyHeaders } from './response.ts';
 
-/** A name in the header `Ignored-Parameters`. */
+/** Of one name in the header `Ignored-Parameters`. */
 const ignoredNameBytesMax = 100;
-/** All names in it. */
 const ignoredNamesBytesMax = 1_000;
-/** The header `Link`. Node's clients take 16 KiB of headers in all. */
+/** Of the header `Link`. Node's clients accept 16 KiB of headers in all. */
 const linksBytesMax = 6_000;
 
-/**
- * Names the parameters that had no effect (contract: Read parameters). Names only, percent-encoded, and no more than
- * clients take in a header.
- */
+/** Names ignored parameters (contract: Read parameters), percent-encoded and bounded, without values. */
 export function ignoredParameters(parameters: QueryParameters): ReplyHeaders {
-  // A value without a name has nothing to be told by.
+  // A value without a name cannot be reported.
   const names = parameters.ignored().filter((name) => name !== '');
   if (names.length === 0) return {};
   const shown: string[] = [];
@@ -35,9 +31,8 @@ export function ignoredParameters(parameters: QueryParameters): ReplyHeaders {
 const separator = ', ';
 
 /**
- * Links to the other pages (RFC 8288), each with the other parameters of the request. A search that ended before the
- * oldest event goes on behind the last page of what it found, so there is no last one. What would make the header longer
- * than clients take is left out; the next page comes first.
+ * Links to other pages (RFC 8288). A search that ended early has no last page and continues after its last
+ * match. Links beyond the bound are left out; the next page comes first.
  */
 export function pageLinks(
   { head, query }: Pick<RequestContext, 'head' | 'query'>,
@@ -56,11 +51,11 @@ export function pageLinks(
   };
   const next = offset + limit;
   if (next < total) add('next', next);
-  // A search that came less far than the one before is gone on with behind what that has handed out.
+  // A search shorter than the one before continues after the rows already returned.
   else if (searchedBackTo !== undefined) add('next', Math.max(0, offset - total), searchedBackTo);
   if (offset > 0) add('prev', Math.max(0, offset - limit));
   add('first', 0);
-  // Pages are counted from where this one begins.
+  // Pages are counted from the start of this one.
   const begun = offset % limit;
   if (searchedBackTo === undefined)
     add('last', Math.max(0, begun + limit * Math.floor((total - 1 - begun) / limit)));

@@ -6,8 +6,8 @@ import type { RequestContext } from './request-context.ts';
 import { selfAuditOrigin } from './self-audit.ts';
 
 /**
- * Makes a change on behalf of a user, or of a program. Once this resolves it holds here and its events cannot be lost. Rejects
- * with EngineError where nothing was changed, and with Problem `unavailable` where nobody can tell yet.
+ * Once this resolves, the change is in effect and its events are durable. Rejects with EngineError if nothing
+ * changed, and with Problem `unavailable` if the result is unknown.
  */
 export function recordedChange<T>(
   { directory }: Pick<EndpointDeps, 'directory'>,

@@ -30,10 +30,10 @@ export interface RequestServerDeps extends TransportFacts {
 }
 
 /**
- * Takes one request from its head to the line in the access log:
+ * Serves one request, from its head to its access-log line:
  *
  *   copy head ─▶ match ─▶ refuse (503 draining or crowded, 400, 413) ─▶ handler ─▶ reply or problem ─▶ report
- *                  └▶ 404, 405, OPTIONS are handlers of their own        └▶ client gone: signal, report 499
+ *                  └▶ 404, 405, OPTIONS: own handlers        └▶ client gone: signal, report 499
  */
 export class RequestServer {
   readonly #deps: RequestServerDeps;
@@ -43,7 +43,7 @@ export class RequestServer {
     this.#deps = deps;
   }
 
-  /** From now on requests are answered 503. */
+  /** Answers further requests with 503. */
   drain(): void {
     this.#draining = true;
   }
@@ -52,7 +52,7 @@ export class RequestServer {
     const { router, inFlight } = this.#deps;
     const head = readHead(res, req, this.#deps);
     const match = router.match(head.method, head.path);
-    // A request is in flight until its answer is complete and its handler has returned, whichever is later.
+    // A request is in flight until its answer is complete and its handler has returned.
     inFlight.begin();
     let parts = 2;
     const partDone = (): void => {
@@ -132,26 +132,25 @@ export class RequestServer {
       return new Problem('unavailable', 'Too many requests are in progress.', { retryAfterSeconds: 1 });
     }
     if (announced.kind === 'invalid') {
-      return new Problem('malformed', 'The request has no single valid Content-Length.');
+      return new Problem('malformed', 'Content-Length is repeated or invalid.');
     }
     if (announced.kind === 'chunked' && !announced.isPlain) {
-      return new Problem('malformed', 'The only Transfer-Encoding that is understood is "chunked".');
+      return new Problem('malformed', 'Transfer-Encoding must be "chunked".');
     }
     if (hasTrailer) {
-      return new Problem('malformed', 'The service takes no trailer behind a body in chunks.');
+      return new Problem('malformed', 'Trailers after a chunked body are not supported.');
     }
-    if (head.hasSeveralHosts) return new Problem('malformed', 'The request has more than one Host.');
+    if (head.hasSeveralHosts) return new Problem('malformed', 'The request has several Host headers.');
     const takesBody = match.kind === 'route' && match.route.body !== undefined;
     if (!takesBody && announced.kind === 'sized' && announced.bytes > limits.ignoredBodyBytesMax) {
-      return new Problem('too_large', 'This resource takes no request body.');
+      return new Problem('too_large', 'This resource accepts no request body.');
     }
     return undefined;
   }
 
   /**
-   * Runs the handler; one that may change something only when its request is whole and nothing stands behind it on
-   * the connection (`Exchange.hold`). A read that is not asynchronous is answered before the library reads on; during
-   * another one it reads now and then (`Exchange.holdRead`).
+   * A change runs only when its request is whole and nothing follows on the connection (`Exchange.hold`).
+   * During an asynchronous read the library reads now and then (`Exchange.holdRead`).
    */
   #run(exchange: Exchange, match: Match): Promise<void> | undefined {
     const onReply = (answer: Reply): void => {
@@ -178,7 +177,6 @@ export class RequestServer {
     return undefined;
   }
 
-  /** Sends a reply, or the problem that it turned into. */
   #reply(exchange: Exchange, answer: Reply): void {
     try {
       if ('stream' in answer) {
@@ -202,7 +200,7 @@ export class RequestServer {
     if (!exchange.open()) {
       log.debug(
         { request_id: requestId, ...errorFacts(error) },
-        'a request failed after its client had gone',
+        'a request failed after its client disconnected',
       );
       return;
     }
@@ -210,7 +208,7 @@ export class RequestServer {
       this.#send(exchange, problemReply(error, exchange.head, log, exchange.problemForm));
     } catch (unsayable) {
       // Without an answer the client would wait for ever.
-      this.#logBroken(exchange, unsayable, 'a problem could not be written');
+      this.#logBroken(exchange, unsayable, 'an error answer could not be written');
       exchange.abort(500);
     }
   }
@@ -227,7 +225,6 @@ export class RequestServer {
   }
 }
 
-/** A span has the pattern of the route and not the path, which may name somebody. */
 function beginSpan({ headers }: RequestHead, match: Match): RequestSpan | undefined {
   const tracer = requestTracer();
   if (tracer === undefined) return undefined;
@@ -238,25 +235,24 @@ function beginSpan({ headers }: RequestHead, match: Match): RequestSpan | undefi
   return tracer.begin(`${method} ${path}`, attributes, parent);
 }
 
-/** The route of a request that may change something. */
 function changingRoute(match: Match): Route | undefined {
   return match.kind === 'route' && match.route.method !== 'GET' ? match.route : undefined;
 }
 
 /**
- * What the handler of a change has to wait for: its request whole, and the rest of what was read with it looked at.
- * Where a body may be large the handler asks for it when the sender is known, and waits for the same then.
+ * When a change's request is whole and the library has processed the bytes after it. A handler of large
+ * bodies waits for the body itself.
  */
 function wholeBefore(exchange: Exchange, route: Route | undefined): Promise<void> | undefined {
   if (route === undefined || (route.body?.maxBytes ?? 0) > limits.unreadBodyBytesMax) return undefined;
   if (exchange.body === undefined) exchange.hold();
   const whole = exchange.body === undefined ? nextTurn() : exchange.body.ended();
   return whole.then(() => {
-    if (!exchange.open()) throw new Error('the client went away before its request was carried out');
+    if (!exchange.open()) throw new Error('the client disconnected before its request was executed');
   });
 }
 
-/** The handler of a match: the route's, or one that answers for the router (contract: Errors). */
+/** The handler of a match, or the router's own answer (contract: Errors). */
 function handlerOf(match: Match): Handler {
   switch (match.kind) {
     case 'route':
@@ -275,14 +271,14 @@ function handlerOf(match: Match): Handler {
       };
     case 'unknown_path':
       return () => {
-        throw new Problem('not_found', 'There is nothing at this path.');
+        throw new Problem('not_found', 'No resource has this path.');
       };
     default:
       return match satisfies never;
   }
 }
 
-/** The handler wants nothing more of the body: what is held is freed, what still comes is thrown away. */
+/** Frees received bytes and discards the rest. */
 function dropBody({ body }: Exchange): void {
   body?.discard(limits.ignoredBodyBytesMax);
   body?.release();

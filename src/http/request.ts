@@ -5,55 +5,49 @@ import type { UwsRequest, UwsResponse } from './uws.ts';
 
 const requestIdCharactersMax = 128;
 
-/** What the request announces of its body. `invalid`: Content-Length is repeated or not a plain number. */
+/** Announced body. `invalid`: Content-Length is repeated or not a plain number. */
 export type BodyAnnouncement =
   | { readonly kind: 'none' }
   | { readonly kind: 'sized'; readonly bytes: number }
-  /** `isPlain`: in chunks and in no other coding. */
+  /** `isPlain`: chunked and no other coding. */
   | { readonly kind: 'chunked'; readonly isPlain: boolean }
   | { readonly kind: 'invalid' };
 
-/** All of a request but its body, copied out of the library's request object, which dies with the first await. */
+/** Copied from the library's object, which is invalid after the first await. */
 export interface RequestHead {
   readonly requestId: string;
-  /** As sent, normally upper case. */
   readonly method: string;
   /** Path as sent, without the query string. */
   readonly rawPath: string;
-  /** Percent-decoded; the raw path where the encoding is broken. May hold any character. */
+  /** Percent-decoded; raw if the encoding is broken. May contain any character. */
   readonly path: string;
   readonly rawQuery: string;
   /** Names in lower case; repeated headers joined with `, ` (but see `separators`). */
   readonly headers: HeaderMap;
   readonly ip: string;
   readonly port: string;
-  /** True over TLS, be it ours or, as a trusted proxy says, the one that the client spoke to it. */
+  /** True over TLS, ours or a trusted proxy's. */
   readonly secure: boolean;
-  /** The client has shown a certificate of TLS_CLIENT_CA. */
+  /** The client presented a certificate of TLS_CLIENT_CA. */
   readonly certified: boolean;
   readonly announcedBody: BodyAnnouncement;
-  /** Proxies in front may have gone by another one than we would. */
+  /** Proxies in front may have chosen another one. */
   readonly hasSeveralHosts: boolean;
 }
 
 interface WordedProblem {
   readonly status: number;
-  /** Media type of the body. */
   readonly type: string;
   readonly body: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** How an error is worded. */
 export type ProblemForm = (problem: Problem, head: RequestHead) => WordedProblem;
 
-/** How the connections of a server are to be understood. */
 export interface TransportFacts {
-  /** Number of proxy hops whose forwarding headers are believed. */
+  /** Number of proxy hops whose forwarding headers are trusted. */
   readonly trustProxy: number;
-  /** Connections are TLS. */
   readonly tls?: boolean;
-  /** Clients are asked for a certificate. */
   readonly asksCertificate?: boolean;
 }
 
@@ -69,7 +63,7 @@ function decodePath(rawPath: string): string {
   }
 }
 
-/** What repeated headers are joined with. No Idempotency-Key can have a line break, so two can be told from one. */
+/** Separators of joined headers. No Idempotency-Key can contain a line break, so two differ from one. */
 const separators: Readonly<Record<string, string>> = { cookie: '; ', 'idempotency-key': '\n' };
 
 function copyHeaders(req: UwsRequest): { headers: HeaderMap; hasSeveralHosts: boolean } {
@@ -85,7 +79,7 @@ function copyHeaders(req: UwsRequest): { headers: HeaderMap; hasSeveralHosts: bo
 
 function bodyAnnouncement(headers: HeaderMap): BodyAnnouncement {
   const coding = headers.get('transfer-encoding');
-  // By letters of ASCII, where `toLowerCase` would know others: a coding must mean the same to all on the way.
+  // ASCII case only (`toLowerCase` maps more letters): every hop must read a coding alike.
   if (coding !== undefined) return { kind: 'chunked', isPlain: /^chunked$/i.test(coding) };
   const text = headers.get('content-length');
   if (text === undefined || text === '0') return { kind: 'none' };
@@ -94,7 +88,7 @@ function bodyAnnouncement(headers: HeaderMap): BodyAnnouncement {
   return bytes === 0 ? { kind: 'none' } : { kind: 'sized', bytes };
 }
 
-/** Copies a request; call it before anything asynchronous. A usable X-Request-Id of the client is kept. */
+/** Copies a request; call it before any await. A usable X-Request-Id of the client is kept. */
 export function readHead(res: UwsResponse, req: UwsRequest, facts: TransportFacts): RequestHead {
   const { headers, hasSeveralHosts } = copyHeaders(req);
   const rawPath = req.getUrl();
@@ -115,7 +109,7 @@ export function readHead(res: UwsResponse, req: UwsRequest, facts: TransportFact
     ip,
     port,
     secure,
-    // One that no authority there has issued does not get through the handshake; the library lets in who shows none.
+    // The handshake rejects a certificate of another authority, but accepts none at all.
     certified: facts.asksCertificate === true && res.getX509Certificate() !== '',
     announcedBody: bodyAnnouncement(headers),
     hasSeveralHosts,

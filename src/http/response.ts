@@ -6,22 +6,20 @@ import { type Encoding, isCompressible, negotiateEncoding } from './encoding.ts'
 import type { Exchange } from './exchange.ts';
 import { writeJsonHeaders, writeStandingHeaders } from './standing-headers.ts';
 
-/** Header values; an array is sent as that many headers of the name. */
+/** An array is sent as several headers of the same name. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>;
 
-/** An answer whose body is at hand. No body with 204. */
 export interface FixedReply {
   readonly status: number;
   readonly headers?: ReplyHeaders;
-  /** Default type: application/json. */
   readonly body?: string | Uint8Array;
-  /** Called once when the body is not needed any more, whatever became of the answer. */
+  /** Called once when the body is no longer needed. */
   readonly release?: () => void;
 }
 
 /**
- * An answer whose body is still being made. Its head goes out with the first byte of the body, so that a source that
- * fails before that is still answered with a problem; one that fails later breaks the connection.
+ * The head goes out with the first byte, so a source that fails earlier gives a problem; a later failure
+ * breaks the connection.
  */
 export interface StreamReply {
   readonly status: number;
@@ -31,7 +29,6 @@ export interface StreamReply {
 
 export type Reply = FixedReply | StreamReply;
 
-/** The answer that a read has made, whole or as it comes. */
 export function replyOf(
   body: { readonly bytes: Uint8Array; readonly release: () => void } | { readonly flow: ByteFlow },
   headers: ReplyHeaders = {},
@@ -40,10 +37,10 @@ export function replyOf(
   return { status: 200, headers, body: body.bytes, release: body.release };
 }
 
-/** A JSON body. Every JSON answer ends with a line break, so that a terminal's prompt stands on a line of its own. */
+/** Every JSON answer ends with a line break, for terminals. */
 export const jsonLine = (text: string): string => `${text}\n`;
 
-/** An answer in JSON, of a schema in the OpenAPI document; members that are undefined are left out. */
+/** A JSON answer of a schema in the OpenAPI document; undefined members are left out. */
 export function jsonReply<Name extends SchemaName>(
   status: number,
   schema: Name,
@@ -53,13 +50,12 @@ export function jsonReply<Name extends SchemaName>(
   return { status, headers, body: jsonLine(stringify(schema, value)) };
 }
 
-/** Sends a browser on to another address. */
 export function seeOther(location: string, headers: ReplyHeaders = {}): FixedReply {
   const type = 'text/plain; charset=utf-8';
   return { status: 303, headers: { ...headers, Location: location, 'Content-Type': type }, body: '' };
 }
 
-/** In the words of RFC 9110, some of which Node learned only in later versions. */
+/** The words of RFC 9110; some are only in later versions of Node. */
 const statusWords = { ...STATUS_CODES, 413: 'Content Too Large', 422: 'Unprocessable Content' };
 
 function headerValue(headers: ReplyHeaders, name: string): string | undefined {
@@ -67,7 +63,7 @@ function headerValue(headers: ReplyHeaders, name: string): string | undefined {
   return key === undefined ? undefined : String(headers[key]);
 }
 
-/** The encoding for a reply that is worth encoding and that the route has not encoded itself. */
+/** Undefined if the reply is not compressible or already encoded. */
 export function replyEncoding(exchange: Exchange, headers: ReplyHeaders = {}): Encoding | undefined {
   if (!variesByEncoding(headers)) return undefined;
   return negotiateEncoding(exchange.head.headers.get('accept-encoding'));
@@ -78,22 +74,22 @@ function variesByEncoding(headers: ReplyHeaders): boolean {
   return isCompressible(headerValue(headers, 'content-type') ?? 'application/json');
 }
 
-/** Throws on a header that would let the author of its value write headers, or a body, of his own. */
+/** Throws on a header value that could inject headers or a body. */
 export function checkHeaders(headers: ReplyHeaders = {}): void {
   for (const [name, value] of Object.entries(headers)) {
-    if (/[\r\n\0]/.test(String(value))) throw new Error(`the response header ${name} holds a line break`);
+    if (/[\r\n\0]/.test(String(value))) throw new Error(`the response header ${name} contains a line break`);
   }
 }
 
 export interface HeadOptions {
   readonly encoding?: Encoding | undefined;
-  /** The response has no body, and so no type. */
+  /** No body, and so no type. */
   readonly bodiless?: boolean;
-  /** The library closes the connection behind it, and says so. */
+  /** The library closes the connection and announces it. */
   readonly libraryCloses?: boolean;
 }
 
-/** Status line and headers (checked before). To be called inside `cork`. */
+/** Status line and headers (already checked). Call it inside `cork`. */
 export function writeHead(
   { res, head }: Exchange,
   status: number,

@@ -8,22 +8,23 @@ export type Handler = (context: RequestContext) => Promise<Reply> | Reply;
 
 export interface Route {
   readonly method: Method;
-  /** Compared with the decoded path; a segment such as `:id` stands for any text without a slash, a last one such as `:path+` for any text. */
+  /** Percent-decoded; a segment `:id` matches text without a slash, a last one `:path+` any text. */
   readonly path: string;
-  /** Label in the metrics. */
   readonly name: string;
   readonly handler: Handler;
-  /** The resource answers HEAD as it does GET, without the body (contract: Read). Elsewhere HEAD is 405. */
+  /** The resource answers HEAD like GET, without the body (contract: Read). Elsewhere HEAD is 405. */
   readonly head?: true;
-  /** Bound of the body in bytes as received. Default: none, a small body is ignored and a large one refused. */
+  /**
+   * Bound of the body in bytes as received. Default: none; a small body is ignored and a large one refused.
+   */
   readonly body?: { readonly maxBytes: number };
-  /** How errors are worded, where a protocol has its own way. Default: problem documents. */
+  /** Format of errors, for protocols with their own. Default: problem documents. */
   readonly problemForm?: ProblemForm;
 }
 
 export type Match =
   | { readonly kind: 'route'; readonly route: Route; readonly parameters: PathParameters }
-  /** The path exists, but not with this method. */
+  /** The path exists with other methods. */
   | { readonly kind: 'other_method'; readonly allow: string }
   | { readonly kind: 'options'; readonly allow: string }
   | { readonly kind: 'unknown_path' };
@@ -43,7 +44,6 @@ function matchMethod(methods: Methods, method: string, parameters: PathParameter
   return { kind: method === 'OPTIONS' ? 'options' : 'other_method', allow };
 }
 
-/** `/users/:id/disable` as a pattern with a group for each parameter. */
 function patternOf(path: string): RegExp {
   return new RegExp(
     `^${path
@@ -55,8 +55,8 @@ function patternOf(path: string): RegExp {
 }
 
 /**
- * Builds the lookup from the table; throws when two routes say the same. A path without parameters wins over one with
- * parameters; of two of these that fit, the one that the table names first.
+ * Throws on duplicate routes. A path without parameters wins over one with parameters; of two of these, the
+ * first.
  */
 export function createRouter(routes: readonly Route[]): Router {
   const fixed = new Map<string, Methods>();
@@ -75,8 +75,8 @@ export function createRouter(routes: readonly Route[]): Router {
       const methods = fixed.get(path);
       if (methods !== undefined) return matchMethod(methods, method, noParameters);
       for (const { pattern, methods } of patterns) {
-        const found = pattern.exec(path);
-        if (found !== null) return matchMethod(methods, method, found.groups ?? noParameters);
+        const match = pattern.exec(path);
+        if (match !== null) return matchMethod(methods, method, match.groups ?? noParameters);
       }
       return { kind: 'unknown_path' };
     },

@@ -79,8 +79,8 @@ const readers = ['admin', 'auditor'] as const;
 const admins = ['admin'] as const;
 
 /**
- * Every endpoint of the service, with who may use it; schema/openapi.yaml describes the same ones, and tests hold the
- * two together and try every credential on each.
+ * Every endpoint with its access rule. Tests compare it with schema/openapi.yaml and try every credential on
+ * each.
  */
 export function endpointTable(deps: EndpointDeps): Endpoint[] {
   const { config, ingest, read } = deps;
@@ -132,7 +132,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
   return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
 
-/** Signing in by a provider of OpenID Connect: what a browser is sent to, and what the page asks before. */
+/** Sign-in by OpenID Connect. */
 function signOnEndpoints(deps: EndpointDeps): Endpoint[] {
   const callback = '/api/v1/auth/sign-on/callback/:provider';
   return [
@@ -163,7 +163,7 @@ function scimEndpoints(deps: EndpointDeps): Endpoint[] {
   ];
 }
 
-/** What proves to an auditor that events are as they were recorded: for programs with a key, and people with a session. */
+/** Evidence for auditors, with a key or a session. */
 function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
   const handlers: readonly (readonly [path: string, name: string, handler: SharedHandler])[] = [
     ['checkpoint', 'evidence-checkpoint', evidenceCheckpointHandler(deps)],
@@ -177,7 +177,7 @@ function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
   ]);
 }
 
-/** What is counted over all matching events: for programs with a key, and people with a session. */
+/** Counts over all matching events, with a key or a session. */
 function countEndpoints({ read }: EndpointDeps): Endpoint[] {
   const handlers: readonly (readonly [name: string, handler: SharedHandler])[] = [
     ['histogram', histogramHandler(read.histogram)],
@@ -190,7 +190,6 @@ function countEndpoints({ read }: EndpointDeps): Endpoint[] {
   ]);
 }
 
-/** Those for administrators, and everybody’s own password. */
 function adminEndpoints(deps: EndpointDeps): Endpoint[] {
   return [
     session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(deps)),
@@ -218,7 +217,6 @@ function adminEndpoints(deps: EndpointDeps): Endpoint[] {
   ];
 }
 
-/** Those without a credential. */
 function openEndpoints(deps: EndpointDeps): Endpoint[] {
   const { readiness, page } = deps;
   return [
@@ -229,7 +227,7 @@ function openEndpoints(deps: EndpointDeps): Endpoint[] {
     { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
     { ...open('/ocsf-event.schema.json', 'ocsf schema', ocsfSchemaHandler()), head: true },
 
-    // The web page, in files.
+    // The web page.
     { ...open('/', 'page', pageHandler(page)), head: true },
     { ...open('/docs', 'docs', pageHandler(page)), head: true },
     { ...open('/assets/:file', 'page-file', pageFileHandler(page)), head: true },
@@ -270,7 +268,6 @@ function session(
   return { method, path, name, access: 'session', roles, handler };
 }
 
-/** Changes something by a JSON body. */
 function change(...parameters: Parameters<typeof session>): EndpointOf<'session'> {
   return { ...session(...parameters), changes: true, body: jsonBody };
 }

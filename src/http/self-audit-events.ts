@@ -1,7 +1,7 @@
 import { type ServiceEvent, userActor } from '../control/change-events.ts';
 import type { User } from '../control/users.ts';
 
-/** Codes of the registry of activities that are not changes; a test holds them against it. */
+/** Codes of activities that are not changes; a test compares them with the registry. */
 export const selfAuditCodes = {
   loginSucceeded: 1001,
   loginFailed: 1002,
@@ -12,23 +12,20 @@ const by = (user: User) => ({ organizationId: user.organizationId, actor: userAc
 
 const succeeded = { level: 'INFO', result: { title: 'OK', code: 200 } } as const;
 
-/** `way` tells by what: a password, or which provider. */
+/** `way`: a password, or the name of a provider. */
 export function loginSucceeded(user: User, way: SignInWay = { way: 'password' }): ServiceEvent {
   const msg = `${user.email} signed in`;
   return { ...by(user), code: selfAuditCodes.loginSucceeded, msg, ...succeeded, extra: { ...way } };
 }
 
-/** By what somebody signs in, as events have it. */
+/** Sign-in method, as events name it. */
 export interface SignInWay {
   readonly way: 'password' | 'openid_connect';
   readonly issuer?: string;
   readonly subject?: string;
 }
 
-/**
- * A sign-in by a provider that came to nothing. `claimedEmail` is what the provider says, of a person who need not be the user
- * with that address.
- */
+/** `claimedEmail` comes from the provider and need not be the user's. */
 export function signOnFailed(
   organizationId: string,
   facts: {
@@ -51,8 +48,8 @@ export function signOnFailed(
 }
 
 /**
- * A login with the address of a user that was refused. What was typed is nowhere in it. `ambiguous`: the address is in
- * several organizations and none was named; whether the password was right is not told.
+ * Contains no typed text. `ambiguous`: several organizations have the address and none was named; the event
+ * does not reveal whether the password was right.
  */
 export function loginFailed(user: User, { ambiguous = false, passwordsOff = false } = {}): ServiceEvent {
   const wrong = passwordsOff ? 'passwords are off' : 'wrong password';
@@ -67,7 +64,7 @@ export function loginFailed(user: User, { ambiguous = false, passwordsOff = fals
   };
 }
 
-/** A user who wanted to change the own password and did not know it: perhaps not the user at all. */
+/** A wrong current password in a signed-in browser: perhaps not the user. */
 export function ownPasswordRefused(user: User): ServiceEvent {
   return {
     ...by(user),

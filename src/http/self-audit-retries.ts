@@ -3,79 +3,69 @@ import { counter, gauge } from '../base/observability/metrics.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { singleFlight } from '../base/waiting/single-flight.ts';
 
-/** Events of the service itself that happened and could not be recorded yet. */
-const selfAuditHeldEventsMax = 1_000;
+/** Bound of the service's own events that wait for a retry. */
+const selfAuditQueueMax = 1_000;
 const selfAuditRetryMs = 1_000;
 
-/** An event of the service itself, ready to be sent. */
 export interface PreparedEvent {
   readonly organizationId: string;
   /** JSON of the source event, with the time at which it happened. */
   readonly text: string;
-  /** What the operational log may say of it. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** Holds events that have happened and could not be recorded, and retries them, oldest first, until each is. */
+/** Retries events that happened and could not be recorded, oldest first. */
 export class SelfAuditRetries {
   readonly #send: (event: PreparedEvent) => Promise<void>;
   readonly #log: Logger;
-  readonly #held: PreparedEvent[] = [];
-  readonly #lost = counter(
-    'auditlog_self_audit_lost_events_total',
-    'Events of the service itself not recorded',
-    [],
-  );
+  readonly #queue: PreparedEvent[] = [];
+  readonly #lost = counter('auditlog_self_audit_lost_events_total', 'Self-audit events lost', []);
   #timer: NodeJS.Timeout | undefined;
 
   constructor(send: (event: PreparedEvent) => Promise<void>, log: Logger) {
     this.#send = send;
     this.#log = log;
-    gauge(
-      'auditlog_self_audit_held_events',
-      'Events of the service itself that wait to be recorded',
-      [],
-      (metric) => metric.set(this.#held.length),
+    gauge('auditlog_self_audit_held_events', 'Self-audit events waiting for a retry', [], (metric) =>
+      metric.set(this.#queue.length),
     );
   }
 
   count(): number {
-    return this.#held.length;
+    return this.#queue.length;
   }
 
-  /** Holds an event that failed with `error`; it is lost where a retry cannot help, and where too many are held. */
+  /** Loses the event if a retry cannot help or the queue is full. */
   hold(event: PreparedEvent, error: unknown): void {
-    if (!mayWorkLater(error) || this.#held.length >= selfAuditHeldEventsMax) return this.#lose(event, error);
+    if (!mayWorkLater(error) || this.#queue.length >= selfAuditQueueMax) return this.#lose(event, error);
     const facts = { ...event.facts, ...errorFacts(error) };
-    this.#log.error(facts, 'an event of the service itself waits to be recorded');
-    this.#held.push(event);
+    this.#log.error(facts, 'a self-audit event could not be recorded; it will be retried');
+    this.#queue.push(event);
     this.#schedule();
   }
 
-  /** Resolves when all are recorded, or one of them failed again. */
   readonly retryNow = singleFlight(async (): Promise<void> => {
     clearTimeout(this.#timer);
     await this.#retryAll();
-    if (this.#held.length > 0) this.#schedule();
+    if (this.#queue.length > 0) this.#schedule();
   });
 
   async stop(): Promise<void> {
     await this.retryNow();
     clearTimeout(this.#timer);
-    for (const event of this.#held.splice(0)) this.#lose(event, new Error('the service stops'));
+    for (const event of this.#queue.splice(0)) this.#lose(event, new Error('the service stops'));
   }
 
-  /** In turn, up to the first that fails: the log takes the others no better. */
+  /** Stops at the first failure: the log would refuse the others as well. */
   async #retryAll(): Promise<void> {
-    for (let event = this.#held[0]; event !== undefined; event = this.#held[0]) {
+    for (let event = this.#queue[0]; event !== undefined; event = this.#queue[0]) {
       try {
         await this.#send(event);
-        this.#log.info(event.facts, 'an event of the service itself was recorded late');
+        this.#log.info(event.facts, 'a delayed self-audit event was recorded');
       } catch (error) {
         if (mayWorkLater(error)) return;
         this.#lose(event, error);
       }
-      this.#held.shift();
+      this.#queue.shift();
     }
   }
 
@@ -86,11 +76,11 @@ export class SelfAuditRetries {
 
   #lose({ facts }: PreparedEvent, error: unknown): void {
     this.#lost.inc();
-    this.#log.error({ ...facts, ...errorFacts(error) }, 'an event of the service itself cannot be recorded');
+    this.#log.error({ ...facts, ...errorFacts(error) }, 'a self-audit event was lost');
   }
 }
 
-/** A retry helps where the log was full or failing, not where the event itself is refused. */
+/** A retry helps if the log was full or failing, not if it refused the event. */
 function mayWorkLater(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'unavailable' || error.code === 'internal');
 }

@@ -14,11 +14,9 @@ export interface SelfAuditDeps extends Pick<Ingest, 'recordOwn' | 'logFailure'> 
 }
 
 /**
- * Records what the service itself does as audit events, which have the mark of its own (contract: Sessions).
- *
- * What may still be left undone is done only once `recordBefore` has made its event durable: a login gives its cookie,
- * an export its first byte, after that. A failed login has happened: `recordAfter` holds its event until the log takes it. Changes
- * are not recorded here: they have their events in the journal.
+ * Records the service's own actions with its own mark (contract: Sessions). An action that can still be
+ * refused waits for `recordBefore`: a login before its cookie, an export before its first byte. A failed
+ * login has happened: `recordAfter`. The journal records changes.
  */
 export class SelfAudit {
   readonly #deps: SelfAuditDeps;
@@ -29,28 +27,28 @@ export class SelfAudit {
     this.#retries = new SelfAuditRetries((event) => this.#send(event), deps.log);
   }
 
-  /** Resolves once the event is durable. Rejects with Problem `unavailable`, and then the event does not exist. */
+  /** Rejects with Problem `unavailable` if the event does not exist. */
   async recordBefore(event: ServiceEvent, origin: EventOrigin): Promise<void> {
     try {
       await this.#send(this.#prepare(event, origin));
     } catch (error) {
-      throw unavailable('This cannot be recorded now, so it was not done; try again later.', error);
+      throw unavailable('The action could not be recorded, so it was not done; try again later.', error);
     }
   }
 
-  /** As `recordBefore`, for what has happened already: an event that cannot be recorded now is held and retried. */
+  /** For actions that already happened: a failed event is queued and retried. */
   async recordAfter(event: ServiceEvent, origin: EventOrigin): Promise<void> {
     const prepared = this.#prepare(event, origin);
     try {
       await this.#send(prepared);
     } catch (error) {
       this.#retries.hold(prepared, error);
-      const detail = 'This was done, but it is not recorded yet; nothing can be changed until it is.';
+      const detail = 'The action was done, but is not recorded yet; changes are refused until it is.';
       throw unavailable(detail, error);
     }
   }
 
-  /** Tries what is held once more; what is left is reported in the operational log and lost. */
+  /** Retries the queue once; the rest is reported in the operational log and lost. */
   stop(): Promise<void> {
     return this.#retries.stop();
   }
@@ -64,12 +62,11 @@ export class SelfAudit {
 
   async #send({ organizationId, text }: PreparedEvent): Promise<void> {
     const organization = this.#deps.organizationOf(organizationId);
-    if (organization === undefined) throw new Error('the organization of an event does not exist any more');
+    if (organization === undefined) throw new Error('the organization of the event no longer exists');
     await this.#deps.recordOwn(organization, text);
   }
 }
 
-/** Where a request came from; every event of the same request gets the same flow id. */
 export function selfAuditOrigin({ head, flowId }: Pick<RequestContext, 'head' | 'flowId'>): EventOrigin {
   return { ip: head.ip, port: head.port, flowId };
 }

@@ -7,7 +7,7 @@ import type { StallWatch } from './stall-watch.ts';
 
 const compressBytesMin = 1024;
 const refusedBodyDrainMsMax = 10_000;
-/** A refused sender that pauses this long has read the answer; one that is cut off while it sends would not see it. */
+/** A refused sender that pauses this long has read the answer. */
 const refusedBodyQuietMs = 300;
 
 type Body = string | Uint8Array;
@@ -17,40 +17,39 @@ const byteLength = (body: Body): number => (typeof body === 'string' ? Buffer.by
 const bytesOf = (body: Body): Uint8Array => (typeof body === 'string' ? Buffer.from(body) : body);
 
 /**
- * Above this the body stays ours until the socket takes it, so that "finished" means that it is on its way. Head and
- * body must fit into the library's cork buffer of 16 KiB: see `writeBytesMax` in uws.ts.
+ * A larger body is kept until the socket accepts it, so that "finished" means sent. With the head it must fit
+ * into the library's cork buffer: see `writeBytesMax`.
  */
 const wholeAtOnceBytesMax = 8 * 1024;
 
 function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number, watch: StallWatch): void {
   const { res } = exchange;
   const push = (offset: number): boolean => {
-    // Once complete, the connection must be read again; it cannot be told so then.
+    // After completion the connection can no longer be resumed.
     exchange.letGo();
-    const [taken, complete] = res.tryEnd(bytes.subarray(offset), bytes.length);
+    const [accepted, complete] = res.tryEnd(bytes.subarray(offset), bytes.length);
     if (complete) exchange.finish({ status, bytesSent: bytes.length });
     else {
       exchange.holdRead();
       exchange.sent(offset);
     }
-    return taken;
+    return accepted;
   };
   if (push(0) || !exchange.open()) return;
   exchange.onClosed(() => watch.moving(exchange));
   res.onWritable((offset) => {
     watch.moving(exchange);
-    const taken = push(offset);
-    if (!taken && exchange.open()) watch.stalled(exchange, bytes.length);
-    return taken;
+    const accepted = push(offset);
+    if (!accepted && exchange.open()) watch.stalled(exchange, bytes.length);
+    return accepted;
   });
   watch.stalled(exchange, bytes.length);
 }
 
 /**
- * An answer given while much of the request body is still on its way. Closing at once would make the client's kernel
- * throw the answer away (a reset follows unread data), so the end of the answer waits until the sender pauses or
- * is done; a sender that goes on beyond the bounds loses the connection. The client is told to close, because the
- * library cannot close after a body written in pieces: its flag for that puts a header into the body.
+ * An answer before the end of the request body. Closing at once would reset the connection and lose the
+ * answer, so its end waits until the sender pauses or ends. The answer announces the close itself, because
+ * the library would write that header into a body sent in pieces.
  */
 function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: Body): void {
   const { res } = exchange;
@@ -60,8 +59,8 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
     if (bytesSent > 0) res.write(body);
   });
   exchange.sent(bytesSent);
-  // Where the length is in doubt nothing that follows may be taken for a request: an answer that stays incomplete
-  // makes the library refuse it.
+  // The length is unknown, so the next bytes must not be accepted for a request: the library refuses them while
+  // the answer is incomplete.
   const unframed = exchange.head.announcedBody.kind === 'invalid';
   const end = (): void => {
     clearTimeout(quiet);
@@ -81,8 +80,8 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
 }
 
 /**
- * Resolves when the last answer of a connection may go: the library has looked at all that it has read, and the sender has
- * sent its body or pauses. One that goes on beyond the bounds loses the connection.
+ * When the last answer of a connection may end: the library has processed its input, and the sender has sent
+ * its body or pauses.
  */
 function untilSent(exchange: Exchange, status: number): Promise<void> {
   if (exchange.hasTrailer) {
@@ -122,16 +121,17 @@ function sendNow(
   const { status } = reply;
   const bodiless = status === 204 || status === 304;
   const isLarge = typeof body !== 'string' && body.length > wholeAtOnceBytesMax && head.method !== 'HEAD';
-  // The library closes behind what it is given at once; behind more, the client is told to, and else the idle time does. So
-  // it is where a body is not read: to close would take the answer away from its sender.
+  // The library closes after an answer written at once. After a larger one the client or the idle timeout
+  // closes. The same if a body is not read: closing would lose the answer.
   const libraryCloses = isLast && !exchange.hasTrailer && (bodiless || !isLarge);
   const headers = isLast && !libraryCloses ? { ...reply.headers, Connection: 'close' } : reply.headers;
   res.cork(() => {
     writeHead(exchange, status, headers, { encoding, bodiless, libraryCloses });
     if (bodiless || head.method === 'HEAD') {
-      // Told of a length, the library would wait for that much, and close the connection at the next request.
+      // With a length the library would wait for that many bytes, and close the connection at the next
+      // request.
       if (!bodiless) res.writeHeader('Content-Length', String(byteLength(body)));
-      // With any argument the library takes even "no length" for one.
+      // Any first argument, even 0, sends a length.
       if (libraryCloses) res.endWithoutBody(undefined, true);
       else res.endWithoutBody();
       exchange.finish({ status, bytesSent: 0 });
@@ -144,10 +144,7 @@ function sendNow(
   });
 }
 
-/**
- * Sends a reply whose body is at hand, compressed when that pays. Does nothing once the client is gone. Throws
- * synchronously, with nothing sent, when a header cannot be sent; rejects when the body cannot be compressed.
- */
+/** Compresses if that pays. Throws before sending if a header is invalid; rejects if compression fails. */
 export function sendFixed(
   exchange: Exchange,
   reply: FixedReply,

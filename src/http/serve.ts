@@ -14,11 +14,10 @@ import { SelfAudit } from './self-audit.ts';
 
 interface Serving {
   readonly server: HttpServer;
-  /** SHA-256 of the certificate that is served; undefined: plain HTTP. */
+  /** SHA-256 of the served certificate; undefined: plain HTTP. */
   readonly certificate: string | undefined;
 }
 
-/** Listens, and answers every endpoint of the table behind its guard. */
 export async function serve(given: HttpDeps): Promise<Serving> {
   const { config, log, clock, ingest, organizationOf, stops } = given;
   const { host, port, tls, trustProxy } = config;
@@ -38,7 +37,7 @@ export async function serve(given: HttpDeps): Promise<Serving> {
   return { server, certificate };
 }
 
-/** Serves what is new in the files of the certificate. Resolves with the fingerprint of what is served now. */
+/** Watches the certificate's files. Resolves with the current fingerprint. */
 async function watchCertificate(
   { log, stops, onCertificate }: HttpDeps,
   files: CertificateFiles,
@@ -47,7 +46,7 @@ async function watchCertificate(
   const replace = ({ fingerprint }: CertificateFacts): void => {
     server.replaceCertificate();
     onCertificate(fingerprint).catch((error: unknown) => {
-      log.error(errorFacts(error), 'commands could not be told of the new certificate');
+      log.error(errorFacts(error), 'the fingerprint of the new certificate could not be stored for commands');
     });
   };
   const watch = await CertificateWatch.start({ files, log, replace });

@@ -21,15 +21,13 @@ export interface HttpServerOptions
   extends Pick<RequestServerDeps, 'router' | 'log' | 'accessLog' | 'trustProxy'>,
     Omit<ConnectionsOptions, 'log' | 'trustProxy'> {
   readonly host: string;
-  /** 0 = a free one. */
   readonly port: number;
-  /** Undefined: plain HTTP. */
   readonly tls?: CertificateFiles | undefined;
-  /** Bytes of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
+  /** Of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
   readonly bodiesInFlightBytesMax?: number;
 }
 
-/** The listening socket, and the requests that come in on it. */
+/** The listening socket and its requests. */
 export class HttpServer {
   readonly #tls: TlsApps | undefined;
   readonly #app: UwsApp;
@@ -66,7 +64,7 @@ export class HttpServer {
     return this.#port;
   }
 
-  /** Rejects with words for the operator when the address cannot be had, another server's port for instance. */
+  /** Rejects with a message for the operator if the address is not available. */
   async listen(host: string, port: number): Promise<void> {
     const socket = await listenAt(this.#app, host, port);
     if (socket === false) {
@@ -79,24 +77,22 @@ export class HttpServer {
     this.connections.listensOn(this.#port);
   }
 
-  /** Serves new connections with what the files of the certificate hold now. Throws where that cannot be. */
+  /** Throws if the files are invalid; the old certificate stays. */
   replaceCertificate(): void {
     this.#tls?.replace();
   }
 
-  /** No new connections; requests on open ones are answered 503 from now on, those being answered go on. */
+  /** Answers further requests with 503; requests in progress continue. */
   stopAccepting(): void {
     this.#requests.drain();
     if (this.#socket !== false) uws.us_listen_socket_close(this.#socket);
     this.#socket = false;
   }
 
-  /** True once no request is being answered, false when that takes longer than the milliseconds. */
   drained(timeoutMs: number): Promise<boolean> {
     return this.#inFlight.emptied(timeoutMs);
   }
 
-  /** Breaks every connection that is left. */
   close(): void {
     this.stopAccepting();
     this.#watch.close();
@@ -104,7 +100,6 @@ export class HttpServer {
     if (this.#tls === undefined) this.#app.close();
   }
 
-  /** Requests received whose answer, or handler, is not finished. */
   inFlight(): number {
     return this.#inFlight.count;
   }

@@ -1,9 +1,9 @@
 import type { RequestContext } from './request-context.ts';
 
-/** Cookies of the service's name that are looked at in one request. */
+/** Bound of cookies checked in one request: another host of the same domain can add some. */
 const sessionCookiesMax = 8;
 
-/** The session cookie (contract: Authentication, Sessions): named after the service, out of reach of scripts. */
+/** The session cookie (contract: Authentication, Sessions): named after the service, hidden from scripts. */
 export class SessionCookie {
   readonly #name: string;
 
@@ -11,10 +11,7 @@ export class SessionCookie {
     this.#name = name;
   }
 
-  /**
-   * The different values that were sent under this name, in their order, at most `sessionCookiesMax`: another
-   * host of the same domain can add some to what the browser sends.
-   */
+  /** Distinct values in order, at most `sessionCookiesMax`. */
   read(context: RequestContext): readonly string[] {
     const values = new Set<string>();
     for (const pair of (context.header('cookie') ?? '').split(';')) {
@@ -26,21 +23,19 @@ export class SessionCookie {
     return [...values];
   }
 
-  /** A `Set-Cookie` value that lives so long from when it arrives. */
   set(context: RequestContext, token: string, maxAgeSeconds: number): string {
     const secure = context.head.secure ? '; Secure' : '';
     return `${this.#name}=${token}; Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${maxAgeSeconds}`;
   }
 
-  /** A `Set-Cookie` value that takes the cookie away. */
   clear(context: RequestContext): string {
     return this.set(context, '', 0);
   }
 }
 
 /**
- * The cookie of a sign-in at a provider between its start and its end. Over TLS its name keeps other hosts of the same domain
- * from setting it (`__Host-`), so nobody can finish a sign-in of his own in another's browser.
+ * The cookie of a sign-in in progress at a provider. With `__Host-` no other host of the domain can set it,
+ * so an attacker cannot finish a sign-in in another's browser.
  */
 export function attemptCookie(serviceName: string, { head }: RequestContext): SessionCookie {
   return new SessionCookie(`${head.secure ? '__Host-' : ''}${serviceName}-sign-on`);

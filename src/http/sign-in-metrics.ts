@@ -1,8 +1,7 @@
 import { counter } from '../base/observability/metrics.ts';
 
-/** Sign-ins by their way and what became of them. */
 export const signIns = counter(
   'auditlog_sign_ins_total',
-  'Sign-ins of people by their way (password, openid_connect) and outcome (ok, or why not).',
+  'Sign-ins by method (password, openid_connect) and outcome (ok, or the reason of the failure).',
   ['way', 'outcome'],
 );

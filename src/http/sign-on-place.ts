@@ -7,15 +7,14 @@ import { slugOfHost } from './tenant-host.ts';
 
 type PlaceDeps = Pick<EndpointDeps, 'config' | 'directory' | 'providers'>;
 
-/** What a request says of the organization that somebody wants to sign in to. */
 export type Meant =
   | { readonly kind: 'one'; readonly organization: Organization }
-  /** It names none, and there are several, or none at all. */
+  /** None named, and several (or none) possible. */
   | { readonly kind: 'unnamed'; readonly count: number }
-  /** It names one that is not there, or not on this host. */
+  /** The named one does not exist, or not on this host. */
   | { readonly kind: 'unknown' };
 
-/** By its host, its parameter `organization`, or as the only one whose people sign in by a provider. */
+/** By host, by parameter `organization`, or as the only one with a provider. */
 export function meantOrganization(
   { config, directory, providers }: PlaceDeps,
   context: RequestContext,
@@ -37,13 +36,10 @@ export function meantOrganization(
     : { kind: 'unnamed', count: able.length };
 }
 
-/** Stands for the service's provider, which organizations without one of their own share. */
+/** Stands for the service's provider, shared by organizations without their own. */
 const serviceName = '_service';
 
-/**
- * What the way back from a provider ends with. Different providers have different ones, so what one of them sends can never
- * pass for an answer of another (RFC 9700, mix-up).
- */
+/** Each provider has its own, so that one's answer cannot pass for another's (RFC 9700, mix-up). */
 export function nameOfProvider({ provider }: SignOnSettings, { slug }: Organization): string {
   return provider === 'own' ? slug : serviceName;
 }
@@ -51,9 +47,8 @@ export function nameOfProvider({ provider }: SignOnSettings, { slug }: Organizat
 const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * The way back from a provider. Its host is the organization's, the one of PUBLIC_URL, or this machine's: never one that only
- * the request names. Throws Problem `unavailable` where none is known, and
- * `malformed` where Host is none.
+ * Its host is the organization's, PUBLIC_URL's, or this machine's: never one that only the request names.
+ * Throws Problem `unavailable` if none is known, `malformed` if Host is invalid.
  */
 export function redirectUri(
   context: RequestContext,
@@ -70,14 +65,20 @@ export function redirectUri(
   }
   if (config.publicUrl !== undefined) return `${config.publicUrl}${path}`;
   if (thisMachine.test(host)) return addressOf(`${scheme}://${host}${path}`);
-  throw new Problem('unavailable', 'The operator of the service has not said where browsers reach it.', {
-    members: { sign_on: 'provider' },
-    cause: new Error('PUBLIC_URL is not set, nor TENANT_DOMAIN: sign-on by a provider needs one of them'),
-  });
+  throw new Problem(
+    'unavailable',
+    'Sign-in is not possible: the operator has not configured the public address of this service.',
+    {
+      members: { sign_on: 'provider' },
+      cause: new Error(
+        'neither PUBLIC_URL nor TENANT_DOMAIN is set; sign-on by a provider needs one of them',
+      ),
+    },
+  );
 }
 
-/** Throws Problem `malformed` where the request's Host has made none of it: by a port that there is not. */
+/** Throws Problem `malformed` if the request's Host gives an invalid URL, for example by its port. */
 function addressOf(text: string): string {
   if (URL.canParse(text)) return new URL(text).href;
-  throw new Problem('malformed', 'Host is not the name of a host.');
+  throw new Problem('malformed', 'The Host header is invalid.');
 }

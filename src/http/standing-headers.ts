@@ -2,12 +2,12 @@ import { limits } from './limits.ts';
 import type { RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 
-/** How long browsers are told to use TLS only. */
+/** How long browsers must use TLS only. */
 const strictTransportSeconds = 365 * 24 * 3600;
 
 /**
- * What every answer says to browsers and caches: data of an organization is kept by nobody, shown in no frame, run as
- * nothing and loaded by no other site. A route that needs something else, such as a page, sets the header itself.
+ * Headers of every answer: no caching, framing, execution or loading by other sites. A route that needs
+ * another value sets it itself.
  */
 const standing: readonly (readonly [name: string, value: string])[] = [
   ['X-Content-Type-Options', 'nosniff'],
@@ -30,12 +30,11 @@ const kept: readonly (readonly [name: string, value: string])[] = [
 ];
 
 /**
- * All of them as one header whose value has the others behind it, line by line: what nearly every answer has. Nine
- * calls of the library cost 7 % of what this layer spends on a small answer, one costs 1 %.
+ * One header whose value contains the others line by line: nine calls of the library cost 7 % of a small
+ * answer's time, one costs 1 %.
  */
 const usualName = 'X-Content-Type-Options';
 const usualValue = lines([...standing, ...kept]);
-/** Those of an answer in JSON that has no headers of its own. */
 const usualJsonValue = lines([
   ...standing,
   ...kept,
@@ -47,7 +46,7 @@ function lines(headers: readonly (readonly [name: string, value: string])[]): st
   return headers.map(([name, value]) => (name === usualName ? value : `${name}: ${value}`)).join('\r\n');
 }
 
-/** Writes the headers of an answer in JSON that has none of its own, where its connection stays open. */
+/** For a JSON answer without its own headers, on a connection that stays open. */
 export function writeJsonHeaders(res: UwsResponse, head: RequestHead): boolean {
   if (closes(head)) return false;
   res.writeHeader(usualName, usualJsonValue);
@@ -64,8 +63,8 @@ function writeStrictTransport(res: UwsResponse, { secure }: RequestHead): void {
 }
 
 /**
- * Writes them, but for those that the reply has itself, and says how long the connection may be used again; not where the
- * library says that it closes it (`libraryCloses`).
+ * Except those that the reply sets; without the idle time if the library closes the connection
+ * (`libraryCloses`).
  */
 export function writeStandingHeaders(
   res: UwsResponse,
@@ -94,7 +93,7 @@ function writeOneByOne(
     res.writeHeader(name, value);
 }
 
-/** Names in lower case, where the reply has one that would else be written here; most have none. */
+/** The reply's own names that would be written here, in lower case; most replies have none. */
 function ownNames(headers: object | undefined): ReadonlySet<string> | undefined {
   const names = Object.keys(headers ?? {}).map((name) => name.toLowerCase());
   return names.some((name) => name === 'connection' || standingNames.has(name)) ? new Set(names) : undefined;

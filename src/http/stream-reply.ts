@@ -6,21 +6,21 @@ import { checkHeaders, replyEncoding, type StreamReply, writeHead } from './resp
 import type { StallWatch } from './stall-watch.ts';
 import { writeBytesMax } from './uws.ts';
 
-/** Goes with the head, which a client can make long: both must fit into the library's cork buffer of 16 KiB. */
+/** With the head, which a client can make long, it must fit into the library's cork buffer of 16 KiB. */
 const firstPieceBytes = 4 * 1024;
 
 export interface StreamSendOptions {
   readonly watch: StallWatch;
-  /** The source failed before the first byte: nothing has been sent and the exchange is open. */
+  /** Before the first byte: nothing was sent. */
   readonly onEarlyFailure: (error: unknown) => void;
-  /** The source failed after the first byte: the connection is being broken. */
+  /** After the first byte: the connection breaks. */
   readonly onLateFailure: (error: unknown) => void;
 }
 
 /**
- * Sends a body while it is being made, with backpressure: what is held here is what one read of the source gave, at
- * most. The body ends cleanly only when the source does (contract: export). A client that goes away destroys the
- * source. Throws, with nothing sent, when a header cannot be sent.
+ * Streams a body with backpressure, buffering at most one read of the source. It ends cleanly only if the
+ * source does (contract: export). A disconnect destroys the source. Throws before sending if a header is
+ * invalid.
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
   if (!exchange.open()) return reply.stream.destroy();
@@ -30,7 +30,7 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
     exchange.holdRead();
     return new StreamSender(exchange, reply, options).start();
   }
-  // By then the library has looked at all that it has read.
+  // By then the library has processed its input.
   const last = { ...reply, headers: { ...reply.headers, Connection: 'close' } };
   setImmediate(() => {
     if (exchange.open()) new StreamSender(exchange, last, options).start();
@@ -44,8 +44,7 @@ class StreamSender {
   readonly #options: StreamSendOptions;
   readonly #encoding: Encoding | undefined;
   readonly #source: ByteFlow;
-  /** What the socket has not been offered yet, in small pieces. */
-  readonly #held: Uint8Array[] = [];
+  readonly #pending: Uint8Array[] = [];
   #hasHead = false;
   #hasEnded = false;
   #bytesSent = 0;
@@ -60,7 +59,7 @@ class StreamSender {
 
   start(): void {
     this.#exchange.res.onWritable(() => {
-      this.#writeHeld();
+      this.#writePending();
       return true;
     });
     this.#exchange.onGone(() => {
@@ -74,10 +73,10 @@ class StreamSender {
     });
   }
 
-  /** Offers the socket a piece, which is lent: what cannot be written is copied. False asks the source for a pause. */
+  /** Copies what the socket does not take. False asks the source to pause. */
   #take(piece: Uint8Array): boolean {
     if (!this.#exchange.open()) return false;
-    if (this.#held.length > 0) {
+    if (this.#pending.length > 0) {
       this.#hold(piece);
       return false;
     }
@@ -96,7 +95,7 @@ class StreamSender {
   #end(): void {
     if (!this.#exchange.open()) return;
     this.#hasEnded = true;
-    if (this.#held.length === 0) this.#complete();
+    if (this.#pending.length === 0) this.#complete();
   }
 
   #fail(error: Error): void {
@@ -109,12 +108,12 @@ class StreamSender {
 
   #hold(piece: Uint8Array): void {
     for (let at = 0; at < piece.length; at += writeBytesMax)
-      this.#held.push(Uint8Array.from(piece.subarray(at, at + writeBytesMax)));
+      this.#pending.push(Uint8Array.from(piece.subarray(at, at + writeBytesMax)));
   }
 
-  #writeHeld(): void {
+  #writePending(): void {
     let moved = false;
-    for (let piece = this.#held.shift(); piece !== undefined; piece = this.#held.shift()) {
+    for (let piece = this.#pending.shift(); piece !== undefined; piece = this.#pending.shift()) {
       if (this.#write(piece)) {
         moved = true;
         continue;
@@ -128,17 +127,17 @@ class StreamSender {
     else this.#source.resume();
   }
 
-  /** False when the socket is full: the library holds what did not fit. */
+  /** False if the socket is full: the library buffers the rest. */
   #write(piece: Uint8Array): boolean {
     const { res } = this.#exchange;
-    let taken = false;
+    let accepted = false;
     res.cork(() => {
       this.#writeHeadOnce();
-      taken = res.write(piece);
+      accepted = res.write(piece);
     });
     this.#bytesSent += piece.length;
     this.#exchange.sent(this.#bytesSent);
-    return taken;
+    return accepted;
   }
 
   #complete(): void {
@@ -160,13 +159,16 @@ class StreamSender {
   }
 
   #stall(): void {
-    const heldBytes = this.#held.reduce((sum, { length }) => sum + length, this.#source.heldBytes?.() ?? 0);
-    this.#options.watch.stalled(this.#exchange, heldBytes, () => this.#nudge());
+    const bufferedBytes = this.#pending.reduce(
+      (sum, { length }) => sum + length,
+      this.#source.bufferedBytes?.() ?? 0,
+    );
+    this.#options.watch.stalled(this.#exchange, bufferedBytes, () => this.#nudge());
   }
 
-  /** Only a write that fails starts the library's clock anew, so a nudge writes until one does. */
+  /** Only a failed write restarts the library's clock, so a nudge writes until one fails. */
   #nudge(): void {
-    if (this.#held.length > 0) this.#writeHeld();
+    if (this.#pending.length > 0) this.#writePending();
     else this.#source.resume();
   }
 
@@ -175,14 +177,14 @@ class StreamSender {
   }
 }
 
-/** The outcome of the pipeline reaches its end, where the flow hears of it. */
+/** An error of the pipeline reaches the flow through its last stage. */
 function compressed(flow: ByteFlow, encoding: Encoding): ByteFlow {
   const source = toReadable(flow);
   const output = pipeline(source, createCompressor(encoding), () => {});
   const packed = fromReadable(output);
   return {
     ...packed,
-    heldBytes: () => flow.heldBytes?.() ?? 0,
+    bufferedBytes: () => flow.bufferedBytes?.() ?? 0,
     destroy() {
       source.destroy();
       packed.destroy();

@@ -1,7 +1,6 @@
 /**
- * The slug that a request's host names: `acme` of `acme.audit.example:8443` where the tenant domain is
- * `audit.example`; undefined on any other host, and where no tenant domain is configured (contract: Hosts). Case, the
- * port and one dot at the end make no difference.
+ * The slug of a host: `acme` of `acme.audit.example:8443` with the tenant domain `audit.example`; undefined
+ * for other hosts or without a tenant domain (contract: Hosts). Ignores case, port and one trailing dot.
  */
 export function slugOfHost(host: string | undefined, tenantDomain: string | undefined): string | undefined {
   if (tenantDomain === undefined || host === undefined) return undefined;
@@ -10,7 +9,7 @@ export function slugOfHost(host: string | undefined, tenantDomain: string | unde
   return name.endsWith(suffix) && name.length > suffix.length ? name.slice(0, -suffix.length) : undefined;
 }
 
-/** Whether a host is the one of an organization; where no tenant domain is configured, each host is. */
+/** Whether a host belongs to an organization; without a tenant domain every host does. */
 export function isHostOf(slug: string, host: string | undefined, tenantDomain: string | undefined): boolean {
   return tenantDomain === undefined || slugOfHost(host, tenantDomain) === slug;
 }

@@ -2,10 +2,7 @@ import type { Connections } from './connections.ts';
 import type { CertificateFiles } from './deps.ts';
 import { uws, type UwsApp, type UwsRequest, type UwsResponse } from './uws.ts';
 
-/**
- * Of TLS 1.2, what has forward secrecy and authenticated encryption; those of TLS 1.3 are all good. Older versions the
- * library refuses by itself.
- */
+/** TLS 1.2 with forward secrecy and authenticated encryption; TLS 1.3 always has both. */
 const ciphers = [
   'ECDHE-ECDSA-AES128-GCM-SHA256',
   'ECDHE-RSA-AES128-GCM-SHA256',
@@ -18,9 +15,9 @@ const ciphers = [
 type Serve = (res: UwsResponse, req: UwsRequest) => void;
 
 /**
- * Serves over TLS with a certificate that can be replaced. The library has one for each app, for as long as the app
- * lives. So one app listens and passes each connection on to another one, which answers; a new certificate is a new app
- * for new connections, while those of the one before go on with it. Each replacement costs 34 KB, which is not freed.
+ * The library binds a certificate to an app. So one app listens and passes connections to another, which
+ * answers; a new certificate gets a new app, and old connections stay with theirs. Each replacement leaks 34
+ * KB.
  */
 export class TlsApps {
   readonly #files: CertificateFiles;
@@ -30,7 +27,6 @@ export class TlsApps {
   readonly #listening: UwsApp;
   #answering: UwsApp;
 
-  /** Throws where the library cannot take the files. */
   constructor(files: CertificateFiles, serve: Serve, connections: Connections) {
     this.#files = files;
     this.#serve = serve;
@@ -40,12 +36,11 @@ export class TlsApps {
     this.#listening.addChildAppDescriptor(this.#answering.getDescriptor());
   }
 
-  /** The app whose socket listens. */
   get listening(): UwsApp {
     return this.#listening;
   }
 
-  /** Takes what is in the files now for connections that come from here on. Throws, and goes on as before, where it cannot. */
+  /** Uses the current files for new connections. If they are invalid, throws and keeps the old ones. */
   replace(): void {
     const before = this.#answering;
     this.#answering = this.#newApp();
@@ -53,7 +48,6 @@ export class TlsApps {
     this.#listening.removeChildAppDescriptor(before.getDescriptor());
   }
 
-  /** Breaks every connection. */
   close(): void {
     for (const app of this.#all.splice(0)) app.close();
   }
@@ -65,7 +59,7 @@ export class TlsApps {
       key_file_name: pem,
       ...(clientCa !== undefined && { ca_file_name: clientCa }),
       ssl_ciphers: ciphers,
-      // Buffers of idle connections are let go: there may be many more of them than of busy ones.
+      // Frees buffers of idle connections, which may far outnumber busy ones.
       ssl_prefer_low_memory_usage: true,
     });
     this.#connections.watch(app);

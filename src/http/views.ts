@@ -5,9 +5,9 @@ import { retentionText } from '../control/change-events.ts';
 import { effectiveRetentionDays, type Organization } from '../control/organizations.ts';
 import type { User } from '../control/users.ts';
 
-/** What answers show of control data. Members that are undefined are left out of the JSON. */
+/** JSON views of control data. Undefined members are left out. */
 
-/** Nothing secret is in it; `nowMicros` decides whether the key has expired. */
+/** Contains no secret; `nowMicros` decides whether the key has expired. */
 export function apiKeyView(key: ApiKey, { slug }: Organization, nowMicros: number) {
   return {
     id: key.id,
@@ -19,12 +19,12 @@ export function apiKeyView(key: ApiKey, { slug }: Organization, nowMicros: numbe
     created_at: formatMicros(key.createdMicros),
     expires_at: formatMicrosIfAny(key.expiresMicros),
     revoked_at: formatMicrosIfAny(key.revokedMicros),
-    /** Until when the text before the last rotation works as well. */
+    /** End of validity of the text before the last rotation. */
     previous_valid_until: formatMicrosIfAny(key.previousUntilMicros),
   };
 }
 
-/** The only view that holds the text of a key. */
+/** The only view with the text of a key. */
 export function issuedKeyView({ apiKey, text }: IssuedKey, organization: Organization, nowMicros: number) {
   const { id, ...shown } = apiKeyView(apiKey, organization, nowMicros);
   return { id, key: text, ...shown };
@@ -35,7 +35,7 @@ export function userView({ id, email, name, role, createdMicros, disabledMicros 
   return { id, email, name, role, created_at, disabled_at: formatMicrosIfAny(disabledMicros) };
 }
 
-/** `defaultDays` is the service's retention; undefined: events are kept for ever. */
+/** `defaultDays` is the service's retention; undefined: events do not expire. */
 export function settingsView(organization: Organization, defaultDays: number | undefined) {
   const { id, slug, name, receipts } = organization;
   const retention = retentionText(organization);

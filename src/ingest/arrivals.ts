@@ -31,8 +31,7 @@ export class Arrivals {
    * rejects when nothing was stored.
    */
   async during(organizations: ReadonlySet<string | undefined>, append: () => Promise<number>): Promise<void> {
-    const entries = [...organizations].map((one) => this.#entryOf(one ?? any));
-    for (const entry of entries) entry.writing += 1;
+    const entries = [...organizations].map((one) => this.#begin(one ?? any));
     try {
       const segment = await append();
       for (const entry of entries) entry.last = Math.max(entry.last, segment);
@@ -41,19 +40,17 @@ export class Arrivals {
     }
   }
 
-  /** The last segment that may hold events of the organization; Infinity while some are being written. */
-  lastSegmentOf(organization: string): number {
-    return Math.max(this.#lastOf(organization), this.#lastOf(any));
+  /** The last segment that may hold events of the organization; undefined while some are being written. */
+  lastSegmentOf(organization: string): number | undefined {
+    const entries = [this.#known.get(organization), this.#known.get(any)];
+    if (entries.some((entry) => (entry?.writing ?? 0) > 0)) return undefined;
+    return Math.max(...entries.map((entry) => entry?.last ?? this.#lastOfOthers));
   }
 
-  #lastOf(organization: string): number {
-    const entry = this.#known.get(organization);
-    if (entry === undefined) return this.#lastOfOthers;
-    return entry.writing > 0 ? Number.POSITIVE_INFINITY : entry.last;
-  }
-
-  #entryOf(organization: string): Arrived {
+  /** The entry of an organization whose events are being written from now on. */
+  #begin(organization: string): Arrived {
     const entry = this.#known.get(organization) ?? { organization, writing: 0, last: this.#lastOfOthers };
+    entry.writing += 1;
     this.#known.set(organization, entry);
     if (this.#known.size > limits.arrivalsOrganizationsMax) {
       const oldest = this.#known.removeOldest();
@@ -80,8 +77,10 @@ export class SettledSegments {
   /** A segment is stored, under a number that is not above `last`. */
   settle(segment: number, last: number): void {
     // Those that came after it and were stored before it have their events in the order before its own.
-    if (segment < this.#newest)
+    if (segment < this.#newest) {
       for (const one of this.#lasts.keys()) if (one > segment) this.#lasts.set(one, last);
+      this.#lastOfOthers = Math.max(this.#lastOfOthers, last);
+    }
     this.#lasts.set(segment, last);
     this.#newest = Math.max(this.#newest, segment);
     if (this.#lasts.size <= settledSegmentsMax) return;

@@ -41,9 +41,9 @@ export class IngestOrder {
    */
   arrivedBefore(organization: string): bigint | undefined {
     const { ingest, shared } = this.#options;
-    const last = shared === undefined ? ingest.lastNumberOf(organization) : Number.POSITIVE_INFINITY;
+    const last = shared === undefined ? ingest.lastNumberOf(organization) : undefined;
     // What has a number lies below the first place of the next.
-    return Number.isFinite(last) ? firstSeqOf(last + 1) : undefined;
+    return last === undefined ? undefined : firstSeqOf(last + 1);
   }
 
   /** For how long the oldest event that was taken here has waited to get its place; 0 when none waits. */

@@ -66,8 +66,8 @@ export interface Ingest {
   readonly recordOnce: OwnEventRecorder['recordOnce'];
   /** Nothing that comes later is below these numbers; a large request of one organization holds back no other's. */
   watermarks(): Watermarks;
-  /** No event of an organization that has come by now is above this number; Infinity while some wait for the engine. */
-  lastNumberOf(organization: string): number;
+  /** No event of an organization that has come by now is above this number; undefined while some are on their way. */
+  lastNumberOf(organization: string): number | undefined;
   /** For how long the oldest event that is not in the engine has waited. */
   waitingMs(): number;
   /** Takes numbers above this one from now on. */
@@ -125,7 +125,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     watermarks: () => order.watermarks(),
     lastNumberOf(organization) {
       const segment = arrivals.lastSegmentOf(organization);
-      return wal.isWaiting(segment) ? Number.POSITIVE_INFINITY : settled.lastOf(segment);
+      if (segment === undefined || wal.isWaiting(segment)) return undefined;
+      return settled.lastOf(segment);
     },
     waitingMs: () => wal.waitingMs(),
     raise: (number) => order.raise(number),

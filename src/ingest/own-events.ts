@@ -1,5 +1,6 @@
 import { crc32c } from '@node-rs/crc32';
 import type { OrganizationFacts } from '../base/events/organization-facts.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { traced } from '../base/observability/trace.ts';
 import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
@@ -31,7 +32,7 @@ export class OwnEvents {
 
   /**
    * Events as one block without its last column, `seq`; each is the JSON of a source event that names its organization by the id.
-   * `organizationOf` is undefined where there is none. Throws where an event is not valid.
+   * `organizationOf` is undefined where there is none. Throws Problem `malformed` where an event is not valid.
    */
   encode(events: readonly string[], organizationOf: (id: string) => OrgReference | undefined): OwnBlock {
     this.#block.reset();
@@ -44,7 +45,7 @@ export class OwnEvents {
         (reference) =>
           organizationOf(reference ?? '') ?? '/message/org: is not an organization of this service',
       );
-      if (typeof mapped === 'string') throw new Error(mapped);
+      if (typeof mapped === 'string') throw new Problem('malformed', mapped);
       this.#block.add(mapped);
     }
     const rows = this.#block.rows();
@@ -78,8 +79,8 @@ export class OwnEventRecorder {
   }
 
   /**
-   * Resolves when the event, the JSON of a source event of the organization, is durable. Rejects with an Error where it is
-   * not valid, or with a Problem of the log.
+   * Resolves when the event, the JSON of a source event of the organization, is durable. Rejects with Problem `malformed` where it
+   * is not valid, or with a Problem of the log.
    */
   async record(organization: OrganizationFacts, event: string): Promise<void> {
     const { wal, arrivals, accepted } = this.#options;

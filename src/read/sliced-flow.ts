@@ -70,7 +70,7 @@ export class SlicedFlow<Slice> implements ByteFlow {
     else this.#closedCallbacks.push(callback);
   }
 
-  heldBytes(): number {
+  bufferedBytes(): number {
     return this.#held === undefined ? 0 : this.#held.bytes.length - this.#handed;
   }
 

@@ -14,7 +14,16 @@ export async function startDirectory(
   { storage, instance: server }: ServiceStorage,
   clock: Clock,
 ) {
-  const changes = await JournalEvents.open({ dataDir, storage, log, server });
+  const changes = await JournalEvents.open({
+    dataDir,
+    storage,
+    log,
+    server,
+    refused({ place, event, reason }) {
+      const detail = `event ${event} of row ${place} of the journal cannot be stored, and is only there: ${reason}`;
+      damage.report({ kind: 'control_data', id: `journal ${place} event ${event}`, detail });
+    },
+  });
   const directory = new Directory({
     storage,
     log,
@@ -47,7 +56,8 @@ export async function handChanges(
   organizations: IngestDirectory,
   ingest: Ingest,
 ): Promise<void> {
-  const organizationOf = (id: string) => organizations.organization(id);
+  // Of one that is refused because of damage, or lost with it, the events are kept all the same.
+  const organizationOf = (id: string) => organizations.organization(id) ?? { id, retentionDays: undefined };
   // Nobody is left to read those of an organization that has been deleted.
   const isOfSomebody = (event: string): boolean => {
     const { message } = JSON.parse(event) as { readonly message: { readonly org: string } };

@@ -3,16 +3,22 @@ import type { Logger } from '../base/observability/log.ts';
 import { traced } from '../base/observability/trace.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { tokenHeader } from './engine-config.ts';
-import { quorumSettings } from './cluster.ts';
-import { checkedWrite } from './engine-writes.ts';
+import { Quorum } from './cluster.ts';
+import { checkedWrite, rowsOnDisk } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
 import { quoteIdentifier } from './quote.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
 import { rewritesOff } from './rewrites.ts';
 import type { Statement } from './statement-client.ts';
-import type { EngineConnection, Parameters } from './storage.ts';
-import type { QueryOptions, Settings, Storage } from './storage.ts';
+import type {
+  EngineConnection,
+  InsertOptions,
+  Parameters,
+  QueryOptions,
+  Settings,
+  Storage,
+} from './storage.ts';
 
 const readQueryMsMax = 30_000;
 const readMemoryBytesMax = 768 * 1024 * 1024;
@@ -102,6 +108,7 @@ class EngineStorage implements Storage {
   readonly database: string;
   readonly cluster: string | undefined;
   readonly #nodes: EngineNodes;
+  readonly #quorum = new Quorum(this);
   /** A ClickHouse server reports failed writes. */
   readonly #isEmbedded: boolean;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
@@ -187,7 +194,7 @@ class EngineStorage implements Storage {
     if (objects.length === 0) return;
     const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
     const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
-    const settings = { ...(await quorumSettings(this, table)), ...options.settings };
+    const settings = { ...(await this.#quorum.settings(table)), ...options.settings };
     // Rows of a replacing table, or with a deduplication token: the same one twice is one.
     await this.#nodes.anywhere(options.signal, (node, signal) =>
       this.#write(node, signal, query, { target: table }, { ...options, settings }, [lines]),
@@ -202,13 +209,18 @@ class EngineStorage implements Storage {
 
   readonly insertNative: Storage['insertNative'] = async (query, body, options = {}, parameters = {}) => {
     const table = /^INSERT INTO (\w+)/.exec(query)?.[1] ?? '';
-    const settings = { ...(await quorumSettings(this, table)), ...options.settings };
+    const settings = { ...(await this.#quorum.settings(table)), ...options.settings };
     await this.#nodes.once(options.signal, (node, signal) =>
       this.#write(node, signal, query, parameters, { ...options, settings }, body),
     );
   };
 
   readonly checked: Storage['checked'] = (work) => (this.#isEmbedded ? checkedWrite(this, work) : work());
+
+  readonly rowsOnDisk: Storage['rowsOnDisk'] = (query, parameters, options) =>
+    this.#isEmbedded
+      ? rowsOnDisk(this, query, parameters, options)
+      : this.readRows(query, parameters, options);
 
   readonly ping: Storage['ping'] = (timeoutMs) =>
     this.rows('SELECT 1', {}, { timeoutMs }).then(
@@ -252,11 +264,12 @@ class EngineStorage implements Storage {
     signal: AbortSignal | undefined,
     query: string,
     parameters: Parameters,
-    options: QueryOptions,
+    { isUnchecked = false, ...options }: InsertOptions,
     body?: Statement['body'],
   ): Promise<void> {
     const timed = { timeoutMs: limits.insertMsMax, ...options };
-    await this.checked(() => this.#run(node, signal, query, parameters, timed, writeSettings, body));
+    const send = () => this.#run(node, signal, query, parameters, timed, writeSettings, body);
+    await (isUnchecked ? send() : this.checked(send));
   }
 
   #run(
@@ -315,9 +328,13 @@ interface Answer {
   readonly error?: EngineError;
 }
 
+/** UNKNOWN_TABLE and UNKNOWN_DATABASE: a server that has lost its disk. What it was at may go on at others. */
+const emptyCodes: ReadonlySet<number | undefined> = new Set([60, 81]);
+
 function unlessSilent(error: unknown): Answer {
-  const isSilence =
-    error instanceof EngineError && (error.failure === 'unreachable' || error.failure === 'timeout');
-  if (isSilence) return { rows: [], error };
+  if (!(error instanceof EngineError)) throw error;
+  const { failure, engineCode } = error;
+  if (failure === 'unreachable' || failure === 'timeout' || emptyCodes.has(engineCode))
+    return { rows: [], error };
   throw error;
 }

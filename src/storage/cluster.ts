@@ -14,15 +14,19 @@ export const everyReplicaOf = ({ cluster }: Storage, table: string): string =>
     ? table
     : `clusterAllReplicas(${quoteString(cluster)}, currentDatabase(), ${quoteIdentifier(table)})`;
 
-/** A row of a replacing table is written to most replicas of a cluster: so where most answer none is overlooked. */
+/**
+ * A row of control data is written to most replicas of a cluster: so where most answer none is overlooked. A server that has
+ * lost its disk does not count before it is made anew.
+ */
 export async function requireMajority(storage: Storage): Promise<void> {
-  const { cluster } = storage;
+  const { cluster, database } = storage;
   if (cluster === undefined) return;
   const [row] = await storage.rows<{ answer: string; nodes: string }>(
     `SELECT toString(count()) AS answer,
        toString((SELECT count() FROM system.clusters WHERE cluster = {cluster:String})) AS nodes
-     FROM clusterAllReplicas(${quoteString(cluster)}, system.one)`,
-    { cluster },
+     FROM clusterAllReplicas(${quoteString(cluster)}, system.tables)
+     WHERE database = {database:String} AND name = 'journal'`,
+    { cluster, database },
     { settings: everywhere },
   );
   const { answer, nodes } = { answer: Number(row?.answer ?? 0), nodes: Number(row?.nodes ?? 0) };
@@ -31,21 +35,47 @@ export async function requireMajority(storage: Storage): Promise<void> {
   throw new EngineError('unreachable', words);
 }
 
+/** How long an answer holds about how many replicas there are. */
+const quorumMsMax = 1_000;
+
 /**
  * For an INSERT on a cluster: it is answered once most replicas have the rows, so that losing one loses nothing. Where a
  * shard has a single replica, as after SYSTEM DROP REPLICA, `auto` never returns: one replica is enough then, in all shards.
+ * An INSERT that waits for a replica dropped in this second ends by its time limit, and is sent again.
  */
-export async function quorumSettings(storage: Storage, table: string): Promise<Settings> {
-  const { cluster, database } = storage;
-  if (cluster === undefined) return {};
-  // A replica that has lost its Keeper counts none.
-  const [row] = await storage.rows<{ fewest: string }>(
-    `SELECT toString(min(total_replicas)) AS fewest FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
-     WHERE database = {database:String} AND table = {table:String} AND total_replicas > 0`,
-    { database, table: table === 'events' ? 'events_local' : table },
-    { settings: everywhere },
-  );
-  return { insert_quorum: row?.fewest === '1' ? 1 : 'auto' };
+export class Quorum {
+  readonly #storage: Storage;
+  readonly #known = new Map<string, { readonly atMs: number; readonly settings: Promise<Settings> }>();
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /** For an INSERT into a table. Rejects with EngineError. */
+  settings(table: string): Promise<Settings> {
+    const { cluster } = this.#storage;
+    if (cluster === undefined) return Promise.resolve({});
+    const nowMs = performance.now();
+    const known = this.#known.get(table);
+    if (known !== undefined && nowMs - known.atMs < quorumMsMax) return known.settings;
+    const settings = this.#ask(cluster, table === 'events' ? 'events_local' : table);
+    this.#known.set(table, { atMs: nowMs, settings });
+    // What has failed is asked again at once.
+    settings.catch(() => this.#known.delete(table));
+    return settings;
+  }
+
+  async #ask(cluster: string, table: string): Promise<Settings> {
+    const { database } = this.#storage;
+    // A replica that has lost its Keeper counts none.
+    const [row] = await this.#storage.rows<{ fewest: string }>(
+      `SELECT toString(min(total_replicas)) AS fewest FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
+       WHERE database = {database:String} AND table = {table:String} AND total_replicas > 0`,
+      { database, table },
+      { settings: everywhere },
+    );
+    return { insert_quorum: row?.fewest === '1' ? 1 : 'auto' };
+  }
 }
 
 const table = / FROM events\b/g;

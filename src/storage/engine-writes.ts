@@ -5,7 +5,7 @@ import { fullDiskWords, ifThere } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { limits } from './limits.ts';
-import type { Storage } from './storage.ts';
+import type { Parameters, QueryOptions, Storage } from './storage.ts';
 
 /**
  * Time between looks for failed writes. Much shorter than `old_parts_lifetime`, for which the engine keeps the parts of a merge
@@ -26,9 +26,10 @@ interface EngineState {
   readonly path: string;
 }
 
+const failedWrites = `(SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed')`;
+
 /** Scalars, one thread and the quick reader: less than half the time of a join. */
-const stateQuery = `SELECT argMax(query_id, elapsed) AS engine,
-  (SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed') AS failed,
+const stateQuery = `SELECT argMax(query_id, elapsed) AS engine, ${failedWrites} AS failed,
   (SELECT path FROM system.disks WHERE name = 'default') AS path FROM system.processes`;
 
 const options = { settings: { database: 'default', max_threads: 1 }, timeoutMs: limits.engineAskMsMax };
@@ -53,6 +54,23 @@ export async function checkedWrite<T>(
   if (await hasFailedWrite(state))
     throw new EngineError('refused', 'a write of the engine has failed: its disk is full or failing');
   return done;
+}
+
+/**
+ * Rows of a query by an engine in which no write has failed. What was answered as written before is on the disk then if it is among
+ * the rows: this engine has written it, or has found it there at its start.
+ */
+export async function rowsOnDisk<T>(
+  storage: Pick<Storage, 'readRows'>,
+  query: string,
+  parameters?: Parameters,
+  { settings, ...more }: QueryOptions = {},
+): Promise<T[]> {
+  const oneThread = { ...more, settings: { max_threads: 1, ...settings } };
+  const counted = `SELECT *, ${failedWrites} AS failed_writes FROM (${query})`;
+  const rows = await storage.readRows<T & { failed_writes: string }>(counted, parameters, oneThread);
+  if (rows.every(({ failed_writes: failed }) => failed === '0')) return rows;
+  return checkedWrite(storage, () => storage.readRows<T>(query, parameters, oneThread));
 }
 
 /** A start on a full disk leaves the file `status` empty; no other file is written then, and nothing reads this one. */

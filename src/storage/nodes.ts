@@ -1,3 +1,4 @@
+import { projectFile } from '../base/files/project-file.ts';
 import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
@@ -19,13 +20,17 @@ export class EngineNode {
   readonly reader: ByteReader;
   readonly statements: StatementClient;
   isDown = false;
+  /** It answers, and has no tables: such as a server that has lost its disk, until it is made anew. */
+  isEmpty = false;
   /** Asks whether the engine is there; requests that fail at once share an answer. Undefined: it is. */
   readonly probe = singleFlight(() => this.#ask());
+  readonly #database: string;
   /** Ends a request that is under way, for each. */
   readonly #underWay = new Set<() => void>();
 
   constructor(connection: EngineConnection, address: string) {
-    const { user, password, headers } = connection;
+    const { user, password, headers, database } = connection;
+    this.#database = database;
     const credentials = Buffer.from(`${user}:${password}`).toString('base64');
     const all = { Authorization: `Basic ${credentials}`, ...headers };
     const url = new URL(address);
@@ -66,9 +71,15 @@ export class EngineNode {
 
   /** Whatever an engine says, it is there. */
   async #ask(): Promise<EngineError | undefined> {
-    const statement = { query: 'SELECT 1', parameters: {}, settings: {}, timeoutMs: limits.readinessMsMax };
+    const statement = {
+      query:
+        "SELECT count() FROM system.tables WHERE database = {name:String} AND name = 'schema_migrations'",
+      parameters: { name: this.#database },
+      settings: { database: 'default' },
+      timeoutMs: limits.readinessMsMax,
+    };
     try {
-      await this.statements.run(statement);
+      this.isEmpty = (await this.statements.run(statement)).trim() === '0';
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       if (error.failure !== 'refused') return error;
@@ -112,9 +123,13 @@ export class EngineNodes {
     }
   }
 
-  /** The node that requests go to: the first that answers, as far as is known; the first of all where none does. */
+  /**
+   * The node that requests go to: the first that answers and has tables, as far as is known. Where none has tables the first
+   * that answers, as it is to get them; where none answers the first of all.
+   */
   get current(): EngineNode {
-    return this.all.find(({ isDown }) => !isDown) ?? this.#first;
+    const up = this.all.filter(({ isDown }) => !isDown);
+    return up.find(({ isEmpty }) => !isEmpty) ?? up[0] ?? this.#first;
   }
 
   get #first(): EngineNode {
@@ -151,7 +166,7 @@ export class EngineNodes {
         return await this.once(signal, work, node);
       } catch (error) {
         const isGone = error instanceof EngineError && error.failure === 'unreachable';
-        const next = this.all.find((other) => !tried.has(other) && !other.isDown);
+        const next = this.all.find((other) => !tried.has(other) && !other.isDown && !other.isEmpty);
         if (!isGone || next === undefined) throw error;
         node = next;
       }
@@ -168,7 +183,13 @@ export class EngineNodes {
   }
 
   async #probe(node: EngineNode): Promise<void> {
+    const wasEmpty = node.isEmpty;
     const failure = await node.probe();
+    if (node.isEmpty && !wasEmpty && this.all.some((other) => !other.isDown && !other.isEmpty))
+      this.#log.warn(
+        { url: node.address },
+        `a ClickHouse node has no tables: make it anew (${projectFile('docs/cluster.md')})`,
+      );
     const isDown = failure !== undefined;
     // Also of one that was known to be down: where all are, requests go there all the same.
     if (isDown) node.endAll();

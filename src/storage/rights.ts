@@ -34,7 +34,7 @@ const onTables = [
 const onCluster: readonly Right[] = [
   { privilege: 'CLUSTER', on: '*.*' },
   { privilege: 'REMOTE', on: '*.*' },
-  ...['clusters', 'one', 'processes', 'replicas', 'replication_queue'].map((table) => ({
+  ...['clusters', 'processes', 'replicas', 'replication_queue'].map((table) => ({
     privilege: 'SELECT',
     on: `system.${table}`,
   })),

@@ -26,6 +26,11 @@ export interface QueryOptions {
   readonly timeoutMs?: number;
 }
 
+export interface InsertOptions extends QueryOptions {
+  /** The caller reads the rows by `rowsOnDisk` before it counts on them: that takes one statement, a check two. */
+  readonly isUnchecked?: boolean;
+}
+
 /** How a result is held: room to be left before and behind it, and from what size on it is not held any more. */
 export interface BytesOptions extends QueryOptions {
   readonly headroom: number;
@@ -73,7 +78,7 @@ export interface Storage {
   /** DDL and other statements without a result. */
   command(query: string, parameters?: Parameters, options?: QueryOptions): Promise<void>;
   /** Rows of a control table, as objects named by column. */
-  insertRows(table: string, rows: readonly object[], options?: QueryOptions): Promise<void>;
+  insertRows(table: string, rows: readonly object[], options?: InsertOptions): Promise<void>;
   /** Removes the rows of a table with an id (UUID) in a column; physically, once this resolves. */
   removeRows(table: string, rows: RemovedRows): Promise<void>;
   /** `INSERT INTO … FORMAT Native`, its body in pieces that are sent in order without being joined. */
@@ -97,6 +102,10 @@ export interface Storage {
    * themselves; a caller that finds rows of an earlier attempt has to.
    */
   checked<T>(work: () => Promise<T>): Promise<T>;
+  /**
+   * As `readRows`; rejects unless all that the embedded engine has answered as written before is on the disk, if there are rows.
+   */
+  rowsOnDisk<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
   /** True when changes of control data can be written now. */

@@ -19,7 +19,6 @@ import { checkOutputFile, tellFile, toOutput, writeWhole } from './output-file.t
 import { neededKey } from './secret.ts';
 import { trustedFetch, type TrustOptions, trustRows } from './trusted-fetch.ts';
 
-/** Formats of the endpoint. */
 const formats = ['ndjson', 'json', 'csv'] as const;
 
 export interface ExportOptions extends TrustOptions {
@@ -33,16 +32,15 @@ export interface ExportOptions extends TrustOptions {
   readonly json?: true;
 }
 
-/** What exports do where there is an engine. */
 export interface ExportEngine {
   readonly formats: readonly string[];
-  /** Options for it alone, beside `--org`. */
+  /** Options beside `--org`. */
   readonly options: readonly OptionRow[];
-  /** The events of the organization of `--org`. */
+  /** Exports the events of the organization of `--org`. */
   readonly run: (options: ExportOptions) => Promise<void>;
 }
 
-/** By `--format`, else by the end of the file's name. */
+/** From `--format`, otherwise from the file name's ending. */
 export function formatOf<T extends string>(
   { format, output = '-' }: Pick<ExportOptions, 'format' | 'output'>,
   known: readonly T[],
@@ -57,19 +55,19 @@ export function formatOf<T extends string>(
   );
 }
 
-/** What a schema or a mark cannot be given with. */
+/** Refuses a schema or byte order mark that the format does not allow. */
 export function checkFormat(format: string, { schema, bom }: ExportOptions): void {
   if (schema === 'ocsf' && format === 'csv')
     throw wrong('--schema', 'ocsf is for --format ndjson, json or parquet; csv has columns of its own');
   if (bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
 }
 
-/** Warns of cells that Excel cuts. */
+/** Warns of cells that Excel truncates. */
 export function tellLongCells({ io }: ToolDeps, cells = 0): void {
   if (cells > 0) io.error(`${cells} cells have more than 32,767 characters: Excel cuts them off\n`);
 }
 
-/** The endpoint's answer before its body. A server that overlooks a filter would send too much. */
+/** The endpoint's answer before its body. Fails if the server ignored a filter: it would send too much. */
 async function answerOf(
   { environment }: ToolDeps,
   url: string,
@@ -91,7 +89,7 @@ async function answerOf(
   throw new Error(`the server at ${url} does not know what was asked for: ${ignored}`);
 }
 
-/** From the export endpoint of a server, with a key. */
+/** Reads the export endpoint with a key. */
 async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Promise<void> {
   const format = formatOf(options, formats);
   checkFormat(format, options);
@@ -104,7 +102,7 @@ async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Pr
     ...(schema === 'ocsf' && { schema }),
     ...(bom && { bom: '1' }),
   };
-  // What is written to standard output ends with the process.
+  // Output to standard output ends with the process.
   const signal = output === '-' ? null : stopSignal(deps);
   try {
     const response = await answerOf(deps, url, query, { ...options, signal });

@@ -15,9 +15,8 @@ import type { Report } from './verify/report.ts';
 /** A proof: an event of 1 MiB, escaped as JSON, and hashes. */
 const verifyProofBytesMax = 8 * 1024 * 1024;
 
-/** What is verified where there is an engine. */
 export interface VerifyEngine {
-  /** Options for it alone, beside `--org`. */
+  /** Options beside `--org`. */
   readonly options: readonly (readonly [flags: string, meaning: string])[];
   readonly verify: (organization: string, options: VerifyOptions) => Promise<Report>;
 }
@@ -56,7 +55,7 @@ async function examine(
   if (options.fullSpeed)
     throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
   const source = await openFileSource(path);
-  // A larger file than any proof is an export.
+  // A file larger than any proof is an export.
   const { head, whole: text } = await peek(source.text(0), verifyProofBytesMax);
   const proof = asProof(head.toString());
   if (proof === undefined) return verifyFile(deps, { path, source, text }, options);

@@ -275,6 +275,48 @@ describe('a change of several parts is one row, with all events that tell it', (
   });
 });
 
+test('a change takes two statements, and what nothing comes of is decided by what others have done, too', async () => {
+  const asked: string[] = [];
+  const noted =
+    <T extends readonly unknown[], R>(name: string, ask: (...given: T) => R) =>
+    (...given: T): R => {
+      asked.push(name);
+      return ask(...given);
+    };
+  const state = await openDirectory({
+    ...storage,
+    rows: noted('rows', storage.rows) as Storage['rows'],
+    readRows: noted('readRows', storage.readRows) as Storage['readRows'],
+    rowsOnDisk: noted('rowsOnDisk', storage.rowsOnDisk) as Storage['rowsOnDisk'],
+    insertRows: noted('insertRows', storage.insertRows),
+    checked: noted('checked', storage.checked),
+  });
+  asked.length = 0;
+  await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
+  assert.deepEqual(asked, ['insertRows', 'rowsOnDisk']);
+  const behind = await openDirectory(storage);
+  await addOrganization('other');
+  const { id } = await change(createUser({ ...person('ann'), organization: 'other' }), behind);
+  await change(disableUser({ user: id }), state);
+  const again = await change(disableUser({ user: id }), behind);
+  assert.equal(again.before, again.now, 'it was disabled by another meanwhile');
+  await heldTogether();
+});
+
+test('a change whose audit event could never be stored is refused, and not made', async () => {
+  const { id } = await addOrganization();
+  const record = (msg: string) =>
+    here.record([{ time: '2026-01-01T00:00:00Z', msg, message: { action: 1, org: id } }]);
+  await assert.rejects(
+    record('x'.repeat(1024 * 1024)),
+    (error) => error instanceof Problem && error.code === 'malformed' && /audit event/.test(error.message),
+  );
+  await record('a\0b\uD800');
+  const rows = await heldTogether();
+  assert.equal(rows.length, 2);
+  assert.match(rows[1]?.events ?? '', /a\uFFFDb\uFFFD/);
+});
+
 test('a repeat that changes nothing writes no row', async () => {
   const secrets = new SealedSecrets('s'.repeat(32));
   const { id } = await addOrganization();
@@ -407,6 +449,20 @@ describe('an answer of the engine that is lost', () => {
     assert.deepEqual([(await heldTogether()).length, looks], [1, 1]);
     const elsewhere = await openDirectory(storage);
     assert.deepEqual([elsewhere.organizations().length, elsewhere.damage()], [1, []]);
+  });
+
+  test('a row of an INSERT that was answered, and that is on no disk, does not count', async () => {
+    let looks = 0;
+    const rowsOnDisk: Storage['rowsOnDisk'] = async (...query) => {
+      looks += 1;
+      if (looks > 1) return storage.rowsOnDisk(...query);
+      await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
+      throw new EngineError('refused', 'a write of the engine has failed');
+    };
+    const state = await openDirectory({ ...storage, rowsOnDisk });
+    await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
+    // The engine takes the second INSERT for a repeat of the one that it has lost.
+    assert.deepEqual([(await heldTogether()).length, looks], [1, 3]);
   });
 
   test('for so long that nobody can tell: the answer says so, and a repeat tells', async (t) => {
@@ -550,10 +606,38 @@ describe('a journal that is damaged', () => {
     );
     await assert.rejects(change(createUser({ ...person('cid'), organization: 'acme' }), state));
     assert.equal((await state.acceptDamage(operatorCall)).length, 1);
+    const accepted = (await journalRows(storage)).at(-1);
+    assert.deepEqual(accepted && [kindsOf(accepted), codesOf(accepted), accepted.org], [
+      ['accepted_damage'],
+      [4041],
+      acme.id,
+    ]);
     assert.equal(state.organizationById(acme.id)?.slug, 'acme');
     await change(createUser({ ...person('cid'), organization: 'acme' }), state);
     const later = await openDirectory(storage, deps);
     assert.deepEqual([later.damage(), later.organizations().length, told], [[], 2, [3]]);
+  });
+
+  test('each organization is told of damage that may be about it and was accepted', async () => {
+    const acme = await sixRows();
+    await harm(`UPDATE parts = 'x' WHERE place = 3`);
+    await harm('DELETE WHERE place = 5');
+    const state = await openDirectory(storage);
+    await state.acceptDamage(operatorCall);
+    const row = (await journalRows(storage)).at(-1);
+    assert.ok(row);
+    const told = (JSON.parse(row.events) as string[]).map((text) => {
+      const { message } = JSON.parse(text) as {
+        message: { org: string; extra: { damage: { rows: { place: number }[] } } };
+      };
+      return [message.org === acme.id, message.extra.damage.rows.map(({ place }) => place)];
+    });
+    assert.deepEqual(told, [
+      [true, [3, 5]],
+      [false, [5]],
+    ]);
+    assert.equal(await state.acceptDamage(operatorCall).then(({ length }) => length), 0);
+    assert.equal((await journalRows(storage)).at(-1)?.place, row.place, 'once');
   });
 
   test('a last row that the engine has lost before anybody saw it is no gap', async () => {

@@ -116,7 +116,7 @@ async function holdByUid({ tenant, id }: Audited): Promise<void> {
   for (const [wrong, status, detail] of [
     [`00000000-0000-7000-8000-000000000001-${proof.seq}`, 404, /^The tree has no such event/],
     [`${id}-1`, 404, /^The tree has no such event/],
-    [proof.seq, 400, /^The parameter "uid" must be the metadata\.uid of an event: the id of an organization/],
+    [proof.seq, 400, /^The parameter "uid" must be the metadata\.uid of an event: organization id/],
     [`${uid}x`, 400, /"uid"/],
   ] as const) {
     const refused = await get(tenant, `proof?uid=${wrong}`);

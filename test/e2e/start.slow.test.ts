@@ -203,8 +203,8 @@ describe('beside a server that runs', () => {
       const { status, text } = await tenant.with({ key }).get();
       return { status, detail: (JSON.parse(text) as { detail: string }).detail };
     };
-    const usual = 'There is no API key that is valid here, in X-API-Key or as Authorization: Bearer.';
-    const hint = ' The id of this one is unknown here: it may be of another installation.';
+    const usual = 'Missing or invalid API key; send it in X-API-Key or as Authorization: Bearer.';
+    const hint = ' The id of this key is unknown; the key may belong to another installation.';
     const wrongSecret = `${tenant.key.slice(0, -43)}${'A'.repeat(43)}`;
     assert.deepEqual(await refusal(wrongSecret), { status: 401, detail: usual });
     const elsewhere = `ak_${'0'.repeat(16)}_${'A'.repeat(43)}`;

@@ -55,8 +55,8 @@ test('a body is read once, and one that is not kept cannot be read', async () =>
   const body = make(10);
   body.data(new ArrayBuffer(2), true);
   assert.equal((await body.read()).bytes.length, 2);
-  await assert.rejects(body.read(), /read before/);
-  await assert.rejects(make(0).read(), /not kept/);
+  await assert.rejects(body.read(), /already read/);
+  await assert.rejects(make(0).read(), /was discarded/);
 });
 
 test('thrown-away bytes are bounded', () => {
@@ -135,7 +135,7 @@ test('a body that stops coming, or comes too slowly, is refused; one that is hel
         resume: () => {},
       });
     const enough = (limits.bodyBytesPerSecondMin * limits.bodySlowMsMax) / 1000;
-    const tooSlow = { code: 'too_slow', message: /did not come within 7 seconds/ };
+    const tooSlow = { code: 'too_slow', message: /did not arrive within 7 seconds/ };
     const [silent, slow, steady] = [make(), make(), make()];
     await nextTurn();
     const refused = [assert.rejects(silent.read(), tooSlow), assert.rejects(slow.read(), tooSlow)];

@@ -107,7 +107,7 @@ describe('slow readers', { concurrency: true }, () => {
       bodies.map(() => 408),
     );
     for (const [at, answer] of answers.entries())
-      assert.match(answer, /^HTTP\/1\.1 408 Request Timeout[^]*did not come within 7 seconds/, bodies[at]);
+      assert.match(answer, /^HTTP\/1\.1 408 Request Timeout[^]*did not arrive within 7 seconds/, bodies[at]);
   });
 
   test('a client that does not finish its TLS handshake loses its connection', async (context) => {

@@ -1,10 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { limits } from '../../src/ingest/limits.ts';
-import { Arrivals } from '../../src/ingest/arrivals.ts';
+import { Arrivals, SettledSegments } from '../../src/ingest/arrivals.ts';
 
-const never = Number.POSITIVE_INFINITY;
-const lastsOf = (arrivals: Arrivals, organizations: string[]): number[] =>
+const never = undefined;
+const lastsOf = (arrivals: Arrivals, organizations: string[]) =>
   organizations.map((one) => arrivals.lastSegmentOf(one));
 
 test('an organization is where its last events went, and nowhere while some are being written', async () => {
@@ -53,4 +53,20 @@ test('of more organizations than are remembered the oldest have the last segment
   end(99_999);
   await writing;
   assert.equal(arrivals.lastSegmentOf('slow'), 99_999);
+});
+
+test('the oldest organization is not forgotten by the append that is of it and of a new one', async () => {
+  const arrivals = new Arrivals(0);
+  for (let n = 0; n < limits.arrivalsOrganizationsMax; n++)
+    await arrivals.during(new Set([`${n}`]), () => Promise.resolve(1));
+  const news = Array.from({ length: limits.arrivalsOrganizationsMax }, (_, n) => `new ${n}`);
+  await arrivals.during(new Set(['0', ...news]), () => Promise.resolve(5));
+  assert.equal(arrivals.lastSegmentOf('0'), 5);
+});
+
+test('what a start found and stored late counts for the segments behind it, also for those without events', () => {
+  const settled = new SettledSegments(9, 100);
+  assert.equal(settled.lastOf(9), 100);
+  settled.settle(6, 120);
+  assert.equal(settled.lastOf(9), 120);
 });

@@ -22,7 +22,7 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 /** What is in use: how much garbage lies beside it is for V8 to choose, another one in each release of Node. */
-function heldBytes(): number {
+function bufferedBytes(): number {
   collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
@@ -54,14 +54,14 @@ describe('source events of an organization in large numbers', () => {
     const server = await serve(caller);
     const incoming = await open(`${server.url}${path}`);
     const read = createCounter();
-    const heldBefore = heldBytes();
+    const heldBefore = bufferedBytes();
     let grown = 0;
     let chunks = 0;
     for await (const chunk of incoming as AsyncIterable<Buffer>) {
       read(chunk);
       if (chunks++ % 200 !== 0) continue;
       await sleep(5);
-      grown = Math.max(grown, heldBytes() - heldBefore);
+      grown = Math.max(grown, bufferedBytes() - heldBefore);
     }
     const { events, bytes } = read();
     assert.equal(events, count);

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { checkedWrite, EngineWrites } from '../../src/storage/engine-writes.ts';
+import { checkedWrite, EngineWrites, rowsOnDisk } from '../../src/storage/engine-writes.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -19,7 +19,8 @@ async function failing(t: { after(work: () => unknown): void }, failed: string, 
   const path = await temporaryDirectory();
   t.after(() => removeDirectory(path));
   await writeFile(join(path, 'status'), Buffer.alloc(statusBytes));
-  const readRows: Storage['readRows'] = async <T>() => [{ engine: 'one', failed, path }] as T[];
+  const state = { engine: 'one', failed, failed_writes: failed, path };
+  const readRows: Storage['readRows'] = async <T>() => [state] as T[];
   return { ...made.storage, readRows };
 }
 
@@ -41,6 +42,18 @@ test('a failed write fails each statement of that engine, but for its status on 
   assert.equal(await outcome('1', 0), 1);
   await assert.rejects(outcome('2', 0), /a write of the engine has failed/);
   await assert.rejects(outcome('1', 100), /a write of the engine has failed/);
+});
+
+test('rows are on the disk if no write of their engine has failed', async (t) => {
+  assert.deepEqual(await made.storage.rowsOnDisk('SELECT {n:UInt8} AS n WHERE n < 2', { n: 1 }), [
+    { n: 1, failed_writes: '0' },
+  ]);
+  assert.deepEqual(await made.storage.rowsOnDisk('SELECT {n:UInt8} AS n WHERE n < 2', { n: 2 }), []);
+  const looked = async (failed: string, statusBytes: number) =>
+    (await rowsOnDisk(await failing(t, failed, statusBytes), 'SELECT 1')).length;
+  assert.equal(await looked('0', 100), 1);
+  assert.equal(await looked('1', 0), 1);
+  await assert.rejects(looked('1', 100), /a write of the engine has failed/);
 });
 
 test('an engine with a failed write is killed, also where nobody writes', async (t) => {

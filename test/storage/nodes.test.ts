@@ -53,7 +53,7 @@ describe('several addresses of an engine', () => {
 
   const numbers = (count: number) => `SELECT number FROM numbers(${count}) FORMAT RowBinary`;
   const holding = { headroom: 0, tailroom: 0, bytesMax: 100_000_000 };
-  const heldBytes = async (query: string) => {
+  const bufferedBytes = async (query: string) => {
     const held = await storage.bytes(query, {}, holding);
     assert.ok('release' in held);
     held.release();
@@ -63,7 +63,7 @@ describe('several addresses of an engine', () => {
   const answers = async () => {
     assert.deepEqual(await storage.rows('SELECT 1 AS one'), [{ one: 1 }]);
     assert.deepEqual(await storage.readRows('SELECT 2 AS two'), [{ two: 2 }]);
-    assert.equal(await heldBytes(numbers(1000)), 8000);
+    assert.equal(await bufferedBytes(numbers(1000)), 8000);
     assert.equal(await flowBytes(numbers(100_000)), 800_000);
     await storage.insertRows('leases', [{ name: 'n', owner: '11111111-1111-1111-1111-111111111111' }]);
   };
@@ -87,7 +87,7 @@ describe('several addresses of an engine', () => {
 
   it('begins a held result anew at the next when the first breaks off in it, and never a flow', async () => {
     first.set({ cutAfterBytes: 300_000 });
-    assert.equal(await heldBytes(numbers(500_000)), 4_000_000);
+    assert.equal(await bufferedBytes(numbers(500_000)), 4_000_000);
     await assert.rejects(flowBytes(numbers(500_000)), { failure: 'unreachable' });
   });
 

@@ -71,10 +71,10 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     await page.getByRole('checkbox', { name: 'Read' }).uncheck();
     assert.ok(await page.getByRole('button', { name: 'Create key' }).isDisabled());
     await page.getByRole('checkbox', { name: 'Read' }).check();
-    await page.getByLabel('Requests in 15 s').fill('100000');
+    await page.getByLabel('Requests per 15 s').fill('100000');
     await page.getByRole('button', { name: 'Create key' }).click();
     await dialog(page).getByText('must not allow more than').waitFor();
-    await page.getByLabel('Requests in 15 s').fill('20');
+    await page.getByLabel('Requests per 15 s').fill('20');
     await page.getByRole('button', { name: 'Create key' }).click();
     const key = await textOfKey(page);
     const works = async (text: string) =>
@@ -97,7 +97,7 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     assert.deepEqual([await works(key), await works(second)], [200, 200]);
     await page.getByRole('button', { name: 'I have stored it' }).click();
     await choose(page, 'SIEM <b>', 'Rotate');
-    await page.getByLabel('The secret of today works').selectOption('0');
+    await page.getByLabel('Current secret').selectOption('0');
     await dialog(page).getByRole('button', { name: 'Rotate' }).click();
     const rotated = await textOfKey(page);
     assert.deepEqual([await works(key), await works(second), await works(rotated)], [401, 401, 200]);
@@ -125,7 +125,7 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     await page.getByLabel('Name', { exact: true }).fill('Mel');
     await page.getByLabel('E-mail address').fill('zoe@managed.example');
     await page.getByRole('button', { name: 'Create user' }).click();
-    await page.getByText('There is a user with this address already.').waitFor();
+    await page.getByText('A user with this address already exists.').waitFor();
     await page.getByLabel('E-mail address').fill('mel@managed.example');
     await page.getByRole('radio', { name: 'Auditor' }).check();
     await page.getByRole('button', { name: 'Create user' }).click();
@@ -144,7 +144,7 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     const again = await shared.visit(link);
     await again.getByLabel('New password').fill(password);
     await again.getByRole('button', { name: 'Save' }).click();
-    await again.getByText('This link is not good any more.').waitFor();
+    await again.getByText('This link is no longer valid.').waitFor();
 
     await page.getByRole('searchbox').fill('MEL@');
     await row(page, 'zoe@managed.example').waitFor({ state: 'detached' });
@@ -161,15 +161,15 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
 
   test('changes settings, and says what the retention means', async () => {
     const page = await shared.open(admin, '#/settings');
-    await page.getByText('Nothing is deleted by age.').waitFor();
+    await page.getByText('Events do not expire.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Acme & Sons');
     await page.getByRole('button', { name: 'Save' }).first().click();
     await page.locator('.brand', { hasText: 'Acme & Sons' }).waitFor();
-    await page.getByRole('radio', { name: 'Nobody sees receipts' }).check();
+    await page.getByRole('radio', { name: 'Receipts are off' }).check();
     await page.getByRole('button', { name: 'Save' }).nth(1).click();
-    await page.locator('section', { hasText: 'Nobody' }).getByText('Saved').waitFor();
+    await page.locator('section', { hasText: 'Receipts are off' }).getByText('Saved').waitFor();
     await page.reload();
-    assert.ok(await page.getByRole('radio', { name: 'Nobody sees receipts' }).isChecked());
+    assert.ok(await page.getByRole('radio', { name: 'Receipts are off' }).isChecked());
     assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Acme & Sons');
   });
 

@@ -80,7 +80,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     const dialog = page.getByRole('dialog', { name: 'Somebody else has signed in' });
     await dialog.waitFor();
     assert.equal(await page.locator('.brand').textContent(), 'Org facts');
-    await dialog.getByRole('button', { name: 'Load the page anew' }).click();
+    await dialog.getByRole('button', { name: 'Reload the page' }).click();
     await page.locator('.brand', { hasText: 'Org other-facts' }).waitFor();
   });
 
@@ -95,7 +95,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await page.getByRole('button', { name: 'Try now' }).click();
     await page.getByText('There may be a newer version of the page.').waitFor();
     await page.unrouteAll();
-    await page.getByRole('button', { name: 'Load the page anew' }).click();
+    await page.getByRole('button', { name: 'Reload the page' }).click();
     await page.getByRole('grid').waitFor();
   });
 
@@ -127,7 +127,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
       const skeleton = page.locator(`${part} .skeleton`).first();
       for (const [status, words] of [
         [200, 'The server’s answer could not be understood.'],
-        [400, 'That did not work: No.'],
+        [400, 'The request failed: No.'],
         [500, 'Records cannot be read right now.'],
       ] as const) {
         await page.goto('about:blank');
@@ -349,10 +349,10 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     };
     assert.equal(await fact('Target').innerText(), 'Finance');
     assert.equal(await offers('File'), 'Only this');
-    assert.equal(await offers('Address'), 'Look for these words');
-    assert.equal(await offers('fileName'), 'Look for these words');
+    assert.equal(await offers('Address'), 'Search for these words');
+    assert.equal(await offers('fileName'), 'Search for these words');
     await fact('fileName').getByRole('button').click();
-    await page.getByRole('button', { name: 'Look for these words' }).click();
+    await page.getByRole('button', { name: 'Search for these words' }).click();
     await page.locator('.total', { hasText: /^1 event$/ }).waitFor();
     await page.goBack();
     await row.nth(1).locator('.when').click();
@@ -486,7 +486,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
       assert.equal((await admin.send('PATCH', `/api/v1/portal/users/${eve.id}`, { role })).status, 200);
     await become('member');
     await value.click();
-    await page.getByText('“Events” is not for your role in this organization (Member).').waitFor();
+    await page.getByText('Your role in this organization (Member) does not include “Events”.').waitFor();
     assert.deepEqual(await page.locator('nav a').allTextContents(), ['Receipts']);
     await become('auditor');
     await page.evaluate("dispatchEvent(new Event('visibilitychange'))");

@@ -104,12 +104,12 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     await page.getByRole('button', { name: 'Copy', exact: true }).click();
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'nothing');
     await page.goto(`${shared.server.url}/${ofThen}&ip=nowhere`);
-    await page.getByText('not understood, left out').waitFor();
+    await page.getByText('invalid, ignored').waitFor();
     // A date without a time is no range, and this page does not know the name of the parameter.
     await page.goto(`${shared.server.url}/#/events?from=2024-05-13&startTime=2024-05-13`);
     for (const text of ['from=2024-05-13', 'startTime=2024-05-13'])
       await page
-        .locator('.chip', { hasText: `${text} not understood, left out` })
+        .locator('.chip', { hasText: `${text} invalid, ignored` })
         .first()
         .waitFor();
   });
@@ -124,7 +124,7 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     await assertAccessibleInBoth(page);
     await files.last().click();
     await settled(page, '10 events');
-    await page.getByText('In all time: first seen 06 May 2024').waitFor();
+    await page.getByText('Over all time: first seen 06 May 2024').waitFor();
     await page.getByRole('combobox').fill('192.0.2');
     await page.getByRole('option', { name: 'address is 192.0.2.0/24' }).click();
     await page.locator('.chip', { hasText: 'address is 192.0.2.0/24' }).waitFor();
@@ -141,7 +141,7 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
       '#/events?from=2024-05-06T00:00:30.000000Z&to=2024-05-06T00:00:59.999999Z',
     );
     await settled(page, '30 events');
-    await page.getByText('Compare with the range before').click();
+    await page.getByText('Compare with the previous range').click();
     await page.getByText('30 events, 0 failed, from 06 May').waitFor();
     const type = async (text: string, option: string) => {
       await page.getByRole('combobox').fill(text);
@@ -210,13 +210,13 @@ describe('filters of the web page', { skip: withoutBrowser() }, () => {
     await page.getByRole('combobox').fill('QUARTERLY Report');
     await page.getByRole('option', { name: 'contains' }).click();
     await settled(page, '14 events so far');
-    await page.getByText('Looked through back to 06 May 2024 02:00').waitFor();
+    await page.getByText('Searched back to 06 May 2024 02:00').waitFor();
     await assertAccessibleInBoth(page);
     const asked = page.waitForRequest(/endTime=2024-05-06T00%3A00%3A30/);
-    await page.getByRole('button', { name: 'Look further back' }).click();
+    await page.getByRole('button', { name: 'Search further back' }).click();
     await asked;
     await settled(page, '30 events');
-    await page.getByText('All of the range was looked through.').waitFor();
+    await page.getByText('Searched the whole range.').waitFor();
     assert.equal(await page.getByText('so far').count(), 0);
     await page.locator('[role=grid]').press('End');
     await page.locator('#event-29 .when', { hasText: '02:00:00.000' }).waitFor();

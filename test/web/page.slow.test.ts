@@ -91,10 +91,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
   test('says kindly that it cannot sign somebody in, and lets who is in two organizations choose', async () => {
     const page = await shared.visit();
     await fillSignIn(page, 'nobody@a.example', 'a wrong password');
-    assert.equal(
-      await page.locator('[role=alert]').textContent(),
-      'E-mail address or password is not right.',
-    );
+    assert.equal(await page.locator('[role=alert]').textContent(), 'Wrong e-mail address or password.');
     await fillSignIn(page, 'both@a.example');
     await page.getByRole('group', { name: 'Choose an organization' }).waitFor();
     await assertAccessible(page);
@@ -259,7 +256,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await page.locator('input[name=current]').fill('not the right one');
     await page.locator('input[name=next]').fill(password);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The current password is not right.').waitFor();
+    await page.getByText('The current password is wrong.').waitFor();
     await page.locator('input[name=current]').fill(`${password} 2`);
     // What is asked between the sessions waits for the next one, and nobody has to sign in for it.
     await page.route('**/auth/login-handler', async (route) => {
@@ -423,7 +420,7 @@ async function recordMany(many: Tenant): Promise<void> {
 /** Spends the requests of a window and presses a button that needs more, until the page has said that it waits. */
 const useUpLimit = `async (button) => {
   let isTold = false;
-  const words = '30 requests in the window are used up';
+  const words = 'The limit of 30 requests is reached';
   const observer = new MutationObserver(() => { isTold ||= document.body.textContent.includes(words); });
   observer.observe(document.body, { subtree: true, childList: true, characterData: true });
   while (!isTold) {

@@ -145,7 +145,7 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
       ),
     );
     await page.getByRole('radio', { name: 'Before and after' }).click();
-    await page.getByText('it was erased or deleted since it was opened').waitFor();
+    await page.getByText('it expired or was erased after you opened it').waitFor();
     assert.match(await page.locator('.detail-panel').innerText(), /\n0 events\s+Only this/);
   });
 

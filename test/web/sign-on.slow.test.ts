@@ -93,7 +93,7 @@ describe('the page of somebody who signs in by a provider', { skip: withoutBrows
         await page.keyboard.press('Enter');
       };
       await name('nobodys');
-      await page.getByRole('alert').getByText('No organization of this name signs in this way.').waitFor();
+      await page.getByRole('alert').getByText('No organization of this name uses this sign-in.').waitFor();
       await name(` ${slug.toUpperCase()} `);
       await page.locator('.account .menu').waitFor();
     } finally {

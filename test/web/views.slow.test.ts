@@ -89,7 +89,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await page.goBack();
     await page.getByText('1–50 of 60').waitFor();
     await page.goto(`${shared.server.url}/#/receipts?page=9`);
-    await page.getByText('There is nothing on this page.').waitFor();
+    await page.getByText('This page is empty.').waitFor();
     assert.equal(await page.locator('.pager').count(), 0);
   });
 
@@ -207,7 +207,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await later('2024-05-15T10:02:00Z');
     await page.getByText('as of 15:45').waitFor();
     await later('2024-05-16T10:00:00Z');
-    await page.getByText('There are no events in this range of time.').waitFor();
+    await page.getByText('There are no events in this time range.').waitFor();
     await page.goBack();
     await page.getByText('Nothing today.').first().waitFor();
     assert.equal(await figure.textContent(), '0');
@@ -374,7 +374,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.equal(await exports(), before + 1);
   });
 
-  test('prove an event by a file, say when it will be covered, and tell what was altered or put in', async () => {
+  test('prove an event by a file, say when it will be covered, and report altered and inserted events', async () => {
     const tenant = await createTenant(shared.server, 'proven');
     await createUser(shared.server, 'proven', 'auditor', 'auditor@a.example');
     await tenant.record([1, 2, 3].map((n) => sourceEvent({ timestamp: start + n * 1_000_000 })));
@@ -413,17 +413,17 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await forge(tenant.organization.id);
     await page.reload();
     await chosen(1).click();
-    await evidence.getByText('no longer as the checkpoint').waitFor();
+    await evidence.getByText('differs from the checkpoint').waitFor();
     await page.keyboard.press('Escape');
     await chosen(3).click();
-    await evidence.getByText('it was put in afterwards').waitFor();
+    await evidence.getByText('it was inserted afterwards').waitFor();
     await assertAccessible(page);
     await page.keyboard.press('Escape');
     await page.route('**/evidence/proof?*', (route) =>
       route.fulfill({ status: 404, json: { detail: 'None.', evidence: 'off' } }),
     );
     await chosen(0).click();
-    await evidence.getByText('the service signs none at present').waitFor();
+    await evidence.getByText('the service currently signs none').waitFor();
     await page.keyboard.press('Escape');
     await page.unroute('**/evidence/proof?*');
     await page.route('**/evidence/proof?*', (route) =>
@@ -433,7 +433,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await evidence.getByText('Records cannot be read right now.').waitFor();
     await page.unroute('**/evidence/proof?*');
     await evidence.getByRole('button', { name: 'Try now' }).press('Enter');
-    await evidence.getByText('no longer as the checkpoint').waitFor();
+    await evidence.getByText('differs from the checkpoint').waitFor();
   });
 });
 
@@ -445,7 +445,7 @@ async function openExport(page: Page): Promise<Locator> {
 /** Uses up the requests of a window but so many; `isTold` is true once the page has said that it waits. */
 const leaveRequests = `async (left) => {
   globalThis.isTold = false;
-  const words = 'requests in the window are used up';
+  const words = 'requests is reached';
   new MutationObserver(() => { isTold ||= document.body.textContent.includes(words); })
     .observe(document.body, { subtree: true, childList: true, characterData: true });
   const ask = async () => Number((await fetch('/api/v1/portal/whoami')).headers.get('ratelimit-remaining'));

@@ -7,10 +7,9 @@ import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 
 const dayMs = 86_400_000;
-/** A key that ends so soon is marked. */
+/** Keys that expire within this many days are marked. */
 const soonDays = 14;
 
-/** What people call it. */
 export function nameOf({ name, id }: ApiKey): string {
   return name ?? id;
 }
@@ -43,7 +42,7 @@ export function keyColumns(): Column<ApiKey>[] {
 
 function nameCell(key: ApiKey) {
   const { id, state, last_used_at: used, previous_valid_until: until } = key;
-  // While the secret before the last rotation works as well.
+  // The previous secret still works.
   const hasGrace = until !== undefined && state === 'active' && Date.parse(until) > serverNow();
   return (
     <>
@@ -64,7 +63,6 @@ function nameCell(key: ApiKey) {
   );
 }
 
-/** When it has ended or will, marked where that is soon. */
 function endCell({ state, expires_at: expires = '', revoked_at: revoked }: ApiKey) {
   const isSoon = Date.parse(expires) - serverNow() < soonDays * dayMs;
   return (

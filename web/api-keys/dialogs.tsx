@@ -15,12 +15,11 @@ interface Ways {
 }
 
 const scopes = ['read', 'write', 'scim'] as const;
-/** In what a limit is counted: the service's own limits have this window. */
+/** The service's own limits use this window. */
 const limitWindow = '15s';
 const expiryDays = [30, 90, 365] as const;
 const never = '';
 
-/** Asks what a new key may do. */
 export function NewKey({ onIssued, onClose }: Ways) {
   const [given, setGiven] = useState<NewApiKey['scopes']>(['read']);
   const task = async (field: Fields) => {
@@ -67,7 +66,6 @@ export function NewKey({ onIssued, onClose }: Ways) {
   );
 }
 
-/** Asks for how long the present secret goes on beside the new one. */
 export function RotateKey({ apiKey, onIssued, onClose }: Ways & { readonly apiKey: ApiKey }) {
   const task = async (field: Fields) =>
     onIssued(await send<IssuedApiKey>('POST', `${path}/${apiKey.id}/rotate`, { grace: field('grace') }));
@@ -98,7 +96,6 @@ interface RevokeKeyProps {
   readonly onClose: () => void;
 }
 
-/** Ends a key: there is no way back. */
 export function RevokeKey({ apiKey, onDone, onClose }: RevokeKeyProps) {
   const name = nameOf(apiKey);
   const task = async () => {
@@ -114,7 +111,7 @@ export function RevokeKey({ apiKey, onDone, onClose }: RevokeKeyProps) {
   );
 }
 
-/** A key at the only moment when its text is known. */
+/** Shows a new key. Its text cannot be shown again. */
 export function IssuedKey({
   issued,
   onClose,

@@ -5,11 +5,10 @@ import { t } from '../ui/text.ts';
 import { keyColumns, nameOf } from './columns.tsx';
 import { IssuedKey, NewKey, RevokeKey, RotateKey } from './dialogs.tsx';
 
-/** Credentials of programs: all of them, and making, rotating and ending one. */
 export default function ApiKeysView() {
   const { resource, reload } = useResource<ApiKeys>('/api/v1/portal/api-keys');
   const { dialog, ask, onClose, onDone } = useDialog(reload);
-  // Newest first: what somebody has just made is at the top; what works no more comes last.
+  // Newest first; keys that no longer work last.
   const keys = resource.data.value?.data.toReversed();
   const items = keys?.toSorted((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
   const onIssued = (issued: IssuedApiKey) => onDone(<IssuedKey {...{ issued, onClose }} />);

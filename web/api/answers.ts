@@ -2,7 +2,7 @@ const list = { data: [], meta: { total: 0 } };
 const without = { actor: 0, ip: 0 };
 const lists = { activities: [], actors: [], addresses: [], severities: [], statuses: [], without };
 
-/** What answers have at least, by the last part of the path that they are for; a proxy may answer anything. */
+/** Members that an answer must have, by the last part of its path. A proxy may answer anything. */
 const examples: Readonly<Record<string, unknown>> = {
   'GET rows': { ...list, meta: { total: 0, settled: '', unsettled: 0 } },
   'GET events': list,
@@ -26,13 +26,13 @@ const examples: Readonly<Record<string, unknown>> = {
   'GET sign-on-options': { sign_on: true, passwords: true },
 };
 
-/** Whether an answer can be what was asked for. */
+/** Whether an answer has the members of its example. */
 export function isAnswer(method: string, path: string, answer: unknown): boolean {
   const name = path.replace(/\?.*/s, '').split('/').at(-1);
   return isLike(answer, examples[`${method} ${name}`]);
 }
 
-/** Whether a value has all that an example has, each of the same type. */
+/** Whether a value has all members of an example, with the same types. */
 function isLike(value: unknown, example: unknown): boolean {
   if (example === undefined) return true;
   if (typeof value !== typeof example || Array.isArray(value) !== Array.isArray(example)) return false;

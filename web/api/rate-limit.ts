@@ -3,14 +3,13 @@ import { signal } from '@preact/signals';
 interface Pause {
   /** Unix milliseconds. */
   readonly until: number;
-  /** Requests of a window, as the server tells. */
   readonly requests: number;
 }
 
-/** What requests wait for at present; undefined while none does. */
+/** The pause that requests wait for; undefined if none waits. */
 export const limitPause = signal<Pause | undefined>(undefined);
 
-/** Waits for the next window where an answer leaves no request in this one; false where a 429 has another reason. */
+/** Waits for the next window if this one is used up; false if a 429 has another reason. */
 export async function nextWindow({ headers }: Response, abort?: AbortSignal): Promise<boolean> {
   if (headers.get('ratelimit-remaining') !== '0') return false;
   const seconds = Number(headers.get('ratelimit-reset') ?? headers.get('retry-after') ?? 1);
@@ -25,7 +24,7 @@ export async function nextWindow({ headers }: Response, abort?: AbortSignal): Pr
   return true;
 }
 
-/** Waits; rejects with AbortError when the signal fires. */
+/** Rejects with AbortError when the signal fires. */
 export function sleep(ms: number, abort?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     abort?.throwIfAborted();

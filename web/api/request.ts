@@ -3,19 +3,19 @@ import { isAnswer } from './answers.ts';
 import { nextWindow } from './rate-limit.ts';
 import type { Problem, Whoami } from './types.ts';
 
-/** Values that are undefined or empty are left out. */
+/** Undefined and empty values are left out. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
 /**
- * Why there is no answer: `refused` (the request itself; asking again changes nothing), `unavailable` (the engine or the
- * server cannot answer, or too many ask, for now), `offline` (no connection), `broken` (an answer to something else).
+ * Kind of failure: `refused` (repeating changes nothing), `unavailable` (engine, server or limit; try later),
+ * `offline` (no connection), `broken` (not an answer of this server).
  */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly kind: 'refused' | 'unavailable' | 'offline' | 'broken';
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
-  /** What the server said: of a login, organizations that the password is right in; of evidence, why there is none. */
+  /** Lists organizations after a login, or the reason for missing evidence. */
   readonly problem: Partial<Problem>;
 
   constructor(kind: RequestError['kind'], problem: Partial<Problem>, response?: Response) {
@@ -28,9 +28,9 @@ export class RequestError extends Error {
   }
 }
 
-/** Whose session the page shows: each request says so, and the server refuses it where the cookie is another's by now. */
+/** Sent with each request, so that the server refuses it if the cookie now belongs to another user. */
 let owner: Readonly<Record<string, string>> = {};
-/** True once somebody else has signed in in this browser: nothing of what is on the screen is theirs. */
+/** True once another user has signed in in this browser: this page shows nothing of theirs. */
 export const isAnothers = signal(false);
 
 export function setOwner(who: Whoami | undefined): void {
@@ -38,19 +38,19 @@ export function setOwner(who: Whoami | undefined): void {
     who === undefined ? {} : { 'X-Session-User': who.user.id, 'X-Session-Organization': who.organization.id };
 }
 
-/** Counts refusals for what somebody may not do: the role that the page knows may be another one by now. */
+/** Counts 403 answers: the user's role may have changed. */
 export const refusals = signal(0);
 
 const isEnded = signal(false);
-/** True while the page itself puts another session in the place of its own. */
+/** True while the page itself replaces its session. */
 export const isBeingReplaced = signal(false);
 
-/** True while a session has ended and requests wait for the next one, which somebody has to begin: see `resumeSession`. */
+/** True while requests wait for a new sign-in: see `resumeSession`. */
 export const isSessionOver = computed(() => isEnded.value && !isBeingReplaced.value);
 
 let renewed = Promise.withResolvers<void>();
 
-/** Somebody has signed in again: what waits is asked once more. */
+/** Repeats the requests that waited for a new session. */
 export function resumeSession(): void {
   isEnded.value = false;
   renewed.resolve();
@@ -59,11 +59,11 @@ export function resumeSession(): void {
 
 interface Options {
   readonly signal?: AbortSignal | undefined;
-  /** Not to wait for the limit or for another session, but to fail: for what somebody waits for in a form. */
+  /** Fail instead of waiting for the limit or a new session, as forms need it. */
   readonly impatient?: boolean;
 }
 
-/** The answer to a GET, for what its headers say. Rejects where it does not begin with success. */
+/** A GET whose headers matter. Rejects unless the status is a success. */
 export function getStream(path: string, parameters: Parameters, options: Options = {}): Promise<Response> {
   return ask(withQuery(path, parameters), {}, options);
 }
@@ -73,13 +73,13 @@ export async function get<T>(path: string, parameters: Parameters = {}, options:
   return jsonOf(path, await getStream(path, parameters, options), options.signal);
 }
 
-/** The text of a GET, for what must keep all digits of numbers. */
+/** The text of a GET, which keeps all digits of numbers. */
 export async function getText(path: string, parameters: Parameters, options: Options = {}): Promise<string> {
   const response = await getStream(path, parameters, options);
   return connected(response.text(), options.signal);
 }
 
-/** A change; undefined where the answer has no body. */
+/** A change; undefined if the answer has no body. */
 export async function send<T>(
   method: 'POST' | 'PATCH',
   path: string,
@@ -94,19 +94,18 @@ export async function send<T>(
   return answer;
 }
 
-/** The JSON of the answer to a GET of a path. Rejects as `get` does. */
+/** The JSON of a response. Rejects as `get` does. */
 export async function jsonOf<T>(path: string, response: Response, signal?: AbortSignal): Promise<T> {
   const answer = await connected(response.json() as Promise<T>, signal);
   if (!isAnswer('GET', path, answer)) throw brokenAnswer();
   return answer;
 }
 
-/** What came in place of an answer. */
 export function brokenAnswer(): RequestError {
-  return new RequestError('broken', { detail: 'The answer could not be understood.' });
+  return new RequestError('broken', { detail: 'Invalid answer from the server.' });
 }
 
-/** A path with its parameters, as links need it, too. */
+/** A path with its parameters, also for links. */
 export function withQuery(path: string, parameters: Parameters): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
@@ -116,7 +115,7 @@ export function withQuery(path: string, parameters: Parameters): string {
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** One answer: waits for the limit, and where the session has ended, until there is another. */
+/** Waits for the limit, and for a new session if this one has ended. */
 async function ask(
   path: string,
   init: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> },
@@ -127,7 +126,7 @@ async function ask(
     const response = await connected(fetch(path, request), signal);
     if (response.status === 401 && response.headers.has('x-session-user')) {
       isAnothers.value = true;
-      // Nobody waits for it any more: the page begins anew.
+      // The page reloads.
       await new Promise(() => {});
     }
     if (response.ok) return response;
@@ -143,14 +142,14 @@ async function ask(
   }
 }
 
-/** What comes over the connection, which may break before an answer or in the midst of one. */
+/** The connection may break before or during an answer. */
 async function connected<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {
     return await work;
   } catch (error) {
     if (signal?.aborted === true) throw error;
     if (error instanceof SyntaxError) throw brokenAnswer();
-    throw new RequestError('offline', { detail: 'There is no connection to the server.' });
+    throw new RequestError('offline', { detail: 'No connection to the server.' });
   }
 }
 
@@ -161,7 +160,7 @@ async function refusal(response: Response): Promise<RequestError> {
   return new RequestError(kind, { ...problem, ...(id !== null && { request_id: id }) }, response);
 }
 
-/** Whether a request was only given up by the page itself. */
+/** Whether the page itself gave up the request. */
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

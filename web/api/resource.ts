@@ -2,21 +2,21 @@ import { computed, type Signal, signal } from '@preact/signals';
 import { sleep } from './rate-limit.ts';
 import { brokenAnswer, isAborted, RequestError } from './request.ts';
 
-/** After a failure a view asks again, each time later. */
+/** After a failure a view retries, each time after a longer pause. */
 const retryMsMin = 2_000;
 const retryMsMax = 30_000;
 
 type Question<T> = (signal: AbortSignal) => Promise<T>;
 
-/** What is asked of the server for a view: asked again where it failed for now, and given up for the next question. */
+/** An answer for a view: retried if it failed for now, and given up when the next question comes. */
 export class Resource<T> {
-  /** The newest answer; an older one stays until then. */
+  /** The newest answer; the previous one stays until then. */
   readonly data: Signal<T | undefined> = signal(undefined);
   readonly error: Signal<RequestError | undefined> = signal(undefined);
   readonly isLoading = signal(false);
-  /** Unix milliseconds of the next try after an error; undefined where there is none. */
+  /** Unix milliseconds of the next retry after an error; undefined if there is none. */
   readonly retryAt: Signal<number | undefined> = signal(undefined);
-  /** The answer that is there is of an earlier question. */
+  /** `data` answers an earlier question. */
   readonly isStale = computed(
     () =>
       this.data.value !== undefined &&
@@ -28,8 +28,8 @@ export class Resource<T> {
   #again: (() => void) | undefined;
 
   /**
-   * Asks; what was asked before is given up. `isQuiet`: the answer that is there still holds, and does not fade. Does not
-   * throw for what the server answers: see `error`.
+   * Asks, and gives up the previous question. `isQuiet`: the current answer stays valid and does not fade.
+   * Errors of the server go to `error`.
    */
   async load(question: Question<T>, { isQuiet = false } = {}): Promise<void> {
     this.stop();
@@ -47,7 +47,7 @@ export class Resource<T> {
       } catch (error) {
         if (signal.aborted || isAborted(error)) return;
         if (!(error instanceof RequestError)) {
-          // A fault of the page: whoever waits sees that nothing comes, and the browser's log has the rest.
+          // A defect of the page: the view shows a failure, and the browser's log has the cause.
           this.#settle(brokenAnswer());
           throw error;
         }
@@ -58,13 +58,13 @@ export class Resource<T> {
     }
   }
 
-  /** The next try is now. */
+  /** Retries at once. */
   retry(): void {
     if (this.#again !== undefined) this.#again();
     else if (this.#question !== undefined) void this.load(this.#question);
   }
 
-  /** Gives up what is under way. */
+  /** Gives up the request in progress. */
   stop(): void {
     this.#abort.abort();
     this.#settle(undefined);

@@ -3,7 +3,7 @@ import { setServerTime } from './instant.ts';
 import { get, isBeingReplaced, refusals, RequestError, resumeSession, send, setOwner } from './request.ts';
 import type { Whoami } from './types.ts';
 
-/** Who uses the page. `asking` is before the first answer. */
+/** State of the session; `asking` is before the first answer. */
 export type SessionState =
   | { readonly state: 'asking' }
   | { readonly state: 'failed'; readonly error: RequestError }
@@ -18,7 +18,6 @@ export interface Credentials {
   readonly organization?: string | undefined;
 }
 
-/** The organization whose page it is. */
 export function organizationName(): string {
   return session.value.state === 'in' ? session.value.who.organization.name : '';
 }
@@ -30,7 +29,7 @@ async function whoami(): Promise<Whoami> {
   return who;
 }
 
-/** Finds out whether the browser has a session that is still good. */
+/** Asks whether the browser has a valid session. */
 export async function loadSession(): Promise<void> {
   setOwner(undefined);
   try {
@@ -43,14 +42,14 @@ export async function loadSession(): Promise<void> {
   }
 }
 
-/** Asks again what the person may do and see: roles and settings change while the page is open. */
+/** Roles and settings change while the page is open. */
 async function refreshSession(): Promise<void> {
   if (session.value.state !== 'in') return;
   try {
     const who = await whoami();
     if (session.value.state === 'in') session.value = { state: 'in', who };
   } catch (error) {
-    // A session that has ended, or a server that is away, shows with what is asked next.
+    // The next request shows an ended session or a missing server.
     if (!(error instanceof RequestError)) throw error;
   }
 }
@@ -63,8 +62,8 @@ addEventListener('visibilitychange', () => {
 });
 
 /**
- * Signs in; rejects with RequestError, which lists organizations where one of several has to be chosen. Where a session has ended in the middle of work it goes on, unless it is somebody
- * else who signs in: then nothing of what is on the screen is theirs.
+ * Signs in. Rejects with RequestError, which lists organizations if one must be chosen. After an ended
+ * session the page continues, unless another user signs in.
  */
 export async function signIn(credentials: Credentials): Promise<void> {
   const before = session.value.state === 'in' ? session.value.who : undefined;
@@ -80,14 +79,14 @@ export async function signOut(): Promise<void> {
   try {
     await send('POST', '/api/v1/auth/logout', {}, { impatient: true });
   } catch (error) {
-    // No session is what was wanted.
+    // The session had ended already.
     if (!(error instanceof RequestError && error.status === 401)) throw error;
   }
-  // A load of the page: whatever it holds of the organization goes with it.
+  // Reloading drops everything the page holds of the organization.
   location.assign('/');
 }
 
-/** Another password; it ends all sessions, so the next one is begun at once. Rejects with RequestError. */
+/** Changes the password. This ends all sessions, so it signs in again. Rejects with RequestError. */
 export async function changePassword(current: string, next: string): Promise<void> {
   if (session.value.state !== 'in') return;
   const { user, organization } = session.value.who;

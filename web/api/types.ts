@@ -1,6 +1,5 @@
 import type { Schemas } from '../../schema/openapi.d.ts';
 
-/** What the server sends and takes, from the description of its API. */
 export type AuditEvent = Schemas['AuditEvent'];
 export type AuditPage = Schemas['AuditPage'];
 export type Rows = Schemas['Rows'];

@@ -1,6 +1,6 @@
-/** What this page reads of `/openapi.json`, with things in place of the references to them. */
+/** The parts of `/openapi.json` that this page reads, with references resolved. */
 export interface Schema {
-  /** The name of a schema that others refer to. */
+  /** The name of a referenced schema. */
   readonly name?: string;
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -51,7 +51,7 @@ export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-/** What is shown of an operation, and the key to ask with. */
+/** An operation, and the key to try it with. */
 export interface OperationProps {
   readonly path: string;
   readonly method: string;
@@ -62,7 +62,7 @@ export interface OperationProps {
 type Plain = Record<string, unknown>;
 const isPlain = (thing: unknown): thing is Plain => typeof thing === 'object' && thing !== null;
 
-/** Puts what the document refers to in the places where it does. */
+/** Replaces each reference by the schema it names. */
 export function resolve(document: Document): Document {
   const seen = new Set<unknown>();
   const visit = (thing: Plain) => {
@@ -86,13 +86,13 @@ export function resolve(document: Document): Document {
   return document;
 }
 
-/** An example of a body, as text to begin with. */
+/** An example of a body, to edit. */
 export function exampleOf(media: Media | undefined): string {
   const [first] = Object.values(media?.examples ?? {});
   return asText(first === undefined ? media?.example : first.value, 2);
 }
 
-/** A text as it is, anything else as JSON; nothing where there is nothing. */
+/** A string as it is, other values as JSON, undefined as an empty text. */
 export function asText(value: unknown, indent?: number): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value, null, indent);

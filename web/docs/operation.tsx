@@ -10,7 +10,7 @@ interface OpenedProps {
   readonly children: () => ComponentChildren;
 }
 
-/** What is there once it is opened. */
+/** Renders `children` when it is opened. */
 function Opened({ class: look, summary, children }: OpenedProps) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -21,7 +21,6 @@ function Opened({ class: look, summary, children }: OpenedProps) {
   );
 }
 
-/** An operation: its line, and when that is opened, all there is to know. */
 export function OperationDetails(props: OperationProps) {
   const { path, method, operation } = props;
   const { summary, description, security, parameters = [], requestBody, responses } = operation;
@@ -70,7 +69,7 @@ function Answer({ title, body }: { readonly title: string; readonly body: Body }
   );
 }
 
-/** Members of an object, or of the elements of an array; those of members are there once they are opened. */
+/** Members of an object or of array elements; nested members are rendered when opened. */
 function Members({ schema }: { readonly schema: Schema }) {
   const { items, oneOf, anyOf, properties = {}, required } = schema;
   if (items !== undefined) return <Members schema={items} />;

@@ -1,6 +1,6 @@
 import { Fragment } from 'preact';
 
-/** The little of Markdown that the document uses: paragraphs, lists and `code`. */
+/** The Markdown that the document uses: paragraphs, lists and `code`. */
 export function Prose({ text = '' }: { readonly text?: string | undefined }) {
   return (
     <>

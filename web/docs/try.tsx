@@ -3,9 +3,9 @@ import { Field, type Fields, Form } from '../ui/forms.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { asText, exampleOf, type OperationProps, type Parameter } from './document.ts';
 
-/** An answer is shown so far; the rest is given up. */
+/** Bytes shown of an answer; the rest is not read. */
 const shownBytesMax = 256 * 1024;
-/** What browsers send by themselves, or never let a page send. */
+/** Headers that browsers set themselves and pages must not. */
 const notSent = ['Accept-Encoding', 'Content-Encoding'];
 const bodyField = 'body of the request';
 
@@ -17,7 +17,7 @@ interface Answer {
   readonly ignored?: string | undefined;
 }
 
-/** A form with the parameters of an operation, which asks this server, and what it says. */
+/** A form that sends the operation to this server and shows the answer. */
 export function Try({ path, method, operation, apiKey }: OperationProps) {
   const [answer, setAnswer] = useState<Answer>();
   const parameters = (operation.parameters ?? []).filter(({ name }) => !notSent.includes(name));
@@ -112,7 +112,7 @@ async function ask(url: string, request: RequestInit): Promise<Answer> {
   }
 }
 
-/** The text of an answer, or its beginning: an export may be larger than any page should hold. */
+/** The beginning of an answer: an export may be larger than a page can hold. */
 async function startOf(response: Response): Promise<string> {
   if (response.body === null) return '';
   const reader = response.body.getReader();

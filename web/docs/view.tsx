@@ -7,7 +7,7 @@ import { type Document, resolve } from './document.ts';
 import { OperationDetails } from './operation.tsx';
 import { Prose } from './prose.tsx';
 
-/** The description of the API for people, in the language of its document; it needs no session. */
+/** The description of the API. It needs no session. */
 export default function DocsView() {
   const { resource } = useResource(
     async (signal) => resolve(await get<Document>('/openapi.json', {}, { signal })),
@@ -21,7 +21,7 @@ export default function DocsView() {
   );
 }
 
-/** Operations by their tags; those that take a key can be tried in place. */
+/** Operations by tag; those that take a key can be tried. */
 function Description({ document }: { readonly document: Document }) {
   const { info, tags, paths } = document;
   const [key, setKey] = useState('');

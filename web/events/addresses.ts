@@ -1,6 +1,6 @@
 const octets = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
-/** Whether the server can filter by it as an address, or a range of them. The unspecified address is none. */
+/** Whether the server accepts the text as an address or range. It rejects the unspecified address. */
 export function isAddress(text: string): boolean {
   const [address = '', bits = '0', ...more] = text.split('/');
   const isWide = address.includes(':');
@@ -12,12 +12,12 @@ export function isAddress(text: string): boolean {
   );
 }
 
-/** The range of an address or of its beginning: of `10.0.0` it is `10.0.0.0/24`. */
+/** The range of an address or of its beginning: `10.0.0` gives `10.0.0.0/24`. */
 export function rangeOf(text: string): string | undefined {
   const isWide = text.includes(':');
   if (!(isWide ? /^[\da-f]+:[\da-f:]*$/i : /^\d+\.[\d.]*$/).test(text)) return undefined;
   const [beginning = ''] = text.split('::');
-  // An address is looked for with its neighbours: 256 of IPv4, a subnet of IPv6.
+  // The range has the address's neighbours: 256 of IPv4, a subnet of IPv6.
   const parts = beginning
     .split(isWide ? ':' : '.')
     .filter(Boolean)

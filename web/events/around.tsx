@@ -19,7 +19,6 @@ import { totalWords } from './words.ts';
 const relations = ['flowId', 'actor', 'ip', 'fileName'] as const satisfies readonly FilterName[];
 type Relation = (typeof relations)[number];
 
-/** What an event shares with others. */
 function valuesOf({ event, sourceText }: EventDetail): readonly (readonly [Relation, string])[] {
   const ip = event.src_endpoint?.ip;
   const { target, file } = fieldsOf(sourceText);
@@ -35,7 +34,7 @@ function valuesOf({ event, sourceText }: EventDetail): readonly (readonly [Relat
   });
 }
 
-/** What happened before and after an event: in its flow, by its actor, from its address, to its target. */
+/** Events before and after one: in its flow, by its actor, from its address, to its target. */
 export function Around({ detail }: { readonly detail: EventDetail }) {
   const values = valuesOf(detail);
   const [chosen, choose] = useState<Relation>();
@@ -56,12 +55,12 @@ export function Around({ detail }: { readonly detail: EventDetail }) {
 
 type Side = 'before' | 'after';
 
-/** Rows next to one another, newest first, and how many there are beyond. */
+/** Adjacent rows, newest first, with the number of events beyond each end. */
 interface Neighbours {
   readonly rows: readonly Row[];
   readonly older: number;
   readonly newer: number;
-  /** The oldest and the newest of all, Unix microseconds. */
+  /** Oldest and newest event of all, Unix microseconds. */
   readonly oldest: number;
   readonly newest: number;
 }
@@ -102,7 +101,6 @@ function Related({ detail, name, value }: RelatedProps) {
   );
 }
 
-/** The oldest first, with the time between them; each leads to its event. */
 function Steps({ rows, seq }: { readonly rows: readonly Row[]; readonly seq: string }) {
   const steps = rows.toReversed();
   return (
@@ -154,7 +152,7 @@ async function neighboursOf(filter: Parameters, place: string, abort: AbortSigna
   return { rows, older, newer, oldest, newest };
 }
 
-/** Some more of what is beyond an end. */
+/** More rows beyond one end. */
 async function extended(
   filter: Parameters,
   known: Neighbours,

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 
-/** Bars that are chosen, from where the choice began to where it is. */
+/** Chosen bars: first and current. */
 interface Choice {
   readonly from: number;
   readonly to: number;
 }
 
-/** Choosing among bars that stand side by side: by dragging, or with arrow keys, Shift and Enter. */
+/** Chooses adjacent bars by dragging, or with arrow keys, Shift and Enter. */
 export function useBrush(count: number, onChoose: (first: number, last: number) => void) {
   const [hover, setHover] = useState<number>();
   const [choice, setChoice] = useState<Choice>();

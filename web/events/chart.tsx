@@ -19,10 +19,10 @@ import { heightOf, marksOf, topOf } from './scale.ts';
 import { ticksOf } from './ticks.ts';
 
 const barHeight = 56;
-/** A bar that stands for few events among many is still seen. */
+/** Pixels; keeps a bar of few events visible. */
 const barHeightMin = 2;
 
-/** How bars grow: with their counts, or by logarithms, where one peak would hide all others. */
+/** Heights by count, or by logarithm so that one peak does not hide the others. */
 const scale = stored('auditlog.scale', ['linear', 'log']);
 
 type Bars = Histogram['data'];
@@ -32,7 +32,6 @@ function sumOf(bars: Bars) {
   return { total: bars.reduce((sum, { success }) => sum + success, failed), failed };
 }
 
-/** Events over time, or why there is nothing to see. */
 export function Chart() {
   const { data, error, isStale } = model.histogram;
   const histogram = error.value === undefined ? data.value : undefined;
@@ -49,13 +48,13 @@ export function Chart() {
   );
 }
 
-/** In a bar, the part that failed is red. Dragging over bars zooms in. */
+/** The failed share of a bar is red. Dragging over bars zooms in. */
 function BarChart({ histogram }: { readonly histogram: Histogram }) {
   const { data: bars, meta } = histogram;
   const width = meta.bucket_seconds * 1_000_000;
   const from = fromRfc3339(bars[0]?.start ?? '');
   const startOf = (index: number) => fromRfc3339(bars[index]?.start ?? '') ?? 0;
-  // The ends of the range may lie within the first bar and the last one: what is beyond is not counted.
+  // The range may begin or end within a bar: the rest of that bar is not counted.
   const [begins = 0, ends = Number.POSITIVE_INFINITY] = [meta.start, meta.end].map((text) =>
     fromRfc3339(text ?? ''),
   );
@@ -144,7 +143,7 @@ function Bars({ bars, highest }: { readonly bars: Bars; readonly highest: number
   );
 }
 
-/** What heights of bars stand for, and the switch between the two ways. */
+/** The scale of the bars, with the switch between linear and logarithmic. */
 function Scale({ highest }: { readonly highest: number }) {
   const isLog = scale.value === 'log';
   const words = t(`scale_${scale.value}`);
@@ -169,7 +168,7 @@ function Scale({ highest }: { readonly highest: number }) {
   );
 }
 
-/** Round times below the bars, as many as there is room for; the last one would be cut. */
+/** Round times below the bars. The last one is left out: it would be cut. */
 function Ticks({ from, length }: { readonly from: number; readonly length: number }) {
   const [most, end] = isNarrow.value ? [4, 0.86] : [8, 0.96];
   const ticks = ticksOf([from, from + length], most, startOfDay);
@@ -194,7 +193,7 @@ interface ReadoutProps {
   readonly to: number;
 }
 
-/** What the bars that are pointed at stand for. */
+/** Time and counts of the bars under the pointer. */
 function Readout({ bars, first, count, from, to }: ReadoutProps) {
   const { total, failed } = sumOf(bars.slice(first, first + count));
   const share = (first / bars.length) * 100;

@@ -6,7 +6,7 @@ import { type Filter, parameterOf } from './filters.ts';
 import { model } from './model.ts';
 import { filterWords, valueWords } from './words.ts';
 
-/** The filters there are, as a sentence that can be read; each value can be taken away. */
+/** The active filters as a sentence; each value can be removed. */
 export function Chips() {
   const { filters, unread = [] } = model.query.value;
   const ignored = model.list.data.value?.ignored ?? [];

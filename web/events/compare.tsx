@@ -8,7 +8,7 @@ import { t } from '../ui/text.ts';
 import { model } from './model.ts';
 import { totalWords } from './words.ts';
 
-/** The range beside the one before, of the same length; asked for once somebody opens it. */
+/** Compares with the previous range of the same length; loaded when opened. */
 export function Compare() {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -3,18 +3,18 @@ import type { AuditEvent } from '../api/types.ts';
 import { membersOf } from '../ui/json-text.ts';
 import { placeText } from './event-list.ts';
 
-/** An event with the texts that it stands for; both keep every digit. */
+/** An event with its JSON texts, which keep every digit. */
 export interface EventDetail {
   readonly event: AuditEvent;
   readonly eventText: string;
   readonly sourceText: string;
-  /** Its order number, in more digits than a number holds. */
+  /** Order number as text: it has more digits than a number holds. */
   readonly seq: string;
-  /** Its place, which names it among those of its microsecond. */
+  /** Time and order number of the event, as links name it. */
   readonly place: string;
 }
 
-/** The event at a place, with its source event; undefined where there is none any more. */
+/** The event at a place, with its source event; undefined if it no longer exists. */
 export async function readDetail(place: string, abort: AbortSignal): Promise<EventDetail | undefined> {
   const text = await getText('/api/v1/portal/source-events', { from: place, limit: 1 }, { signal: abort });
   const data = membersOf(text).get('data');
@@ -33,7 +33,7 @@ export async function readDetail(place: string, abort: AbortSignal): Promise<Eve
   return { event, eventText, sourceText, seq, place: found };
 }
 
-/** What filters compare and the audit event does not show. */
+/** Fields that filters compare and the audit event does not show. */
 export function fieldsOf(sourceText: string) {
   const { message } = JSON.parse(sourceText) as { message?: Readonly<Record<string, unknown>> };
   const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);

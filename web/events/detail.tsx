@@ -19,14 +19,14 @@ import { Summary } from './summary.tsx';
 
 export interface DetailProps {
   readonly place: string;
-  /** Its row, where that is here. */
+  /** Its row, if loaded. */
   readonly row: Row | undefined;
 }
 
 const tabs = ['summary', 'around', 'json', 'source'] as const;
 type Tab = (typeof tabs)[number];
 
-/** One event closely. What the row knows is there at once, the rest a moment later. */
+/** One event in full. The row's values show at once, the rest after a request. */
 export function Detail({ place, row }: DetailProps) {
   const [tab, setTab] = useState<Tab>('summary');
   const first = useRef(place).current;
@@ -82,7 +82,7 @@ export function Detail({ place, row }: DetailProps) {
   );
 }
 
-/** An element whose end gives the focus, where it has it, to the table beside it. */
+/** Gives the focus back to the table when the element closes. */
 function useFocusBack() {
   const root = useRef<HTMLElement>(null);
   useLayoutEffect(

@@ -7,31 +7,30 @@ import { limits } from './limits.ts';
 
 export const rowsPath = '/api/v1/portal/rows';
 
-/** Where an event stands among all, by which links name it: `2026-05-12T09:30:00.250118Z~4629700416936869888`. */
+/** Names an event in links: `2026-05-12T09:30:00.250118Z~4629700416936869888`. */
 export function placeText({ time, seq }: Pick<Row, 'time' | 'seq'>): string {
   return `${toRfc3339(time)}~${seq}`;
 }
 
-/** Rows that follow one another, and the number of the first. */
+/** Adjacent rows, and the number of the first. */
 interface Run {
   readonly first: number;
   readonly rows: readonly Row[];
 }
 
 /**
- * The events of one query, newest first, of which those around what is in sight are held: one run without a gap. It goes
- * on from the places of its own ends, so no row comes twice, whatever arrives meanwhile; only a jump counts rows.
+ * Events of one query, newest first. It holds one run of rows around the visible ones and extends it from its
+ * ends by keyset, so new events cause no duplicates; only a jump uses an offset.
  */
 export class EventList {
-  /** Names of parameters that the server could make nothing of. */
+  /** Parameters that the server ignored. */
   readonly ignored: readonly string[];
-  /** How many of these events are not below the order number that was settled when the list began. */
+  /** Events of this query at or above the settled order number when the list began. */
   readonly counted: Pick<Rows['meta'], 'settled' | 'unsettled'>;
-  /** Where to begin, where a place was asked for. */
+  /** Number of the first row to show, if a place was given. */
   start = 0;
-  /** Rows have arrived above those in sight: so many more. */
+  /** Called with the number of rows added above the visible ones. */
   onMoved: (rows: number) => void = () => {};
-  /** The request for rows in sight. */
   readonly loading = new Resource<void>();
   readonly #parameters = signal<Parameters>({});
   readonly #total = signal(0);
@@ -52,7 +51,7 @@ export class EventList {
     this.#run.value = { first: 0, rows: data };
   }
 
-  /** Asks for the newest rows, or for those around a place. Rejects as requests do. */
+  /** Loads the newest rows, or those around a place. Rejects as requests do. */
   static async begin(
     parameters: Parameters,
     place: string | undefined,
@@ -73,17 +72,17 @@ export class EventList {
     return this.#total.value;
   }
 
-  /** What exactly these events match, the end of the range included. */
+  /** Parameters that match exactly these events, including the end of the range. */
   get parameters(): Parameters {
     return this.#parameters.value;
   }
 
-  /** How far back words were looked for, RFC 3339; undefined where all of the range was looked through. */
+  /** Earliest time searched for words (RFC 3339); undefined if the whole range was searched. */
   get searchedBackTo(): string | undefined {
     return this.#searchedBackTo.value;
   }
 
-  /** Looks for the words from there on, back to `startTime`. Rejects as requests do. */
+  /** Searches further back, to `startTime`. Rejects as requests do. */
   async searchOn(startTime: Parameters[string], abort: AbortSignal): Promise<void> {
     const parameters = { ...this.parameters, startTime, endTime: this.searchedBackTo, limit: 1 };
     const { meta } = await get<Rows>(rowsPath, parameters, { signal: abort });
@@ -94,28 +93,29 @@ export class EventList {
     });
   }
 
-  /** The number of the first row that is here. */
   get first(): number {
     return this.#run.value.first;
   }
 
-  /** Rows that are here. */
   get rows(): readonly Row[] {
     return this.#run.value.rows;
   }
 
-  /** A row by its number; undefined while it is not here. */
+  /** A row by its number; undefined if not loaded. */
   at(index: number): Row | undefined {
     const { first, rows } = this.#run.value;
     return rows[index - first];
   }
 
-  /** The row at a place; undefined while it is not here. */
+  /** The row at a place; undefined if not loaded. */
   find(place: string): Row | undefined {
     return this.#run.value.rows.find((row) => placeText(row) === place);
   }
 
-  /** The number of the event at a place, or of the next older one; its surroundings are here then. Rejects as requests do. */
+  /**
+   * The number of the event at a place, or of the next older one, and loads its neighbours. Rejects as
+   * requests do.
+   */
   async indexOf(place: string, abort: AbortSignal): Promise<number> {
     const { first, rows } = this.#run.value;
     const known = rows.findIndex((row) => placeText(row) === place);
@@ -132,7 +132,7 @@ export class EventList {
     return Math.max(0, Math.min(index, this.total - 1));
   }
 
-  /** Rows `first` to `last` are in sight: what lacks of them is asked for, once scrolling has come to rest. */
+  /** Rows `first` to `last` are visible: missing ones are requested once scrolling stops. */
   show(first: number, last: number): void {
     clearTimeout(this.#timer);
     const now = performance.now();
@@ -149,7 +149,7 @@ export class EventList {
     this.loading.stop();
   }
 
-  /** Later pages are of what was looked through, however far a request comes. */
+  /** Later pages cover the range searched first, however far their own search comes. */
   #searched({ searched_back_to: text }: Rows['meta']): void {
     const back = fromRfc3339(text ?? '');
     this.#searchedBackTo.value = text;
@@ -165,7 +165,7 @@ export class EventList {
     const to = Math.min(last, this.total - 1);
     const { first: begin, rows } = this.#run.value;
     const isHere = from >= begin && to < begin + rows.length;
-    // A request for rows in sight brings all of their stretch, so it is made once for each stretch.
+    // One request loads a whole stretch of rows, so it is made once for each stretch.
     const wanted = isHere ? '' : [from, to].map((row) => Math.floor(row / limits.aheadRows)).join();
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
@@ -189,7 +189,7 @@ export class EventList {
     else if (to >= end) await this.#addOlder(to + 1 - end, abort);
   }
 
-  /** What else arrived above is counted with it, and moves what is below. */
+  /** Other rows that arrived above are counted, and move those below. */
   async #addNewer(count: number, abort: AbortSignal): Promise<void> {
     const { first, rows } = this.#run.value;
     const [top] = rows;
@@ -209,7 +209,7 @@ export class EventList {
     const before = { before: placeText(bottom), limit: Math.max(limits.pageEvents, count) };
     const page = await this.#ask(before, abort);
     const isShort = isPart(page);
-    // A search that came less far than the first one has not reached these rows: another try will.
+    // The search ended before these rows; a retry may reach them.
     if (isShort && page.data.length < count)
       throw new RequestError('unavailable', { detail: 'The search ended before these rows.' });
     const all = [...rows, ...page.data];
@@ -226,5 +226,5 @@ export class EventList {
   }
 }
 
-/** Whether a search for words ran out of time before it had looked through all. */
+/** Whether the word search ended before the whole range was searched. */
 const isPart = ({ meta }: Rows): boolean => meta.searched_back_to !== undefined;

@@ -11,7 +11,6 @@ import { limits } from './limits.ts';
 
 const proofPath = '/api/v1/portal/evidence/proof';
 
-/** What there is to say of an event's evidence. */
 type Proof =
   | { readonly state: 'covered' | 'altered'; readonly inclusion: EvidenceInclusion }
   | { readonly state: 'pending' | 'late'; readonly withinSeconds: number }
@@ -26,14 +25,14 @@ const looks = {
   absent: 'state failed',
 } as const;
 
-/** Whether a signed checkpoint covers the event, by its order number: asked until one does, or none will. */
+/** Whether a signed checkpoint covers the event. Repeats the request until one does or none will. */
 export function Evidence({ seq }: { readonly seq: string }) {
   const sinceMs = useRef(serverNow()).current;
   const { resource, reload } = useResource((signal) => readProof(seq, sinceMs, signal), []);
   const proof = resource.data.value;
   useEffect(() => {
     if (proof?.state !== 'pending' && proof?.state !== 'late') return undefined;
-    // Twice in the time that it should take.
+    // Twice within the expected time.
     const soonMs = Math.max(limits.evidenceAgainMsMin, proof.withinSeconds * 500);
     const isLate = proof.state === 'late';
     const timer = setTimeout(

@@ -17,7 +17,7 @@ import { querySentence, totalWords } from './words.ts';
 
 const formats = ['ndjson', 'json', 'csv'] as const;
 
-/** All events of the view as a file; `list` is undefined while there is nothing to export. */
+/** Exports all events of the view; `list` is undefined if there is nothing to export. */
 export function ExportButton({ list }: { readonly list: EventList | undefined }) {
   const [exported, setExported] = useState<EventList>();
   const isReady = list !== undefined && list.total > 0 && !model.list.isLoading.value;
@@ -40,7 +40,7 @@ interface ExportDialogProps {
   readonly onClose: () => void;
 }
 
-/** How many there are by now, and when that was: some may have come since the list began. */
+/** The current number of events, and when it was counted. */
 function useCount(list: EventList): { readonly total: number; readonly atMs: number } {
   const { resource } = useResource(
     async (signal) => {
@@ -53,14 +53,14 @@ function useCount(list: EventList): { readonly total: number; readonly atMs: num
   return resource.data.value ?? { total: list.total, atMs: model.askedAtMs.value };
 }
 
-/** What will be in the file, and in which form. The browser downloads it, and the server gives its name. */
+/** Chooses the format. The browser downloads the file, and the server names it. */
 function ExportDialog({ list, onClose }: ExportDialogProps) {
   const { total, atMs } = useCount(list);
   const task = async (field: Fields) => {
-    // A download that is refused only fails. A request first waits for the limit or a new session, or says what is the matter;
-    // where it was the last one of its window, the download waits for the next.
+    // A refused download only fails, without a reason. So a request first waits for the limit or a new
+    // session, or shows the failure; if it used up the window, the download waits for the next.
     await nextWindow(await getStream(rowsPath, { ...list.parameters, limit: 1 }));
-    // No download can say whose session it means, but an export of another organization is empty.
+    // A download cannot name its session, but an export of another organization would be empty.
     const orgId = session.value.state === 'in' ? session.value.who.organization.id : undefined;
     download(withQuery('/api/v1/portal/export', { ...list.parameters, format: field('format'), orgId }));
     onClose();

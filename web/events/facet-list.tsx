@@ -9,7 +9,7 @@ import { type FilterName, hasValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { model } from './model.ts';
 
-/** A value of a list. `note` goes below its name in the tooltip, `sum` stands beside the count, such as bytes. */
+/** A value of a list. `note` is in the tooltip, `sum` (such as bytes) beside the count. */
 export interface FacetValue {
   readonly value: string;
   readonly words: string;
@@ -34,7 +34,7 @@ export function seenWords({ first_seen, last_seen }: SeenTimes): string {
   return t('eventsSeen', { first: first ?? '', last: last ?? '' });
 }
 
-/** Values of a filter, the first few of them at first. */
+/** Values of a filter; the first few until the list is opened. */
 export function FacetList({ name, values }: FacetProps) {
   const [showsAll, setShowsAll] = useState(false);
   const { filters } = model.query.value;

@@ -8,7 +8,7 @@ import type { FilterName } from './filters.ts';
 import { model } from './model.ts';
 import { valueWords } from './words.ts';
 
-/** What is most frequent among the events of the query, each a filter. */
+/** The most frequent values of the query, each a filter. */
 export function Facets() {
   const { value: isLoading } = model.top.isLoading;
   const hasFailed = model.top.error.value !== undefined;
@@ -32,7 +32,6 @@ export function Facets() {
   );
 }
 
-/** The lists, each with what its values are called. */
 function facetsOf(data: TopValues['data']): (readonly [FilterName, FacetProps['values']])[] {
   const { statuses, activities, actors, addresses, severities, without } = data;
   const absent = (count: number) => (count > 0 ? [{ value: '', words: t('eventsAbsent'), count }] : []);

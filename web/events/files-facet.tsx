@@ -8,7 +8,7 @@ import { FacetList, seenWords } from './facet-list.tsx';
 import { limits } from './limits.ts';
 import { model } from './model.ts';
 
-/** Files with their bytes. Asked for once somebody opens the list: the server reads the texts of all events for it. */
+/** Files with their bytes. Loaded when opened: the server reads the text of all events for it. */
 export function FilesFacet() {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -15,7 +15,7 @@ import { Search } from './search.tsx';
 import { Seen } from './seen.tsx';
 import { totalWords } from './words.ts';
 
-/** What is looked for: the range of time, the field that makes filters, and the filters there are. */
+/** The range of time, the field that adds filters, and the active filters. */
 export function FilterBar() {
   const { range } = model.query.value;
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
@@ -46,14 +46,14 @@ export function FilterBar() {
 
 const freshMs = 60_000;
 
-/** When the list was asked for, in a tab that was left open. */
+/** When the list was loaded, for a tab left open. */
 function AsOf() {
   const { value: askedAt } = model.askedAtMs;
   if (!endsNow(model.query.value.range) || lately.value - askedAt < freshMs) return null;
   return <span class="muted">{t('eventsAsOf', { time: formatLately(askedAt * 1000) })}</span>;
 }
 
-/** The list goes on with what comes, while nobody reads what is further down. */
+/** Keeps the list current while it is scrolled to the top. */
 function FollowButton() {
   const { isOn, isAtTop, error } = model.live;
   const isPaused = isOn.value && !isAtTop.value;
@@ -70,7 +70,7 @@ function FollowButton() {
   );
 }
 
-/** Where there is no room beside the table, the most frequent values lie over it. */
+/** On narrow screens the frequent values cover the table. */
 function FacetsSheet() {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -1,6 +1,6 @@
 import { foldCase } from '../../src/base/events/fold-case.ts';
 
-/** Filters of the server, by its names; `q` are words that all stand in an event. */
+/** Filters by the server's names; all words of `q` must occur in an event. */
 export const filterNames = [
   'status',
   'severity',
@@ -16,8 +16,8 @@ export const filterNames = [
 export type FilterName = (typeof filterNames)[number];
 
 /**
- * Events have one of the values, or with `isNot` none of them; of words and phrases they have all. The empty value stands
- * alone: for events without any value.
+ * Matches events with one of the values, or with `isNot` none of them; of words, events with all. The empty
+ * value stands alone and means events without any value.
  */
 export interface Filter {
   readonly name: FilterName;
@@ -25,26 +25,26 @@ export interface Filter {
   readonly values: readonly string[];
 }
 
-/** One for each name, and one more for what is excluded by it. */
+/** At most one filter for each name, and one that excludes. */
 export type Filters = readonly Filter[];
 
-/** What a click does with a value: nothing else of its kind, as well as the others, or everything but it. */
+/** A click on a value replaces the others, adds it, or excludes it. */
 export type FilterWay = 'only' | 'also' | 'not';
 
-/** What the server takes of one filter. */
+/** Values that the server accepts in one filter. */
 const valuesMax = { q: 10, others: 20 };
 
 const find = (filters: Filters, name: FilterName, isNot: boolean): readonly string[] =>
   filters.find((one) => one.name === name && one.isNot === isNot)?.values ?? [];
 
-/** Whether the server takes two values of a filter for the same one. */
+/** Whether the server treats two values as equal. */
 export const isSameValue = (one: string, other: string): boolean => foldCase(one) === foldCase(other);
 
 export function hasValue(filters: Filters, name: FilterName, value: string, isNot = false): boolean {
   return find(filters, name, isNot).some((one) => isSameValue(one, value));
 }
 
-/** The filters with a value more. Undefined where the server takes no more values. */
+/** Adds a value; undefined if the filter is full. */
 export function withValue(
   filters: Filters,
   name: FilterName,
@@ -63,7 +63,7 @@ export function withValue(
   ]);
 }
 
-/** The filters without a value of one of them, or without all that are equal to `undefined`. */
+/** Removes a value, or with `undefined` the whole filter. */
 export function withoutValue(
   filters: Filters,
   name: FilterName,
@@ -83,7 +83,7 @@ function ordered(filters: Filters): Filters {
   );
 }
 
-/** The name of the parameter, in the address as in requests. */
+/** The parameter's name, in the address as in requests. */
 export function parameterOf({ name, isNot, values }: Filter): string {
   if (values[0] === '') return `${name}.is`;
   return isNot ? `${name}.not` : values.length > 1 && name !== 'q' ? `${name}.in` : name;
@@ -111,7 +111,7 @@ const isPhrase = (text: string): boolean => /\s/.test(text);
 const listText = (values: readonly string[]): string =>
   values.map((value) => value.replaceAll(/[%,]/g, encodeURIComponent)).join();
 
-/** The filters that an address has; what it does not know is left out. */
+/** Reads filters from an address; unknown ones are left out. */
 export function readFilters(parameters: URLSearchParams): Filters {
   const text = (name: string) => parameters.get(name) ?? '';
   return filterNames.flatMap((name): Filter[] => {
@@ -125,10 +125,10 @@ export function readFilters(parameters: URLSearchParams): Filters {
   });
 }
 
-/** As they are written: the server finds them in any case, and not every letter is the same one in small. */
+/** Keeps the case: the server ignores it, and lower case is not reversible for all letters. */
 const wordsOf = (text: string): string[] => [...new Set(text.split(/\s+/).filter(Boolean))];
 
-/** Words as they are typed; what stands between quotation marks is one, with its spaces. */
+/** Typed words; a text in quotation marks is one word, spaces included. */
 const typedTexts = (text: string): string[] =>
   (text.match(/"[^"]+"|\S+/g) ?? []).map((one) => one.replace(/^"([^"]+)"$/, '$1'));
 

@@ -1,39 +1,39 @@
-/** Bounds of the list of events; units last. */
+/** Bounds of the list of events. */
 export const limits = {
-  /** Rows of one request, and those held around what is in sight. */
+  /** Rows of one request, and rows kept around the visible ones. */
   pageEvents: 100,
   rowsMax: 6_000,
-  /** Rows beyond those in sight that are asked for with them. */
+  /** Rows loaded beyond the visible ones. */
   aheadRows: 40,
-  /** Scrolling waits so long for its end before it asks, and never longer than the second. */
+  /** Wait for scrolling to stop before a request; the second bounds the wait. */
   settleMs: 80,
   settleMsMax: 250,
-  /** Values of a list in the side bar, and those that the filter field knows. */
+  /** Values of a list in the side bar, and values that the filter field suggests. */
   facetValues: 7,
   topValues: 100,
   suggestionsMax: 8,
-  /** Values whose names are remembered, of each kind. */
+  /** Remembered names of each kind. */
   knownMax: 500,
-  /** Ways out of a view without events whose numbers are asked for. */
+  /** Suggested ways out of an empty view, each with its count. */
   waysCounted: 4,
-  /** Of what a producer gave besides, in words; the JSON has all of it. */
+  /** Members of the producer's context that are shown; the JSON has all. */
   contextValues: 100,
-  /** Of a value that is a button. */
+  /** Characters of a value shown as a button. */
   valueCharacters: 2_000,
-  /** A click opens no event before it can be the first of two, which choose a word. */
+  /** A click opens an event only after this time, so that a double click can select a word. */
   doubleClickMs: 250,
-  /** Moving from row to row, an event that is passed by is not asked for. */
+  /** Events passed quickly with the keyboard are not loaded. */
   detailSettleMs: 200,
-  /** An event that no checkpoint covers yet is asked for again so often. */
+  /** Interval of requests for evidence that is not there yet. */
   evidenceAgainMs: 10_000,
   evidenceAgainMsMin: 1_000,
-  /** Events before and after one, so few that it is in sight among them, and so many more at a time. */
+  /** Events shown before and after one, few enough to keep it visible, and events added at a time. */
   aroundEvents: 5,
   aroundMoreEvents: 50,
-  /** What is new is counted so often, and by a list that follows; what is counted over all of it, by then, not as often. */
+  /** Interval of checks for new events. Counts over all events are refreshed less often. */
   livePauseMs: 5_000,
   followPauseMs: 2_000,
   followChartMs: 10_000,
-  /** A list that follows is never older. */
+  /** Maximum age of a list that follows. */
   followAgainMs: 30_000,
 } as const;

@@ -5,29 +5,30 @@ import type { Rows } from '../api/types.ts';
 import { type EventList, rowsPath } from './event-list.ts';
 import { limits } from './limits.ts';
 
-/** Who shows the list that is followed. */
+/** The owner of a list that follows. */
 export interface Followed {
-  /** What the list of now is asked for with. */
+  /** Parameters of the current list. */
   readonly parameters: () => Parameters;
-  /** Puts the list of now in the place of the one that is there. */
+  /** Replaces the list by the current one. */
   readonly advance: (abort: AbortSignal) => Promise<EventList>;
-  /** Counts anew over all events, where that is due. */
+  /** Refreshes the counts over all events, if due. */
   readonly count: () => void;
 }
 
-/** What came since the list began, by the order of recording: whenever it happened. It rests while the page is not in sight. */
+/**
+ * Counts events recorded since the list began, whenever they happened. It pauses while the page is hidden.
+ */
 export class Live {
   readonly count = signal(0);
-  /** Whether the list is to go on with what comes. */
+  /** Whether the list follows new events. */
   readonly isOn = signal(false);
-  /** Whether nobody reads anything but the newest rows. */
+  /** Whether the list is scrolled to the top. */
   readonly isAtTop = signal(true);
   readonly follows = computed(() => this.isOn.value && this.isAtTop.value);
-  /** Why the last look failed; undefined once one succeeds. */
+  /** Why the last check failed; undefined after a success. */
   readonly error = signal<RequestError | undefined>(undefined);
   #abort = new AbortController();
 
-  /** Begins with a list. */
   start(list: EventList, followed: Followed): void {
     this.stop();
     this.#abort = new AbortController();
@@ -52,7 +53,7 @@ export class Live {
         const { meta } = await get<Rows>(rowsPath, since, { signal: abort });
         abort.throwIfAborted();
         this.count.value = Math.max(0, meta.total - unsettled);
-        // The range moves on, too: events leave it, and those come into it that were dated in the future.
+        // The range moves as well: events leave it, and events dated in the future enter it.
         const isOld = Date.now() > listedAtMs + limits.followAgainMs;
         if (this.follows.value && (isOld || this.count.value > 0)) {
           list = await followed.advance(abort);
@@ -64,7 +65,7 @@ export class Live {
       } catch (error) {
         if (isAborted(error)) continue;
         if (!(error instanceof RequestError)) throw error;
-        // The next look may succeed.
+        // The next check may succeed.
         this.error.value = error;
       }
     }

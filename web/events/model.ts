@@ -21,7 +21,7 @@ import {
   writeQuery,
 } from './query.ts';
 
-/** Values with the names that people know them by, the newest first. */
+/** Values with the names that people use, newest first. */
 export interface Known {
   readonly activities: ReadonlyMap<string, string>;
   readonly actors: ReadonlyMap<string, string | undefined>;
@@ -32,28 +32,28 @@ const histogramOf = (parameters: Parameters, signal: AbortSignal) =>
 const topOf = (parameters: Parameters, signal: AbortSignal) =>
   get<TopValues>('/api/v1/portal/top-values', { ...parameters, limit: limits.topValues }, { signal });
 
-/** The row at the top when this entry of the browser's history was left: Back leads there. */
+/** The top row when this history entry was left, for Back. */
 function topOfEntry(): string | undefined {
   const state: unknown = history.state;
   return typeof state === 'string' ? state : undefined;
 }
 
-/** Resolves once what is there has been drawn; a page that is out of sight draws nothing. */
+/** Resolves once the current state is drawn; a hidden page draws nothing. */
 function drawn(): Promise<void> {
   if (document.hidden) return Promise.resolve();
   return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 }
 
-/** What the view of events knows: the query in the address, and what the server said to it. */
+/** State of the view of events: the query in the address, and the answers to it. */
 class EventsModel {
   readonly query = computed(() => readQuery(place.value.query));
   readonly list = new Resource<EventList>();
   readonly histogram = new Resource<Histogram>();
   readonly top = new Resource<TopValues>();
   readonly live = new Live();
-  /** Looking further back for words. */
+  /** Continues the word search further back. */
   readonly further = new Resource<void>();
-  /** What is most frequent under this query, and was under those before: what is filtered by one value has no others. */
+  /** Frequent values of this query and earlier ones: a filtered list has no other values to suggest. */
   readonly known = computed((): Known => {
     const { activities = [], actors = [] } = this.top.data.value?.data ?? {};
     const { activities: formerActivities, actors: formerActors } = this.#known;
@@ -65,7 +65,7 @@ class EventsModel {
     };
     return this.#known;
   });
-  /** Names that several of the people in sight have. */
+  /** Names that several visible people share. */
   readonly shared = computed(() => {
     const rows = this.list.data.value?.rows ?? [];
     const people = rows.map(({ actor_name: name, actor_email: email }): Person => [name, email]);
@@ -73,16 +73,16 @@ class EventsModel {
     return sharedNames([...people, ...known]);
   });
   #known: Known = { activities: new Map(), actors: new Map() };
-  /** The query that was asked last, without the event that is open. */
+  /** The last query, without the open event. */
   #asked: string | undefined;
   readonly askedAtMs = signal(0);
-  /** The parameters of that question; a list that follows leaves them as they were. */
+  /** Parameters of that query; a list that follows does not change them. */
   readonly asked = signal<Parameters>({});
   #countedAtMs = 0;
-  /** What the list is of, where nothing was counted over all of it yet. */
+  /** Parameters of a list that has no counts yet. */
   #uncounted: Parameters | undefined;
 
-  /** Asks anew where the query is another one than before, or means another day. */
+  /** Loads anew if the query changed, or if its day did. */
   keepUp(query: EventQuery): void {
     const day = isByDay(query.range) ? today.peek() : '';
     const key = `${writeQuery({ ...query, open: undefined })} ${day}`;
@@ -90,14 +90,14 @@ class EventsModel {
     this.#asked = key;
   }
 
-  /** Asks again up to now; `place`: not from the newest event on, but around this one. */
+  /** Loads again up to now; `place`: around this event. */
   refresh(place?: string): void {
     const parameters = (this.asked.value = this.#parametersOfNow());
     this.askedAtMs.value = serverNow();
     this.list.data.value?.stop();
     this.further.stop();
     this.live.stop();
-    // What is counted over all events takes the engine ten times as long as the rows, and would hold them up.
+    // Counts over all events cost the engine ten times as much as the rows, and would delay them.
     const rows = Promise.withResolvers<void>();
     void this.list.load(async (abort) => {
       try {
@@ -117,7 +117,7 @@ class EventsModel {
     count: () => this.#countLate(),
   };
 
-  /** Goes on with what comes, from the newest events on; or no longer. */
+  /** Starts or stops following new events. */
   follow(isOn: boolean): void {
     this.live.isOn.value = isOn;
     if (isOn) this.showNewest();
@@ -134,7 +134,7 @@ class EventsModel {
     return { ...parametersOf(filters), ...timeParameters(exactRange(range, serverNow())) };
   }
 
-  /** What there is by now takes the place of what is shown, which does not fade for it. */
+  /** Replaces the list by the current one without fading it. */
   async #advance(abort: AbortSignal): Promise<EventList> {
     const [parameters, now] = [this.#parametersOfNow(), serverNow()];
     const list = await EventList.begin(parameters, undefined, abort);
@@ -145,7 +145,7 @@ class EventsModel {
     return list;
   }
 
-  /** Counts what the list has gone on to: not as often as that goes on, and one count after the other. */
+  /** Refreshes the counts of a list that follows: less often, and one at a time. */
   #countLate(): void {
     const isBusy = this.histogram.isLoading.value || this.top.isLoading.value;
     if (this.#uncounted === undefined || isBusy || Date.now() < this.#countedAtMs + limits.followChartMs)
@@ -153,7 +153,7 @@ class EventsModel {
     this.#count(this.#uncounted, Promise.resolve(), true);
   }
 
-  /** Counts over all events, `after` what is more urgent. */
+  /** Counts over all events, once `after` has resolved. */
   #count(parameters: Parameters, after: Promise<void>, isQuiet = false): void {
     this.#uncounted = undefined;
     this.#countedAtMs = Date.now();
@@ -161,14 +161,14 @@ class EventsModel {
     void this.top.load((abort) => after.then(() => topOf(parameters, abort)), { isQuiet });
   }
 
-  /** Goes on looking for words where the list ends. */
+  /** Continues the word search where the list ends. */
   searchOn(): void {
     const list = this.list.data.value;
     const { from } = exactRange(this.query.value.range, this.askedAtMs.value);
     void this.further.load(async (abort) => list?.searchOn(from && toRfc3339(from), abort));
   }
 
-  /** The view is left: the next one begins anew. */
+  /** Resets when the view is left. */
   stop(): void {
     this.live.stop();
     this.live.isOn.value = false;
@@ -180,7 +180,7 @@ class EventsModel {
     this.#asked = undefined;
   }
 
-  /** Goes to another query; the event that is open closes. */
+  /** Changes the query; the open event closes. */
   change(change: Partial<EventQuery>): void {
     go('events', writeQuery({ ...this.query.value, open: undefined, ...change }));
   }
@@ -195,18 +195,18 @@ class EventsModel {
     this.change({ filters: withoutValue(this.query.value.filters, name, value, isNot) });
   }
 
-  /** Opens an event, or closes it. Going back skips the events that were only passed by. */
+  /** Opens an event, or closes it. Back skips events that were only passed by. */
   open(place: string | undefined): void {
     const isOpen = this.query.value.open !== undefined;
     go('events', this.#queryOf(place), { replace: isOpen && place !== undefined });
   }
 
-  /** Where an event is open under the query of now. */
+  /** The address of an open event under the current query. */
   hrefOf(place: string): string {
     return hrefOf('events', this.#queryOf(place));
   }
 
-  /** The same for others, and for later: the range does not move with the time. */
+  /** A link for others and for later: its range does not move with time. */
   linkTo(place: string): string {
     const given = this.query.value.range;
     const range = given === 'all' ? given : exactRange(given, this.askedAtMs.value);

@@ -11,14 +11,13 @@ import { model } from './model.ts';
 import { type EventQuery, exactRange, timeParameters } from './query.ts';
 import { appliedFilters, filterSentence } from './words.ts';
 
-/** A way out of a view without events. */
 interface Way {
   readonly words: string;
   readonly parameters: Parameters;
   readonly go: () => void;
 }
 
-/** No event matches: which filter to do without, and how many events there would be. */
+/** No event matches: suggests filters to remove, with the number of events each would give. */
 export function Nothing() {
   const query = model.query.value;
   const ways = waysOut(query);

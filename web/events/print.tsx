@@ -10,7 +10,7 @@ import { querySentence, totalWords, valueWords } from './words.ts';
 const nameOf = ({ actor_name: name, actor_email: email }: Row) => [name, email].filter(Boolean).join(' · ');
 const timeOf = ({ time }: Row) => `${formatDay(time)} ${formatClock(time, 6)}${zoneIfTwice(time)}`;
 
-/** What paper has of each event: all of its row, and nothing cut. */
+/** Columns on paper: the whole row, nothing cut. */
 const columns = [
   ['time', timeOf],
   ['activity', ({ activity_name: activity }: Row) => activity],
@@ -26,7 +26,7 @@ interface PrintedProps {
   readonly list: EventList;
 }
 
-/** Which events the record is of, and how many there are. */
+/** The query, and the number of events. */
 export function PrintedHead({ list }: PrintedProps) {
   const { rows, first, total } = list;
   return (
@@ -52,7 +52,6 @@ export function PrintedHead({ list }: PrintedProps) {
   );
 }
 
-/** Those that are here. */
 export function PrintedRows({ list: { rows } }: PrintedProps) {
   const zones = formatZones(rows.map(({ time }) => time));
   return (
@@ -83,7 +82,7 @@ export function PrintedRows({ list: { rows } }: PrintedProps) {
   );
 }
 
-/** What a range such as "today" meant when the list was asked for. */
+/** The exact range, such as of "today", when the list was loaded. */
 function exactWords(): string {
   const { from, to } = exactRange(model.query.value.range, model.askedAtMs.value);
   const isNamed = typeof model.query.value.range === 'string';

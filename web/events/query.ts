@@ -22,19 +22,22 @@ export interface ExactRange {
   readonly to?: number | undefined;
 }
 
-/** What the view shows: all of it is in the address. */
+/** The state of the view, all of it in the address. */
 export interface EventQuery {
   readonly range: RangeName | ExactRange;
   readonly filters: Filters;
-  /** Place of the event that is open: its time and order number. */
+  /** The open event: its time and order number. */
   readonly open?: string | undefined;
-  /** What of the address was not understood, `name=value`: the view shows more than its author asked for. */
+  /**
+   * Parts of the address that were not understood, as `name=value`: the view shows more than its author
+   * meant.
+   */
   readonly unread?: readonly string[];
 }
 
 const rangeDefault: RangeName = '24h';
 
-/** The query that an address describes; `unread` names what it does not understand. */
+/** Reads an address; `unread` names the parts it does not understand. */
 export function readQuery(parameters: URLSearchParams): EventQuery {
   const from = fromRfc3339(parameters.get('from') ?? '');
   const to = fromRfc3339(parameters.get('to') ?? '');
@@ -52,11 +55,11 @@ export function readQuery(parameters: URLSearchParams): EventQuery {
   return { range, filters, open, ...(unread.length > 0 && { unread }) };
 }
 
-/** Unix microseconds; undefined for what is no place. */
+/** Unix microseconds; undefined for an invalid place. */
 export function timeOfPlace(place: string): number | undefined {
   const [, time = '', seq = ''] = /^([^~]+)~(\d{1,20})$/.exec(place) ?? [];
   const micros = fromRfc3339(time);
-  // What the server takes for none would have it answer with all events.
+  // With an invalid place the server would answer with all events.
   const isPlace = micros !== undefined && toRfc3339(micros) === time && BigInt(seq) >> 64n === 0n;
   return isPlace ? micros : undefined;
 }
@@ -77,7 +80,7 @@ export function writeQuery({ range, filters, open }: EventQuery): URLSearchParam
 const hourMicros = 3_600_000_000;
 const hours = { '1h': 1, '24h': 24, '7d': 7 * 24, '30d': 30 * 24, '90d': 90 * 24 } as const;
 
-/** The range at a moment (Unix milliseconds): from then on it does not move, so that pages fit together. */
+/** The range at a moment (Unix milliseconds). It is fixed, so that pages fit together. */
 export function exactRange(range: EventQuery['range'], nowMs: number): ExactRange {
   if (typeof range !== 'string') return range;
   const to = nowMs * 1000;
@@ -88,18 +91,17 @@ export function exactRange(range: EventQuery['range'], nowMs: number): ExactRang
   return { from: to - hours[range] * hourMicros, to };
 }
 
-/** Whether what happens from now on belongs to the range. */
+/** Whether new events belong to the range. */
 export function endsNow(range: EventQuery['range']): boolean {
   if (typeof range !== 'string') return range.to === undefined;
   return range !== 'yesterday' && range !== 'lastQuarter';
 }
 
-/** Whether the range begins with a day of the calendar, and moves on with the next. */
+/** Whether the range begins at midnight and moves at the next. */
 export function isByDay(range: EventQuery['range']): boolean {
   return range === 'today' || range === 'yesterday' || range === 'lastQuarter';
 }
 
-/** The range as parameters of requests. */
 export function timeParameters({ from, to }: ExactRange): Parameters {
   return {
     startTime: from === undefined ? undefined : toRfc3339(from),

@@ -13,7 +13,6 @@ interface RangeMenuProps {
   readonly onChange: (range: EventQuery['range']) => void;
 }
 
-/** The range of time: one of the usual ones, or an exact one. */
 export function RangeMenu({ range, onChange }: RangeMenuProps) {
   const words = rangeWords(range);
   return (
@@ -60,13 +59,13 @@ function ExactForm({ range, onChange }: ExactFormProps) {
   const [begun] = useState(range);
   const textOf = (micros: number | undefined) => (micros === undefined ? '' : toField(micros));
   const task = async (field: Fields) => {
-    // The field has seconds, of which the clock may show two alike: an end that nobody changed stays as it was.
+    // The field has seconds, and a clock change repeats some: an end that was not edited keeps its value.
     const bound = (name: 'from' | 'to', rest: number) => {
       const micros = fromField(field(name));
       if (micros === fromField(textOf(begun[name]))) return begun[name];
       return micros === undefined ? undefined : micros + rest;
     };
-    // All of the last second belongs to the range.
+    // The range includes all of the last second.
     onChange({ from: bound('from', 0), to: bound('to', 999_999) });
   };
   const field = (name: 'from' | 'to', label: string) => {

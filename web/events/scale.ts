@@ -1,22 +1,22 @@
-/** Below the top of the scale, a mark for each third of it has room for its figure. */
+/** A mark for each third of the scale leaves room for its number. */
 const marksMax = 3;
 
-/** A bar that is so many times as high as the next would leave the others nothing to be told apart by. */
+/** A bar this many times as high as the next is cut off, so that the others can be compared. */
 const outlierTimes = 5;
 
-/** The highest count of the scale. A single outlier goes beyond it, unless the scale is that of logarithms. */
+/** The highest count of the scale. A single outlier exceeds a linear scale. */
 export function topOf(counts: readonly number[], isLog: boolean): number {
   const [highest = 0, next = 0] = counts.toSorted((a, b) => b - a);
   const isOutlier = !isLog && next > 0 && highest > outlierTimes * next;
   return Math.max(1, isOutlier ? Math.ceil(next * 1.25) : highest);
 }
 
-/** How high a count stands among the counts up to the highest, 0 to 1: by its size, or by the size of its logarithm. */
+/** Height of a count, 0 to 1, linear or logarithmic. */
 export function heightOf(count: number, highest: number, isLog: boolean): number {
   return Math.min(1, isLog ? Math.log1p(count) / Math.log1p(highest) : count / highest);
 }
 
-/** Round counts to name beside a scale, the lowest first. */
+/** Round counts for the scale, lowest first. */
 export function marksOf(highest: number, isLog: boolean): number[] {
   const decades = Math.floor(Math.log10(highest));
   if (isLog) {

@@ -6,7 +6,7 @@ import { t } from '../ui/text.ts';
 import type { EventList } from './event-list.ts';
 import { model } from './model.ts';
 
-/** How far words have been looked for, and the way on from there. */
+/** How far back words were searched, and a button to continue. */
 export function SearchReach({ list }: { readonly list: EventList }) {
   if (!model.query.value.filters.some(({ name }) => name === 'q')) return null;
   const back = fromRfc3339(list.searchedBackTo ?? '');

@@ -8,7 +8,7 @@ import { model } from './model.ts';
 import { suggest, type Suggestion } from './suggestions.ts';
 import { filterWords } from './words.ts';
 
-/** The field that makes filters: what is typed becomes one of the suggestions, the first with Enter. */
+/** The filter field: Enter takes the first suggestion for the typed text. */
 export function Search() {
   const [{ text, chosen }, setState] = useState({ text: '', chosen: 0 });
   const input = useRef<HTMLInputElement>(null);
@@ -23,7 +23,7 @@ export function Search() {
     model.filter(suggestion.name, suggestion.value, suggestion.isNot ? 'not' : 'also');
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    // An Enter may end the composition of a word, as of Japanese; in Safari that is over by then, and the code alone tells.
+    // Enter may end the composition of a word, as in Japanese; in Safari only the key code shows that.
     if (event.isComposing || event.keyCode === 229) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) choose((chosen + step + suggestions.length) % Math.max(1, suggestions.length));
@@ -67,7 +67,7 @@ export function Search() {
 }
 
 function optionOf(suggestion: Suggestion, take: () => void, attributes: LiHTMLAttributes<HTMLLIElement>) {
-  // Before the field loses the focus, and with it the text.
+  // Runs before the field loses the focus, and with it the text.
   const onPointerDown = (event: PointerEvent) => {
     event.preventDefault();
     take();

@@ -8,7 +8,7 @@ import { model } from './model.ts';
 
 const whoAndWhat = ['actor', 'userId', 'ip', 'fileName', 'fileHash'];
 
-/** When what the events are filtered by, such as an actor, was ever seen first and last, whatever the range. */
+/** First and last event of the filtered value, such as an actor, over all time. */
 export function Seen() {
   const filters = model.query.value.filters.filter(
     ({ name, isNot, values }) => whoAndWhat.includes(name) && !isNot && values.length === 1,

@@ -5,11 +5,11 @@ import { limits } from './limits.ts';
 import type { Known } from './model.ts';
 import { valueWords } from './words.ts';
 
-/** A filter that typed text may mean. */
+/** A filter that the typed text may mean. */
 export interface Suggestion {
   readonly name: FilterName;
   readonly value: string;
-  /** As people read the value. */
+  /** The value as people read it. */
   readonly words: string;
   readonly isNot: boolean;
 }
@@ -17,8 +17,8 @@ export interface Suggestion {
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const hash = /^[0-9a-f]{16,128}$/i;
 /**
- * Filters for a text, the likeliest first; `-` before it excludes. The server compares whole values, so parts of names are
- * looked for among what is most frequent in the range; and the text may be the name of a file, an id, or words.
+ * Suggested filters, likeliest first; `-` excludes. The server compares whole values, so parts of names are
+ * matched with the frequent values of the range. The text may also be a file name, an id, or words.
  */
 export function suggest(text: string, { actors: names, activities: titles }: Known): Suggestion[] {
   const isNot = text.trim().startsWith('-');
@@ -53,7 +53,7 @@ export function suggest(text: string, { actors: names, activities: titles }: Kno
     .filter((name) => name !== 'actor' || typed.includes('@'))
     .filter((name) => !known.some((other) => other.name === name && isSameValue(other.value, typed)))
     .map((name) => one(name, typed));
-  // Whole words may stand anywhere; they cost the server most, and what is known comes before.
+  // Words cost the server most, so known values come first.
   const words = [one('q', typed)];
   return [...known.slice(0, limits.suggestionsMax - words.length), ...words, ...asTyped].slice(
     0,

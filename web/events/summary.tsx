@@ -15,8 +15,8 @@ const valueOf = (name: FilterName | undefined, value: string | undefined, words 
   value === undefined ? undefined : <Value name={name} value={value} words={words ?? value} />;
 
 /**
- * The event as people read it. Each value is a button for what can be done with it. The source event alone has the
- * actor's id and the hash that its sender gave.
+ * The event in readable form; each value is a button with actions. Only the source event has the actor's id
+ * and the sender's hash.
  */
 export function Summary({ detail }: { readonly detail: EventDetail }) {
   const { event } = detail;
@@ -38,7 +38,7 @@ export function Summary({ detail }: { readonly detail: EventDetail }) {
           <span class="muted"> {event.activity_id}</span>
         </Fact>
         <Fact name={t('severity')}>{valueOf('severity', severity, valueWords('severity', severity))}</Fact>
-        {/* The server knows people by their addresses. */}
+        {/* The server identifies people by address. */}
         <Fact name={t('actor')}>
           {email && name ? valueOf('actor', email, name) : valueOf(undefined, name)}
         </Fact>
@@ -64,7 +64,7 @@ export function Summary({ detail }: { readonly detail: EventDetail }) {
   );
 }
 
-/** A line, or none where there is nothing to say. */
+/** A line; none if there is no value. */
 function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   if (children === undefined || children === false) return null;
   return (
@@ -79,11 +79,11 @@ function Fact({ name, children }: { readonly name: string; readonly children: Co
 
 interface ContextProps {
   readonly pairs: NonNullable<AuditEvent['enrichments']>;
-  /** What the server finds the event by as a file. */
+  /** File names that the server finds the event by. */
   readonly files: readonly (string | undefined)[];
 }
 
-/** What the producer gave besides, by its own names. */
+/** The producer's own members. */
 function Context({ pairs, files }: ContextProps) {
   if (pairs.length === 0) return null;
   const rest = pairs.length - limits.contextValues;

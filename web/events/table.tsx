@@ -18,17 +18,16 @@ import { valueWords } from './words.ts';
 
 interface EventTableProps {
   readonly list: EventList;
-  /** Place of the event that is open. */
+  /** The open event. */
   readonly open: string | undefined;
 }
 
-/** Rows above an event that a link names. */
+/** Rows shown above a linked event. */
 const rowsAbove = 5;
 interface Column {
-  /** Its classes. */
   readonly name: string;
   readonly title: TextKey;
-  /** Undefined where there is nothing to say. */
+  /** Undefined if there is no value. */
   readonly cell: (event: EventRow) => ComponentChildren;
   readonly tooltip?: (event: EventRow) => string | undefined;
 }
@@ -59,7 +58,7 @@ const columns: readonly Column[] = [
 
 const middle = (text: string | undefined) => text && <Middle text={text} />;
 
-/** The name, but the address where others have that name, too. */
+/** The name, or the address if others share that name. */
 function actorCell({ actor_name: name, actor_email: email }: EventRow) {
   const words = personWords([name, email], model.shared.value);
   return (
@@ -69,7 +68,7 @@ function actorCell({ actor_name: name, actor_email: email }: EventRow) {
   );
 }
 
-/** The way to its event that browsers know, for another tab or a copy of the address; keys go by rows. */
+/** A link, so that browsers can open or copy it; the keyboard moves by rows. */
 function timeCell(event: EventRow) {
   const { time } = event;
   const zone = zoneIfTwice(time);
@@ -94,14 +93,14 @@ function statusCell({ status }: EventRow) {
   return <span class={`state${status === 'Failure' ? ' failed' : ''}`}>{valueWords('status', status)}</span>;
 }
 
-/** All events of a list, newest first: a row for each, of which the browser has those in sight. */
+/** All events of a list, newest first; only visible rows are rendered. */
 export function EventTable({ list, open }: EventTableProps) {
   const scroll = useRef(new RowScroll()).current;
   const [cursor, setCursor] = useState(0);
   const onShow = useCallback((first: number, last: number) => list.show(first, last), [list]);
   useFollowing(list, open, scroll, setCursor);
   const rowHeight = scroll.rowHeight.value;
-  // The panel makes rows higher: the one it is of stays in sight.
+  // The panel makes rows higher: the open row stays visible.
   useLayoutEffect(() => {
     if (open !== undefined) scroll.reveal(cursor);
   }, [rowHeight]);
@@ -142,7 +141,7 @@ export function EventTable({ list, open }: EventTableProps) {
   return <VirtualRows count={list.total} {...{ scroll, row, onShow, head, attributes }} />;
 }
 
-/** What clicks on a row do: open it here or in a new tab; two of them choose a word. */
+/** A click opens a row here or in a new tab; a double click selects a word. */
 function useClick(isOpen: boolean, setCursor: (cursor: number) => void, openAt: (index: number) => void) {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -155,18 +154,18 @@ function useClick(isOpen: boolean, setCursor: (cursor: number) => void, openAt: 
     }
     click.preventDefault();
     clearTimeout(timer.current);
-    // Keys go on from here, and not from a link that may scroll away.
+    // The keyboard continues from the table, not from a link that may scroll away.
     document.querySelector<HTMLElement>('[role=grid]')?.focus({ preventScroll: true });
     if (click.detail > 1 || getSelection()?.isCollapsed === false) return;
     setCursor(index);
-    // The panel makes rows narrower: what is below the pointer must stay for a second click.
+    // The panel makes rows narrower: the text below the pointer must stay for a second click.
     const canBeFirst = !isOpen && click instanceof PointerEvent && click.pointerType === 'mouse';
     if (canBeFirst) timer.current = setTimeout(() => openAt(index), limits.doubleClickMs);
     else openAt(index);
   };
 }
 
-/** Rows stay where they are on the screen, and the event that is open is in sight, whatever led to it. */
+/** Keeps rows where they are on the screen, and the open event visible. */
 function useFollowing(
   list: EventList,
   open: string | undefined,
@@ -191,14 +190,14 @@ function useFollowing(
         scroll.reveal(index);
       })
       .catch((error: unknown) => {
-        // The panel says what is the matter.
+        // The panel shows the failure.
         if (!isAborted(error) && !(error instanceof RequestError)) throw error;
       });
     return () => asking.abort();
   }, [list, open]);
 }
 
-/** Tells whether the newest rows are what is read, and keeps the place. */
+/** Reports whether the list is at the top, and saves the position. */
 function usePlace(list: EventList, open: string | undefined, scroll: RowScroll): void {
   const { isAtTop } = model.live;
   useEffect(() => keepPlace(list, scroll), [list]);
@@ -213,7 +212,7 @@ function usePlace(list: EventList, open: string | undefined, scroll: RowScroll):
   }, [list, open]);
 }
 
-/** Keeps the row at the top with the entry of the browser's history: Back leads there, and so does loading anew. */
+/** Saves the top row in the history entry, for Back and reload. */
 function keepPlace(list: EventList, scroll: RowScroll): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const stop = effect(() => {
@@ -232,12 +231,12 @@ function keepPlace(list: EventList, scroll: RowScroll): () => void {
   };
 }
 
-/** Straight to the event that is open, however much of the page is before it. */
+/** Skips to the open event. */
 function focusDetail(): void {
   document.querySelector<HTMLElement>('.detail :checked')?.focus();
 }
 
-/** The row that a key leads to; undefined for any other key. */
+/** The row that a key moves to; undefined for other keys. */
 function stepOf(key: string, from: number, visible: number, total: number): number | undefined {
   const steps: Readonly<Record<string, number>> = {
     ArrowDown: from + 1,
@@ -251,7 +250,7 @@ function stepOf(key: string, from: number, visible: number, total: number): numb
   return step === undefined ? undefined : Math.max(0, Math.min(step, total - 1));
 }
 
-/** The time zones of the rows in sight. */
+/** Time zones of the visible rows. */
 function zonesOf(list: EventList, scroll: RowScroll): string {
   const first = Math.floor(scroll.top.value);
   const shown = Array.from({ length: scroll.visible }, (_, index) => list.at(first + index));
@@ -273,7 +272,7 @@ function Head({ list, scroll }: { readonly list: EventList; readonly scroll: Row
 
 interface RowProps {
   readonly index: number;
-  /** Undefined until it is here. */
+  /** Undefined until loaded. */
   readonly event: EventRow | undefined;
   /** The row above. */
   readonly newer: EventRow | undefined;
@@ -294,7 +293,7 @@ function EventRow({ index, event, newer, isCursor, isOpen, onClick }: RowProps) 
       {...(event === undefined ? { 'aria-busy': true } : { 'aria-selected': isOpen })}
       onClick={press}
       onAuxClick={press}
-      // Else the browser begins to scroll by the pointer.
+      // Otherwise the browser starts scrolling with the pointer.
       onMouseDown={(click) => click.button === 1 && click.preventDefault()}
     >
       {columns.map(({ name, cell, tooltip }, column) => (

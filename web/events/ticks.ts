@@ -8,16 +8,16 @@ const steps = [
   ...[1, 2, 3, 6, 12].map((n) => n * hour),
 ];
 
-/** A round time below a chart; `isDay` where it is the beginning of one. */
+/** A round time below a chart; `isDay` at midnight. */
 export interface Tick {
   readonly micros: number;
   readonly isDay: boolean;
 }
 
 /**
- * Round times of a range, at most `most` of them, evenly apart in the zone chosen: whole days, or what divides a day.
- * Times are Unix microseconds, `to` exclusive; `startOfDay` tells where the day of a moment (Unix milliseconds) begins, or
- * one that is so many days later.
+ * At most `most` round times of a range, evenly spaced in the chosen zone: whole days, or divisors of a day.
+ * Times are Unix microseconds, `to` exclusive; `startOfDay` gives the midnight of a moment (Unix
+ * milliseconds), or of a later day.
  */
 export function ticksOf(
   [from, to]: readonly [number, number],
@@ -30,7 +30,7 @@ export function ticksOf(
   for (let ahead = 0; ; ahead += days) {
     const begins = startOfDay(from / 1000, ahead);
     if (begins >= to) return ticks;
-    // From each day anew: a clock that is changed shifts one day at most.
+    // Starts anew each midnight, so that a clock change shifts one day at most.
     const next = startOfDay(from / 1000, ahead + 1);
     for (let micros = begins; micros < Math.min(next, to); micros += step ?? next - begins)
       if (micros >= from && ticks.length < most) ticks.push({ micros, isDay: micros === begins });

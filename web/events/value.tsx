@@ -7,13 +7,13 @@ import { limits } from './limits.ts';
 import { model } from './model.ts';
 
 interface ValueProps {
-  /** What the server filters by; undefined: of such values it only finds the words. */
+  /** The filter for such values; undefined if the server can only search their words. */
   readonly name: FilterName | undefined;
   readonly value: string;
   readonly words?: string;
 }
 
-/** A value of an event: a button for the events that have it, or have not, and for a copy. */
+/** A value as a button: show its events, exclude them, or copy it. */
 export function Value({ name, value, words = value }: ValueProps) {
   const { filters } = model.query.value;
   const hasOthers =

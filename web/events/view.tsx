@@ -15,16 +15,15 @@ import { PrintedHead, PrintedRows } from './print.tsx';
 import { SearchReach } from './search-reach.tsx';
 import { EventTable } from './table.tsx';
 
-/** Everything that happened: filters, counts over time, the most frequent values, and all events. */
 export default function EventsView() {
   const query = model.query.value;
-  // As of any resource: before the browser lays out and draws what waits.
+  // Like any resource, before the browser lays out.
   useLayoutEffect(() => model.keepUp(query), [query, today.value]);
   useEffect(() => () => model.stop(), []);
   const hasFailed = model.list.error.value !== undefined;
   const printed = isPrinting.value && !hasFailed ? model.list.data.value : undefined;
   useEffect(() => {
-    // What was pressed may be gone with the query, such as a chip: Tab goes on from here, not from the bar.
+    // The pressed element (such as a chip) may be gone: Tab continues here, not at the bar.
     if (document.activeElement === document.body)
       document.getElementById('content')?.focus({ preventScroll: true });
   }, [query]);
@@ -43,12 +42,12 @@ export default function EventsView() {
 
 function TableArea() {
   const { open } = model.query.value;
-  // After a failure the list is still that of the query before.
+  // After a failure the list still belongs to the previous query.
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
   const hasFailed = (list?.loading ?? model.list).error.value !== undefined;
   const isThere = list !== undefined;
   useEffect(() => {
-    // Where it fails, the first event that is opened tells.
+    // If it fails, the first opened event shows the failure.
     if (isThere) void loadDetail().catch(() => undefined);
   }, [isThere]);
   return (
@@ -65,7 +64,7 @@ function TableArea() {
   );
 }
 
-/** Its code comes after the first rows, or with the first event that is opened before. */
+/** Loaded after the first rows, or with the first opened event. */
 async function loadDetail() {
   try {
     return (await import('./detail.tsx')).Detail;
@@ -87,7 +86,7 @@ function OpenEvent(props: DetailProps) {
 
 const waitingRows = 24;
 
-/** Rows as they will be, before the first answer. */
+/** Placeholder rows before the first answer. */
 function Waiting() {
   const rows = Array.from({ length: waitingRows }, (_, index) => index);
   return (

@@ -6,11 +6,11 @@ import { type Filter, type FilterName, type Filters, parameterOf } from './filte
 import { model } from './model.ts';
 import type { EventQuery } from './query.ts';
 
-/** What a filter says of events, before its values: `actor is`. */
+/** The words before a filter's values: `actor is`. */
 export function filterWords({ name, isNot }: Pick<Filter, 'name' | 'isNot'>): string {
   const title = t(name);
   if (name === 'q') return isNot ? t('eventsContainsNot') : title;
-  // In German, words of this kind have a capital anywhere.
+  // German nouns have a capital anywhere.
   const word = language.value === 'en' ? title.toLowerCase() : title;
   return t(isNot ? 'eventsIsNot' : 'eventsIs', { name: word });
 }
@@ -29,7 +29,7 @@ export function filterSentence(filter: Filter): string {
   return `${filterWords(filter)} ${values.join(', ')}`;
 }
 
-/** A range as people read it. */
+/** The range as people read it. */
 export function rangeWords(range: EventQuery['range']): string {
   if (typeof range === 'string') return t(`range_${range}`);
   const { from, to } = range;
@@ -38,12 +38,12 @@ export function rangeWords(range: EventQuery['range']): string {
   return t('eventsUntil', { time: formatInstant(to ?? 0) });
 }
 
-/** The filters of the query without those that the server could make nothing of. */
+/** The filters of the query that the server applied. */
 export function appliedFilters(list: EventList | undefined): Filters {
   return model.query.value.filters.filter((one) => list?.ignored.includes(parameterOf(one)) !== true);
 }
 
-/** Which events a list has: its range, as far as words were looked for, and its filters. */
+/** The list's range, as far as words were searched, and its filters. */
 export function querySentence(list: EventList): string {
   const { startTime, endTime } = list.parameters;
   const [from, to] = [startTime, endTime].map((time) => fromRfc3339(String(time)));
@@ -51,7 +51,7 @@ export function querySentence(list: EventList): string {
   return [rangeWords(range), ...appliedFilters(list).map(filterSentence)].join(' · ');
 }
 
-/** How many there are, in words; `isPart` where not all has been looked through. */
+/** The number in words; `isPart` if not all was searched. */
 export function totalWords(total: number, isPart = false): string {
   const words = t('eventsTotal', { n: formatNumber(total) });
   return isPart ? t('eventsTotalPart', { total: words }) : words;

@@ -12,7 +12,7 @@ import { PasswordDialog } from './passwords.tsx';
 
 const themes = ['system', 'light', 'dark'] as const;
 
-/** Which times are shown, at once, and behind the name: appearance, language, password, the way out. */
+/** The time zone, and behind the name: appearance, language, password, sign out. */
 export function AccountMenu({ who }: { readonly who: Whoami }) {
   const [changesPassword, setChangesPassword] = useState(false);
   const { name, email, role } = who.user;
@@ -72,7 +72,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
   );
 }
 
-/** Nothing where people sign in by their provider alone. */
+/** Absent if people sign in only by their provider. */
 function PasswordButton({ onClick }: { readonly onClick: () => void }) {
   if (!useHasPasswords()) return null;
   return (

@@ -8,7 +8,7 @@ interface EntranceProps {
   readonly children: ComponentChildren;
 }
 
-/** The whole page of somebody who has no session yet. */
+/** The page without a session. */
 export function Entrance({ title, lead, children }: EntranceProps) {
   document.title = t('product');
   return (

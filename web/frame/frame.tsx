@@ -18,7 +18,7 @@ import { KeyboardHelp } from './keyboard-help.tsx';
 import { NewPasswordPage } from './passwords.tsx';
 import { SignInForm, SignInPage } from './sign-in.tsx';
 
-/** Everything: the sign-in page, where a link for a password leads, or the bar with a view below it. */
+/** The sign-in page, the page of a password link, or the bar with a view. */
 export function Frame() {
   const now = session.value;
   const { view, query } = place.value;
@@ -49,7 +49,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
     document.title = `${wanted === undefined ? '' : `${t(wanted.title)} · `}${who.organization.name}`;
   });
   useEffect(() => {
-    // On a phone the views are wider than the bar.
+    // On a phone the navigation is wider than the bar.
     document.querySelector('nav [aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
   }, [view]);
   return (
@@ -91,7 +91,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
   );
 }
 
-/** Whose record it is, on paper. */
+/** The footer on paper. */
 function printedWords({ user, organization }: Whoami, view: View | undefined): string {
   return t('framePrinted', {
     organization: organization.name,
@@ -102,13 +102,12 @@ function printedWords({ user, organization }: Whoami, view: View | undefined): s
   });
 }
 
-/** What lies over every view. */
+/** Notices above every view. */
 function Overlays({ who }: { readonly who: Whoami }) {
   const limit = limitPause.value;
   return (
     <>
       <div class="limit-notice" role="status">
-        {/* Requests wait for the limit, and for how long. */}
         {limit !== undefined && (
           <p>
             <Countdown text="frameLimit" until={limit.until} values={{ limit: limit.requests }} />
@@ -143,8 +142,8 @@ function skipToContent(event: Event): void {
 }
 
 /**
- * A view whose code comes with its first use. Code that could not be loaded once is not asked for again by the browser
- * before the page is loaded anew; where the server answers, that is what helps, be it a newer page by now.
+ * A view, loaded on first use. Browsers do not retry a module that failed to load, so the page must reload;
+ * it may be a newer version.
  */
 function LoadedView({ view }: { readonly view: View }) {
   const { resource } = useResource<ComponentType | 'lost'>(

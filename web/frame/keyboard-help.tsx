@@ -3,7 +3,7 @@ import { useKey } from '../ui/browser.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { t, type TextKey } from '../ui/text.ts';
 
-/** What keys do, beside those that every browser has. */
+/** Keys beyond those that browsers define. */
 const keys: readonly (readonly [keys: readonly string[], does: TextKey])[] = [
   [['/'], 'keysFilter'],
   [['↑', '↓', 'Page ↑', 'Page ↓', 'Home', 'End'], 'keysRows'],
@@ -15,7 +15,7 @@ const keys: readonly (readonly [keys: readonly string[], does: TextKey])[] = [
   [['?'], 'keysHelp'],
 ];
 
-/** The list of keys, which `?` shows. */
+/** The list of keys, shown with `?`. */
 export function KeyboardHelp() {
   const [isOpen, setOpen] = useState(false);
   useKey('?', () => setOpen(true));

@@ -9,7 +9,7 @@ import { Entrance } from './entrance.tsx';
 
 const passwordCharactersMin = 12;
 
-/** The field `next` for a password to be. */
+/** The field `next`. */
 function NewPasswordField() {
   return (
     <Field
@@ -24,7 +24,7 @@ function NewPasswordField() {
   );
 }
 
-/** Another password of one's own. The page stays as it is. */
+/** Changes one's own password without leaving the page. */
 export function PasswordDialog({ email, onClose }: { readonly email: string; readonly onClose: () => void }) {
   return (
     <FormDialog
@@ -56,14 +56,14 @@ export function PasswordDialog({ email, onClose }: { readonly email: string; rea
   );
 }
 
-/** Where the link of an administrator leads: a password of one's own, once. */
+/** The page of a password link, which works once. */
 export function NewPasswordPage({ token }: { readonly token: string }) {
   const [isDone, setDone] = useState(false);
   const task = async (field: (name: string) => string) => {
     await send('POST', '/api/v1/auth/password', { token, new: field('next') }, { impatient: true });
     setDone(true);
   };
-  // A load of the page, which finds out whose session there is: the one before may have ended by this.
+  // Reloading checks the session: this change may have ended the previous one.
   const signIn = () => {
     go('', undefined, { replace: true });
     location.reload();

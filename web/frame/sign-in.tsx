@@ -21,12 +21,12 @@ export function SignInPage() {
 }
 
 interface SignInFormProps {
-  /** The person whose session is over: nobody else goes on with it. */
+  /** The user whose session ended: only the same user continues. */
   readonly email?: string;
   readonly organization?: string;
 }
 
-/** By the provider of the organization, by password, or by either. */
+/** Sign-in by the organization's provider, by password, or by either. */
 export function SignInForm(props: SignInFormProps) {
   const options = useSignOnOptions(props.organization);
   if (options === undefined) return null;
@@ -40,16 +40,13 @@ export function SignInForm(props: SignInFormProps) {
   );
 }
 
-/** A password that is right in several organizations, until one of them is chosen. */
+/** Organizations in which the password is right, until one is chosen. */
 interface Choice {
   readonly credentials: Credentials;
   readonly organizations: readonly OrganizationName[];
 }
 
-/**
- * What is wrong is said in one way whatever it is, as the server does: nobody learns which addresses there are. Whose
- * password is right in several organizations chooses one.
- */
+/** Every failed sign-in has the same message, so that it does not reveal which addresses exist. */
 function PasswordForm({ email, organization }: SignInFormProps) {
   const [choice, setChoice] = useState<Choice>();
   const [namesOrganization, setNamesOrganization] = useState(false);
@@ -94,13 +91,13 @@ function PasswordForm({ email, organization }: SignInFormProps) {
         required
         autofocus={email !== undefined}
       />
-      {/* For who knows the name already, or has an address in more organizations than the server lists. */}
+      {/* For those who know the name, or have an address in more organizations than the server lists. */}
       {namesOrganization && <OrganizationField />}
     </Form>
   );
 }
 
-/** Where to sign in, for somebody whose address is in several organizations: a button for each. */
+/** A button for each organization of the address. */
 function OrganizationChoice({
   organizations,
   credentials,
@@ -130,7 +127,7 @@ function OrganizationChoice({
   );
 }
 
-/** Why somebody could not be signed in, in words. */
+/** Message of a failed sign-in. */
 function signInFault(error: RequestError): string {
   if (error.status === 429 || (error.kind !== 'unavailable' && error.kind !== 'refused'))
     return formFault(error);

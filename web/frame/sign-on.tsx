@@ -5,13 +5,13 @@ import { isTextKey, t } from '../ui/text.ts';
 
 interface SignOnProps {
   readonly organization?: string | undefined;
-  /** The organization has to be named first. */
+  /** The organization must be named first. */
   readonly names: boolean;
   /** There is no other way to sign in. */
   readonly isOnly: boolean;
 }
 
-/** The way to the provider of the organization: a load of the page, which comes back to where it is. */
+/** Leads to the organization's provider, which returns to the current address. */
 export function SignOn({ organization, names, isOnly }: SignOnProps) {
   const look = isOnly ? 'primary' : '';
   if (names)
@@ -52,7 +52,7 @@ function hrefOfSignOn(organization: string | undefined): string {
   });
 }
 
-/** Why the provider's way ended here, where it did. */
+/** Why sign-in by the provider failed, if it did. */
 export function SignOnFault() {
   const { view, query } = place.value;
   const fault = query.get('fault');

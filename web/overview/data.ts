@@ -15,8 +15,8 @@ export interface OverviewData {
 }
 
 /**
- * All that the overview shows, in six requests; in a few more where an organization has very many actors, or where days
- * do not begin at a full hour of UTC.
+ * All data of the overview, in six requests; more if an organization has very many actors, or if midnight is
+ * not at a full hour of UTC.
  */
 export async function readOverview(abort: AbortSignal): Promise<OverviewData> {
   const nowMs = serverNow();

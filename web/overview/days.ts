@@ -3,7 +3,7 @@ import type { Histogram } from '../api/types.ts';
 import { hourOfDay, isWeekend, startOfDay } from '../ui/format.ts';
 import { limits } from './limits.ts';
 
-/** Events of an hour of a day. Times are Unix microseconds, the last one inclusive. */
+/** Events of an hour. Times are Unix microseconds, the last one inclusive. */
 export interface Hour {
   readonly from: number;
   readonly to: number;
@@ -13,11 +13,11 @@ export interface Hour {
 
 export interface Day {
   readonly start: number;
-  /** By the clock, 24 of them; undefined where the day has none, or not yet. */
+  /** 24 hours by the clock; undefined if the day lacks one, or it is still to come. */
   readonly hours: readonly (Hour | undefined)[];
 }
 
-/** What to count of an hour. */
+/** The count to take from an hour. */
 export type Count = (hour: Hour) => number;
 export const allOf: Count = ({ success, failure }) => success + failure;
 export const failuresOf: Count = ({ failure }) => failure;
@@ -28,8 +28,9 @@ const startsUntil = (nowMs: number): number[] =>
   Array.from({ length: limits.days }, (_, ago) => startOfDay(nowMs, -ago));
 
 /**
- * Ranges that cover the days until now, each as long as the server counts by the hour, or by the half or quarter where
- * days begin at one of UTC: what it counts as one belongs to one hour of one day. The oldest may begin before the days.
+ * Ranges that cover the days until now. Each is short enough for the server to count by hour, or by half or
+ * quarter hour if the zone needs it, so that a bucket belongs to one hour of one day. The oldest may begin
+ * earlier.
  */
 export function rangesUntil(nowMs: number): { from: number; to: number }[] {
   const starts = startsUntil(nowMs);
@@ -42,7 +43,7 @@ export function rangesUntil(nowMs: number): { from: number; to: number }[] {
   return ranges;
 }
 
-/** The days until now, today first. Hours of the clock that come twice, as summer time ends, count as one. */
+/** The days until now, today first. Hours repeated by a clock change count as one. */
 export function daysUntil(nowMs: number, histograms: readonly Histogram[]): Day[] {
   const starts = startsUntil(nowMs);
   const days = starts.map((start) => ({ start, hours: Array.from<Hour | undefined>({ length: 24 }) }));
@@ -72,8 +73,8 @@ export function totalOf(day: Day | undefined, count: Count): number {
 }
 
 /**
- * Days that today can be compared with: working days or weekends as today is one, from the first that has any event, so
- * that the time before the service came does not count as quiet.
+ * Days comparable with today: working days or weekends, from the first with any event, so that the time
+ * before the service was used does not count as quiet.
  */
 export function daysLike([today, ...before]: readonly Day[]): Day[] {
   if (today === undefined) return [];
@@ -81,7 +82,7 @@ export function daysLike([today, ...before]: readonly Day[]): Day[] {
   return before.slice(0, last + 1).filter(({ start }) => isWeekend(start) === isWeekend(today.start));
 }
 
-/** How many there usually are by this time of day; undefined where there is nothing to compare with. */
+/** The usual count by this time of day; undefined if no day is comparable. */
 export function usualByNow(days: readonly Day[], nowMs: number, count: Count): number | undefined {
   const now = hourOfDay(nowMs * 1000);
   const soFar = daysLike(days).map(({ hours }) =>

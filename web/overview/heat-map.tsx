@@ -5,9 +5,9 @@ import { hrefOf } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
 import { allOf, type Day, type Hour } from './days.ts';
 
-/** Shades beside that of nothing; one more stands for an hour that is far out. */
+/** Shades of hours with events; one more marks outliers. */
 const shades = 5;
-/** So many hours of a hundred are not above what the darkest shade begins with, and that many times it is far out. */
+/** The darkest shade begins at this quantile of hours; an outlier has this many times its count. */
 const usualShare = 0.95;
 const farOutTimes = 3;
 const hoursNamedEvery = 3;
@@ -18,7 +18,7 @@ const steps: Readonly<Record<string, readonly [row: number, column: number]>> = 
   ArrowRight: [0, 1],
 };
 
-/** The count that the darkest shade begins with: one hour of an attack must not make all others look alike. */
+/** The count where the darkest shade begins: one hour of an attack must not make all others look alike. */
 function fullCount(days: readonly Day[]): number {
   const counts = days.flatMap(({ hours }) => hours.map((hour) => (hour === undefined ? 0 : allOf(hour))));
   const busy = counts.filter((count) => count > 0).toSorted((a, b) => a - b);
@@ -32,9 +32,9 @@ const look = (shade: number | 'far-out') => ({
 
 const hoursOfDay = Array.from({ length: 24 }, (_, hour) => hour);
 
-/** Each hour of the days as a field, the darker the more happened; a field leads to its events. */
+/** Each hour of the days as a field, darker with more events, linked to its events. */
 export function HeatMap({ days }: { readonly days: readonly Day[] }) {
-  // The one field that the tab key reaches; arrow keys go on from there.
+  // The one field that Tab reaches; arrow keys move from there.
   const [cursor, setCursor] = useState<readonly [row: number, column: number]>([0, 0]);
   const full = fullCount(days);
   const onKeyDown = (event: KeyboardEvent) => {

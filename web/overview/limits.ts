@@ -1,11 +1,11 @@
-/** Bounds of the overview; units last. */
+/** Bounds of the overview. */
 export const limits = {
-  /** Today, and the days that it is compared with. */
+  /** Today and the days it is compared with. */
   days: 14,
-  /** The server answers at most 120 buckets; with fewer hours it counts by the hour. */
+  /** The server returns at most 120 buckets; up to this range it counts by the hour. */
   histogramHours: 113,
   topValues: 100,
   listValues: 8,
-  /** Where there are more actors than a list has, so many are looked up one by one. */
+  /** Actors looked up one by one if there are more than a list holds. */
   newActorChecks: 6,
 } as const;

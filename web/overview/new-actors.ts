@@ -5,11 +5,11 @@ export type Actor = Pick<TopValues['data']['actors'][number], 'email_addr' | 'na
 
 export interface NewActors {
   readonly actors: readonly Actor[];
-  /** How many that may be new were looked up, where there are too many to be sure of all. */
+  /** Number of candidates looked up, if there are too many to check all. */
   readonly checked: number | undefined;
 }
 
-/** Who is there today and was not before. Lists that are full may lack somebody, so then it is asked for by name. */
+/** Actors of today without earlier events. A full list may lack some, so those are looked up by name. */
 export async function findNew(
   today: readonly Actor[],
   before: readonly Actor[],

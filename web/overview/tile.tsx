@@ -8,12 +8,12 @@ interface TileProps {
   readonly title: string;
   readonly href?: string;
   readonly value: number;
-  /** `figure fault` where it is worse than usual. */
+  /** `figure fault` if worse than usual. */
   readonly look?: string;
   readonly children: ComponentChildren;
 }
 
-/** A figure with what it means, and the way to what it counts. */
+/** A number with its meaning, linked to its events. */
 export function Tile({ title, href, value, look = 'figure', children }: TileProps) {
   return (
     <section class="tile">
@@ -26,7 +26,7 @@ export function Tile({ title, href, value, look = 'figure', children }: TileProp
   );
 }
 
-/** Beyond this many times the usual, a figure stands out. */
+/** A count beyond this multiple of the usual stands out. */
 const muchMore = 1.5;
 
 interface DayTileProps {
@@ -34,11 +34,11 @@ interface DayTileProps {
   readonly href: string;
   readonly data: OverviewData;
   readonly count: Count;
-  /** More than usual is bad, and much more is worth a look. */
+  /** Any increase is marked, not only a large one. */
   readonly isOfFailures?: boolean;
 }
 
-/** A figure of today beside the usual one. */
+/** A count of today beside the usual one. */
 export function DayTile({ title, href, data: { days, nowMs }, count, isOfFailures = false }: DayTileProps) {
   const value = totalOf(days[0], count);
   const usual = usualByNow(days, nowMs, count);

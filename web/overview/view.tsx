@@ -14,9 +14,8 @@ import { HeatMap } from './heat-map.tsx';
 import { limits } from './limits.ts';
 import { DayTile, Tile } from './tile.tsx';
 
-/** Each morning's question: is anything odd? */
 export default function OverviewView() {
-  // Until the next day begins, which is elsewhere in another zone.
+  // Until the next midnight, which depends on the zone.
   const { resource } = useResource(readOverview, [today.value]);
   const now = (resource.data.value?.nowMs ?? serverNow()) * 1000;
   const lead = t('overviewUntil', {
@@ -33,7 +32,7 @@ export default function OverviewView() {
   );
 }
 
-/** The address of today's events under filters. */
+/** The address of today's events with filters. */
 function todayHref(filters: Readonly<Record<string, string>> = {}): string {
   return hrefOf('events', new URLSearchParams({ range: 'today', ...filters }));
 }
@@ -71,7 +70,6 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
   );
 }
 
-/** What is most frequent, as a way to its events. */
 interface Item {
   readonly words: string;
   readonly title: string;
@@ -127,7 +125,6 @@ function Ranks({ items }: { readonly items: readonly Item[] }) {
   );
 }
 
-/** What today has most of. */
 function TopPanel({ title, items }: { readonly title: string; readonly items: readonly Item[] }) {
   return (
     <section class="panel">

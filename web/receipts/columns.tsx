@@ -17,7 +17,6 @@ import { Marked, Middle } from '../ui/marked.tsx';
 import { hrefOf } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
 
-/** With the zone of the times that these have. */
 export function receiptColumns(receipts: readonly Receipt[]): Column<Receipt>[] {
   const zones = formatZones(receipts.flatMap(({ started_at: at }) => instant(at) ?? []));
   return [
@@ -41,7 +40,7 @@ export function receiptColumns(receipts: readonly Receipt[]): Column<Receipt>[] 
 
 const pictures = { upload: 'up', download: 'down', stream: 'stream' } as const;
 
-/** On a phone with what has no column there. */
+/** On a phone it includes the values of the hidden columns. */
 function fileCell(receipt: Receipt) {
   const { kind, file_name: file, destination, started_at: started } = receipt;
   return (
@@ -80,7 +79,7 @@ function timeCell(at: string | undefined) {
   );
 }
 
-/** Clocks of several machines may not agree: what ends before it begins has no duration. */
+/** Clocks of machines differ: a transfer that ends before it begins has no duration. */
 function durationCell({ started_at: started, completed_at: completed }: Receipt) {
   const took = (instant(completed) ?? Number.NaN) - (instant(started) ?? Number.NaN);
   return took >= 0 ? formatDuration(took) : undefined;
@@ -88,7 +87,7 @@ function durationCell({ started_at: started, completed_at: completed }: Receipt)
 
 const styles = { started: 'open', completed: '', failed: 'failed' } as const;
 
-/** With the way to the events of the transfer, for those who may read them. */
+/** Links to the events of the transfer, for those who may read them. */
 function statusCell({ status, flow_id: flow }: Receipt) {
   const isReader = session.value.state === 'in' && session.value.who.user.role !== 'member';
   return (

@@ -9,10 +9,10 @@ import { hrefOf, place } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
 import { receiptColumns } from './columns.tsx';
 
-/** Receipts of one page; the server's own count of a page. */
+/** Receipts of one page, as on the server. */
 const pageReceipts = 50;
 
-/** Somebody's own transfers: did the file arrive, when, and where. */
+/** The signed-in user's own transfers. */
 export default function ReceiptsView() {
   const number = pageNumber(place.value.query);
   const { resource } = useResource<ReceiptsPage>(
@@ -54,7 +54,7 @@ function pageNumber(query: URLSearchParams): number {
   return Number.isSafeInteger(number) && number > 0 ? number : 1;
 }
 
-/** In place of receipts: why there are none. */
+/** Explains an empty list. */
 function None({ isOff, isBeyond }: Readonly<Record<'isOff' | 'isBeyond', boolean>>) {
   const [title, words] = isOff
     ? [t('receiptsOff'), t('receiptsOffLead')]

@@ -10,7 +10,6 @@ import { Loaded, useResource } from '../ui/resource.tsx';
 import { Secret } from '../ui/secret.tsx';
 import { announcement, t } from '../ui/text.ts';
 
-/** What holds for the whole organization. */
 export default function SettingsView() {
   const { resource, reload } = useResource<Settings>('/api/v1/portal/settings');
   const change = async (settings: Partial<Settings>) => {

@@ -4,8 +4,8 @@ import { serverNow } from '../api/instant.ts';
 import { session } from '../api/session.ts';
 
 /**
- * A choice that the browser keeps, such as the theme. `values` are all there are; the first is the default. A browser
- * that keeps nothing (private windows may throw) has the default each time.
+ * A choice stored by the browser, such as the theme; the first of `values` is the default. If the browser
+ * stores nothing (private windows may throw), the default applies each time.
  */
 export function stored<T extends string>(name: string, values: readonly [T, ...T[]]): Signal<T> {
   const kept = tried(() => localStorage.getItem(name));
@@ -18,7 +18,7 @@ function tried<T>(access: () => T): T | undefined {
   try {
     return access();
   } catch {
-    // Not kept then; the page works without.
+    // Not stored; the page works without.
     return undefined;
   }
 }
@@ -32,7 +32,7 @@ theme.subscribe((value) => {
 
 const lookMs = 30_000;
 
-/** The server's time, looked at now and then: what is shown of a day ends with it, in a tab that is left open. */
+/** The server's time, updated now and then: "today" ends with the day in a tab left open. */
 export const lately = signal(serverNow());
 const look = () => {
   lately.value = serverNow();
@@ -43,7 +43,7 @@ session.subscribe(look);
 
 const narrow = matchMedia('(max-width: 45em)');
 
-/** A phone, or as little room for letters as on one: rows have two lines, panels are pages. */
+/** A phone, or large letters: rows have two lines, panels are pages. */
 export const isNarrow = signal(narrow.matches);
 narrow.addEventListener('change', () => {
   isNarrow.value = narrow.matches;
@@ -51,7 +51,7 @@ narrow.addEventListener('change', () => {
 
 const print = matchMedia('print');
 
-/** While the page is printed: what paper has in place of what scrolls. */
+/** While printing, scrolling lists show all loaded rows. */
 export const isPrinting = signal(print.matches);
 const onPrint = (value: boolean) => {
   isPrinting.value = value;
@@ -61,7 +61,7 @@ print.addEventListener('change', ({ matches }) => onPrint(matches));
 addEventListener('beforeprint', () => onPrint(true));
 addEventListener('afterprint', () => onPrint(print.matches));
 
-/** A key that does something from anywhere but a field. */
+/** A shortcut that works outside fields. */
 export function useKey(key: string, onPress: () => void): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
@@ -76,17 +76,17 @@ export function useKey(key: string, onPress: () => void): void {
   }, []);
 }
 
-/** Has the browser download what is at an address of this server, which may name the file itself. */
+/** Downloads an address of this server, which may name the file. */
 export function download(href: string, name = ''): void {
   const link = document.createElement('a');
   link.href = href;
   link.download = name;
-  // Without TLS nothing else tells the service that its own page asks.
+  // Without TLS only the referrer shows the service that its own page asks.
   link.referrerPolicy = 'same-origin';
   link.click();
 }
 
-/** Opens an address of this server in a new tab, as a link would by the middle button. */
+/** Opens an address of this server in a new tab. */
 export function openTab(href: string): void {
   const link = document.createElement('a');
   link.href = href;

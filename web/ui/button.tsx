@@ -3,16 +3,16 @@ import { useState } from 'preact/hooks';
 import { announcement, t } from './text.ts';
 
 type ButtonProps = ButtonHTMLAttributes & {
-  /** Further classes of `.button`: `primary`, `quiet small`. */
+  /** More classes of `.button`: `primary`, `quiet small`. */
   readonly look?: string | undefined;
 };
 
-/** A button that sends no form unless its `type` says so. */
+/** A button that submits no form unless its `type` says so. */
 export function Button({ look = '', ...attributes }: ButtonProps) {
   return <button type="button" class={`button ${look}`} {...attributes} />;
 }
 
-/** Pictures of 16 by 16, drawn in strokes of the text's colour. */
+/** Icons of 16 by 16, drawn in strokes of the text's colour. */
 const paths = {
   check: 'M3.5 8.5 6.5 11.5 12.5 4.5',
   chevron: 'M4.5 6.5 8 10l3.5-3.5',
@@ -33,7 +33,7 @@ const paths = {
 
 type IconName = keyof typeof paths;
 
-/** Beside words, or in a button that has a label: it says nothing by itself. */
+/** Decoration beside words or a label; hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
@@ -58,7 +58,7 @@ export function CloseButton({ onClick }: { readonly onClick: () => void }) {
 }
 
 interface CopyButtonProps {
-  /** What is copied, asked for at the click. */
+  /** The text to copy, asked for on the click. */
   readonly text: () => string;
   readonly label?: string;
 }
@@ -78,10 +78,10 @@ export function CopyButton({ text, label = t('copy') }: CopyButtonProps) {
   );
 }
 
-/** `place` is where an element can have the focus: in an open dialog, only in that. */
+/** `place` is where an element can have the focus: inside an open dialog, if there is one. */
 export async function copyText(text: string, place: HTMLElement = document.body): Promise<void> {
   announcement.value = t('copied');
-  // Browsers give pages a clipboard only over TLS or from their own machine; a selection they copy everywhere.
+  // Browsers provide a clipboard only over TLS or on localhost, but copy a selection everywhere.
   const clipboard: Clipboard | undefined = navigator.clipboard;
   if (clipboard !== undefined) return clipboard.writeText(text);
   const before = document.activeElement;

@@ -4,12 +4,12 @@ import { CloseButton } from './button.tsx';
 
 interface DialogProps {
   readonly title: string;
-  /** Undefined: it cannot be closed, something must be decided first. */
+  /** Undefined: it cannot be closed before a decision. */
   readonly onClose?: (() => void) | undefined;
   readonly children: ComponentChildren;
 }
 
-/** A question on top of everything; the browser keeps the focus in it and gives it back afterwards. */
+/** A modal dialog; the browser keeps the focus inside and restores it. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -19,7 +19,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     element?.showModal();
     return () => {
       element?.close();
-      // The browser does so itself only for a dialog that stays in the document.
+      // Browsers restore it only for a dialog that stays in the document.
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);

@@ -12,7 +12,6 @@ function numbers(options?: Intl.NumberFormatOptions) {
   return (value: number): string => format.value.format(value);
 }
 
-/** A number with its thousands separated. */
 export const formatNumber = numbers();
 /** `+12%`, of 0.12. */
 export const formatChange = numbers({ style: 'percent', signDisplay: 'exceptZero' });
@@ -23,13 +22,13 @@ const sizes = (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyt
   return numbers({ style: 'unit', unit, unitDisplay, maximumSignificantDigits: 3 });
 });
 
-/** A size as people read it, `48.2 kB`: only ever beside the exact one. */
+/** A rounded size, `48.2 kB`; always beside the exact one. */
 export function formatBytes(bytes: number): string {
   const power = Math.min(Math.floor(Math.log10(Math.max(1, bytes)) / 3), sizes.length - 1);
   return sizes[power]?.(bytes / thousand ** power) ?? formatNumber(bytes);
 }
 
-/** Times are Unix microseconds, as the service has them, and shown in the zone chosen. */
+/** Times are Unix microseconds, shown in the chosen zone. */
 export const zone = stored('auditlog.zone', ['local', 'utc']);
 
 const millis = (micros: number): number => Math.floor(micros / thousand);
@@ -61,7 +60,7 @@ export const formatSecond = times({
   hourCycle: 'h23',
 });
 
-/** `22 Nov`, with the year where it is not this one. */
+/** `22 Nov`, with the year if it is not this one. */
 export function formatDay(micros: number): string {
   const yearOf = (ms: number) => wallClock(ms).getUTCFullYear();
   const isThisYear = yearOf(millis(micros)) === yearOf(serverNow());
@@ -84,7 +83,7 @@ export function formatMoment(micros: number): string {
   return `${formatDay(micros)} ${formatMinute(micros)}${zoneIfTwice(micros)}`;
 }
 
-/** `22 Nov 09:30`, with as many digits as the moment takes. */
+/** `22 Nov 09:30`, with as many digits as needed. */
 export function formatInstant(micros: number): string {
   if (micros % (60 * million) === 0) return formatMoment(micros);
   const digits = micros % thousand === 0 ? 3 : 6;
@@ -92,25 +91,28 @@ export function formatInstant(micros: number): string {
   return `${formatDay(micros)} ${clock}${zoneIfTwice(micros)}`;
 }
 
-/** A range, `to` inclusive: what ends with the last microsecond of a second ends where the next one begins. */
+/**
+ * A range, `to` inclusive: one that ends with the last microsecond of a second ends where the next second
+ * begins.
+ */
 export function formatSpan(from: number, to: number): string {
   return `${formatInstant(from)} – ${formatInstant((to + 1) % million === 0 ? to + 1 : to)}`;
 }
 
-/** `09:30`, with the day where that is not today. */
+/** `09:30`, with the day if it is not today. */
 export function formatLately(micros: number, clock = formatMinute): string {
   const isToday = micros >= startOfDay(serverNow());
   return isToday ? clock(micros) : `${formatDay(micros)} ${clock(micros)}${zoneIfTwice(micros)}`;
 }
 
-/** The zone's own name at that moment, such as `GMT+1`. */
+/** The zone's name at that moment, such as `GMT+1`. */
 export function formatZone(micros: number): string {
   if (zone.value === 'utc') return t('zone_utc');
   const parts = zoneName.value.formatToParts(millis(micros));
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? t('zone_local');
 }
 
-/** The zone, where the clock shows the same time twice, as summer time ends; else nothing. */
+/** The zone, if a clock change makes the clock show this time twice; otherwise empty. */
 export function zoneIfTwice(micros: number): string {
   if (zone.value === 'utc') return '';
   const offsetAt = (ms: number) => new Date(ms).getTimezoneOffset() * 60_000;
@@ -123,7 +125,7 @@ export function zoneIfTwice(micros: number): string {
   return isTwice ? ` ${formatZone(micros)}` : '';
 }
 
-/** The zones of several moments: those on both sides of a change of the clocks have two. */
+/** The zones of several moments: on both sides of a clock change there are two. */
 export function formatZones(moments: readonly number[]): string {
   return [...new Set(moments.map(formatZone))].join(', ');
 }
@@ -135,16 +137,16 @@ const units = [
   ['second', 's', 1],
 ] as const;
 
-/** `3 hours ago`: only ever beside the exact time. */
+/** `3 hours ago`; always beside the exact time. */
 export function formatAgo(micros: number): string {
   const seconds = Math.round((millis(micros) - serverNow()) / thousand);
   const [unit, , size] = units.find(([, , size]) => Math.abs(seconds) >= size) ?? units[3];
-  // In numbers: what was 40 hours ago need not have been yesterday.
+  // Always a number: 40 hours ago may not have been yesterday.
   const words = new Intl.RelativeTimeFormat(locale.value);
   return words.format(Math.trunc(seconds / size), unit);
 }
 
-/** How long something took: `1.204 s`, `3 min 12 s`, `250 µs`. */
+/** A duration: `1.204 s`, `3 min 12 s`, `250 µs`. */
 export function formatDuration(micros: number): string {
   const exact = (value: number) => String(Number(value.toPrecision(4)));
   if (micros < thousand) return `${micros} µs`;
@@ -159,51 +161,50 @@ export function formatDuration(micros: number): string {
   return parts.slice(0, 2).join(' ');
 }
 
-/** A moment whose UTC parts are those of the clock in the zone chosen. */
+/** A moment whose UTC parts are the clock's in the chosen zone. */
 function wallClock(ms: number): Date {
   return new Date(zone.value === 'utc' ? ms : ms - new Date(ms).getTimezoneOffset() * 60_000);
 }
 
-/** What a field for date and time holds (`2026-05-12T09:30:00`), in the zone chosen. */
+/** The value of a date-and-time field (`2026-05-12T09:30:00`), in the chosen zone. */
 export function toField(micros: number): string {
   return wallClock(millis(micros)).toISOString().slice(0, 19);
 }
 
-/** The moment that such a field means; undefined while it is not whole. */
+/** The moment of such a value; undefined while it is incomplete. */
 export function fromField(text: string): number | undefined {
   const ms = Date.parse(zone.value === 'utc' ? `${text}Z` : text);
   return Number.isNaN(ms) ? undefined : ms * thousand;
 }
 
-/** Where a day of the calendar begins, in the zone chosen. */
+/** Midnight at the start of a date, in the chosen zone. */
 function beginningOf(year: number, month: number, day: number): number {
   const ms = zone.value === 'utc' ? Date.UTC(year, month, day) : new Date(year, month, day).getTime();
   return ms * thousand;
 }
 
-/** Where the day of a moment begins, in the zone chosen; `days` later. */
+/** Midnight at the start of a moment's day, `days` later, in the chosen zone. */
 export function startOfDay(ms: number, days = 0): number {
   const date = wallClock(ms);
   return beginningOf(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + days);
 }
 
-/** Where today begins, in the zone chosen: it moves on with the time. */
+/** Midnight at the start of today, in the chosen zone. It changes with time. */
 export const today = computed(() => startOfDay(lately.value));
 
-/** Where the quarter of a moment begins, in the zone chosen; `quarters` later. */
+/** Start of a moment's quarter, `quarters` later, in the chosen zone. */
 export function startOfQuarter(ms: number, quarters = 0): number {
   const date = wallClock(ms);
   const quarter = Math.floor(date.getUTCMonth() / 3) + quarters;
   return beginningOf(date.getUTCFullYear(), quarter * 3, 1);
 }
 
-/** Hours and minutes of a moment, in the zone chosen: 9.5 is half past nine. */
+/** Hour of a moment in the chosen zone: 9.5 is half past nine. */
 export function hourOfDay(micros: number): number {
   const date = wallClock(millis(micros));
   return date.getUTCHours() + date.getUTCMinutes() / 60;
 }
 
-/** Saturday or Sunday, in the zone chosen. */
 export function isWeekend(micros: number): boolean {
   return wallClock(millis(micros)).getUTCDay() % 6 === 0;
 }

@@ -5,27 +5,26 @@ import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { t } from './text.ts';
 
-/** The text of a field of the form, or of the button that sent it, by its name; empty where there is none. */
+/** The text of a field, or of the pressed button, by its name; empty if there is none. */
 export type Fields = (name: string) => string;
 
 interface FormProps {
   readonly task: (fields: Fields) => Promise<void>;
-  /** What is on the button that sends it; undefined where the fields are buttons. */
+  /** Label of the submit button; undefined if the fields are buttons. */
   readonly submit?: string | undefined;
   readonly look?: string | undefined;
   /** False while it cannot be sent. */
   readonly isReady?: boolean | undefined;
-  /** Why the last try failed, in words; nothing where the fields say so themselves. */
+  /** Message of a failure; undefined if a field shows it. */
   readonly wordsOf?: ((error: RequestError) => string | undefined) | undefined;
   readonly children: ComponentChildren | ((error: RequestError | undefined) => ComponentChildren);
-  /** Before the button, and after it. */
   readonly onCancel?: (() => void) | undefined;
   readonly end?: ComponentChildren;
-  /** What is said once it was sent, until something is changed. */
+  /** Shown after success until something changes. */
   readonly done?: string;
 }
 
-/** Fields that are sent once at a time, and stay with what was typed where that fails. */
+/** A form that is sent once at a time; after a failure it keeps the typed text. */
 export function Form({ task, wordsOf = formFault, children, ...props }: FormProps) {
   const { submit, look = 'primary', isReady = true, onCancel, end, done } = props;
   const [error, setError] = useState<RequestError>();
@@ -72,7 +71,7 @@ export function Form({ task, wordsOf = formFault, children, ...props }: FormProp
   );
 }
 
-/** Why a form could not be sent, in words. */
+/** Message of a failed form. */
 export function formFault(error: RequestError): string {
   if (error.kind === 'offline' || error.kind === 'broken') return t(`failure_${error.kind}`);
   if (error.status === 429) return t('signInTooOften', { seconds: error.retryAfterSeconds ?? 60 });
@@ -85,16 +84,15 @@ function textOf(value: FormDataEntryValue | null): string {
 
 interface FormDialogProps extends FormProps {
   readonly title: string;
-  /** Undefined where only its button closes it: what it shows cannot be shown again. */
+  /** Undefined if only its button closes it: its content cannot be shown again. */
   readonly onClose?: () => void;
 }
 
-/** For the `ref` of what has the focus at once: `autofocus` is for a page, or a dialog, that is being opened. */
+/** A `ref` that takes the focus at once: `autofocus` works only while a page or dialog opens. */
 export function focus(element: HTMLElement | null): void {
   element?.focus();
 }
 
-/** A question with fields. */
 export function FormDialog({ title, onClose, ...form }: FormDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
@@ -106,13 +104,13 @@ export function FormDialog({ title, onClose, ...form }: FormDialogProps) {
 type FieldProps = InputHTMLAttributes & {
   readonly label: string;
   readonly hint?: string | undefined;
-  /** What is wrong with it; the field is marked then. */
+  /** The message of an invalid value, which marks the field. */
   readonly fault?: string | undefined;
-  /** One of a few; `defaultValue` is chosen at first. */
+  /** Choices; `defaultValue` is chosen first. */
   readonly options?: readonly (readonly [value: string, words: string])[] | undefined;
 };
 
-/** A field of a form with its label, and below it a hint or what is wrong. */
+/** A field with its label and a hint or an error. */
 export function Field({ label, hint, fault, options, ...attributes }: FieldProps) {
   const id = useId();
   const note = fault ?? hint;
@@ -144,7 +142,7 @@ export function Field({ label, hint, fault, options, ...attributes }: FieldProps
   );
 }
 
-/** The name of something, as the service takes it; of something new it comes first in its form and has the focus. */
+/** A name as the service accepts it. For a new thing it comes first and has the focus. */
 export function NameField({ hint, value }: { readonly hint?: string; readonly value?: string }) {
   return (
     <Field
@@ -164,15 +162,13 @@ export function NameField({ hint, value }: { readonly hint?: string; readonly va
 interface OptionsProps<T extends string> {
   readonly label: string;
   readonly name: string;
-  /** One of them, or any. */
   readonly type: 'radio' | 'checkbox';
   readonly options: readonly (readonly [value: T, words: string, note: string])[];
-  /** Is chosen at first. */
   readonly chosen: T;
   readonly onChange?: (value: T, isChosen: boolean) => void;
 }
 
-/** Fields of a form to choose from, each with what it means. */
+/** Choices, each with its meaning. */
 export function Options<T extends string>({ label, options, chosen, onChange, ...input }: OptionsProps<T>) {
   const id = useId();
   return (
@@ -205,7 +201,7 @@ interface ChoiceProps<T extends string> {
   readonly onChange: (value: T) => void;
 }
 
-/** One of a few, all of them in sight. */
+/** A choice whose few options are all visible. */
 export function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
   const name = useId();
   return (

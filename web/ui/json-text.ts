@@ -1,9 +1,7 @@
-/**
- * JSON as text, since values would lose digits: producers may send integers that no JavaScript number holds.
- */
+/** JSON handled as text: a JavaScript number would lose digits of large integers. */
 const tokens = /"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** Texts of the members of an object, or of the elements of an array under their places. */
+/** The text of each member of an object, or of each element of an array by its index. */
 export function membersOf(text: string): Map<string, string> {
   const members = new Map<string, string>();
   let depth = 0;
@@ -30,7 +28,7 @@ export function membersOf(text: string): Map<string, string> {
   return members;
 }
 
-/** The text laid out in lines of two blanks a level; its tokens stay as they are. */
+/** Indents by two spaces a level and keeps all tokens. */
 export function layOut(json: string): string {
   let depth = 0;
   const line = () => `\n${'  '.repeat(depth)}`;

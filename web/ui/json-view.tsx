@@ -5,12 +5,12 @@ import { layOut } from './json-text.ts';
 import { escapedJson } from './marked.tsx';
 import { t } from './text.ts';
 
-/** Some hundred lines: a browser lays out no more at once than people look at. */
+/** Some hundred lines, which a browser lays out quickly. */
 const charactersAtOnce = 40_000;
-/** Members' names have their colon. */
+/** A member's name includes its colon. */
 const strings = /("(?:[^"\\]|\\.)*":?)/;
 
-/** JSON to look at: its beginning, and as much more as somebody asks for. */
+/** The beginning of a JSON text, with a button for more. */
 export function JsonView({ text }: { readonly text: string }) {
   const laidOut = useMemo(() => layOut(text), [text]);
   const [count, setCount] = useState(charactersAtOnce);

@@ -13,31 +13,30 @@ import { t } from './text.ts';
 /** A column; the first one names the row. */
 export interface Column<T> {
   readonly title: ComponentChildren;
-  /** Classes of its cells, such as `roomy-only`: a phone does without it. */
+  /** Classes of its cells, such as `roomy-only`, which phones hide. */
   readonly look?: string;
-  /** Undefined where there is nothing to say. */
+  /** Undefined if there is no value. */
   readonly cell: (item: T) => ComponentChildren;
 }
 
 interface TableProps<T> {
   readonly title: string;
-  /** Where the items come from. */
   readonly resource: Resource<unknown>;
-  /** Those to show; undefined before the first answer. */
+  /** Items to show; undefined before the first answer. */
   readonly items: readonly T[] | undefined;
   readonly columns: readonly Column<T>[];
 }
 
 interface ListPageProps<T extends { readonly id: string }> extends TableProps<T> {
   readonly lead: string;
-  /** What is on the button that makes one more. */
+  /** Label of the button that creates an item. */
   readonly make: string;
   readonly onMake: () => void;
-  /** Above the table: which of them are shown. */
+  /** Above the table, such as a filter. */
   readonly bar?: ComponentChildren;
   readonly nameOf: (item: T) => string;
   readonly actions: (item: T) => readonly Action[];
-  /** In place of no items. */
+  /** Shown if there are no items. */
   readonly empty: string;
   readonly dialog: ComponentChildren;
 }
@@ -45,7 +44,7 @@ interface ListPageProps<T extends { readonly id: string }> extends TableProps<T>
 const rowsAtOnce = 100;
 const rowsWaiting = 6;
 
-/** A page with a table of things that have a name, a hundred at first and all where asked for. */
+/** A page with a table of named things: a hundred first, all on request. */
 export function ListPage<T extends { readonly id: string }>(props: ListPageProps<T>) {
   const { title, lead, make, onMake, bar, resource, items, columns, nameOf, actions, empty, dialog } = props;
   const [shown, setShown] = useState(rowsAtOnce);
@@ -79,7 +78,7 @@ export function ListPage<T extends { readonly id: string }>(props: ListPageProps
   );
 }
 
-/** A row for each item, which its first cell names; before the first answer, rows as they will be. */
+/** A row for each item; placeholder rows before the first answer. */
 export function Table<T>({ title, resource, items, columns }: TableProps<T>) {
   const isWaiting = items === undefined && resource.error.value === undefined;
   const rows = items ?? Array.from({ length: isWaiting ? rowsWaiting : 0 }, () => undefined);
@@ -103,7 +102,7 @@ export function Table<T>({ title, resource, items, columns }: TableProps<T>) {
         {rows.map((item, row) => (
           <tr key={row}>
             {columns.map(({ look, cell }, index) => {
-              // A row that waits is named by nothing yet.
+              // A placeholder row has no name yet.
               const isName = index === 0 && item !== undefined;
               const Cell = isName ? 'th' : 'td';
               return (
@@ -119,7 +118,7 @@ export function Table<T>({ title, resource, items, columns }: TableProps<T>) {
   );
 }
 
-/** The one dialog that a page has open, if any; what is done in it shows in the list, which `reload` asks for. */
+/** The open dialog of a page, if any; its change shows after `reload`. */
 export function useDialog(reload: () => void) {
   const [dialog, ask] = useState<ComponentChildren>();
   const onDone = (next?: ComponentChildren) => {
@@ -135,7 +134,7 @@ interface MomentProps {
   readonly format?: (micros: number) => string;
 }
 
-/** A time to the minute, or as `format` says, and exact in the tooltip. */
+/** A time to the minute, or by `format`; the tooltip is exact. */
 export function Moment({ at, format = formatMoment }: MomentProps) {
   const micros = fromRfc3339(at) ?? 0;
   return (
@@ -148,11 +147,13 @@ export function Moment({ at, format = formatMoment }: MomentProps) {
 interface RankContentProps {
   readonly words: string;
   readonly count: number;
-  /** What all of them add up to. */
   readonly sum?: string | undefined;
 }
 
-/** One of a list of what is most frequent, in a link or button of class `rank`, whose `--share` of the highest is a bar. */
+/**
+ * An entry of a list of frequent values, in an element of class `rank` whose `--share` of the highest draws a
+ * bar.
+ */
 export function RankContent({ words, count, sum }: RankContentProps) {
   return (
     <>

@@ -5,16 +5,15 @@ import { markedText } from './marked.tsx';
 import { t } from './text.ts';
 
 interface MenuProps {
-  /** What is on the button. */
   readonly button: ComponentChildren;
-  /** For screen readers, where the button has no words of its own. */
+  /** For screen readers, if the button has no words. */
   readonly label: string;
   readonly class?: string | undefined;
-  /** What opens beside it; `close` closes it. */
+  /** The panel's content; `close` closes it. */
   readonly children: (close: () => void) => ComponentChildren;
 }
 
-/** A button with a panel, which the browser opens, places and closes. */
+/** A button with a panel that the browser opens, places and closes. */
 export function Menu({ button, label, class: look = 'button', children }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const panel = useRef<HTMLDivElement>(null);
@@ -22,7 +21,7 @@ export function Menu({ button, label, class: look = 'button', children }: MenuPr
   return (
     <div
       class="menu"
-      // The key closes this alone.
+      // Escape closes only this.
       onKeyDown={(event) => isOpen && event.key === 'Escape' && event.stopPropagation()}
     >
       <button
@@ -52,18 +51,17 @@ export function Menu({ button, label, class: look = 'button', children }: MenuPr
 
 export interface Action {
   readonly words: string;
-  /** Something ends by it. */
+  /** The action removes something. */
   readonly isDanger?: boolean;
   readonly onChoose: () => void;
 }
 
 interface ActionMenuProps extends Partial<Omit<MenuProps, 'label' | 'children'>> {
-  /** What the actions are for. */
   readonly name: string;
   readonly actions: readonly Action[];
 }
 
-/** What can be done with a row, behind three dots, or with a value that is the button itself. */
+/** Actions for a row (three dots), or for a value that is itself the button. */
 export function ActionMenu({ name, actions, ...menu }: ActionMenuProps) {
   if (actions.length === 0) return null;
   const dots = { class: 'button icon-button quiet', button: <Icon name="more" /> };

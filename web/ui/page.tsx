@@ -9,7 +9,7 @@ interface PageProps {
   readonly children: ComponentChildren;
 }
 
-/** A view that is a page of text, fields and tables, beside those that fill the screen. */
+/** A view of text, fields and tables; other views fill the screen. */
 export function Page({ class: look = '', title, lead, end, children }: PageProps) {
   return (
     <div class={`page ${look}`}>

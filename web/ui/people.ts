@@ -1,9 +1,9 @@
 import { foldCase } from '../../src/base/events/fold-case.ts';
 
-/** Somebody's name and address, as far as they are known. */
+/** A person's name and address, if known. */
 export type Person = readonly [name: string | undefined, email: string | undefined];
 
-/** Names that people of several addresses have, in any case of their letters. */
+/** Names shared by several addresses, in any case. */
 export function sharedNames(people: Iterable<Person>): ReadonlySet<string> {
   const emails = new Map<string, string | undefined>();
   const shared = new Set<string>();
@@ -16,7 +16,7 @@ export function sharedNames(people: Iterable<Person>): ReadonlySet<string> {
   return shared;
 }
 
-/** What tells somebody apart: the name, or the address where others have that name, too. */
+/** Identifies a person: the name, or the address if others share that name. */
 export function personWords([name, email]: Person, shared: ReadonlySet<string>): string | undefined {
   const isShared = name !== undefined && email !== undefined && shared.has(foldCase(name));
   return isShared ? email : (name ?? email);

@@ -6,8 +6,8 @@ import { Button, Icon } from './button.tsx';
 import { t, type TextKey } from './text.ts';
 
 /**
- * The answer to a question, or the JSON of a path, for as long as a view is shown: asked anew where `inputs` change.
- * `reload` asks again, and keeps the old data until then.
+ * The answer to a question, or the JSON of a path, while a view is shown; loaded anew when `inputs` change.
+ * `reload` keeps the old data until the new answer.
  */
 export function useResource<T>(
   question: string | ((signal: AbortSignal) => Promise<T>),
@@ -21,7 +21,7 @@ export function useResource<T>(
       ),
     [resource, ...inputs],
   );
-  // Before the browser lays out and draws what waits: the server needs the time as well.
+  // Before layout: the server needs the time as well.
   useLayoutEffect(() => {
     reload();
     return () => resource.stop();
@@ -34,7 +34,7 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** What a resource has to show; above it what is the matter, where something is. */
+/** The data of a resource, below its failure if it has one. */
 export function Loaded<T>({ resource, children }: LoadedProps<T>) {
   const data = resource.data.value;
   return (
@@ -48,21 +48,21 @@ export function Loaded<T>({ resource, children }: LoadedProps<T>) {
   );
 }
 
-/** A bar in place of a text to come; `at` makes it longer or shorter than its neighbours. */
+/** A placeholder bar; `at` varies its length. */
 export function Skeleton({ at }: { readonly at: number }) {
   return <span class="skeleton" style={{ width: `${40 + ((at * 7) % 50)}%` }} />;
 }
 
 interface FailureProps {
   readonly error: RequestError;
-  /** Beside others of the same view: the largest of them is announced. */
+  /** Beside other failures of the same view: only the largest is announced. */
   readonly isSmall?: boolean;
-  /** Unix milliseconds of the next try, where there is one. */
+  /** Unix milliseconds of the next retry, if there is one. */
   readonly retryAt?: number | undefined;
   readonly onRetry?: () => void;
 }
 
-/** In place of what could not be had: what is the matter, and what happens next. */
+/** Describes a failure and the next retry. */
 export function Failure({ error, isSmall = false, retryAt, onRetry }: FailureProps) {
   const { request_id: id } = error.problem;
   return (
@@ -89,7 +89,7 @@ interface FailureOfProps {
   readonly isSmall?: boolean;
 }
 
-/** What is the matter with what a view asks for; nothing while nothing is. */
+/** The failure of a resource, if it has one. */
 export function FailureOf({ resource, isSmall = false }: FailureOfProps) {
   const error = resource.error.value;
   if (error === undefined) return null;
@@ -107,7 +107,7 @@ interface CountdownProps {
 
 const secondsTo = (until: number): number => Math.max(1, Math.ceil((until - Date.now()) / 1000));
 
-/** Words that count the seconds down. */
+/** A text that counts seconds down. */
 export function Countdown({ text, until, values = {} }: CountdownProps) {
   const [seconds, setSeconds] = useState(secondsTo(until));
   useEffect(() => {

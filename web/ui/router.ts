@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals';
 
 /**
- * Where the page is: `#/events?actor=…`. State is kept behind the hash, which browsers do not send: what somebody looks
- * for (addresses, names of files) never gets into the log of a proxy.
+ * The address: `#/events?actor=…`. Browsers do not send the part after `#`, so search values (addresses, file
+ * names) stay out of a proxy's log.
  */
 export interface Route {
-  /** First part of the path; empty where none is named. */
+  /** First part of the path; may be empty. */
   readonly view: string;
   readonly query: URLSearchParams;
 }
@@ -22,13 +22,13 @@ function read(): Route {
   return { view: path, query: new URLSearchParams(query) };
 }
 
-/** The address of a view for a link. */
+/** The address of a view, for links. */
 export function hrefOf(view: string, query: URLSearchParams = new URLSearchParams()): string {
   const text = query.toString();
   return `#/${view}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Goes to a place; `replace` where going back must not lead here. */
+/** Navigates; `replace` keeps the current address out of the history. */
 export function go(view: string, query?: URLSearchParams, { replace = false } = {}): void {
   const href = hrefOf(view, query);
   if (href === location.hash) return;

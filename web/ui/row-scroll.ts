@@ -1,11 +1,14 @@
 import { computed, signal } from '@preact/signals';
 
-/** Browsers lay out nothing that is higher than some 30 million pixels; from here on a pixel of the bar is several rows. */
+/**
+ * Browsers lay out at most some 30 million pixels; above this bound a pixel of the bar stands for several
+ * rows.
+ */
 const heightPixelsMax = 8_000_000;
-/** After scrolling has come to rest the bar is put where the rows are. */
+/** After scrolling stops, the bar is aligned with the rows. */
 const restMs = 150;
 
-/** What scrolls: an element of the document. */
+/** A scrolling element. */
 export interface Bar {
   scrollTop: number;
   readonly scrollHeight: number;
@@ -13,17 +16,17 @@ export interface Bar {
 }
 
 /**
- * Where a list stands, in rows. Near by, scrolling moves the rows pixel by pixel; where somebody drags the bar of a list
- * that is higher than any element can be, by the bar's share.
+ * The position of a list, in rows. Scrolling moves the rows by pixels; dragging the bar of a list higher than
+ * any element moves by the bar's share.
  */
 export class RowScroll {
-  /** The first row in sight, with its fraction that is out of sight. */
+  /** The first visible row; the fraction is hidden. */
   readonly top = signal(0);
   readonly count = signal(0);
   readonly rowHeight = signal(1);
-  /** Pixels that rows have. */
+  /** Pixels for rows. */
   readonly height = signal(0);
-  /** Pixels of what scrolls. */
+  /** Pixels of the scrolled content. */
   readonly length = computed(() => Math.min(this.count.value * this.rowHeight.value, heightPixelsMax));
   readonly topMax = computed(() => Math.max(0, this.count.value - this.height.value / this.rowHeight.value));
   #bar: Bar | undefined;
@@ -35,36 +38,35 @@ export class RowScroll {
     if (bar === undefined) clearTimeout(this.#rest);
   }
 
-  /** Rows that are wholly in sight. */
+  /** Fully visible rows. */
   get visible(): number {
     return Math.max(1, Math.floor(this.height.value / this.rowHeight.value));
   }
 
-  /** Puts a row at the top. */
+  /** Scrolls a row to the top. */
   scrollTo(index: number): void {
     this.#move(index);
     this.#alignBar();
   }
 
-  /** Rows have come above: those in sight stay where they are. */
+  /** Rows were added above: the visible ones stay in place. */
   moveBy(rows: number): void {
     this.count.value = Math.max(this.count.value, Math.ceil(this.top.value) + rows);
     this.scrollTo(this.top.value + rows);
   }
 
-  /** Scrolls as little as is needed for the row to be in sight. */
+  /** Scrolls as little as needed to show the row. */
   reveal(index: number): void {
     const rows = this.height.value / this.rowHeight.value;
     if (index < this.top.value) this.scrollTo(index);
     else if (index + 1 > this.top.value + rows) this.scrollTo(index + 1 - rows);
   }
 
-  /** Another count or height: stay within. */
+  /** After another count or height: stays in range. */
   clamp(): void {
     if (this.top.value > this.topMax.value) this.scrollTo(this.topMax.value);
   }
 
-  /** The bar was moved, by whatever. */
   onScroll(): void {
     if (this.#bar === undefined) return;
     const { scrollTop, clientHeight } = this.#bar;
@@ -76,7 +78,7 @@ export class RowScroll {
     const share = scrollTop / Math.max(1, this.#barMax);
     this.#move(isNear ? this.top.value + delta / this.rowHeight.value : share * this.topMax.value);
     clearTimeout(this.#rest);
-    // The bar's end is no end while there are rows beyond.
+    // The bar's end is not the list's end while rows are beyond it.
     if (scrollTop <= 0 || scrollTop >= this.#barMax - 1) this.#alignBar();
     else this.#rest = setTimeout(() => this.#alignBar(), restMs);
     return undefined;

@@ -1,6 +1,6 @@
 import { CopyButton } from './button.tsx';
 
-/** A text to be copied, whole and as it is. */
+/** A text to copy as a whole. */
 export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
   return (
     <div class="secret">

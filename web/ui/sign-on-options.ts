@@ -3,10 +3,10 @@ import { session } from '../api/session.ts';
 import type { SignOnOptions } from '../api/types.ts';
 import { useResource } from './resource.tsx';
 
-/** Where nobody can say how people sign in, it is by password. */
+/** Without an answer, sign-in is by password. */
 const unknown: SignOnOptions = { sign_on: false, passwords: true, names_organization: false };
 
-/** How people of an organization sign in; undefined until the server has said so. */
+/** Sign-in methods of an organization; undefined until the server has answered. */
 export function useSignOnOptions(organization: string | undefined): SignOnOptions | undefined {
   const ask = (signal: AbortSignal) =>
     get<SignOnOptions>('/api/v1/auth/sign-on-options', { organization }, { signal, impatient: true });
@@ -18,7 +18,7 @@ export function useSignOnOptions(organization: string | undefined): SignOnOption
   return resource.data.value;
 }
 
-/** Whether people of the organization whose page it is may sign in by password; false until the server has said so. */
+/** Whether users of the page's organization may sign in by password; false until the server has answered. */
 export function useHasPasswords(): boolean {
   const { value } = session;
   const options = useSignOnOptions(value.state === 'in' ? value.who.organization.slug : undefined);

@@ -3,22 +3,21 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { RowScroll } from './row-scroll.ts';
 
 interface VirtualRowsProps {
-  /** Made by who shows the list, to scroll it. */
+  /** Created by the owner of the list, to scroll it. */
   readonly scroll: RowScroll;
   readonly count: number;
   readonly row: (index: number) => ComponentChildren;
-  /** Rows from the first to the last one in sight. */
+  /** Called with the first and last visible row. */
   readonly onShow: (first: number, last: number) => void;
   /** Stays above the rows. */
   readonly head: ComponentChildren;
-  /** What the element that scrolls has: its role, its name, what keys do. */
+  /** Attributes of the scrolling element: role, name, keys. */
   readonly attributes: HTMLAttributes<HTMLDivElement>;
 }
 
 /**
- * A list of any length, of which only the rows in sight are there. Rows stand in a window that stays in place, and move
- * by themselves, so the height of what scrolls need not be that of all rows: see RowScroll. The style sheet says how high
- * a row is, by `--row` in rem.
+ * A list of any length that renders only visible rows. They move inside a fixed window, so the scrolled
+ * height need not be that of all rows: see RowScroll. The style sheet sets the row height as `--row` in rem.
  */
 export function VirtualRows({ scroll, count, row, onShow, head, attributes }: VirtualRowsProps) {
   const outer = useRef<HTMLDivElement>(null);
@@ -34,7 +33,7 @@ export function VirtualRows({ scroll, count, row, onShow, head, attributes }: Vi
     };
     const observer = new ResizeObserver(measure);
     observer.observe(element);
-    // Its height follows the size of texts, which may change without any change of the room for all.
+    // Its height follows the text size, which may change without a resize of the window.
     observer.observe(top);
     scroll.attach(element);
     measure();

@@ -13,7 +13,7 @@ interface NewUserProps {
   readonly onClose: () => void;
 }
 
-/** Makes a user without a password: a link that comes next lets that person choose one, where there are passwords. */
+/** Creates a user without a password; a link then lets that person choose one, if passwords are allowed. */
 export function NewUser({ onMade, onClose }: NewUserProps) {
   return (
     <FormDialog
@@ -44,10 +44,9 @@ export function NewUser({ onMade, onClose }: NewUserProps) {
   );
 }
 
-/** From the one that may do least. */
+/** From least to most access. */
 const roles = ['member', 'auditor', 'admin'] as const;
 
-/** With what each role may do. */
 function RoleField({ value }: { readonly value: Role }) {
   return (
     <Options
@@ -66,7 +65,7 @@ interface OfUser {
   readonly onClose: () => void;
 }
 
-/** Another role: it holds at once, in open sessions as well. */
+/** A new role applies at once, in open sessions as well. */
 export function UserRole({ user, onDone, onClose }: OfUser) {
   const task = async (field: Fields) => {
     await send<User>('PATCH', `${path}/${user.id}`, { role: field('role') });
@@ -80,7 +79,7 @@ export function UserRole({ user, onDone, onClose }: OfUser) {
   );
 }
 
-/** The end of somebody's access, sessions included. */
+/** Ends all access, sessions included. */
 export function DisableUser({ user, onDone, onClose }: OfUser) {
   const task = async () => {
     await send('POST', `${path}/${user.id}/disable`);
@@ -98,12 +97,12 @@ export function DisableUser({ user, onDone, onClose }: OfUser) {
 
 interface LinkMakerProps {
   readonly user: User;
-  /** Somebody who has just been made has no password yet. */
+  /** A new user has no password yet. */
   readonly isNew?: boolean;
   readonly onClose: () => void;
 }
 
-/** A link by which somebody chooses a password, once; whoever asked for it hands it on. */
+/** A one-time link for choosing a password; an administrator passes it on. */
 export function LinkMaker({ user, isNew = false, onClose }: LinkMakerProps) {
   const [link, setLink] = useState<PasswordLink>();
   const { name, email } = user;

@@ -9,7 +9,6 @@ import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { t } from '../ui/text.ts';
 import { DisableUser, LinkMaker, NewUser, UserRole } from './dialogs.tsx';
 
-/** People of the organization: all of them, and making one, another role, a link for a password, the end of access. */
 export default function UsersView() {
   const { resource, reload } = useResource<Users>('/api/v1/portal/users');
   const { dialog, ask, onClose, onDone } = useDialog(reload);
@@ -48,7 +47,7 @@ export default function UsersView() {
       items={users}
       columns={userColumns(ownId)}
       nameOf={({ name }) => name}
-      // Nothing here is done to oneself, or the last way in could be shut from inside.
+      // Users cannot change their own access here, or the last administrator could lock everybody out.
       actions={(user) => (user.id === ownId || user.disabled_at !== undefined ? [] : actions(user))}
       empty={t('usersNone')}
       dialog={dialog}

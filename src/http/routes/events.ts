@@ -23,13 +23,13 @@ import type { TopValuesReader } from '../../read/top-values.ts';
 
 const topValuesDefault = 10;
 const topValuesMax = 100;
-/** A page of audit events with their source events. */
+/** Events on a page with source events. */
 const sourceEventsDefault = 10;
 const sourceEventsMax = 100;
 
 /**
- * GET /api/v1/audit: a page of the organization's events, newest first (contract: Read, GET audit). GET
- * /api/v1/portal/events answers the same for a session.
+ * GET /api/v1/audit: a page of events, newest first (contract: Read, GET audit). GET /api/v1/portal/events is
+ * the same for a session.
  */
 export function auditHandler(readPage: PageReader): SharedHandler {
   return async (context, { organization }) => {
@@ -41,8 +41,8 @@ export function auditHandler(readPage: PageReader): SharedHandler {
 }
 
 /**
- * GET /api/v1/audit/feed: events in the order of ingest, none missed and none twice (contract: Read, feed). GET
- * /api/v1/portal/feed answers the same for a session.
+ * GET /api/v1/audit/feed: events in ingest order, each exactly once (contract: Read, feed). GET
+ * /api/v1/portal/feed is the same for a session.
  */
 export function feedHandler(readFeed: FeedReader): SharedHandler {
   return async (context, { organization }) => {
@@ -53,10 +53,7 @@ export function feedHandler(readFeed: FeedReader): SharedHandler {
   };
 }
 
-/**
- * GET /api/v1/portal/rows: what a list of events shows of each, on one side of a place in their order (contract:
- * portal).
- */
+/** GET /api/v1/portal/rows: the columns of the page's list, on one side of a position (contract: portal). */
 export function rowsHandler(readRows: RowsReader): SessionHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
@@ -67,8 +64,8 @@ export function rowsHandler(readRows: RowsReader): SessionHandler {
 }
 
 /**
- * GET /api/v1/portal/source-events: audit events as `portal/events` has them, each with what its producer sent. `limit`
- * is 10 when it is not given or invalid, 100 at most. `from` a place, as of rows.
+ * GET /api/v1/portal/source-events: audit events as in `portal/events`, each with its source event. `limit`
+ * is 10 by default, 100 at most. `from` is a position, as for rows.
  */
 export function sourceEventsHandler(readSourceEvents: SourceEventsReader): SessionHandler {
   return async (context, { organization }) => {
@@ -84,8 +81,8 @@ export function sourceEventsHandler(readSourceEvents: SourceEventsReader): Sessi
 }
 
 /**
- * GET /api/v1/dashboard/organization/get-events-in-org: the organization's events as their producers sent them,
- * newest first, streamed (contract: Read, get-events-in-org). A self-hosted deployment does not have it.
+ * GET /api/v1/dashboard/organization/get-events-in-org: source events, newest first, streamed (contract:
+ * Read, get-events-in-org). A self-hosted deployment does not have it.
  */
 export function organizationEventsHandler(readLegacy: LegacyReader): SessionHandler {
   return async (context, { organization }) => {
@@ -97,10 +94,9 @@ export function organizationEventsHandler(readLegacy: LegacyReader): SessionHand
 }
 
 /**
- * GET /api/v1/audit/histogram: how many events succeeded and failed over time, under the filters of events but for words.
- * `meta.start` and `meta.end` are left out where neither the request nor an event gives them. `compare=previous` adds the
- * range of the same length before. GET /api/v1/portal/… answers
- * this and the next two for a session.
+ * GET /api/v1/audit/histogram: successes and failures over time, with all filters but words. `meta.start` and
+ * `meta.end` are absent if neither the request nor an event gives them. `compare=previous` adds the previous
+ * range of the same length. GET /api/v1/portal/… answers this and the next two for a session.
  */
 export function histogramHandler(readHistogram: HistogramReader): SharedHandler {
   return async (context, { organization }) => {
@@ -113,8 +109,9 @@ export function histogramHandler(readHistogram: HistogramReader): SharedHandler 
 }
 
 /**
- * GET /api/v1/audit/top-values: the most frequent activities, actors, addresses and severities, under the same filters.
- * `limit` bounds each list: 10 when it is not given or invalid, 100 at most. An actor without a display name has no `name`.
+ * GET /api/v1/audit/top-values: the most frequent activities, actors, addresses and severities, with the same
+ * filters. `limit` bounds each list: 10 by default, 100 at most. An actor without a display name has no
+ * `name`.
  */
 export function topValuesHandler(readTopValues: TopValuesReader): SharedHandler {
   return async (context, { organization }) => {
@@ -126,7 +123,10 @@ export function topValuesHandler(readTopValues: TopValuesReader): SharedHandler 
   };
 }
 
-/** GET /api/v1/audit/top-files: the files of the same events with the sum of their sizes; `limit` as of top-values. */
+/**
+ * GET /api/v1/audit/top-files: files of the same events with the sum of their sizes; `limit` as for
+ * top-values.
+ */
 export function topFilesHandler(readTopFiles: TopFilesReader): SharedHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);

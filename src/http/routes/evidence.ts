@@ -7,8 +7,8 @@ import type { RequestContext } from '../request-context.ts';
 import { jsonReply } from '../response.ts';
 
 /**
- * GET /api/v1/audit/evidence/checkpoint: the newest signed checkpoint of the organization's events, or the oldest of at
- * least `size` events (contract: Read, evidence). GET /api/v1/portal/evidence/… answers all of these for a session.
+ * GET /api/v1/audit/evidence/checkpoint: the newest signed checkpoint, or the oldest of at least `size`
+ * events (contract: Read, evidence). GET /api/v1/portal/evidence/… answers all of these for a session.
  */
 export function evidenceCheckpointHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (context, { organization }) => {
@@ -18,8 +18,8 @@ export function evidenceCheckpointHandler({ evidence }: Pick<EndpointDeps, 'evid
 }
 
 /**
- * GET /api/v1/audit/evidence/key: the keys that have signed checkpoints, the newest last, each with what the one before
- * it says of it; and since when there is evidence.
+ * GET /api/v1/audit/evidence/key: the keys that signed checkpoints, newest last, each with its predecessor's
+ * signature; and when the evidence began.
  */
 export function evidenceKeyHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (_, { organization }) => {
@@ -39,7 +39,7 @@ export function evidenceKeyHandler({ evidence }: Pick<EndpointDeps, 'evidence'>)
   };
 }
 
-/** GET /api/v1/audit/evidence/tile/…: hashes of the tree, and entries of events, by the paths of C2SP tlog-tiles. */
+/** GET /api/v1/audit/evidence/tile/…: hashes and entries of the tree, by the paths of C2SP tlog-tiles. */
 export function evidenceTileHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (context, { organization }) => {
     const body = await evidence.tile(organization.id, `tile/${context.parameter('path')}`);
@@ -49,8 +49,8 @@ export function evidenceTileHandler({ evidence }: Pick<EndpointDeps, 'evidence'>
 }
 
 /**
- * GET /api/v1/audit/evidence/proof: that an event (`uid`, `seq` or `position`) is covered by a checkpoint, or, with `older`,
- * that a checkpoint continues an older one (contract: Read, evidence).
+ * GET /api/v1/audit/evidence/proof: proves that a checkpoint covers an event (`uid`, `seq` or `position`) or,
+ * with `older`, continues an older checkpoint (contract: Read, evidence).
  */
 export function evidenceProofHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (context, { organization }) => {
@@ -87,12 +87,12 @@ function view({ entry, source, shown, asRecorded, checkpoint, proof }: Inclusion
   };
 }
 
-/** What a proof is asked of: one thing, as it cannot be told which of several was meant. */
+/** Refuses several subjects of one proof: the meant one is unknown. */
 function refuseContradiction(context: RequestContext): void {
   const given = ['uid', 'seq', 'position', 'older'].filter((name) => (context.first(name) ?? '') !== '');
   if (given.length <= 1) return;
   const names = given.map((name) => `"${name}"`).join(' and ');
-  throw new Problem('malformed', `Of the parameters ${names} only one may be given.`);
+  throw new Problem('malformed', `Only one of the parameters ${names} is allowed.`);
 }
 
 const seqMax = 2n ** 64n - 1n;
@@ -104,7 +104,7 @@ function wrong(name: string, max: number | bigint): never {
   );
 }
 
-/** A number of events: a parameter of a proof is never guessed at, as the answer would prove something else. */
+/** A number of events. An invalid one is refused, because a default would prove something else. */
 function readSize(context: RequestContext, name: string): number | undefined {
   const text = context.first(name) ?? '';
   if (text === '') return undefined;
@@ -112,13 +112,13 @@ function readSize(context: RequestContext, name: string): number | undefined {
   return Number.isSafeInteger(size) ? size : wrong(name, Number.MAX_SAFE_INTEGER);
 }
 
-/** An order number as the engine has them, in 64 bits; undefined for anything else. */
+/** A 64-bit order number; undefined for other text. */
 function seqIn(text: string): bigint | undefined {
   const seq = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n;
   return seq >= 0n && seq <= seqMax ? seq : undefined;
 }
 
-/** The `metadata.uid` of an event with `schema=ocsf`: the organization, and the order number. */
+/** `metadata.uid` with `schema=ocsf`: organization and order number. */
 const uidPattern = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-(\d{1,20})$/i;
 
 function readEvent(context: RequestContext, organization: string): EventName {
@@ -129,9 +129,9 @@ function readEvent(context: RequestContext, organization: string): EventName {
     if (ofOrganization === undefined || seq === undefined)
       throw new Problem(
         'malformed',
-        'The parameter "uid" must be the metadata.uid of an event: the id of an organization, a hyphen and an order number.',
+        'The parameter "uid" must be the metadata.uid of an event: organization id, hyphen, order number.',
       );
-    // An event of another organization is told of as one that there has never been.
+    // Another organization's event gets the same answer as a missing one.
     if (ofOrganization.toLowerCase() !== organization) throw uncovered('absent');
     return { seq };
   }

@@ -17,9 +17,9 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
 };
 
 /**
- * GET /api/v1/audit/export: every matching event as one file, streamed (contract: Read, export). The export is recorded
- * before its first byte; a failure after that breaks the connection. GET /api/v1/portal/export answers the same for a
- * session.
+ * GET /api/v1/audit/export: every matching event as one streamed file (contract: Read, export). The export is
+ * recorded before its first byte; a later failure breaks the connection. GET /api/v1/portal/export is the
+ * same for a session.
  */
 export function exportHandler({ read, selfAudit, clock }: EndpointDeps): SharedHandler {
   return async (context, caller) => {
@@ -64,16 +64,16 @@ function readBom(text: string | undefined, format: ExportFormat): boolean {
   throw new Problem('malformed', 'The parameter "bom" must be 0, or 1 with format=csv.');
 }
 
-/** The default schema for nothing; a name that is none is told, as an export is asked for once. */
+/** An unknown schema is refused: a file is requested once. */
 function readSchema(text: string | undefined, format: ExportFormat): { readonly schema?: EventSchema } {
   if (text === undefined || text === 'default') return {};
   if (text !== 'ocsf') throw new Problem('malformed', 'The parameter "schema" must be default or ocsf.');
   if (format === 'csv')
-    throw new Problem('malformed', 'CSV has columns of its own: use schema=ocsf with format=ndjson or json.');
+    throw new Problem('malformed', 'CSV has its own columns; use schema=ocsf with format=ndjson or json.');
   return { schema: 'ocsf' };
 }
 
-/** As they were sent: what was asked for, not what it was taken for. */
+/** As sent, not as interpreted. */
 function filtersGiven(parameters: QueryParameters): Record<string, string> {
   const given: Record<string, string> = {};
   for (const name of selectingParameters) {
@@ -83,7 +83,7 @@ function filtersGiven(parameters: QueryParameters): Record<string, string> {
   return given;
 }
 
-/** `20240506T070809Z`: a file name that every system takes. */
+/** `20240506T070809Z`: valid in file names of every system. */
 function fileTime(micros: number): string {
   return formatMicros(micros).replaceAll(/[-:]|\.\d+/g, '');
 }

@@ -15,8 +15,8 @@ import { jsonReply } from '../response.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /**
- * POST /api/v1/audit: stores source events, or records of other programs by a built-in mapping or by one of these; 202 once the accepted
- * ones are durable (contract: Ingest).
+ * POST /api/v1/audit: stores source events, or other programs' records by a built-in or custom mapping; 202
+ * once the accepted ones are durable (contract: Ingest).
  */
 export function ingestHandler(accept: Accept, own: readonly MappingDefinition[]): WriteHandler {
   const mappings = new Mappings(own).names();
@@ -58,7 +58,7 @@ const forms: ReadonlyMap<string, BodyForm> = new Map([
 ]);
 
 function bodyForm(header: string | undefined): BodyForm {
-  // As nearly all write it.
+  // Fast path for the usual spelling.
   const asWritten = header === undefined ? 'json' : forms.get(header);
   if (asWritten !== undefined) return asWritten;
   const [type = '', ...parameters] = (header ?? '').toLowerCase().split(';');
@@ -72,14 +72,16 @@ function bodyForm(header: string | undefined): BodyForm {
   });
 }
 
-/** Whose records the body holds (contract: Source adapters); nothing where it holds source events. */
+/** The mapping of the body's records (contract: Source adapters); empty for source events. */
 function adapterOf(name: string | undefined, mappings: readonly string[]): Pick<IngestRequest, 'adapter'> {
   if (name === undefined) return {};
   if (mappings.includes(name)) return { adapter: name };
   throw new Problem('malformed', `from must be one of ${mappings.join(', ')}.`);
 }
 
-/** The organization of events that name none (contract: Ingest); whether there is such a one is seen at each event. */
+/**
+ * The organization of events without one (contract: Ingest); ingest checks for each event whether it exists.
+ */
 function namedOrganization(org: string | undefined): Pick<IngestRequest, 'org'> {
   if (org === undefined) return {};
   if (/^[A-Za-z0-9-]{1,63}$/.test(org)) return { org };

@@ -10,7 +10,7 @@ import type { Handler } from '../router.ts';
 /** GET /healthz: the process is up (contract: Operations). */
 export const healthHandler: Handler = () => ({ status: 200, body: jsonLine('{"status":"ok"}') });
 
-/** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
+/** GET /readyz: each check by name; 503 if one fails that requests need (contract: Operations). */
 export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   return async () => {
     const needed = {
@@ -21,12 +21,12 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
     };
     const known = readiness.damage();
     const limitsShared = readiness.limitsShared();
-    const told = {
+    const reported = {
       nothing_damaged: known.length === 0,
       ...(limitsShared !== undefined && { limits_shared: limitsShared }),
     };
     const members = {
-      checks: { ...needed, ...told },
+      checks: { ...needed, ...reported },
       ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
     };
     if (Object.values(needed).every(Boolean))
@@ -36,16 +36,15 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
 }
 
 /**
- * GET /metrics: Prometheus text; from loopback only unless METRICS_PUBLIC is set (contract: Operations). Behind a proxy
- * every request comes from where the proxy is, so where proxies are expected, and where one has left its mark, nothing
- * counts as local.
+ * GET /metrics: Prometheus text (contract: Operations). Behind a proxy every request comes from the proxy, so
+ * with trusted proxies or a proxy's headers nothing counts as local.
  */
 export function metricsHandler({
   config: { metricsPublic, trustProxy },
 }: Pick<EndpointDeps, 'config'>): Handler {
   return async (context) => {
     if (!metricsPublic && !(trustProxy === 0 && isLocal(context.head)))
-      throw new Problem('not_found', 'There is nothing at this address.');
+      throw new Problem('not_found', 'No resource has this path.');
     return {
       status: 200,
       headers: { 'Content-Type': metricsContentType },
@@ -54,7 +53,7 @@ export function metricsHandler({
   };
 }
 
-/** Headers that proxies add, beside all that begin with `x-forwarded-`. */
+/** Headers of proxies, beside all that begin with `x-forwarded-`. */
 const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip'];
 
 function isLocal({ ip, headers }: RequestHead): boolean {
@@ -71,7 +70,7 @@ export function openapiHandler(): Handler {
   };
 }
 
-/** GET /ocsf-event.schema.json: what events are with `schema=ocsf` (contract: Operations). */
+/** GET /ocsf-event.schema.json: events with `schema=ocsf` (contract: Operations). */
 export function ocsfSchemaHandler(): Handler {
   let body: string | undefined;
   return () => {

@@ -7,10 +7,13 @@ import type { WriteHandler } from '../endpoint.ts';
 import { writeHeaders } from '../ingest-headers.ts';
 import type { ProblemForm } from '../request.ts';
 
-/** Rejected log records that the answer to an export of OTLP names. */
+/** Rejected log records that an answer names. */
 const otlpErrorsNamedMax = 10;
 
-/** POST /v1/logs: log records of OpenTelemetry as events; 200 once the accepted ones are durable (contract: OTLP). */
+/**
+ * POST /v1/logs: OpenTelemetry log records as events; 200 once the accepted ones are durable (contract:
+ * OTLP).
+ */
 export function otlpLogsHandler(accept: Accept): WriteHandler {
   return async (context, caller) => {
     const form = formOf(context.header('content-type'));
@@ -24,7 +27,7 @@ export function otlpLogsHandler(accept: Accept): WriteHandler {
     const received = await context.body();
     try {
       await caller.stillGood();
-      const answer = await taken(
+      const answer = await otlpAnswer(
         accept({ ...headers, body: received.bytes, form: 'ndjson', adapter: 'otlp', otlp: form }),
       );
       const body = exportAnswer(form, partialSuccess(answer));
@@ -41,8 +44,8 @@ function formOf(contentType: string | undefined): OtlpForm | undefined {
   return type === mediaTypes.protobuf ? 'protobuf' : undefined;
 }
 
-/** A request of which no record was accepted is no error in OTLP: one without records, or with rejected ones alone. */
-async function taken(answer: Promise<BatchAnswer>): Promise<BatchAnswer> {
+/** OTLP answers success even if no record was accepted. */
+async function otlpAnswer(answer: Promise<BatchAnswer>): Promise<BatchAnswer> {
   try {
     return await answer;
   } catch (error) {
@@ -79,8 +82,8 @@ const statusCodes: Readonly<Record<ProblemCode, number>> = {
 };
 
 /**
- * Errors as OTLP has them: google.rpc.Status in the request's own encoding. Exporters repeat a request after 503 and
- * throw it away after 500, so a fault of ours is a 503 here.
+ * Errors as google.rpc.Status in the request's own encoding. Exporters repeat a request after 503 and drop it
+ * after 500, so an internal error is a 503 here.
  */
 export const otlpStatus: ProblemForm = ({ code, message }, { headers }) => {
   const form = formOf(headers.get('content-type')) ?? 'json';

@@ -9,12 +9,11 @@ import type { RequestContext } from '../request-context.ts';
 import type { FixedReply, ReplyHeaders } from '../response.ts';
 import type { Handler } from '../router.ts';
 
-/** How long browsers keep files of the page whose names change with what is in them. */
+/** Cache time of files whose names contain a hash. */
 const pageFileKeptSeconds = 365 * 24 * 3600;
 
 /**
- * What the page may do in a browser: run its own scripts and styles from files, ask this server, and nothing else. No
- * text of an event can become a script: there are no inline ones, and no script may make markup of a text.
+ * Only own scripts and styles from files, and calls to this server: no text of an event can become a script.
  */
 const documentPolicy = [
   "default-src 'none'",
@@ -32,11 +31,11 @@ const documentPolicy = [
 const documentHeaders = {
   'Content-Security-Policy': documentPolicy,
   'Cross-Origin-Opener-Policy': 'same-origin',
-  // Kept, and asked for each time whether it is still the same.
+  // Cached, but revalidated each time.
   'Cache-Control': 'no-cache',
 };
 
-/** The name of a file has a hash of what is in it. */
+/** The name contains a hash of the content. */
 const assetHeaders = { 'Cache-Control': `public, max-age=${pageFileKeptSeconds}, immutable` };
 
 /** GET / and /docs: the document of the web page. */
@@ -46,12 +45,11 @@ export function pageHandler(files: PageFiles | undefined): Handler {
     if (file !== undefined) return fileReply(context, file, documentHeaders);
     throw new Problem(
       'not_found',
-      'The web page has not been built: npm run build:web makes it. The API works without.',
+      'The web page is not built; run npm run build:web. The API works without it.',
     );
   };
 }
 
-/** GET /assets/…: scripts, styles and pictures of the page. */
 export function pageFileHandler(files: PageFiles | undefined): Handler {
   return (context) => {
     const file = files?.get(`assets/${context.parameter('file')}`);
@@ -72,12 +70,12 @@ function fileReply(context: RequestContext, file: PageFile, more: ReplyHeaders):
   return { status: 200, headers: encoded, body };
 }
 
-/** By weak comparison (RFC 9110, 13.1.2). */
+/** Weak comparison (RFC 9110, 13.1.2). */
 function isKnown(known: string | undefined, etag: string): boolean {
   return known !== undefined && (known.trim() === '*' || known.includes(etag.slice('W/'.length)));
 }
 
-/** A file of the web page as it is sent: as it is, and where that is shorter, in brotli and gzip. */
+/** A file of the page: plain, and in brotli and gzip if shorter. */
 export interface PageFile {
   readonly type: string;
   readonly etag: string;
@@ -86,7 +84,6 @@ export interface PageFile {
   readonly gzip?: Uint8Array;
 }
 
-/** By their path in the folder, such as `index.html` or `assets/main-3kd8.js`. */
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
 const types: Readonly<Record<string, string>> = {
@@ -96,12 +93,12 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Beside both `src` and the compiled `dist/http`: the page is built into `dist/web` either way. */
+/** From `src` and `dist/http` alike. */
 const builtPage = fileURLToPath(new URL('../../../dist/web/', import.meta.url));
 
 /**
- * Reads the built page into memory; `npm run build:web` compresses each file ahead (`x.js.br`, `x.js.gz`). No files
- * where the page has not been built.
+ * Reads the built page into memory; `npm run build:web` compresses each file ahead (`x.js.br`, `x.js.gz`).
+ * Empty if the page is not built.
  */
 export async function loadPageFiles(folder: string = builtPage): Promise<PageFiles> {
   const contents = new Map<string, Uint8Array>();
@@ -123,7 +120,7 @@ async function fileNames(folder: string): Promise<string[]> {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 }
 
-/** Weak, since it is the same whichever encoding is sent. */
+/** Weak, because all encodings share it. */
 function etagOf(bytes: Uint8Array): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
 }

@@ -10,8 +10,8 @@ import { ignoredParameters, pageLinks } from '../read-headers.ts';
 import { jsonLine } from '../response.ts';
 
 /**
- * GET /api/v1/portal/receipts: the signed-in user's own transfers, newest first, paged as the audit endpoint is
- * (contract: Read, receipts). Throws Problem `forbidden` where the organization's policy `receipts` is off.
+ * GET /api/v1/portal/receipts: the user's own transfers, newest first, paged like the audit endpoint
+ * (contract: Read, receipts). Throws Problem `forbidden` if the organization's policy `receipts` is off.
  */
 export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
   return async (context, { user, organization }) => {
@@ -34,7 +34,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
   };
 }
 
-/** No writer of JSON keeps all digits of a number, so the size is put in as it was sent. */
+/** Inserts the size as text: JSON writers do not keep all digits of a number. */
 function receiptText({ members, sizeDigits }: Receipt): string {
   const text = stringify('Receipt', members);
   return sizeDigits === undefined ? text : `{"file_size":${sizeDigits},${text.slice(1)}`;

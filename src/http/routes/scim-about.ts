@@ -47,8 +47,7 @@ export const scimTypesHandler: ReadHandler = (context) =>
 
 /** GET /scim/v2/ResourceTypes/{name} (contract: SCIM). */
 export const scimTypeHandler: ReadHandler = (context) => {
-  if (context.parameter('name') !== 'User')
-    throw new Problem('not_found', 'There is no such type of resources.');
+  if (context.parameter('name') !== 'User') throw new Problem('not_found', 'Unknown resource type.');
   return scimReply(200, 'ScimResourceType', typeOf(context));
 };
 
@@ -115,6 +114,6 @@ export const scimSchemasHandler: ReadHandler = (context) =>
 /** GET /scim/v2/Schemas/{id} (contract: SCIM). */
 export const scimSchemaHandler: ReadHandler = (context) => {
   if (context.parameter('id').toLowerCase() !== userSchema.toLowerCase())
-    throw new Problem('not_found', 'There is no such schema.');
+    throw new Problem('not_found', 'Unknown schema.');
   return scimReply(200, 'ScimSchema', schemaOf(context));
 };

@@ -91,7 +91,7 @@ class ScimAttributes {
   /** Takes all members of an object. */
   setAll(object: unknown, prefix = ''): void {
     if (typeof object !== 'object' || object === null || Array.isArray(object))
-      throw scimFault('invalidValue', 'value: must be an object where there is no path');
+      throw scimFault('invalidValue', 'value: must be an object if there is no path');
     for (const [name, value] of Object.entries(object)) this.set(`${prefix}${name}`, value);
   }
 
@@ -145,7 +145,7 @@ export function changeOfPatch(operations: readonly PatchOperation[]): ScimChange
   for (const { op, path, value } of operations) {
     const verb = op.toLowerCase();
     if (verb === 'remove') {
-      if (path === undefined) throw scimFault('invalidSyntax', 'path: is required to remove something');
+      if (path === undefined) throw scimFault('invalidSyntax', 'path: is required to remove a value');
       attributes.remove(path, value);
     } else if (verb === 'add' || verb === 'replace') {
       if (verb === 'replace' && isNoRole(path, value)) attributes.remove('roles', undefined);

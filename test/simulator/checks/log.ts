@@ -10,7 +10,7 @@ const partDamaged = 'a part of a table is damaged, and reads that need it fail; 
 /** What the operational log says above `warn`, by what a fault causes; whole texts, or patterns of these. */
 export const linesOf = {
   /** Whoever asks while the service or its engine is away. */
-  requests: ['a request could not be answered', 'an event of the service itself waits to be recorded'],
+  requests: ['a request failed', 'a self-audit event could not be recorded; it will be retried'],
   engineKilled: ['the embedded engine ended unasked'],
   fullDisk: [
     'the disk is almost full: the write-ahead log takes no events of producers; reads, sign-in and exports go on',
