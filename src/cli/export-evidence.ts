@@ -5,6 +5,7 @@ import { TileTable } from '../evidence/tile-table.ts';
 import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
 import { byProjection } from '../read/plans.ts';
 import { shownHash } from '../storage/event-hash.ts';
+import { RowBinary } from '../storage/row-binary.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
 import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
@@ -178,19 +179,8 @@ async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigi
   return new Map([...first, ...(await contentsOf(matching, entries.subarray(middle)))]);
 }
 
-/** Rows of the engine's RowBinary: a UInt64, a hash, and a text after its LEB128 length. */
-function* rowsIn(rows: Buffer): Generator<[bigint, StoredContent]> {
-  for (let at = 0; at < rows.length; ) {
-    const seq = rows.readBigUInt64LE(at);
-    const shown = rows.subarray(at + 8, at + 8 + hashBytes);
-    let length = 0;
-    let factor = 1;
-    for (at += 8 + hashBytes; ; factor *= 128) {
-      const group = rows.readUInt8(at++);
-      length += (group & 127) * factor;
-      if (group < 128) break;
-    }
-    yield [seq, { shown, source: rows.subarray(at, at + length) }];
-    at += length;
-  }
+/** Rows of an order number, a hash and a source event. */
+function* rowsIn(bytes: Buffer): Generator<[bigint, StoredContent]> {
+  const rows = new RowBinary(bytes);
+  while (!rows.isAtEnd) yield [rows.uint64(), { shown: rows.fixed(hashBytes), source: rows.string() }];
 }

@@ -2,7 +2,7 @@ import { Problem } from '../base/errors/problem.ts';
 import { parseRate, type Rate } from '../base/time/rates.ts';
 import { parseDurationMs } from '../base/time/units.ts';
 import { changesOfKey } from './change-events.ts';
-import { type Changed, type Decide, type Decision, unchanged } from './decision.ts';
+import { type Changed, type Decide, type Decision, type Moment, unchanged } from './decision.ts';
 import { keyDigest, newKeyId, newKeyText } from './key-text.ts';
 import { displayName } from './names.ts';
 import { findOrganization } from './organizations.ts';
@@ -137,19 +137,44 @@ export function keyMaker(
       parts: [['api_key', apiKey]],
       changes: changesOfKey(apiKey, 'apiKeyCreated'),
       result: { apiKey, text },
+      unseen: apiKey,
     };
   };
+}
+
+/** What it takes to end the key that an earlier try of a call made, unless somebody has seen a later secret of it. */
+export function endUnseen(
+  state: ControlState,
+  { unseen, micros }: Moment,
+): Pick<Decision<unknown>, 'parts' | 'changes'> {
+  const key = state.apiKey(unseen?.id ?? '');
+  if (key === undefined || key.digest !== unseen?.digest || key.revokedMicros !== undefined)
+    return { parts: [], changes: [] };
+  return revoked(key, micros);
 }
 
 /** Makes a key (contract: Credentials). Throws Problem `malformed`, `not_found` for the organization, and `conflict`. */
 export function createApiKey(input: NewApiKey & KeyOwner): Decide<IssuedKey> {
   checkOwner(input, parseScopes(input.scopes));
   const make = keyMaker(input);
-  return (state, { micros }) => {
+  return (state, moment) => {
     const { organization } = input;
     const organizationId = organization === undefined ? undefined : findOrganization(state, organization).id;
-    checkCount(state, organizationId);
-    return make(organizationId, micros);
+    const ended = endUnseen(state, moment);
+    if (ended.parts.length === 0) checkCount(state, organizationId);
+    return together(ended, make(organizationId, moment.micros));
+  };
+}
+
+/** Two decisions as one, with the result of the second. */
+export function together<T>(
+  first: Pick<Decision<unknown>, 'parts' | 'changes'>,
+  second: Decision<T>,
+): Decision<T> {
+  return {
+    ...second,
+    parts: [...first.parts, ...second.parts],
+    changes: [...first.changes, ...second.changes],
   };
 }
 
@@ -161,8 +186,8 @@ interface KeyReference {
 
 /**
  * Gives a key a new secret; the old one stays good for the grace period (a duration, 24h by default, 0 allowed).
- * A key rotated twice within it keeps only the latest old secret. Throws Problem `malformed`, `not_found`, or
- * `conflict` for a key that is revoked or expired.
+ * A key rotated twice within it keeps only the latest old secret, and a repeat of one rotation the old secret that the first try
+ * kept. Throws Problem `malformed`, `not_found`, or `conflict` for a key that is revoked or expired.
  */
 export function rotateApiKey(
   { id, organization }: KeyReference,
@@ -170,21 +195,22 @@ export function rotateApiKey(
 ): Decide<IssuedKey> {
   const graceMs = parseGrace(grace);
   const text = newKeyText(id);
-  return (state, { micros }) => {
+  return (state, { micros, unseen }) => {
     const current = findApiKey(state, id, organization);
     if (current.revokedMicros !== undefined) throw new Problem('conflict', `the API key ${id} is revoked`);
     if (current.expiresMicros !== undefined && current.expiresMicros <= micros)
       throw new Problem('conflict', `the API key ${id} has expired`);
-    const apiKey: ApiKey = {
-      ...current,
-      digest: keyDigest(text),
+    const previous = {
       previousDigest: graceMs === 0 ? '' : current.digest,
       previousUntilMicros: graceMs === 0 ? undefined : micros + graceMs * 1000,
     };
+    const isUnseen = current.digest === unseen?.digest;
+    const apiKey: ApiKey = { ...current, ...(!isUnseen && previous), digest: keyDigest(text) };
     return {
       parts: [['api_key', apiKey]],
-      changes: changesOfKey(apiKey, 'apiKeyRotated'),
+      changes: changesOfKey(apiKey, 'apiKeyRotated', isUnseen),
       result: { apiKey, text },
+      unseen: apiKey,
     };
   };
 }
@@ -194,11 +220,15 @@ export function revokeApiKey({ id, organization }: KeyReference): Decide<Changed
   return (state, { micros }) => {
     const before = findApiKey(state, id, organization);
     if (before.revokedMicros !== undefined) return unchanged({ before, now: before });
-    const now = { ...before, revokedMicros: micros };
-    return {
-      parts: [['api_key', now]],
-      changes: changesOfKey(now, 'apiKeyRevoked'),
-      result: { before, now },
-    };
+    return revoked(before, micros);
+  };
+}
+
+function revoked(before: ApiKey, micros: number): Decision<Changed<ApiKey>> {
+  const now = { ...before, revokedMicros: micros };
+  return {
+    parts: [['api_key', now]],
+    changes: changesOfKey(now, 'apiKeyRevoked'),
+    result: { before, now },
   };
 }

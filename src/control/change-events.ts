@@ -85,8 +85,11 @@ type ChangeCode = (typeof changeCodes)[keyof typeof changeCodes];
 
 const keyWords = { apiKeyCreated: 'created', apiKeyRotated: 'rotated', apiKeyRevoked: 'revoked' } as const;
 
-/** What happened to a key; nothing for a key of all organizations, which is the operator's own and in nobody's events. */
-export function changesOfKey(key: ApiKey, what: keyof typeof keyWords): Change[] {
+/**
+ * What happened to a key; nothing for a key of all organizations, which is the operator's own and in nobody's events. `endsUnseen`: the
+ * secret of an earlier try, whose answer may have been lost, ends.
+ */
+export function changesOfKey(key: ApiKey, what: keyof typeof keyWords, endsUnseen = false): Change[] {
   const { id, name, organizationId, scopes } = key;
   if (organizationId === undefined) return [];
   const times = {
@@ -99,7 +102,7 @@ export function changesOfKey(key: ApiKey, what: keyof typeof keyWords): Change[]
       code: changeCodes[what],
       target: { id, name: name === '' ? id : name, type: 'api_key' },
       msg: `API key ${id} ${keyWords[what]}`,
-      extra: { scopes, ...times },
+      extra: { scopes, ...times, ...(endsUnseen && { unseen_secret_ended: true }) },
     },
   ];
 }

@@ -1,11 +1,13 @@
 import type { Change, EventActor, EventOrigin } from './change-events.ts';
-import type { Part } from './records.ts';
+import type { Part, UnseenKey } from './records.ts';
 import type { ControlState } from './state.ts';
 
 /** Who asks for a change, and from where. */
 export interface Call {
-  /** UUID; default: a new one. */
-  readonly id?: string;
+  /** UUID: a repeat with it gets the first answer again, for a day. Undefined: nobody repeats it. */
+  readonly id?: string | undefined;
+  /** A digest of the request: another request with the same id is refused. */
+  readonly request?: string;
   readonly actor: EventActor;
   /** Undefined for a command, and for what the service does by itself. */
   readonly origin?: EventOrigin;
@@ -15,6 +17,8 @@ export interface Call {
 export interface Moment {
   readonly micros: number;
   readonly place: number;
+  /** In a repeat of a call that makes a secret: what the call made before. Its answer may have been lost. */
+  readonly unseen?: UnseenKey | undefined;
 }
 
 /** What a change comes to: records that are written together, the events that tell of them, and the answer. */
@@ -22,7 +26,11 @@ export interface Decision<T> {
   /** None: nothing changes. */
   readonly parts: readonly Part[];
   readonly changes: readonly Change[];
+  /** Further events: JSON of source events that name their organizations. */
+  readonly events?: readonly string[];
   readonly result: T;
+  /** The key whose text is in the result: it is stored nowhere, so a repeat of the call ends it and makes another. */
+  readonly unseen?: UnseenKey;
 }
 
 /**

@@ -19,7 +19,7 @@ import {
   type JournalHead,
   type JournalRow,
 } from './journal.ts';
-import type { Organization, Part } from './records.ts';
+import type { Organization, Part, StoredCall } from './records.ts';
 import { ControlState } from './state.ts';
 
 const refreshMs = 1_000;
@@ -173,10 +173,18 @@ export class Directory extends ControlState {
       );
     this.#changing += 1;
     try {
-      return await this.#turns.run(() => this.#change({ id: randomUUID(), ...call }, decide));
+      return await this.#turns.run(() => this.#change(call, decide));
     } finally {
       this.#changing -= 1;
     }
+  }
+
+  /** An earlier try of a call, as far as it is known here. Throws Problem `key_reused` where that was another request. */
+  earlier({ id = '', request = '' }: Call): StoredCall | undefined {
+    const earlier = this.call(id);
+    if (earlier === undefined || earlier.request === request) return earlier;
+    const detail = 'This Idempotency-Key was used for another change within the last 24 hours.';
+    throw new Problem('key_reused', detail);
   }
 
   /** Records events without a change: source events that name their organizations by the id. Rejects as `change`. */
@@ -188,17 +196,25 @@ export class Directory extends ControlState {
     );
   }
 
-  #change<T>(call: Call & { readonly id: string }, decide: Decide<T>): Promise<T> {
+  #change<T>(call: Call, decide: Decide<T>): Promise<T> {
     const { clock, server } = this.#deps;
+    const { id = randomUUID(), request = '', actor, origin } = call;
     return this.#append(() => {
-      const moment = { micros: clock(), place: this.#head.place + 1 };
-      const { parts, changes, result } = decide(this, moment);
-      if (parts.length === 0 && changes.length === 0) return { entry: undefined, result };
-      const events = changes.map((one) =>
-        eventText(eventOfChange(one, call.actor), moment.micros, call.origin),
-      );
+      const earlier = this.earlier(call);
+      if (earlier !== undefined && earlier.unseen === undefined)
+        return { entry: undefined, result: earlier.result as T };
+      const micros = clock();
+      const moment = { micros, place: this.#head.place + 1, unseen: earlier?.unseen };
+      const { parts, changes, result, unseen, events: others = [] } = decide(this, moment);
+      if (parts.length === 0 && changes.length === 0 && others.length === 0)
+        return { entry: undefined, result };
+      const events = changes.map((one) => eventText(eventOfChange(one, actor), micros, origin));
       const organization = organizationOf(parts, changes);
-      return { entry: { id: call.id, organization, server, parts, events }, result };
+      const answer = unseen === undefined ? { result } : { unseen: { id: unseen.id, digest: unseen.digest } };
+      const known = { id, organizationId: organization, request, micros, ...answer };
+      const all = call.id === undefined ? parts : [...parts, ['call', known] as const];
+      const entry = { id, organization, server, parts: all, events: [...events, ...others] };
+      return { entry, result };
     });
   }
 
@@ -246,7 +262,7 @@ export class Directory extends ControlState {
     this.#checkErased();
     if (isFirst) this.#compare();
     this.#tellDamage();
-    this.forgetSessions(this.#deps.expiryMicros());
+    this.forgetExpired(this.#deps.expiryMicros());
     this.#refreshedMicros = begun;
     this.#readMs = performance.now();
   }

@@ -1,11 +1,11 @@
-import { keyMaker, type NewApiKey } from './api-keys.ts';
+import { endUnseen, keyMaker, type NewApiKey, together } from './api-keys.ts';
 import type { Decide } from './decision.ts';
-import { createOrganization, type Organization } from './organizations.ts';
+import { createOrganization, findOrganization, type Organization } from './organizations.ts';
 import { newUser, type NewUser } from './users.ts';
 
 /**
- * Makes an organization with its first administrator and key: all of it, or nothing. Throws Problem `malformed`, and `conflict` for a
- * slug that is taken.
+ * Makes an organization with its first administrator and key: all of it, or nothing. A repeat makes another key alone. Throws Problem
+ * `malformed`, and `conflict` for a slug that is taken.
  */
 export function createWithAdministrator(
   input: { readonly slug: string; readonly name: string },
@@ -16,6 +16,12 @@ export function createWithAdministrator(
   const makeUser = newUser(person);
   const makeKey = keyMaker(key);
   return (state, moment) => {
+    if (moment.unseen !== undefined) {
+      const organization = findOrganization(state, input.slug);
+      const issued = makeKey(organization.id, moment.micros);
+      const result = { organization, key: issued.result.text };
+      return together(endUnseen(state, moment), { ...issued, result });
+    }
     const made = make(state, moment);
     const organization = made.result;
     const user = makeUser(organization.id, moment.micros);
@@ -24,6 +30,7 @@ export function createWithAdministrator(
       parts: [...made.parts, ...user.parts, ...issued.parts],
       changes: [...made.changes, ...user.changes, ...issued.changes],
       result: { organization, key: issued.result.text },
+      unseen: issued.result.apiKey,
     };
   };
 }

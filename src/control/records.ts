@@ -166,6 +166,25 @@ export interface AcceptedDamage {
   readonly operator: string;
 }
 
+/** A key with a secret that its caller may not have received. */
+export interface UnseenKey {
+  readonly id: string;
+  /** Of the secret. */
+  readonly digest: string;
+}
+
+/** A call that changed something, by which its repeat is known. */
+export interface StoredCall {
+  readonly id: string;
+  readonly organizationId: string | undefined;
+  /** Digest of the request. */
+  readonly request: string;
+  readonly micros: number;
+  /** The first answer; undefined also where that had a secret. */
+  readonly result?: unknown;
+  readonly unseen?: UnseenKey | undefined;
+}
+
 /** The kinds of records. */
 export interface Records {
   readonly organization: Organization;
@@ -178,6 +197,7 @@ export interface Records {
   readonly deletion: Deletion;
   readonly erasure: StoredErasure;
   readonly accepted_damage: AcceptedDamage;
+  readonly call: StoredCall;
 }
 
 /** What a record is from now on; of a kind and an id the last one counts. */

@@ -8,6 +8,7 @@ import type {
   Records,
   RetentionPolicy,
   SignOnSettings,
+  StoredCall,
   StoredErasure,
   User,
   UserIdentity,
@@ -15,6 +16,10 @@ import type {
 
 type Kind = keyof Records;
 type Held = { readonly [K in Kind]: Map<string, Records[K]> };
+
+/** How long a repeat of a call is known, and how many calls: of more the oldest are forgotten earlier. */
+const callMicrosMax = 86_400_000_000;
+const callsMax = 20_000;
 
 const bySlug = (a: Organization, b: Organization): number => (a.slug < b.slug ? -1 : a.slug > b.slug ? 1 : 0);
 const byEmail = (a: User, b: User): number =>
@@ -61,6 +66,7 @@ export class ControlState {
     deletion: new Map(),
     erasure: new Map(),
     accepted_damage: new Map(),
+    call: new Map(),
   };
   readonly #bySlug = new Map<string, string>();
   readonly #byEmail = new Index();
@@ -164,11 +170,16 @@ export class ControlState {
     return this.#held.accepted_damage.has(String(place));
   }
 
-  /** What these records are by now; without those that are forgotten. */
+  /** An earlier call, and what it came to. */
+  call(id: string): StoredCall | undefined {
+    return this.#held.call.get(id);
+  }
+
+  /** What these records are by now; without those that are forgotten, and calls. */
   current(parts: readonly Part[]): Part[] {
     return parts.flatMap(([kind, { id }]) => {
       const record = this.#held[kind].get(id);
-      return record === undefined ? [] : [[kind, record] as Part];
+      return record === undefined || kind === 'call' ? [] : [[kind, record] as Part];
     });
   }
 
@@ -177,10 +188,14 @@ export class ControlState {
     return this.#version;
   }
 
-  /** Ended sessions that have expired are good for nothing. */
-  protected forgetSessions(nowMicros: number): void {
-    const ended = this.#held.ended_session;
+  /** Forgets ended sessions that have expired, and old calls. */
+  protected forgetExpired(nowMicros: number): void {
+    const { ended_session: ended, call: calls } = this.#held;
     for (const [id, { expiresMicros }] of ended) if (expiresMicros < nowMicros) ended.delete(id);
+    for (const [id, { micros }] of calls) {
+      if (micros + callMicrosMax > nowMicros) break;
+      calls.delete(id);
+    }
   }
 
   protected apply({ parts }: Pick<JournalRow, 'parts'>): void {
@@ -191,6 +206,8 @@ export class ControlState {
   #put(part: Part): void {
     const [kind, record] = part;
     this.#unindex(part);
+    if (kind === 'call') this.#makeRoom(record);
+    if (kind === 'erasure') this.#forgetCalls(record.organizationId);
     (this.#held[kind] as Map<string, unknown>).set(record.id, record);
     this.#index(part);
     if (kind === 'organization' && record.deletedMicros !== undefined) this.#forgetOrganization(record);
@@ -218,7 +235,22 @@ export class ControlState {
     if (this.#bySubject.get(text) === id) this.#bySubject.delete(text);
   }
 
+  /** Calls are in the order of their last try. */
+  #makeRoom({ id }: StoredCall): void {
+    const calls = this.#held.call;
+    const [oldest = ''] = calls.keys();
+    calls.delete(id);
+    if (calls.size >= callsMax) calls.delete(oldest);
+  }
+
+  /** Answers name persons. */
+  #forgetCalls(organization: string): void {
+    const calls = this.#held.call;
+    for (const [id, { organizationId }] of calls) if (organizationId === organization) calls.delete(id);
+  }
+
   #forgetOrganization({ id, slug }: Organization): void {
+    this.#forgetCalls(id);
     for (const user of this.users(id)) {
       this.#unindex(['user', user]);
       this.#unindex(['identity', this.identityOf(user)]);

@@ -12,7 +12,7 @@ export function writeHeaders(context: RequestContext, { key, organization }: Key
     encoding: contentEncoding(context.header('content-encoding')),
     organization,
     apiKey: key.id,
-    idempotency: idempotency(context.header('idempotency-key'), key.id),
+    idempotency: idempotency(context, key.id),
   };
 }
 
@@ -31,13 +31,19 @@ function contentEncoding(header: string | undefined): ContentEncoding {
   );
 }
 
+function idempotency(context: RequestContext, apiKey: string): IngestRequest['idempotency'] {
+  const key = idempotencyKey(context);
+  return key === undefined ? undefined : { apiKey, key };
+}
+
 /** The Idempotency-Key (contract: Ingest); the same value sent several times is one. */
-function idempotency(header: string | undefined, apiKey: string): IngestRequest['idempotency'] {
+export function idempotencyKey(context: RequestContext): string | undefined {
+  const header = context.header('idempotency-key');
   if (header === undefined) return undefined;
   const [key = '', ...others] = header.split('\n');
   if (others.some((other) => other !== key))
     throw new Problem('malformed', 'The request has several different Idempotency-Key headers.');
   const lengthMax = idempotencyKeyCharactersMax;
-  if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return { apiKey, key };
+  if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return key;
   throw new Problem('malformed', `Idempotency-Key must be 1 to ${lengthMax} printable ASCII characters.`);
 }

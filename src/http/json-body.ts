@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { limits } from './limits.ts';
 import { Problem } from '../base/errors/problem.ts';
 import type { SchemaName, Schemas } from '../contract/document.ts';
@@ -20,6 +21,7 @@ export async function readJson<Name extends SchemaName>(
     if (bytes.length > limits.jsonBodyBytesMax) {
       throw new Problem('too_large', `The request body is larger than ${limits.jsonBodyBytesMax} bytes.`);
     }
+    context.bodyDigest = hash('sha256', bytes);
     return validate(schema, parse(bytes));
   } finally {
     release();

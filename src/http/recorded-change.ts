@@ -1,20 +1,75 @@
+import { hash } from 'node:crypto';
+import { Problem } from '../base/errors/problem.ts';
 import { type EventActor, userActor } from '../control/change-events.ts';
-import type { Decide } from '../control/decision.ts';
+import type { Call, Decide } from '../control/decision.ts';
 import type { EndpointDeps } from './deps.ts';
 import type { SessionCaller } from './endpoint.ts';
+import { idempotencyKey } from './ingest-headers.ts';
 import type { RequestContext } from './request-context.ts';
 import { selfAuditOrigin } from './self-audit.ts';
 
+/** Who makes a change. `caller` identifies the same caller in a repeat; default: the id of the user or the key. */
+type By = (Pick<SessionCaller, 'user'> | { readonly actor: EventActor }) & { readonly caller?: string };
+
+type Deps = Pick<EndpointDeps, 'directory'>;
+
 /**
- * Once this resolves, the change is in effect and its events are durable. Rejects with EngineError if nothing
- * changed, and with Problem `unavailable` if the result is unknown.
+ * Once this resolves, the change is in effect and its events are durable. A repeat of a call (contract: Repeats of changes) resolves
+ * as the first call did. Rejects with EngineError if nothing changed, and with Problem `unavailable` if the result is unknown.
  */
 export function recordedChange<T>(
-  { directory }: Pick<EndpointDeps, 'directory'>,
+  { directory }: Deps,
   context: RequestContext,
-  by: Pick<SessionCaller, 'user'> | { readonly actor: EventActor },
+  by: By,
   decide: Decide<T>,
 ): Promise<T> {
+  return directory.change(callOf(context, by), decide);
+}
+
+/** The same with checks before the change: what the first call did itself does not make them refuse its repeat. */
+export async function preparedChange<T>(
+  { directory }: Deps,
+  context: RequestContext,
+  by: By,
+  prepare: () => Promise<Decide<T>>,
+): Promise<T> {
+  const call = callOf(context, by);
+  const decide = await prepare().catch((refusal: unknown): Decide<T> => {
+    if (call.id === undefined) throw refusal;
+    return () => {
+      throw refusal;
+    };
+  });
+  return directory.change(call, decide);
+}
+
+/** Whether a call has been made already. Throws Problem `key_reused`. */
+export async function isRepeat({ directory }: Deps, context: RequestContext, by: By): Promise<boolean> {
+  const call = callOf(context, by);
+  if (call.id === undefined) return false;
+  await directory.refresh();
+  return directory.earlier(call) !== undefined;
+}
+
+/**
+ * By the Idempotency-Key of a request: one of a caller is one call. The digest of the request is salted with the key, since bodies have
+ * passwords; the journal has neither. Throws Problem `malformed`.
+ */
+export function callOf(context: RequestContext, by: By): Call {
   const actor = 'user' in by ? userActor(by.user) : by.actor;
-  return directory.change({ actor, origin: selfAuditOrigin(context) }, decide);
+  const call = { actor, origin: selfAuditOrigin(context) };
+  const caller = by.caller ?? actor.id;
+  const key = idempotencyKey(context);
+  if (key === undefined || caller === undefined) return call;
+  if (key === 'body')
+    throw new Problem('malformed', 'Idempotency-Key: "body" is for events alone; send a random value.');
+  const { method, rawPath, rawQuery } = context.head;
+  const request = hash('sha256', [key, method, rawPath, rawQuery, context.bodyDigest].join('\n'));
+  return { ...call, id: uuidOf(hash('sha256', `${caller}\n${key}`)), request };
+}
+
+/** A UUID (version 8, RFC 9562) of the first digits of a digest. */
+function uuidOf(hex: string): string {
+  const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hex) ?? [];
+  return `${a}-${b}-8${c}-8${d}-${e}`;
 }

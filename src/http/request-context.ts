@@ -14,6 +14,8 @@ export class RequestContext {
   readonly #parameters: PathParameters;
   #query: URLSearchParams | undefined;
   #flowId: string | undefined;
+  /** SHA-256 of the body, in hex, once it was read as JSON. */
+  bodyDigest = '';
 
   constructor(exchange: Exchange, parameters: PathParameters) {
     this.#exchange = exchange;

@@ -8,7 +8,7 @@ import { limits } from '../ingest/limits.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import type { Base } from './base.ts';
 
-/** The control data, read and kept up to date, and the events of its changes, which wait for `handChanges`. */
+/** The control data, kept up to date, and the events of its changes, which wait for `handChanges`. */
 export async function startDirectory(
   { dataDir, log, stops, steadyMs, damage }: Base,
   { storage, instance: server }: ServiceStorage,
@@ -49,16 +49,16 @@ export async function startDirectory(
   return { directory, changes };
 }
 
-/** Hands the events of changes to ingest from now on; those that an earlier process has left first. */
+/** Passes the events of changes to ingest, those of an earlier process first. */
 export async function handChanges(
   { dataDir, log, stops }: Base,
   { directory, changes }: Awaited<ReturnType<typeof startDirectory>>,
   organizations: IngestDirectory,
   ingest: Ingest,
 ): Promise<void> {
-  // Of one that is refused because of damage, or lost with it, the events are kept all the same.
+  // Events of an organization that damage has closed or lost are kept all the same.
   const organizationOf = (id: string) => organizations.organization(id) ?? { id, retentionDays: undefined };
-  // Nobody is left to read those of an organization that has been deleted.
+  // The events of a deleted organization have no reader.
   const isOfSomebody = (event: string): boolean => {
     const { message } = JSON.parse(event) as { readonly message: { readonly org: string } };
     return directory.deletionOf(message.org) === undefined;

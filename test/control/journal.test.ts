@@ -434,14 +434,14 @@ describe('an answer of the engine that is lost', () => {
       await work();
       // The engine is killed, and the next one finds a part that was cut short.
       await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
-      throw new EngineError('unreachable', 'the engine has ended since it was given this');
+      throw new EngineError('unreachable', 'The engine ended during the statement');
     };
     let isFull = true;
     const insertRows: Insert = async (...inserted) => {
       await storage.insertRows(...inserted);
       if (isFull) {
         isFull = false;
-        throw new EngineError('refused', 'a write of the engine has failed');
+        throw new EngineError('refused', 'A write of the engine failed');
       }
     };
     const state = await openDirectory({ ...storage, checked, insertRows });
@@ -487,6 +487,32 @@ describe('an answer of the engine that is lost', () => {
     isDown = false;
     await assert.rejects(create(), /taken/);
     assert.equal((await heldTogether()).length, 1);
+  });
+
+  test('for so long that nobody can tell: a repeat of the same call gets the answer, here and elsewhere', async (t) => {
+    let isDown = false;
+    const rows: Storage['rows'] = (...query) => (isDown ? Promise.reject(lost()) : storage.rows(...query));
+    const insertRows: Insert = async (...inserted) => {
+      await storage.insertRows(...inserted);
+      isDown = true;
+      passedMs += 60_000;
+      throw lost();
+    };
+    let passedMs = 0;
+    const now = performance.now.bind(performance);
+    t.mock.method(performance, 'now', () => now() + passedMs);
+    const call = { ...operatorCall, id: randomUUID(), request: 'one' };
+    const create = (by: Directory, more = {}) =>
+      by.change({ ...call, ...more }, createOrganization({ slug: 'acme', name: 'Acme' }));
+    const state = await openDirectory({ ...storage, rows, insertRows });
+    await assert.rejects(create(state), /cannot be told/);
+    isDown = false;
+    const { id } = await create(state);
+    const elsewhere = await openDirectory(storage);
+    assert.equal((await create(elsewhere)).id, id);
+    assert.equal((await heldTogether()).length, 1);
+    await assert.rejects(create(elsewhere, { request: 'another' }), /was used for another change/);
+    await assert.rejects(create(elsewhere, { id: randomUUID() }), /taken/);
   });
 });
 
@@ -683,6 +709,8 @@ describe('an erasure', () => {
     await addUser('bob', 'admin');
     const byAnn = { id: ann.id, name: ann.name, email: ann.email, type: 'User' } as const;
     await here.change({ actor: byAnn }, createUser({ ...person('cid'), organization: 'acme' }));
+    const called = { ...operatorCall, id: randomUUID() };
+    await here.change(called, setPassword({ user: ann.id }, noPassword));
     await change(changeProvisioned(id, ann.id, { externalId: 'ann', role: 'auditor' }));
     await change(revokeApiKey({ id: key?.id ?? '' }));
     const journal = new Journal(storage);
@@ -695,8 +723,9 @@ describe('an erasure', () => {
     assert.ok(!/ann@|"ann"/.test(JSON.stringify(rows.map(({ parts, events }) => parts + events))));
     assert.deepEqual(
       rows.filter(({ erased }) => erased).map(({ place }) => place),
-      ['1', '3', '4'],
+      ['1', '3', '4', '5'],
     );
+    assert.equal(here.call(called.id), undefined);
     const fresh = await openDirectory(storage);
     assert.deepEqual(fresh.damage(), []);
     assert.deepEqual(stateOf(fresh), before);

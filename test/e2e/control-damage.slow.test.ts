@@ -162,7 +162,7 @@ describe('harmed while the service does not run', () => {
     await flipBit(join(part, 'data.bin'));
     const name = part.split('/').findLast((one) => one !== '') ?? '';
     assert.deepEqual(await namedByDoctor(), [`journal/${name}`]);
-    await assert.rejects(service.start(), /part \S+ of the table journal is damaged: "auditlog doctor" says/);
+    await assert.rejects(service.start(), /part \S+ of the table journal is damaged; run "auditlog doctor"/);
     const { tables, accepted } = await repaired();
     assert.deepEqual(tables, [{ table: 'journal', parts_taken_out: [name] }]);
     // A merge may have put the row that accepted the damage of before into this part.

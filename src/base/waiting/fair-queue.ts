@@ -41,7 +41,7 @@ export class FairQueue {
     this.#lineOptions = {
       waitMs,
       refused: () => new Problem('rate_limited', refusal, { retryAfterSeconds }),
-      aborted: options.aborted ?? (() => new Error('the caller ended the request')),
+      aborted: options.aborted ?? (() => new Error('The caller ended the request')),
     };
   }
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Problem } from '../../base/errors/problem.ts';
 import { formatMicros } from '../../base/time/timestamp.ts';
 import { changeOfUser, eventOfChange, userActor } from '../../control/change-events.ts';
@@ -8,7 +9,7 @@ import type { SessionCaller, SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import { ownUser } from '../own-user.ts';
-import { recordedChange } from '../recorded-change.ts';
+import { isRepeat, preparedChange, recordedChange } from '../recorded-change.ts';
 import type { RequestContext } from '../request-context.ts';
 import { jsonReply } from '../response.ts';
 import type { Handler } from '../router.ts';
@@ -24,11 +25,12 @@ export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { password } = await readJson(context, 'NewPassword');
     const id = requireOther(context, caller);
-    requirePasswords(deps, caller.organization.id);
     const user = ownUser(caller, id);
-    findUser(deps.directory, user);
-    const change = setPassword(user, await hashPassword(password));
-    await recordedChange(deps, context, caller, change);
+    await preparedChange(deps, context, caller, async () => {
+      requirePasswords(deps, caller.organization.id);
+      findUser(deps.directory, user);
+      return setPassword(user, await hashPassword(password));
+    });
     return { status: 204 };
   };
 }
@@ -60,6 +62,9 @@ export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
   return async (context) => {
     const { token, new: password } = await readJson(context, 'PasswordByLink');
     checkPassword(password);
+    // Once used a link knows nobody any more, but its own call.
+    const actor = { type: 'App/System', id: hash('sha256', token) } as const;
+    if (await isRepeat(deps, context, { actor })) return { status: 204 };
     const user = await passwordLinks.verify(token);
     const slug = user && directory.organizationById(user.organizationId)?.slug;
     if (
@@ -74,7 +79,7 @@ export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
     const reference = { user: id, organization: organizationId };
     const passwordHash = await hashPassword(password);
     const change = setPassword(reference, passwordHash, { credentialVersion, byLink: true });
-    await recordedChange(deps, context, { user }, change);
+    await recordedChange(deps, context, { user, caller: actor.id }, change);
     return { status: 204 };
   };
 }
@@ -85,6 +90,9 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { current, new: password } = await readJson(context, 'PasswordChange');
     const { user, organization } = caller;
+    const done = { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
+    // The password that was the current one is not any more.
+    if (await isRepeat(deps, context, caller)) return done;
     requirePasswords(deps, organization.id);
     checkPassword(password);
     const attempt = attemptOf(context, config.tenantDomain, { email: user.email, signedIn: user });
@@ -103,7 +111,7 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
     }
     const change = setPassword(ownUser(caller, user.id), await hashPassword(password));
     await recordedChange(deps, context, caller, change);
-    return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
+    return done;
   };
 }
 

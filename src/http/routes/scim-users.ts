@@ -13,7 +13,7 @@ import type { EndpointDeps } from '../deps.ts';
 import type { ReadHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { limits } from '../limits.ts';
-import { recordedChange } from '../recorded-change.ts';
+import { preparedChange, recordedChange } from '../recorded-change.ts';
 import { locationOf, scimReply, scimUser } from '../scim/answers.ts';
 import { changeOfPatch, changeOfUserBody, type ScimChange, scimFault } from '../scim/attributes.ts';
 
@@ -97,12 +97,13 @@ function changing(
   return async (context, { key, organization }) => {
     const id = context.parameter('id');
     const { userName, ...change } = await read(context);
-    if (userName !== undefined) {
-      const { user } = provisionedUser(deps.directory, organization.id, id);
-      if (foldEmail(userName) !== user.emailLower) throw fixedName();
-    }
-    const decide = changeProvisioned(organization.id, id, change);
-    const { now } = await recordedChange(deps, context, { actor: keyActor(key) }, decide);
+    const { now } = await preparedChange(deps, context, { actor: keyActor(key) }, async () => {
+      if (userName !== undefined) {
+        const { user } = provisionedUser(deps.directory, organization.id, id);
+        if (foldEmail(userName) !== user.emailLower) throw fixedName();
+      }
+      return changeProvisioned(organization.id, id, change);
+    });
     return scimReply(200, 'ScimUser', scimUser(context, now));
   };
 }

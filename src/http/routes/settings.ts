@@ -3,7 +3,7 @@ import { removalView } from '../../control/planned-removals.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { recordedChange } from '../recorded-change.ts';
+import { preparedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { settingsView } from '../views.ts';
 
@@ -22,8 +22,9 @@ export function changeSettingsHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { confirm_removal: confirmed, ...settings } = await readJson(context, 'SettingsChange');
     const { id } = caller.organization;
-    const preview = await deps.retention.of(id, settings, confirmed);
-    const { now } = await recordedChange(deps, context, caller, updateOrganization(id, settings, preview));
+    const { now } = await preparedChange(deps, context, caller, async () =>
+      updateOrganization(id, settings, await deps.retention.of(id, settings, confirmed)),
+    );
     return jsonReply(200, 'Settings', await viewOf(deps, now));
   };
 }

@@ -4,7 +4,7 @@ import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { ownUser } from '../own-user.ts';
-import { recordedChange } from '../recorded-change.ts';
+import { preparedChange, recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { requirePasswords } from './passwords.ts';
 import { userView } from '../views.ts';
@@ -19,14 +19,15 @@ export function usersHandler({ directory }: EndpointDeps): SessionHandler {
 export function createUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const given = await readJson(context, 'NewUser');
-    if (given.password !== undefined) requirePasswords(deps, caller.organization.id);
     const { password, ...input } = given;
     const organization = caller.organization.id;
-    checkNewUser(deps.directory, { ...input, organization });
-    // Who has none chooses one by a link.
-    const passwordHash = password === undefined ? noPassword : await hashPassword(password);
-    const make = createUser({ ...input, passwordHash, organization });
-    const user = await recordedChange(deps, context, caller, make);
+    const user = await preparedChange(deps, context, caller, async () => {
+      if (password !== undefined) requirePasswords(deps, organization);
+      checkNewUser(deps.directory, { ...input, organization });
+      // Who has none chooses one by a link.
+      const passwordHash = password === undefined ? noPassword : await hashPassword(password);
+      return createUser({ ...input, passwordHash, organization });
+    });
     return jsonReply(201, 'User', userView(user));
   };
 }
