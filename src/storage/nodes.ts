@@ -1,6 +1,7 @@
 import { projectFile } from '../base/files/project-file.ts';
 import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
+import { projectFile } from '../base/files/project-file.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { singleFlight } from '../base/waiting/single-flight.ts';
@@ -20,7 +21,6 @@ export class EngineNode {
   isDown = false;
   /** It answers but has no tables, such as a server that has lost its disk. */
   isEmpty = false;
-  /** Undefined: the node answers. Concurrent callers share a probe. */
   readonly probe = singleFlight(() => this.#ask());
   readonly #database: string;
   readonly #underWay = new Set<() => void>();
