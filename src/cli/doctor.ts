@@ -131,7 +131,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError || error instanceof Problem) throw error;
     if (error instanceof OtherReleaseError) {
-      const remedy = `start the release of this database (${projectFile('docs/upgrade.md')})`;
+      const remedy = `start the release of this database (${projectFile('docs/install.md')})`;
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = operatorWords(error);
