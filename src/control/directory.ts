@@ -124,16 +124,6 @@ export class Directory extends ControlState {
     throw new Problem('unavailable', detail, { retryAfterSeconds: 60 });
   }
 
-  /** An operator goes on with what is known. Resolves with what was accepted. */
-  async acceptDamage(call: Call): Promise<readonly JournalDamage[]> {
-    await this.refresh();
-    const damage = this.damage();
-    const operator = call.actor.name ?? '';
-    const parts = damage.map(({ place }) => ['accepted_damage', { id: String(place), operator }] as const);
-    await this.change(call, () => ({ parts, changes: [], result: undefined }));
-    return damage;
-  }
-
   /** Refreshes every `refreshMs` from now on; a failure is logged once and tried again. */
   start(): void {
     this.#refreshing ??= new Repeated(
@@ -180,15 +170,6 @@ export class Directory extends ControlState {
     if (earlier === undefined || earlier.request === request) return earlier;
     const detail = 'This Idempotency-Key was used for another change within the last 24 hours.';
     throw new Problem('key_reused', detail);
-  }
-
-  /** Records events without a change: source events that name their organizations by the id. Rejects as `change`. */
-  record(events: readonly object[]): Promise<void> {
-    const texts = events.map((event) => JSON.stringify(event));
-    const entry = { id: randomUUID(), organization: undefined, server: this.#deps.server, parts: [] };
-    return this.#turns.run(() =>
-      this.#append(() => ({ entry: { ...entry, events: texts }, result: undefined })),
-    );
   }
 
   #change<T>(call: Call, decide: Decide<T>): Promise<T> {

@@ -49,7 +49,7 @@ const askMsMax = 1_000;
 const askAgainMs = 5;
 
 /** A path of a socket has about 100 characters at most; by way of the open directory it is always short. */
-function pathOf(handle: FileHandle, directory: string): string {
+export function pathOf(handle: FileHandle, directory: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
 }
 
