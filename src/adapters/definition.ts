@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { faultText } from '../base/errors/fault.ts';
 
-/** Expressions by the names of the members that they make. */
+/** Expressions by member name. */
 export interface Members {
   readonly [name: string]: string | Members;
 }
@@ -18,7 +18,7 @@ export interface OutcomeDefinition {
 /** The code of an activity, or one by outcome. */
 export type ActivityCode = number | { readonly success?: number; readonly failure?: number };
 
-/** `schema/mapping.schema.json` says what each member means. */
+/** See `schema/mapping.schema.json`. */
 export interface MappingDefinition {
   readonly name: string;
   readonly description?: string;
@@ -38,7 +38,7 @@ export interface MappingDefinition {
   readonly redact?: { readonly when: string; readonly names: readonly string[] };
 }
 
-/** The built-in mappings; OTLP has a path of its own. */
+/** The built-in mappings; OTLP has its own path. */
 export const adapterNames = ['cloudtrail', 'github', 'json', 'kubernetes', 'okta'] as const;
 
 export function isBuiltIn(name: string): boolean {
@@ -67,7 +67,7 @@ export function checkedDefinition(value: unknown): MappingDefinition {
   const validate = (validator ??= compileSchema());
   if (validate(value)) return value;
   const { errors } = validate;
-  // If one of several must hold, the rule is that of the whole.
+  // If one of several rules must hold, report the combined rule.
   const error = errors?.find(({ parentSchema }) => parentSchema?.['x-rule'] !== undefined) ?? errors?.[0];
   const rule: unknown = error?.parentSchema?.['x-rule'];
   const text = typeof rule === 'string' ? rule : error?.message;

@@ -6,14 +6,14 @@ type Node = ReturnType<typeof compile>;
 type Step = (value: JSONValue) => unknown;
 
 /**
- * Compiles an expression, several times faster than walking its tree for each record. The library evaluates rare
- * kinds of nodes; a test compares both.
+ * Compiles an expression, several times faster than walking its tree for each record. The library evaluates
+ * rare kinds of nodes; a test compares both.
  */
 export function stepOf(node: Node): Step {
   return hasContext(node) ? (value) => TreeInterpreter.search(node, value) : made(node);
 }
 
-/** Whether a part looks beyond its value: then the library evaluates the whole. */
+/** Whether a part needs context beyond its value: then the library evaluates the whole. */
 function hasContext(part: unknown): boolean {
   if (typeof part !== 'object' || part === null) return false;
   const { type } = part as { readonly type?: unknown };
@@ -80,7 +80,7 @@ function indexOf(index: number): Step {
   return (value) => (Array.isArray(value) ? (value.at(index) ?? null) : null);
 }
 
-/** Own functions take any values; those of JMESPath check theirs. */
+/** Our functions accept any values; those of JMESPath check them. */
 function callOf(name: string, parts: readonly Step[]): Step {
   const own = functions[name];
   if (own !== undefined) return (value) => own(value, parts);
@@ -90,7 +90,7 @@ function callOf(name: string, parts: readonly Step[]): Step {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** As JMESPath has it: null, false, and what is empty. */
+/** By JMESPath: null, false, and empty values. */
 function isFalse(value: unknown): boolean {
   if (value === null || value === undefined || value === false || value === '') return true;
   if (!isObject(value)) return false;

@@ -4,14 +4,14 @@ import type { Members } from './definition.ts';
 import { stepOf } from './evaluate.ts';
 import { registerFunctions } from './functions.ts';
 
-/** An expression without its value, by its place in the mapping. Holds no content. */
+/** Names the expression by its path in the mapping; contains no values. */
 export class ExpressionError extends Error {}
 
 export type Evaluate = (record: JSONValue) => unknown;
 
 registerFunctions();
 
-/** Throws ExpressionError for a text that is no JMESPath or calls an unknown function. */
+/** Throws ExpressionError for invalid JMESPath or an unknown function. */
 export function compileExpression(at: string, text: string): Evaluate {
   try {
     const expression = compile(text);
@@ -20,7 +20,7 @@ export function compileExpression(at: string, text: string): Evaluate {
     const step = stepOf(expression);
     return (record) => evaluated(at, () => step(record));
   } catch (error) {
-    // The library words its errors by types and functions, not by values.
+    // The library's errors name types and functions, not values.
     throw new ExpressionError(`${at}: ${messageOf(error)}`, { cause: error });
   }
 }
@@ -43,12 +43,11 @@ function evaluated(at: string, search: () => unknown): unknown {
     const value = search();
     return value === null || value === '' ? undefined : value;
   } catch (error) {
-    // The library words its errors by types and functions, not by values.
     throw new ExpressionError(`${at}: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** The object of the expressions, without members that have no value; undefined if none has. */
+/** The object of the expressions, without undefined members; undefined if it is empty. */
 export function compileMembers(at: string, members: Members): Evaluate {
   const parts = Object.entries(members).map(([name, part]) => {
     const path = `${at}/${name}`;

@@ -3,11 +3,11 @@ import { plain } from './parse.ts';
 import { isAddress, personOf, thingOf } from './persons.ts';
 import { level, micros } from './words.ts';
 
-/** An argument, which is evaluated only when it is looked at. */
+/** An argument, evaluated on use. */
 type Argument = (record: JSONValue) => unknown;
 type OwnFunction = (record: JSONValue, arguments_: readonly Argument[]) => unknown;
 
-/** Functions beside JMESPath's: each takes any values, and gives null for none. */
+/** Functions beside JMESPath's: each accepts any values, and returns null if it has no result. */
 export const functions: Readonly<Record<string, OwnFunction>> = {
   micros: first(micros),
   level: first(level),
@@ -64,14 +64,15 @@ function firstText(record: JSONValue, arguments_: readonly Argument[]): string |
 }
 
 function addressOf(value: unknown): string | undefined {
-  // The last part of a path, such as a session (`arn:…:assumed-role/Admin/zoe@acme.example`) or `user:zoe@acme.example`.
+  // The last part of a path, such as a session (`arn:…:assumed-role/Admin/zoe@acme.example`) or
+  // `user:zoe@acme.example`.
   const name = typeof value === 'string' ? value.split(/[/#:]/).at(-1) : undefined;
   return isAddress(name) ? name : undefined;
 }
 
 const traceIdPattern = /(?:^|\/)([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/i;
 
-/** A UUID, or the id of a trace written as one. */
+/** A UUID, or a trace id written as one. */
 function uuidOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value)) return value;

@@ -1,4 +1,4 @@
 export const limits = {
-  /** Files in MAPPINGS_DIR: each worker compiles those that are used. */
+  /** Files in MAPPINGS_DIR: each worker compiles the ones in use. */
   ownMappingsMax: 64,
 } as const;

@@ -37,7 +37,7 @@ export function readMapping(path: string): MappingDefinition {
   if (facts.size > mappingBytesMax)
     throw new Error(`has ${facts.size} bytes, at most ${mappingBytesMax} are allowed`);
   const definition = checkedDefinition(parsed(readFileSync(path, 'utf8')));
-  // An invalid expression must not wait for a record.
+  // Compiles now, so that an invalid expression fails at the start.
   return new Mapping(definition).definition;
 }
 

@@ -15,7 +15,7 @@ import { verbOf } from './verbs.ts';
 const nothing: Evaluate = () => undefined;
 
 const knownCodesMax = 4_096;
-/** Longer texts are not remembered: they may be as long as an event. */
+/** Longer texts are not cached: they may be as long as an event. */
 const knownTextCharactersMax = 256;
 const knownCodes = new Map<string, number>();
 
@@ -27,10 +27,9 @@ function codeOfText(text: string): number {
   return code;
 }
 
-/** Activities that are failures: without an outcome their events are, too. */
+/** Activities that are failures even without an outcome. */
 const failures: ReadonlySet<unknown> = new Set([1002, 1102]);
 
-/** A record, and what it has become. */
 export interface MappedRecord {
   /** Unique in its source; undefined if the mapping or the record has none. */
   readonly id: string | undefined;
@@ -38,11 +37,12 @@ export interface MappedRecord {
 }
 
 /**
- * Makes source events of other programs' records; they are checked like any source event (contract: Source adapters).
+ * Maps other programs' records to source events, which are validated like any other (contract: Source
+ * adapters).
  */
 export class Mapping {
   readonly name: string;
-  /** The member with the records, where a document has them in a list of its own. */
+  /** The document's member that contains the list of records. */
   readonly records: string | undefined;
   readonly definition: MappingDefinition;
   readonly #reader = new RecordReader();
@@ -59,7 +59,7 @@ export class Mapping {
   readonly #hasSecrets: Evaluate;
   readonly #redaction: Redaction;
 
-  /** Throws ExpressionError, which names the member whose expression is none. */
+  /** Throws ExpressionError for an invalid expression. */
   constructor(definition: MappingDefinition) {
     const optional = (at: string, text: string | undefined): Evaluate =>
       text === undefined ? nothing : compileExpression(at, text);
@@ -178,7 +178,6 @@ function firstTaken(names: readonly string[], members: RawMembers): string | und
   return names.find((name) => /^(?:"(?!")|[-\d])/.test(members.get(name) ?? ''));
 }
 
-/** The JSON object with one more member. */
 function joined(object: string, member: string): string {
   return object === '{}' ? `{${member}}` : `${object.slice(0, -1)},${member}}`;
 }

@@ -18,7 +18,7 @@ import { describeFault, isAtEnd, skipValue } from '../ocsf/json-text.ts';
 /** Names and values as JSON text. Of a repeated name the last counts. */
 export type RawMembers = ReadonlyMap<string, string>;
 
-/** Reads records strictly without changing digits; one a thread, calls do not overlap. */
+/** Reads records strictly without changing digits; one a thread, calls must not overlap. */
 export class RecordReader {
   readonly #cursor = new Cursor();
 

@@ -3,10 +3,10 @@ import type { OutcomeDefinition } from './definition.ts';
 import { compileExpression, type Evaluate } from './expressions.ts';
 import { plain } from './parse.ts';
 
-/** Characters of an outcome that is shown in `status_detail`. */
+/** Characters of an outcome shown in `status_detail`. */
 const outcomeCharactersMax = 100;
 
-/** How it went, and what the source event's result says of it: a code, or words for `status_detail`. */
+/** Success or failure, and the source event's result: a code, or text for `status_detail`. */
 export interface Outcome {
   readonly kind: 'success' | 'failure' | 'unknown';
   readonly result: { readonly code?: number; readonly detail?: string };
@@ -17,9 +17,9 @@ const success: Outcome = { kind: 'success', result: { code: 200 } };
 export const failure: Outcome = { kind: 'failure', result: { code: failureMin } };
 
 /**
- * Reads the outcome of records. A mapping lists the values that mean success and those that mean failure; a number from
- * 100 to 599 is a status of HTTP. The outcome of any other value is unknown: no mapping knows all that a source may write,
- * and a failure must not pass for a success.
+ * Reads the outcome of records. A mapping lists success values and failure values; a number from 100 to 599
+ * is an HTTP status. Any other value is unknown: a mapping cannot know all values, and a failure must not
+ * pass for a success.
  */
 export class OutcomeReader {
   readonly #of: readonly Evaluate[];
@@ -36,7 +36,7 @@ export class OutcomeReader {
       definition.absent === 'success' ? { kind: 'success', result: {} } : unknown('the record does not say');
   }
 
-  /** Of the first expression whose value is known; else unknown, by the first that has a value. */
+  /** From the first expression with a known value; otherwise unknown, with the first value. */
   of(record: JSONValue): Outcome {
     let first: string | undefined;
     for (const evaluate of this.#of) {

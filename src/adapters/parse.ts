@@ -19,32 +19,35 @@ import {
 } from '../ocsf/json-cursor.ts';
 
 /**
- * The value of JSON that has been read strictly before (`RecordReader`, which bounds its depth, too).
+ * Parses JSON already checked by `RecordReader`, which also bounds its depth.
  *
- * An integer beyond 2^53 becomes a `LongInteger`: rounded, an id would be another's. Nor is the platform's parser asked
- * where a name has an escape: that of Node 24 may give such a member the name of another record's (nodejs/node#63785). It
- * takes 2 µs for a kilobyte, the reader below nine times as long.
+ * An integer beyond 2^53 becomes a `LongInteger`: rounding would change an id. A name with an escape also
+ * avoids the platform's parser: Node 24's may give such a member another record's name (nodejs/node#63785).
+ * The platform takes 2 µs for a kilobyte, the reader below nine times as long.
  */
 export function parseJson(text: string): JSONValue {
   const isPlain = !longInteger.test(text) && !(text.includes('\\') && hasEscapedName(text));
   return isPlain ? (JSON.parse(text) as JSONValue) : new ValueReader(text).read();
 }
 
-/** Where an integer may begin that no double holds, unlike microseconds of our time; in a text it only costs time. */
+/**
+ * Where an integer may begin that no double holds, unlike microseconds of our time; a match in a text only
+ * costs time.
+ */
 const longInteger = /[[:,]\s*-?(?:9\d{15}|\d{17})/;
 
-/** Whether a token is an integer beyond those that a double has apart from each other. */
+/** Whether a token is an integer beyond a double's precision. */
 function isLong(token: string): boolean {
   return /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
 }
 
 /**
- * An integer that no double holds, printed as the text of its digits. Functions take it for that text, but for those of
- * persons and things: there a number is an id, and a text a name.
+ * An integer beyond a double's precision, as digits. Functions treat it as text, except those of persons and
+ * things, where a number is an id and a text a name.
  */
 export class LongInteger extends String {}
 
-/** A value for functions that take text and numbers alike. */
+/** A value for functions that treat text and numbers alike. */
 export function plain(value: unknown): unknown {
   return value instanceof LongInteger ? value.toString() : value;
 }
@@ -63,7 +66,7 @@ function hasEscapedName(json: string): boolean {
   return false;
 }
 
-/** Reads one value; as with the platform's parser the last of several members of a name counts. */
+/** Reads one value; like the platform's parser, of a repeated name the last counts. */
 class ValueReader {
   readonly #cursor = new Cursor();
   #at: number;
@@ -101,7 +104,7 @@ class ValueReader {
     return elements;
   }
 
-  /** Passes over the opening bracket, and the closing one where that follows. */
+  /** Skips the opening bracket, and the closing one if it follows. */
   #isEmpty(closing: number): boolean {
     this.#to(skipSpace(this.#cursor, this.#at + 1));
     if (codeAt(this.#cursor, this.#at) !== closing) return false;
@@ -109,7 +112,7 @@ class ValueReader {
     return true;
   }
 
-  /** Passes over a comma, or the closing bracket: then it was the last. */
+  /** Skips a comma, or the closing bracket after the last element. */
   #isLast(): boolean {
     const next = skipSpace(this.#cursor, this.#at);
     const isLast = codeAt(this.#cursor, next) !== comma;

@@ -2,15 +2,14 @@ import { toWindow } from '../ocsf/byte-text.ts';
 import type { RawMembers, RecordReader } from './members.ts';
 import { elementsOf } from './records.ts';
 
-/** Events that a record becomes; the last of them keeps what is left of its list. */
+/** Events of one record; the last keeps the rest of its list. */
 const eventsOfRecordMax = 100;
-/** Each event repeats what the record's events share. All repeats of a record stay below this: it becomes fewer events. */
+/** Each event repeats the record's shared part; the total of all repeats stays below this. */
 const sharedBytesMax = 64 * 1024;
 
 /**
- * The record once for each element of the list at a path of names, with that element alone in the list. Beyond the
- * bounds the last one keeps what is left, so nothing is lost and no record grows without end. A record without such a
- * list, or with fewer than two in it, is itself.
+ * The record once for each element of the list at a path, with that element alone in the list. Beyond the
+ * bounds the last event keeps the rest, so nothing is lost. A record with fewer than two elements is itself.
  */
 export function partsOf(
   text: string,
@@ -18,7 +17,7 @@ export function partsOf(
   path: readonly string[],
   reader: RecordReader,
 ): readonly string[] {
-  // Most records have no such list: what is inside of them is not read for it.
+  // Most records have no such list: this avoids reading them.
   if (!text.includes(`"${path.at(-1)}"`)) return [text];
   const outer = [members];
   for (const name of path.slice(0, -1)) {

@@ -1,6 +1,6 @@
 import { LongInteger, plain } from './parse.ts';
 
-/** Who and what a record names, in the forms that programs have for it. */
+/** Persons and things in the forms that programs use. */
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -21,7 +21,7 @@ const ofThings: Readonly<Record<string, readonly string[]>> = {
   address: ['alternateId', 'userPrincipalName', 'email'],
 };
 
-/** An actor: text as it is, a number as its id, of an object what is known; undefined where nobody is. */
+/** An actor: text as it is, a number as its id, the known members of an object; undefined without any. */
 export function personOf(value: unknown): string | Texts | undefined {
   const known = partsOf(value, ofPersons);
   if (known === undefined || typeof known === 'string' || known['email'] !== undefined) return known;
@@ -29,7 +29,7 @@ export function personOf(value: unknown): string | Texts | undefined {
   return email === undefined ? known : { ...known, email };
 }
 
-/** A target, likewise; one that is a person is named by the address. */
+/** A target, likewise; a person is named by the address. */
 export function thingOf(value: unknown): string | Texts | undefined {
   const known = partsOf(value, ofThings);
   if (known === undefined || typeof known === 'string') return known;
@@ -50,7 +50,7 @@ function partsOf(
     const text = textAmong(object, among);
     if (text !== undefined) parts[part] = text;
   }
-  // A type alone tells nobody apart.
+  // A type alone identifies nothing.
   return Object.keys(parts).some((part) => part !== 'type') ? parts : undefined;
 }
 

@@ -8,7 +8,7 @@ export interface PreviewOptions extends ProductNames, RedactionSettings {
   readonly appName: string;
 }
 
-/** The class and activity that OCSF 1.1.0 has for an event (`schema=ocsf`). */
+/** OCSF 1.1.0 class and activity of an event (`schema=ocsf`). */
 interface ActivityClassName {
   readonly class_uid: number;
   readonly class_name: string;
@@ -19,12 +19,12 @@ interface ActivityClassName {
 export interface Previewed {
   /** JSON. */
   readonly auditEvent: string;
-  /** As the source event has it; undefined where it has none. */
+  /** As in the source event; undefined if it has none. */
   readonly target: unknown;
   readonly activityClass: ActivityClassName;
 }
 
-/** What a source event would be read back as, without storing it. Which organizations there are is not known here. */
+/** Renders a source event as it would be read back, without storing it. Organizations are unknown here. */
 export class Preview {
   readonly #mapper: Mapper;
   readonly #ocsf110: Ocsf110Mapper;
@@ -36,7 +36,7 @@ export class Preview {
     this.#tail = eventTail(names);
   }
 
-  /** The audit event and what it is about, or why the source event is refused: `<JSON pointer>: <rule>`. */
+  /** The audit event and its target, or the refusal: `<JSON pointer>: <rule>`. */
   of(event: Buffer): Previewed | { readonly refused: string } {
     const mapped = this.#mapper.map(windowOf(event), 0, event.length, (id) => ({
       id: id === undefined ? 'unknown' : fromByteText(id),

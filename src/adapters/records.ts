@@ -11,8 +11,8 @@ import {
 } from '../ocsf/json-cursor.ts';
 
 /**
- * Where the list stands that the member `name` of the JSON object bytes[start, end) holds, brackets included, or
- * undefined where there is none. Looks at strings and brackets only: what is wrong inside of a record costs that record.
+ * Range of the list in member `name` of the JSON object bytes[start, end), brackets included; undefined if
+ * there is none. Scans strings and brackets only: a fault inside a record affects only that record.
  */
 export function listIn(
   bytes: Buffer,
@@ -24,13 +24,13 @@ export function listIn(
   return depth === 0 && listEnd > listStart ? [listStart, listEnd] : undefined;
 }
 
-/** Where the list begins whose end need not be among the bytes, as of a document of which that is the beginning. */
+/** The start of a list whose end may be beyond the bytes. */
 export function listStartIn(bytes: Buffer, start: number, end: number, name: string): number | undefined {
   const { listStart } = findList(bytes, start, end, name);
   return listStart >= 0 ? listStart : undefined;
 }
 
-/** The elements of a JSON array that has been read strictly before; none of another value. */
+/** The elements of a checked JSON array; none for another value. */
 export function elementsOf(text: string): string[] {
   if (!text.startsWith('[')) return [];
   const bytes = Buffer.from(text);
@@ -42,7 +42,7 @@ export function elementsOf(text: string): string[] {
 interface FoundList {
   readonly listStart: number;
   readonly listEnd: number;
-  /** How many objects and lists are open at the end of the bytes. */
+  /** Open objects and lists at the end of the bytes. */
   readonly depth: number;
 }
 
@@ -82,7 +82,7 @@ function isBlank(bytes: Buffer, start: number, end: number): boolean {
   return firstToken(bytes, start, end) === end;
 }
 
-/** Whether the string that ends before `at` names a member: whether a colon follows. */
+/** Whether the string that ends before `at` is a name: a colon follows. */
 function isName(bytes: Buffer, at: number, end: number): boolean {
   return bytes[firstToken(bytes, at, end)] === colon;
 }

@@ -1,7 +1,7 @@
 import type { Verb } from '../ocsf/activity-classes.ts';
 
 const words: Readonly<Record<Verb, string>> = {
-  // Of Kubernetes: `get pods/exec` runs a command, whatever its verb.
+  // Kubernetes: `get pods/exec` runs a command, whatever its verb.
   other: 'exec attach portforward proxy',
   create: 'create created insert inserted',
   read: 'get list describe lookup search read view viewed query scan head select watch batchget',
@@ -14,8 +14,9 @@ const verbs: ReadonlyMap<string, Verb> = new Map(
 );
 
 /**
- * What a name says is done: `DescribeInstances`, `storage.objects.list`, `get secrets`, `Microsoft.Compute/disks/write`.
- * The verb is the first word of a name, of its last part, or the last word of all.
+ * The action in a name such as `DescribeInstances`, `storage.objects.list`, `get secrets`,
+ * `Microsoft.Compute/disks/write`. The verb is the first word of the name, of its last part, or the last word
+ * of all.
  */
 export function verbOf(text: string): Verb {
   const all = wordsOf(text);

@@ -1,26 +1,26 @@
-/** What log libraries and services write for times and severities. */
+/** Times and severities of log libraries and services. */
 
 const secondsBelow = 1e11;
 const millisBelow = 1e14;
 const microsBelow = 1e17;
 
 /**
- * What Python, databases and services write that RFC 3339 does not allow: a space, a comma, nine digits, no offset or
- * one without a colon.
+ * Forms of Python, databases and services that RFC 3339 does not allow: a space, a comma, nine digits, no
+ * offset or one without a colon.
  */
 const otherTime =
   /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))? ?(Z|UTC|GMT|([+-]\d\d):?(\d\d))?$/;
 
 /**
- * Unix microseconds of a number of seconds, milliseconds, microseconds or nanoseconds, told apart by size (seconds
- * would be beyond the year 5000, and so on). Digits in quotes count as a number; a time with a fraction and no offset is taken as
- * UTC; other text is left as it is: RFC 3339.
+ * Unix microseconds of a number of seconds, milliseconds, microseconds or nanoseconds, distinguished by size
+ * (as seconds it would be beyond the year 5000, and so on). Digits in quotes count as a number; a time with a
+ * fraction and no offset is UTC; other text is left as it is: RFC 3339.
  */
 export function micros(value: unknown): number | string | undefined {
   if (typeof value === 'object' && value !== null) return microsOfParts(value);
   if (typeof value === 'string') {
     if (value === '') return undefined;
-    // A double has not digits enough for nanoseconds.
+    // A double has too few digits for nanoseconds.
     if (/^\d{18,20}$/.test(value)) return Number(value.slice(0, -3));
     if (!/^\d+(\.\d+)?$/.test(value)) return rfc3339(value);
   }
@@ -33,13 +33,13 @@ export function micros(value: unknown): number | string | undefined {
 
 function rfc3339(time: string): string {
   const [, day, clock, fraction, zone, hours, minutes] = otherTime.exec(time) ?? [];
-  // Without a fraction and an offset it may be any place's time.
+  // Without fraction and offset it may be of any time zone.
   if (day === undefined || (fraction ?? zone) === undefined) return time;
   const offset = hours === undefined ? 'Z' : `${hours}:${minutes}`;
   return `${day}T${clock}${fraction === undefined ? '' : `.${fraction}`}${offset}`;
 }
 
-/** A time whose seconds and nanoseconds stand apart: an instant of Log4j, a timestamp of Google. */
+/** A time with separate seconds and nanoseconds: an instant of Log4j, a timestamp of Google. */
 function microsOfParts(parts: object): number | undefined {
   const { epochSecond, nanoOfSecond, seconds = epochSecond, nanos = nanoOfSecond ?? 0 } = parts as Parts;
   const isNumber = typeof seconds === 'number' && typeof nanos === 'number';
@@ -73,8 +73,8 @@ const levelNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * The level by its name in any case, or by its number: of syslog up to 7, of pino, bunyan and Python from 10 on, of Monolog
- * from 100 on.
+ * The level by name in any case, or by number: syslog up to 7; pino, bunyan and Python from 10; Monolog from
+ * 100.
  */
 export function level(value: unknown): string | undefined {
   if (typeof value === 'number') return levelOfNumber(value);

@@ -1,13 +1,13 @@
-/** Bounds of backups, restores, and what reads all there is; units last. */
+/** Bounds of backups, restores, and full scans; units last. */
 export const limits = {
-  /** Where the engine is on another machine, whose load is not known, commands read this many times as much. */
+  /** The load of an engine on another machine is unknown, so commands read at this multiple. */
   throttleElsewhereTimes: 3,
-  /** On idle processors commands read up to this many times as much. */
+  /** Highest multiple on idle processors. */
   throttleGrowthMax: 10,
-  /** Time between looks at the processors; over a shorter one their counters say little. */
+  /** Interval of looking at the processors; their counters are coarse. */
   throttleLookMs: 1_000,
-  /** How far a writer may be ahead of all that is known of the order: an hour; a second has 100 ticks of 64 writers. */
+  /** How far a writer may be ahead of the known order: one hour, of 100 ticks of 64 writers a second. */
   orderSlackSegments: 3_600 * 100 * 64,
-  /** Room that a backup leaves on any disk. */
+  /** Room that a backup leaves on a disk. */
   backupFreeBytesMin: 64 * 1024 ** 2,
 } as const;

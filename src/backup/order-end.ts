@@ -5,16 +5,15 @@ import type { Storage } from '../storage/storage.ts';
 import { reachedBy, readWriters } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
 
-/** The part of the configuration that tells where the log is. */
+/** The part of the configuration that locates the log. */
 export type WhereLogIs = Pick<Config, 'dataDir'> & {
   readonly clickhouse: Pick<Config['clickhouse'], 'url'>;
 };
 
 /**
- * A place in the order that no live writer can have come to: an event at it, or above, was put in by somebody who writes to the
- * table. Writers go by the clock, or, where that was once ahead, from their newest segment and the watermarks on. Numbers rise by
- * the moment at which they are given out, so what lies within the slack is in a tree, or found out, before long. Rejects with
- * EngineError.
+ * A `seq` that no running writer can have reached: an event from there on was added by someone with access to
+ * the table. Writers follow the clock, or continue from their newest segment and the watermarks if it was
+ * ahead. Rejects with EngineError.
  */
 export async function endOfOrder(storage: Storage, { dataDir, clickhouse }: WhereLogIs): Promise<bigint> {
   const [row] = await storage.rows<{ now: string }>(

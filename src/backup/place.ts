@@ -13,28 +13,28 @@ import { Problem } from '../base/errors/problem.ts';
 
 const backupFindingsMax = 1_000;
 
-/** What a backup says of itself, in its file `auditlog.json`. */
+/** The file `auditlog.json` of a backup. */
 export interface BackupRecord {
   readonly release: string;
   readonly id: string;
-  /** RFC 3339: whatever was acknowledged before is in it. */
+  /** RFC 3339: events acknowledged before are in it. */
   readonly moment: string;
-  /** The full backup that it stands on; null: it is a full one. */
+  /** The full backup that it extends; null for a full one. */
   readonly base: string | null;
-  /** The database that the engine's files name. */
+  /** The database in the engine's files. */
   readonly database: string;
   /** The newest migration of its tables. */
   readonly migration: number;
   readonly events: number;
   readonly organizations: number;
-  /** Ids of the erasures of persons that its events have gone through: with another one, no backup stands on it. */
+  /** Ids of finished erasures; a backup with another one cannot extend this one. */
   readonly erasures: readonly string[];
   readonly secrets: readonly string[];
-  /** Of its own files, those of the service itself aside. */
+  /** Of its own files, without those of the service. */
   readonly bytes: number;
 }
 
-/** A file of a backup that is not what was put there. */
+/** A missing or altered file of a backup. */
 export interface BackupFinding {
   readonly kind: 'missing' | 'altered';
   readonly backup: string;
@@ -43,11 +43,11 @@ export interface BackupFinding {
 
 const sumsName = 'SHA256SUMS';
 export const recordName = 'auditlog.json';
-/** A backup is whole once its directory has its id as its name. */
+/** A backup is complete once its directory is named by its id. */
 const unfinished = '.unfinished';
 const idPattern = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-[0-9a-f]{8}$/;
 
-/** A directory that has one directory for each backup. */
+/** A directory with one directory per backup. */
 export class BackupPlace {
   readonly name: string;
 
@@ -55,19 +55,18 @@ export class BackupPlace {
     this.name = resolve(directory);
   }
 
-  /** Where a file of a backup is, or the backup. */
   path(id: string, ...names: string[]): string {
     return join(this.name, id, ...names);
   }
 
-  /** Makes the directory of a backup, below which the engine and others put files. */
+  /** Creates the directory of a backup for the engine and others. */
   async begin(id: string): Promise<string> {
     await makeDirectories(this.name);
     await mkdir(this.path(id + unfinished), { mode: 0o700 });
     return this.path(id + unfinished);
   }
 
-  /** Writes the checksums of all files, syncs them, and gives the directory its name. `pause` is called behind each file. */
+  /** Writes checksums, syncs all files, and renames the directory. Calls `pause` after each file. */
   async finish(id: string, pause: (bytes: number) => Promise<void>): Promise<{ files: number }> {
     const directory = this.path(id + unfinished);
     const lines: string[] = [];
@@ -94,31 +93,31 @@ export class BackupPlace {
     return bavail * bsize;
   }
 
-  /** Directories of runs that were cut short, or are under way. */
+  /** Directories of interrupted or running backups. */
   async unfinished(): Promise<string[]> {
     return (await namesIn(this.name)).filter((name) => name.endsWith(unfinished));
   }
 
-  /** Ids, the oldest first. */
+  /** Oldest first. */
   async ids(): Promise<string[]> {
     return (await namesIn(this.name)).filter((name) => idPattern.test(name)).toSorted();
   }
 
-  /** An id that sorts behind all others, whatever the clock says. */
+  /** Sorts after all others, whatever the clock. */
   async nextId(nowMs: number): Promise<string> {
     const newest = (await this.ids()).at(-1)?.replace(idPattern, '$1-$2-$3T$4:$5:$6.$7Z');
     const ms = newest === undefined ? nowMs : Math.max(nowMs, Date.parse(newest) + 1);
     return `${new Date(ms).toISOString().replaceAll(/[-:.]/g, '')}-${randomBytes(4).toString('hex')}`;
   }
 
-  /** A backup with the full one that it stands on, which comes first. Undefined: the newest. Rejects with a Problem. */
+  /** A backup after the full one that it extends, if any. Undefined: the newest. Rejects with a Problem. */
   async chainOf(id?: string): Promise<BackupRecord[]> {
     const ids = await this.ids();
     const wanted = id ?? ids.at(-1);
     if (wanted === undefined)
       throw new Problem(
         'conflict',
-        `${this.name} has no backup that was finished: name a directory that "auditlog backup --to" has written to`,
+        `${this.name} has no finished backup; name a directory written by "auditlog backup --to"`,
       );
     if (!ids.includes(wanted)) throw new Problem('conflict', `${this.name} has no backup ${wanted}`);
     const newest = await this.record(wanted);
@@ -126,12 +125,12 @@ export class BackupPlace {
     if (!ids.includes(newest.base))
       throw new Problem(
         'conflict',
-        `the backup ${newest.base}, which ${wanted} stands on, is missing in ${this.name}`,
+        `the backup ${newest.base}, which ${wanted} extends, is missing in ${this.name}`,
       );
     return [await this.record(newest.base), newest];
   }
 
-  /** Rejects with a Problem where it is missing or altered. */
+  /** Rejects with a Problem if it is missing or altered. */
   async record(id: string): Promise<BackupRecord> {
     const sums = await this.#sums(id);
     const text = await readIfThere(this.path(id, recordName));
@@ -141,7 +140,7 @@ export class BackupPlace {
     return JSON.parse(text) as BackupRecord;
   }
 
-  /** Compares every file of backups with its checksum, and looks for files that have none. */
+  /** Verifies every file, and reports files without a checksum. */
   async findings(chain: readonly BackupRecord[], onFile: (bytes: number) => void): Promise<BackupFinding[]> {
     const findings: BackupFinding[] = [];
     for (const { id } of chain) {
@@ -163,7 +162,7 @@ export class BackupPlace {
     return findings.slice(0, backupFindingsMax);
   }
 
-  /** Checksums by path; undefined where a line is none. */
+  /** Checksums by path; undefined if a line is malformed. */
   async #sums(id: string): Promise<Map<string, string> | undefined> {
     const sums = new Map<string, string>();
     const lines = (await readIfThere(this.path(id, sumsName)))?.split('\n') ?? [''];
@@ -177,7 +176,7 @@ export class BackupPlace {
   }
 }
 
-/** Paths of all that a directory and those in it have and is no directory, but for the checksums. */
+/** Paths of all files except the checksums, recursively. */
 async function filesBelow(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true, recursive: true });
   return entries
@@ -187,7 +186,7 @@ async function filesBelow(directory: string): Promise<string[]> {
     .toSorted();
 }
 
-/** The SHA-256 of a file, synced before where `isNew`. */
+/** SHA-256 of a file, after a sync if `isNew`. */
 async function digestOf(path: string, isNew: boolean): Promise<{ sha256: string; bytes: number }> {
   if (isNew) {
     const handle = await open(path, 'r');
@@ -206,7 +205,6 @@ async function digestOf(path: string, isNew: boolean): Promise<{ sha256: string;
   return { sha256: hash.digest('hex'), bytes };
 }
 
-/** Bytes of all files below a directory. */
 export async function bytesBelow(directory: string): Promise<number> {
   let bytes = 0;
   for (const path of await filesBelow(directory)) bytes += (await stat(join(directory, path))).size;

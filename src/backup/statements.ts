@@ -3,14 +3,14 @@ import { quoteIdentifier, quoteString } from '../storage/quote.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type BackupStep, backupSteps } from './tables.ts';
 
-/** How long the engine may take to copy or restore a table. */
+/** Copying or restoring one table. */
 const backupStatementMsMax = 24 * 3_600_000;
 const fileAt = (directory: string, step: BackupStep): string => `File(${quoteString(join(directory, step))})`;
 const options = { timeoutMs: backupStatementMsMax };
 
 /**
- * Copies the tables of a step below a directory, without the files that the backup in `base` has.
- * @returns the bytes that the engine meant to write: it does not notice a full disk
+ * Copies the tables of a step into a directory, without the files of the backup `base`. @returns the bytes
+ * that the engine meant to write: it does not notice a full disk
  */
 export async function copyTables(
   storage: Storage,
@@ -38,7 +38,7 @@ export async function copyTables(
   return Number(row?.bytes);
 }
 
-/** Restores the tables of a step from below a directory into empty ones. `database`: their database in the backup. */
+/** Restores the tables of a step into empty ones. `database`: their database in the backup. */
 export async function restoreTables(
   storage: Storage,
   step: BackupStep,

@@ -1,7 +1,7 @@
 /**
- * The tables of a backup in the order in which they are copied, as each step has another moment. Evidence and plans of erasures come
- * before the events, so no tree has an event that the backup lacks, and an erasure that goes on meanwhile has its plan. The journal
- * comes behind, so each event has its organization.
+ * The tables of a backup in copy order, as each step has its own moment. Evidence and plans of erasures
+ * precede the events, so no tree has an event that the backup lacks, and an erasure in progress has its plan.
+ * The journal comes last, so each event has its organization.
  */
 export const backupSteps = {
   evidence: [
@@ -21,13 +21,13 @@ export type BackupStep = keyof typeof backupSteps;
 export const stepNames = Object.keys(backupSteps) as readonly BackupStep[];
 
 /**
- * Tables that stay behind, each with the reason. They hold promises of processes on that engine; each process makes them
- * anew where it works next.
+ * Tables that are not copied, with the reason: state of processes on that engine, which each process
+ * recreates.
  */
 export const leftTables: Readonly<Record<string, string>> = {
-  schema_migrations: 'each engine makes its tables itself',
+  schema_migrations: 'each engine creates its own tables',
   leases: 'of processes',
   watermarks: 'of processes',
-  planned_removals: 'a restored server plans anew, so that somebody can see the plan',
+  planned_removals: 'a restored server plans anew, so that operators can see the plan',
   running_time: 'of servers on that engine',
 };

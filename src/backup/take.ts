@@ -19,12 +19,12 @@ import { bytesBelow, type BackupPlace, type BackupRecord, recordName } from './p
 import { copyTables } from './statements.ts';
 import { stepNames } from './tables.ts';
 
-/** What a backup reads each second beside a running server: a tenth of what the engine copies at full speed. */
+/** Read rate beside a running server: a tenth of the engine's full speed. */
 const backupBytesPerSecond = 50_000_000;
-/** Two backups stand on a full one as long as the newest has less than this share of its bytes. */
+/** A full backup is extended until the newest increment has this share of its bytes. */
 const backupIncrementShareMax = 0.5;
 
-/** Files of the data directory that a backup has by choice alone. */
+/** Files of the data directory that are copied only on request. */
 export const secretNames = [
   'session-secret',
   'pseudonym-secret',
@@ -32,21 +32,20 @@ export const secretNames = [
   'evidence-key.previous',
 ] as const;
 
-/** The file of a backup with the remembered answers, and the directory with secrets. */
+/** The remembered answers, and the directory of secrets. */
 export const answersName = 'answers';
 export const secretsName = 'secrets';
 
-/** What a backup works with. */
 interface BackupSession {
   readonly storage: Storage;
   readonly config: Config;
-  /** A server may be at work on its engine at the same time. */
+  /** A server may be using the engine. */
   readonly isShared: boolean;
 }
 
 interface TakeOptions {
   readonly place: BackupPlace;
-  /** Unix milliseconds: what was acknowledged before is in the table. */
+  /** Unix milliseconds: events acknowledged before are in the table. */
   readonly momentMs: number;
   readonly isFull: boolean;
   readonly withSecrets: boolean;
@@ -59,7 +58,7 @@ export interface TakenBackup {
   readonly notes: readonly string[];
 }
 
-/** One backup: tables by the engine, and what is not in the engine beside them (src/backup/README.md). */
+/** One backup: tables by the engine, other data beside them (src/backup/README.md). */
 export class BackupRun {
   readonly #session: BackupSession;
   readonly #options: TakeOptions;
@@ -74,16 +73,16 @@ export class BackupRun {
     this.#bytesPerSecond = isBounded ? backupBytesPerSecond : 0;
   }
 
-  /** Rejects with an Error for the operator, or an EngineError; nothing that looks like a backup is left then. */
+  /** Rejects with an Error for the operator, or an EngineError, without leaving a backup. */
   async run(): Promise<TakenBackup> {
     const { place } = this.#options;
-    // From here nobody can tell which of the two it is: the other run may be on another machine.
-    const words = 'is of a run that was cut short, or is under way: remove it when no other backup runs';
+    // The other run may be on another machine, so this one cannot tell.
+    const words = 'belongs to an interrupted or running backup; remove it if no other backup runs';
     this.#notes.push(...(await place.unfinished()).map((name) => `${place.path(name)} ${words}`));
     const erasures = (await readControlState(this.#session.storage)).erasures();
     const finished = finishedOf(erasures);
     if (finished.length < erasures.length)
-      this.#notes.push('a person is being erased from events: a restored server goes on with that');
+      this.#notes.push('an erasure of a person is in progress; a restored server continues it');
     const base = await this.#base(finished);
     if (base === undefined) await this.#requireRoom();
     this.#id = await place.nextId(Date.now());
@@ -93,13 +92,13 @@ export class BackupRun {
       const { files } = await place.finish(this.#id, (bytes) => this.#pause(bytes));
       return { record, files, notes: this.#notes };
     } catch (error) {
-      // The error that is thrown says more of the place than this one.
+      // The original error says more.
       await place.abandon(this.#id).catch(() => undefined);
       throw error;
     }
   }
 
-  /** The newest full backup, unless the last one on it is large, or it still has a person who was erased since. */
+  /** The newest full backup, unless its last increment is large, or it has a person who was erased since. */
   async #base(finished: readonly string[]): Promise<BackupRecord | undefined> {
     const { place, isFull } = this.#options;
     if (isFull || (await place.ids()).length === 0) return undefined;
@@ -108,7 +107,7 @@ export class BackupRun {
     if (newest !== undefined && newest.bytes > base.bytes * backupIncrementShareMax) return undefined;
     if (finished.every((id) => base.erasures.includes(id))) return base;
     this.#notes.push(
-      'a person was erased since the backups there: this one stands alone; remove those before it when they are to forget that person, too',
+      'a person was erased since the earlier backups, so this one is full; remove the earlier ones to forget that person there, too',
     );
     return undefined;
   }
@@ -134,12 +133,12 @@ export class BackupRun {
     const written = await bytesBelow(directory);
     if (written !== bytes)
       throw new Error(
-        `the engine has written ${written} of ${bytes} bytes to ${place.name}: free some space on its disk, and check it`,
+        `The engine wrote ${written} of ${bytes} bytes to ${place.name}; free some space on its disk, and check it`,
       );
     const now = await readControlState(storage);
-    // The journal would say of one that has ended meanwhile that events are without the person, which were copied before.
+    // The journal would say that events are without a person, though they were copied before.
     if (!isDeepStrictEqual(now.erasures(), erasures))
-      throw new Problem('conflict', 'the erasure of a person was begun or ended meanwhile: run this again');
+      throw new Problem('conflict', 'an erasure of a person began or ended meanwhile; run this again');
     const answers = Readable.from(readAnswers(config.dataDir, momentMs));
     await pipeline(answers, createWriteStream(join(directory, answersName), { mode: 0o600 }));
     const record: BackupRecord = {
@@ -166,7 +165,7 @@ export class BackupRun {
     return Number(row?.events);
   }
 
-  /** Says so before anything is written where it could not all be. */
+  /** Checks the room before anything is written. */
   async #requireRoom(): Promise<void> {
     const { place } = this.#options;
     const free = await place.freeBytes();
@@ -177,11 +176,11 @@ export class BackupRun {
     if (needed > free)
       throw new Problem(
         'conflict',
-        `${place.name} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed; free some space, or name another directory`,
+        `${place.name} has ${mebibytes(free)} free, and ${mebibytes(needed)} may be needed; free some space, or name another directory`,
       );
   }
 
-  /** Rests as the engine does. */
+  /** At the engine's pace. */
   async #pause(bytes: number): Promise<void> {
     if (this.#bytesPerSecond > 0) await sleep((bytes / this.#bytesPerSecond) * 1_000);
   }
@@ -199,13 +198,13 @@ export class BackupRun {
     }
     if ([sessionSecret, evidenceKey, pseudonymSecret].some((secret) => secret !== undefined)) {
       const names = 'SESSION_SECRET, EVIDENCE_KEY, PSEUDONYM_SECRET';
-      this.#notes.push(`what the environment has of secrets (${names}) is not in it`);
+      this.#notes.push(`secrets from the environment (${names}) are not in the backup`);
     }
     return found;
   }
 }
 
-/** Erasures that all events have gone through. Of one that is under way a backup has the plan. */
+/** Finished erasures; a backup has the plan of one in progress. */
 const finishedOf = (erasures: readonly StoredErasure[]): string[] =>
   erasures.flatMap(({ id, finishedMicros }) => (finishedMicros === undefined ? [] : [id]));
 

@@ -3,28 +3,26 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
-/** Queries grow while a larger share of the processors than `High` is idle, and shrink while it is below `Low`. */
+/** Queries speed up above `High` idle processors, and slow down below `Low`. */
 const throttleIdleShareHigh = 0.5;
 const throttleIdleShareLow = 0.25;
-/** Events that are read at once: few, so that a command never has a core for long. */
+/** Small blocks, so that a command never keeps a core busy for long. */
 const throttleBlockEvents = 8_192;
 
-/** What a throttle depends on, of a session. */
 export interface ThrottledSession {
   readonly storage: Storage;
   readonly isShared: boolean;
   readonly config: { readonly clickhouse: { readonly url: string | undefined } };
 }
 
-/** The time that this machine's processors have had nothing to do, all together, since it was started; milliseconds. */
+/** Idle time of all processors since the machine started, milliseconds. */
 const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle, 0);
 
 /**
- * How fast the engine may answer queries that read all there is, beside servers that have pages to answer on the same
- * cores: so many bytes a second for each core of the engine, evenly and on one thread. Bytes and not events, since of
- * those that are passed over few are read as a rule. Where the engine is on this machine, each query may be faster than
- * the one before while the processors have time left, up to `throttleGrowthMax` times the least, and is slower again when
- * they have not. No bounds where the command has the engine for itself, or at full speed.
+ * Limits full scans beside servers on the same cores: bytes per second and core of the engine, on one thread.
+ * Bytes, as skipped events are read only in part. If the engine is on this machine, queries speed up to
+ * `throttleGrowthMax` times while processors are idle, and slow down again. No limit if the command has the
+ * engine alone, or at full speed.
  */
 export class Throttle {
   readonly #leastBytes: number;
@@ -40,12 +38,11 @@ export class Throttle {
     this.#times = idle === undefined ? limits.throttleElsewhereTimes : 1;
   }
 
-  /** Without any bounds. */
   static readonly full = new Throttle(Number.POSITIVE_INFINITY, undefined, 1);
 
   /**
-   * Looks at the processors for `throttleLookMs` where they are the engine's, so that the first query has its share of an
-   * idle machine too. Rejects with EngineError. `idle` and `processors` are this machine's.
+   * Watches local processors for `throttleLookMs`, so that the first query uses an idle machine, too. Rejects
+   * with EngineError. `idle` and `processors` are this machine's.
    */
   static async of(
     { storage, isShared, config }: ThrottledSession,
@@ -74,10 +71,10 @@ export class Throttle {
     this.#adapt();
     return {
       max_threads: 1,
-      // The engine rests between blocks: small ones, so that each is short.
+      // The engine rests between blocks; small ones keep each rest short.
       max_block_size: throttleBlockEvents,
       max_execution_speed_bytes: Math.round(this.#leastBytes * this.#times),
-      // At once, and not when a query has taken so long.
+      // From the start of a query.
       timeout_before_checking_execution_speed: 0,
     };
   }
@@ -99,5 +96,5 @@ export class Throttle {
 
 export const fullSpeedRow = [
   '--full-speed',
-  'as fast as can be, also where a running server needs the machine for pages and batches',
+  'run as fast as possible, even if a running server needs the machine',
 ] as const;

@@ -16,7 +16,7 @@ import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
 import { setUp, type Setup, withStorage } from './command-work.ts';
 
-/** How long a backup waits for the server to send what its log holds. */
+/** How long a backup waits for the server to send its log. */
 const backupLogMsMax = 30_000;
 const backupLogPollMs = 100;
 
@@ -31,14 +31,14 @@ interface BackupOptions extends JsonOption {
 
 const page = (): string => projectFile('docs/back-up.md');
 
-/** The place that an option names. */
+/** The backup location of an option. */
 export function placeAt(text: string, name: string): BackupPlace {
   if (text === '' || text.includes('\0') || /^[a-z0-9]+:\/\//.test(text))
     throw wrong(name, `a directory; to a bucket copy that with a tool of its own (${page()})`);
   return new BackupPlace(text);
 }
 
-/** Waits until the table has what the log has now; without a server one is run for that long. */
+/** Waits until the table has all events of the log; without a server it starts one for that. */
 async function sendLog(setup: Setup): Promise<void> {
   const { deps, config, log } = setup;
   const { dataDir } = config;

@@ -1,10 +1,9 @@
 import { createLogger, type Logger, logLevels, type LogLevel } from '../base/observability/log.ts';
 import type { CliIo } from '../tools/context.ts';
 
-/** Facts that may have text of the engine. */
+/** Facts that may contain text of the engine. */
 const withheld: ReadonlySet<string> = new Set(['error', 'stderr']);
 
-/** The names and values of facts, as far as they are short. */
 function factsText(facts: object): string {
   const shown = Object.entries(facts).flatMap(([name, value]: [string, unknown]) => {
     if (withheld.has(name)) return [];
@@ -15,8 +14,8 @@ function factsText(facts: object): string {
 }
 
 /**
- * The log of a command: lines for people on standard error, as all else that a command says there. With
- * LOG_LEVEL=debug it is the operational log, in JSON, with the engine's own words.
+ * A command's log: lines for people on standard error. With LOG_LEVEL=debug it is the operational log, in
+ * JSON, with the engine's messages.
  */
 export function commandLog(io: Pick<CliIo, 'error'>, level: LogLevel): Logger {
   const least = logLevels.indexOf(level);

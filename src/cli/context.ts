@@ -6,8 +6,8 @@ import type { Storage } from '../storage/storage.ts';
 import type { ToolDeps } from '../tools/context.ts';
 
 /**
- * Stores the JSON of source events (contract: Ingest) of what a command did, in the organizations that they name, as the service's
- * own. Resolves once they are durable.
+ * Stores a command's source events (contract: Ingest) as the service's own, in the organizations they name.
+ * Resolves once they are durable.
  */
 export type RecordEvents = (
   on: {
@@ -19,34 +19,34 @@ export type RecordEvents = (
   events: readonly string[],
 ) => Promise<void>;
 
-/** What the commands need of the process. */
+/** The parts of the process that commands need. */
 export interface CliDeps extends ToolDeps {
-  /** The command line that runs, without the program's name. */
+  /** The command line without the program's name. */
   readonly args?: readonly string[];
   readonly recordEvents: RecordEvents;
-  /** What readers put around the stored text of every event. */
+  /** The fixed text around every stored event. */
   readonly eventEnvelope: (config: Config) => EventEnvelope;
   readonly startService: (config: Config, deps: ServiceOutputs) => Promise<RunningService>;
 }
 
 export interface ServiceOutputs {
   readonly log: Logger;
-  /** Where access-log lines go: a file descriptor or a path. */
+  /** A file descriptor or a path. */
   readonly accessLogTo: number | string;
 }
 
-/** A service that runs inside this process. */
+/** A service inside this process. */
 export interface RunningService {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly storage: Storage;
   readonly directory: Directory;
-  /** Stores events as the write endpoint does; resolves once they are durable. */
+  /** Stores events like the write endpoint; resolves once they are durable. */
   record(organizationSlug: string, ndjson: Uint8Array): Promise<{ accepted: number; rejected: number }>;
-  /** Resolves once all that was recorded can be read; false when `timeoutMs` passed first. */
+  /** Resolves once all recorded events are readable; false after `timeoutMs`. */
   flush(timeoutMs: number): Promise<boolean>;
-  /** Fires when the service must end by itself, with an Error as the reason. */
+  /** Fires if the service must stop by itself, with an Error as the reason. */
   readonly failure: AbortSignal;
-  /** Drains and stops, as at SIGTERM. */
+  /** Drains and stops, as on SIGTERM. */
   stop(): Promise<void>;
 }

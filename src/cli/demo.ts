@@ -59,14 +59,14 @@ function parseEvents(text: string): number {
   return count;
 }
 
-/** The organization of an earlier demo in the same directory, or a new one. */
+/** The organization of an earlier demo, or a new one. */
 async function organizationOf(directory: Directory, { slug, name }: Profile): Promise<Organization> {
   return (
     directory.organizationBySlug(slug) ?? directory.change(operatorCall(), createOrganization({ slug, name }))
   );
 }
 
-/** One login of each role, and the ids of their users. Only what the demo prints has the passwords. */
+/** One login of each role, and their user ids. Only the demo's output has the passwords. */
 async function loginsOf(
   directory: Directory,
   profile: Profile,
@@ -95,7 +95,7 @@ async function loginsOf(
   return { logins, ids };
 }
 
-/** What an earlier demo recorded in this organization: how many events, and a moment of the week that it was made in. */
+/** Number of an earlier demo's events, and a moment of the week in which it was made. */
 async function earlierEvents(
   storage: Storage,
   profile: Profile,
@@ -111,7 +111,7 @@ async function earlierEvents(
   return count > 0 ? { count, endMicros: demoEnd(Number(row?.first)) } : undefined;
 }
 
-/** Records the events of one company, a few bodies at once. Resolves with the number of accepted ones. */
+/** Records the events of one company, several bodies at once. Resolves with the number of accepted events. */
 async function recordCompany({ service, tell, stop }: Filling, request: DemoRequest): Promise<number> {
   const { slug } = request.profile;
   const bodies = demoBodies(request);
@@ -130,12 +130,11 @@ async function recordCompany({ service, tell, stop }: Filling, request: DemoRequ
     }
   }
 
-  // The senders share one iterator; generating in this thread goes on while workers encode what was sent.
+  // The senders share one iterator: this thread generates while workers encode.
   await Promise.all(Array.from({ length: demoBodiesAtOnceMax }, send));
   return accepted;
 }
 
-/** Organization, key and logins of a company. */
 async function prepare(directory: Directory, company: DemoCompany) {
   const { profile } = company;
   const { id } = await organizationOf(directory, profile);
@@ -149,19 +148,18 @@ async function prepare(directory: Directory, company: DemoCompany) {
 
 interface Filled {
   readonly organizations: readonly DemoOrganization[];
-  /** How many new ones. */
   readonly events: number;
 }
 
 interface Filling {
   readonly service: RunningService;
-  /** Says what is being done, on standard error. */
+  /** Writes progress to standard error. */
   readonly tell: (words: string) => void;
-  /** Ends it early: nobody waits for the rest. */
+  /** Ends it early. */
   readonly stop: AbortSignal;
 }
 
-/** Undefined where it was stopped before its end. */
+/** Undefined if it was stopped early. */
 async function fill(filling: Filling, count: number): Promise<Filled | undefined> {
   const { service, tell, stop } = filling;
   if (stop.aborted) return undefined;
@@ -174,7 +172,7 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
   for (const { profile, share, seed, id, ids, key, logins } of prepared) {
     const { slug: organization } = profile;
     const earlier = await earlierEvents(storage, profile, id);
-    // The last company has what is left; none has fewer than its story needs, so the tour is true of each demo.
+    // The last company gets the rest; none has fewer than its story needs, so the tour works in each demo.
     const wanted = profile === companies.at(-1)?.profile ? left : Math.round(count * share);
     const part = count === 0 ? 0 : Math.max(wanted, storyEventsMin(profile));
     left -= part;
@@ -189,7 +187,7 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
   return { organizations, events };
 }
 
-/** The variable of a shell that has the key of an organization. */
+/** The shell variable of an organization's key. */
 const variableOf = (organization: string): string => organization.toUpperCase();
 
 function accessText({ organization, key, logins }: DemoOrganization): string {
@@ -199,7 +197,7 @@ function accessText({ organization, key, logins }: DemoOrganization): string {
   return [`Organization ${organization}`, `  API key  ${key}`, ...people].join('\n');
 }
 
-/** Commands that show the newest events of each clue: when, what, and the message. */
+/** Commands that show the newest events of each clue: time, activity, and message. */
 function clueTexts({ organization, clues }: DemoOrganization): string[] {
   const header = `-H "X-API-Key: $${variableOf(organization)}"`;
   return clues.map(({ title, query }) => {
@@ -225,7 +223,7 @@ function instructions(url: string, { organizations, events }: Filled): string {
   ].join('\n\n');
 }
 
-/** The environment of a demo: always the embedded engine, and a log that leaves the terminal to the demo. */
+/** A demo always uses the embedded engine, and its log leaves the terminal to the demo. */
 function demoEnvironment(environment: Environment, dataDir: string, options: DemoOptions): Environment {
   const level = environment['LOG_LEVEL'];
   return {
@@ -250,10 +248,10 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
     const log = commandLog(deps.io, config.logLevel);
     await prepareDataDir(dataDir, log);
     const stop = new AbortController();
-    // Listens before the start, so that it misses no signal during it.
+    // Listens before the start, so that it misses no signal.
     const stopped = deps.untilStopped().then(() => {
       tell('stopping');
-      // The next demo in a directory that is kept shows what is there, so all has to be.
+      // A kept directory must be complete: the next demo shows its events.
       if (temporary !== undefined) stop.abort();
     });
     const accessLogTo = join(dataDir, 'access.log');

@@ -73,13 +73,13 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   );
 }
 
-/** Goes on with what is left of the control data. */
+/** Continues with the rest of the control data. */
 async function repair(context: EngineContext, options: DoctorOptions): Promise<void> {
   const { value, text } = await repairControlData(context);
   print(context.deps, options, 'CliControlData', value, text);
 }
 
-/** Looks at everything and prints it; fails where there is a finding. */
+/** Prints all checks; fails if there is a finding. */
 async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const checks = await checksOfEngine(setup, options);
@@ -110,11 +110,11 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     checks.push(await checkClock(storage, config.dataDir));
     checks.push(...(await pastDamage('order', async () => [await checkOrder(storage, config)])));
     checks.push(await checkPartCount(storage));
-    // The parts of a ClickHouse server have replicas, and the server has monitoring.
+    // A ClickHouse server has replicas and monitoring for its parts.
     const isOwn = config.clickhouse.url === undefined;
     const ofControl = await checkControlData(context);
     checks.push(ofControl);
-    // What they need of the control data may not be readable.
+    // Control data that these need may be unreadable.
     if (ofControl.healthy) {
       checks.push(...[await checkSignOn(storage, setup)].filter((one) => one !== undefined));
       if (quick === undefined)
@@ -146,7 +146,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
   return checks;
 }
 
-/** A check of events: a damaged part that it cannot be made past is its finding, and no reason to leave out the others. */
+/** Damage that prevents a check of events is its finding; the other checks still run. */
 async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<Check[]> {
   try {
     return await work();
@@ -157,7 +157,7 @@ async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<C
   }
 }
 
-/** With a ClickHouse server commands may run where there is no DATA_DIR. */
+/** With a ClickHouse server commands may run without a DATA_DIR. */
 async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
   const pem = config.tls && (await readIfThere(config.tls.pem));
   const ofCertificate = pem === undefined ? [] : [checkCertificate(pem, Date.now())];
@@ -181,7 +181,7 @@ function textOf({ name, about, healthy, findings, notes }: Check): string {
   return [`${word.padEnd(9)}${name}`, ...[...lines, ...notes].map((line) => `           ${line}`)].join('\n');
 }
 
-/** Takes a damaged part out of the table, so that reads work again, and records what is lost with it. */
+/** Takes a damaged part out of the table, so that reads work again, and records the loss. */
 async function takeOut(context: EngineContext, options: DoctorOptions, name: string): Promise<void> {
   const { storage } = context;
   const part = (await activeParts(storage, 'events')).find((one) => one.name === name);
@@ -200,7 +200,9 @@ async function takeOut(context: EngineContext, options: DoctorOptions, name: str
   await record(context, options, { part, shares, missing });
 }
 
-/** Another damaged part may prevent the count. Then the run that takes that part out acknowledges the loss. */
+/**
+ * Another damaged part may prevent the count. Then the run that takes that part out acknowledges the loss.
+ */
 async function missingAfter(storage: EngineContext['storage']): Promise<MissingEvents[]> {
   try {
     return await findMissing(storage, Date.now());
@@ -210,7 +212,7 @@ async function missingAfter(storage: EngineContext['storage']): Promise<MissingE
   }
 }
 
-/** Records the missing events as lost, so that no later run reports them again. */
+/** Records the missing events as lost, so that later runs do not report them again. */
 async function recordMissing(context: EngineContext, options: DoctorOptions): Promise<void> {
   const missing = await findMissing(context.storage, Date.now());
   if (missing.length === 0) throw new Problem('conflict', 'no stored events are missing');
@@ -226,12 +228,12 @@ function recordedShare(share: PartShare): RecordedShare {
 
 interface Loss {
   readonly part: ActivePart | undefined;
-  /** The organizations that the events belonged to; undefined where nothing tells that any more. */
+  /** The organizations of the lost events; undefined if unknown. */
   readonly shares: readonly RecordedShare[] | undefined;
   readonly missing: readonly MissingEvents[];
 }
 
-/** Acknowledges the loss, then records an audit event in each organization that lost events, or may have. */
+/** Acknowledges the loss, then records an audit event in each affected organization. */
 async function record(
   context: EngineContext,
   options: DoctorOptions,

@@ -5,6 +5,7 @@ import { TileTable } from '../evidence/tile-table.ts';
 import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
 import { byProjection } from '../read/plans.ts';
 import { shownHash } from '../storage/event-hash.ts';
+import { RowBinary } from '../storage/row-binary.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
 import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
@@ -18,32 +19,31 @@ import { erasureLine, eventLine, headLine, type StoredContent } from '../tools/v
 import { policiesOf } from './verify/policies.ts';
 import { historyOf, type PlacedEvent } from '../tools/verify/policies.ts';
 
-/** Tiles whose events an export with evidence reads at once: 2,048 events. */
+/** Tiles whose events are read at once: 2,048 events. */
 const evidenceTilesAtOnce = 8;
-/** Erased events in a line of an export with evidence. */
+/** Erased events in one line. */
 const erasedOfLineMax = 4_096;
 const evidenceSourceBytesMax = 32 * 1024 * 1024;
 
 interface EvidenceExport {
   readonly organization: Organization;
   readonly filter: AuditFilter;
-  /** Whether the filter leaves out anything. */
+  /** Whether the filter excludes anything. */
   readonly isFiltered: boolean;
-  /** An absolute path; it appears when it is whole. */
+  /** An absolute path; the file appears when complete. */
   readonly file: string;
-  /** Records the export in the self-audit, before anything leaves. */
+  /** Records the export in the self-audit, before any output. */
   record(events: number): Promise<void>;
-  /** Aborted when the process is asked to end: the file is made anew by the next run. */
+  /** Aborted by a stop signal: the next run writes the file anew. */
   readonly stop: AbortSignal;
 }
 
-/** What it takes of the context. */
 interface Exporting {
   readonly storage: Storage;
   readonly deps: { readonly io: ProgressIo };
 }
 
-/** Writes the tree up to its newest checkpoint (evidence-file.ts). Rejects where there is none. */
+/** Writes the tree up to its newest checkpoint (evidence-file.ts). Rejects if there is none. */
 export async function exportEvidence(
   context: Exporting,
   options: EvidenceExport,
@@ -74,7 +74,7 @@ export async function exportEvidence(
   return { ...written, rows };
 }
 
-/** The first line of a file, with what stands behind it and what tells which events may be gone. */
+/** The first line of a file, the lines that follow it, and the facts that explain missing events. */
 async function headOf(
   storage: Storage,
   { organization: { id, slug }, isFiltered }: EvidenceExport,
@@ -112,7 +112,10 @@ function* erasureLines(erasure: number, list: Buffer): Generator<Buffer> {
     yield Buffer.from(erasureLine(erasure, list.subarray(at, at + bytes)));
 }
 
-/** The lines of all events of the tree, some thousand together; `each` hears of each, and whether the event is there. */
+/**
+ * The lines of all events of the tree, some thousand together; `each` gets each one, and whether the event is
+ * stored.
+ */
 async function* eventLines(
   { storage, deps }: Exporting,
   { organization, filter, stop }: EvidenceExport,
@@ -152,7 +155,7 @@ interface Matching {
   readonly where: Where;
 }
 
-/** Events that match of these entries, by their order number: in halves, where all are too large to be held. */
+/** Matching events of these entries by order number; split in halves if too large for memory. */
 async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigint, StoredContent>> {
   const count = entries.length / entryBytes;
   const { storage, where } = matching;
@@ -176,19 +179,8 @@ async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigi
   return new Map([...first, ...(await contentsOf(matching, entries.subarray(middle)))]);
 }
 
-/** Rows of the engine's RowBinary: a UInt64, a hash, and a text after its length in groups of seven bits. */
-function* rowsIn(rows: Buffer): Generator<[bigint, StoredContent]> {
-  for (let at = 0; at < rows.length; ) {
-    const seq = rows.readBigUInt64LE(at);
-    const shown = rows.subarray(at + 8, at + 8 + hashBytes);
-    let length = 0;
-    let factor = 1;
-    for (at += 8 + hashBytes; ; factor *= 128) {
-      const group = rows.readUInt8(at++);
-      length += (group & 127) * factor;
-      if (group < 128) break;
-    }
-    yield [seq, { shown, source: rows.subarray(at, at + length) }];
-    at += length;
-  }
+/** Rows of an order number, a hash and a source event. */
+function* rowsIn(bytes: Buffer): Generator<[bigint, StoredContent]> {
+  const rows = new RowBinary(bytes);
+  while (!rows.isAtEnd) yield [rows.uint64(), { shown: rows.fixed(hashBytes), source: rows.string() }];
 }

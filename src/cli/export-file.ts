@@ -10,7 +10,7 @@ import { AppendFile } from '../base/files/append-file.ts';
 import { createFileCompressor, type FileCompression } from '../tools/compress.ts';
 import { readState } from '../tools/state-file.ts';
 
-/** What the file is to hold, as JSON values. Only an export of an equal subject continues an unfinished file. */
+/** The file's content, as JSON values. Only an export of an equal subject continues an unfinished file. */
 export interface ExportSubject extends Readonly<Record<string, unknown>> {
   readonly compression: FileCompression;
 }
@@ -25,7 +25,7 @@ export interface ExportSnapshot {
 export interface ExportOrder {
   readonly file: string;
   readonly subject: ExportSubject;
-  /** Throw away what an earlier run has left, whatever it is. */
+  /** Discards anything an earlier run left. */
   readonly restart: boolean;
   plan(): Promise<ExportSnapshot & ExportPlan>;
 }
@@ -36,7 +36,7 @@ export interface ExportResult extends ExportSnapshot {
   readonly sha256: string;
 }
 
-/** The table no longer holds the events of the plan: late ones came, or the retention of some has ended. */
+/** The table no longer has the events of the plan: late ones came, or some expired. */
 export class SnapshotGoneError extends Error {
   constructor() {
     super('the events of this time have changed since the export began');
@@ -51,14 +51,13 @@ interface ExportState extends ExportSnapshot, ExportPlan {
 }
 
 /**
- * An export to a file that appears whole or not at all:
+ * An export to a file that appears only when complete:
  *
  *     FILE.partial/data         finished slices, then a part of the next
  *     FILE.partial/state.json   snapshot, plan, and size and SHA-256 of each finished slice
  *
- * A slice is finished once its data are synced and the state names it. A later run of the same export verifies the
- * finished slices against their sums, cuts off the rest and continues. At the end `finish` renames the manifest, then
- * the data.
+ * A slice is finished once its data are synced and the state names it. A later run verifies the finished slices, truncates
+ * the rest and continues. At the end `finish` renames the manifest, then the data.
  */
 export class PartialExport {
   readonly #file: string;
@@ -75,7 +74,7 @@ export class PartialExport {
     this.#state = state;
   }
 
-  /** Continues what an earlier run left, or begins with a new plan. Throws where another export left something. */
+  /** Continues an earlier run, or starts with a new plan. Throws if another export left files. */
   static async open({ file, subject, restart, plan }: ExportOrder): Promise<PartialExport> {
     const directory = `${file}.partial`;
     await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
@@ -129,7 +128,7 @@ export class PartialExport {
     await this.#save();
   }
 
-  /** Gives the manifest and the data their names. */
+  /** Renames the manifest and the data. */
   async finish(manifest: (result: ExportResult) => object): Promise<ExportResult> {
     const { takenMicros, seqMax, rows } = this.#state;
     const result = { takenMicros, seqMax, rows, bytes: this.#data.bytes, sha256: this.#whole.digest('hex') };
@@ -154,7 +153,7 @@ export class PartialExport {
     await replaceFile(this.#path('state.json'), JSON.stringify(this.#state));
   }
 
-  /** Cuts the data and the state after the last slice whose data match its sum. */
+  /** Truncates data and state after the last slice whose data match its sum. */
   async #verify(): Promise<void> {
     const { finished } = this.#state;
     let whole = createHash('sha256');
@@ -183,7 +182,7 @@ export class PartialExport {
   }
 }
 
-/** Locks the directory of an unfinished export to `target`. Rejects where another command has it. */
+/** Locks the directory of an unfinished export to `target`. Rejects if another command has locked it. */
 export async function lockPartial(directory: string, target: string): Promise<DirectoryLock> {
   try {
     return await lockDirectory(directory);
@@ -211,7 +210,7 @@ async function loadState(directory: string, subject: ExportSubject): Promise<Exp
 function compressed(source: AsyncIterable<Buffer>, compression: FileCompression): AsyncIterable<Buffer> {
   const compressor = createFileCompressor(compression);
   if (compressor === undefined) return source;
-  // A failure destroys the compressor, so its reader gets it.
+  // A failure destroys the compressor, so its reader gets the error.
   pipeline(source, compressor, () => undefined);
   return compressor;
 }

@@ -9,7 +9,7 @@ import { type EventColumns, eventColumns } from './parquet/columns.ts';
 import { lockPartial } from './export-file.ts';
 import { ParquetFile } from './parquet/file.ts';
 
-/** A file of the directory, by its path in it. */
+/** A file of the directory, by relative path. */
 export interface PartitionResult {
   readonly file: string;
   readonly rows: number;
@@ -18,14 +18,13 @@ export interface PartitionResult {
 }
 
 /**
- * Events of OCSF 1.1.0 as Parquet files by class and day, in a directory that appears whole or not at all:
+ * OCSF 1.1.0 events as Parquet files by class and day, in a directory that appears only when complete:
  *
- *     DIR.partial/files/            what becomes DIR
+ *     DIR.partial/files/            becomes DIR
  *       account_change/
  *         eventDay=20260901/NAME.parquet
  *
- * Events come newest first, so no more than one file of each class is open at a time. An interrupted export leaves
- * `DIR.partial`, which the next one begins anew.
+ * Events come newest first, so one file of each class is open at a time. The next export discards an interrupted one.
  */
 export class PartitionedExport {
   readonly #directory: string;
@@ -42,7 +41,7 @@ export class PartitionedExport {
     this.#lock = lock;
   }
 
-  /** `name` is that of each file, without its end. Throws where something stands in the way. */
+  /** `name` is each file's name without extension. Throws if a file is in the way. */
   static async open(directory: string, name: string): Promise<PartitionedExport> {
     await checkAbsent(directory);
     const partial = `${directory}.partial`;
@@ -60,7 +59,7 @@ export class PartitionedExport {
     }
   }
 
-  /** Throws away what there is of the files. */
+  /** Discards all files. */
   async restart(): Promise<void> {
     await this.#closeAll((one) => one.abandon());
     this.#finished.length = 0;
@@ -69,7 +68,7 @@ export class PartitionedExport {
     await mkdir(this.#files, { mode: 0o700 });
   }
 
-  /** Adds an event: the text of a line. No event may be of a later day than the one before. */
+  /** Adds an event's line. No event may be of a later day than the one before. */
   async add(line: string): Promise<void> {
     const { classUid, day } = placeOf(line);
     if (day !== this.#day) {
@@ -81,7 +80,7 @@ export class PartitionedExport {
     await partition.add(line);
   }
 
-  /** Gives the directory its name, with the manifest beside it. */
+  /** Renames the directory and its manifest. */
   async finish(manifest: (files: readonly PartitionResult[]) => object): Promise<readonly PartitionResult[]> {
     await this.#finishDay();
     await syncDirectory(this.#files);
@@ -93,7 +92,7 @@ export class PartitionedExport {
     return this.#finished;
   }
 
-  /** Ends the export and removes what is left of it. */
+  /** Ends the export and removes unfinished files. */
   async close(): Promise<void> {
     try {
       await this.#closeAll((one) => one.abandon());
@@ -132,7 +131,7 @@ export class PartitionedExport {
   }
 }
 
-/** One file that is being written. */
+/** A file being written. */
 class Partition {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -175,7 +174,7 @@ class Partition {
     return { file: this.#path, rows: this.#rows, bytes: this.#bytes, sha256 };
   }
 
-  /** What is written of it is of no use. */
+  /** Its content is discarded. */
   abandon(): Promise<void> {
     return this.#handle.close();
   }
@@ -187,7 +186,7 @@ class Partition {
   }
 }
 
-/** These members stand where no text can have them (parquet/file.ts). */
+/** No text can contain these members at this position (parquet/file.ts). */
 const classPattern = /"class_uid":(\d+)/;
 const timePattern = /,"time":(\d+)/;
 
@@ -198,7 +197,7 @@ function placeOf(line: string): { readonly classUid: number; readonly day: strin
   return { classUid, day: new Date(time).toISOString().slice(0, 10).replaceAll('-', '') };
 }
 
-/** An empty directory takes the new one's place; anything else is left alone. */
+/** The new directory replaces only an empty one. */
 async function checkAbsent(directory: string): Promise<void> {
   const reason = await readdir(directory).then(
     (names) => (names.length === 0 ? undefined : 'the directory is not empty'),

@@ -22,26 +22,27 @@ import type { ControlContext } from './command-work.ts';
 export const formats = [...exportFormats, 'parquet'] as const;
 export type Format = (typeof formats)[number];
 
-/** What one export works with. */
 export interface ExportRun extends ControlContext {
   readonly organization: Organization;
   readonly format: Format;
-  /** Maps events of OCSF 1.1.0, where these are asked for. */
+  /** Maps OCSF 1.1.0 events, if requested. */
   readonly pool: Ocsf110Pool | undefined;
   readonly filter: AuditFilter;
   readonly filtersGiven: Readonly<Record<string, string>>;
-  /** Aborted when the process is asked to end. */
+  /** Aborted by a stop signal. */
   readonly stop: AbortSignal;
   /** For Excel, with CSV. */
   readonly bom?: boolean;
 }
 
-/** Never aborted: what is written to standard output ends with the process. */
+/** Never aborted: output to standard output ends with the process. */
 export const untilTheEnd: AbortSignal = new AbortController().signal;
 
 export type Plan = ExportSnapshot & ExportPlan;
 
-/** Rejects with SnapshotGoneError when the table does not hold as many events of the snapshot any more, as the next. */
+/**
+ * Rejects with SnapshotGoneError if the table no longer has all events of the snapshot, and so does the next.
+ */
 async function openEngineParquet(run: ExportRun, { seqMax, rows }: Plan): Promise<Readable> {
   const { storage, organization, filter } = run;
   try {
@@ -51,13 +52,13 @@ async function openEngineParquet(run: ExportRun, { seqMax, rows }: Plan): Promis
   }
 }
 
-/** The reader of the schema that is asked for. */
+/** The reader of the requested schema. */
 export function readerOf({ deps, config, storage, pool }: ExportRun): ExportReader {
   if (pool !== undefined) return createOcsf110ExportReader({ storage, pool });
   return createExportReader(storage, deps.eventEnvelope(config));
 }
 
-/** The same as NDJSON in the schema of OCSF 1.1.0. */
+/** NDJSON in the schema of OCSF 1.1.0. */
 export async function openOcsf110(run: ExportRun, { seqMax, rows, takenMicros }: Plan): Promise<Readable> {
   const request = { format: 'ndjson', filter: run.filter, seqMax } as const;
   const { total, stream } = await readerOf(run)(run.organization.id, request, takenMicros, run.stop);
@@ -66,7 +67,7 @@ export async function openOcsf110(run: ExportRun, { seqMax, rows, takenMicros }:
   throw new SnapshotGoneError();
 }
 
-/** One Parquet file: of the engine's making, or, with OCSF 1.1.0, of ours, all classes together. */
+/** One Parquet file: made by the engine, or, with OCSF 1.1.0, by us with all classes together. */
 export async function openParquet(run: ExportRun, plan: Plan): Promise<AsyncIterable<Buffer>> {
   if (run.pool === undefined) return openEngineParquet(run, plan);
   return parquetOf(await openOcsf110(run, plan), eventColumns());
@@ -75,8 +76,8 @@ export async function openParquet(run: ExportRun, plan: Plan): Promise<AsyncIter
 type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Buffer>>;
 
 /**
- * Reads slices of a file in any format; the first brings what opens the file, the last what closes it. Rejects with
- * SnapshotGoneError when the table does not hold the plan's events any more.
+ * Reads slices of a file in any format; the first includes the opening, the last the closing. Rejects with
+ * SnapshotGoneError if the table no longer has the plan's events.
  */
 export function sliceReader(run: ExportRun, plan: Plan): ReadSlice {
   const { organization, format } = run;
@@ -112,7 +113,7 @@ async function* enclosed(stream: Readable, before: string, after: string): Async
   if (after !== '') yield Buffer.from(after);
 }
 
-/** A slice counts as finished where its stream ends, so one that was stopped must not end. */
+/** A slice counts as finished when its stream ends, so a stopped one must not end. */
 async function* unlessStopped(slice: AsyncIterable<Buffer>, stop: AbortSignal): AsyncGenerator<Buffer> {
   for await (const piece of slice) {
     stop.throwIfAborted();
@@ -121,7 +122,7 @@ async function* unlessStopped(slice: AsyncIterable<Buffer>, stop: AbortSignal): 
   stop.throwIfAborted();
 }
 
-/** The snapshot of now, and the slices to read it in: one alone for Parquet. */
+/** The current snapshot and its slices: a single one for Parquet. */
 export async function planOf(run: ExportRun): Promise<Plan> {
   const { storage, organization, filter, format } = run;
   const takenMicros = systemClock();

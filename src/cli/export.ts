@@ -45,7 +45,7 @@ import { createProgress } from '../tools/progress.ts';
 import { linesOf } from '../tools/lines.ts';
 import { operator, setUp, withDirectory } from './command-work.ts';
 
-/** Snapshots that an export tries on a table that keeps changing. */
+/** Snapshots that an export tries on a changing table. */
 const exportSnapshotsMax = 5;
 
 interface EngineExport extends ExportOptions {
@@ -64,7 +64,7 @@ function readFormat(options: EngineExport): Format {
   return known;
 }
 
-/** Records the export in the self-audit of its organization before any event leaves the service (contract: Sessions). */
+/** Records the export in the self-audit before any output (contract: Sessions). */
 async function recordExport(
   run: Omit<ExportRun, 'format' | 'stop'> & { readonly format: string },
   events: number,
@@ -86,7 +86,7 @@ async function recordExport(
   await run.hand();
 }
 
-/** Repeats what found other events than its plan says: late ones came, or the retention of some has ended. */
+/** Retries work whose events differ from its plan: late ones came, or some expired. */
 async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -97,7 +97,7 @@ async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
   }
 }
 
-/** Writes the events of one moment to a file. Where the table no longer holds them, it takes a later moment. */
+/** Writes the events of one moment to a file; if the table no longer has them, of a later moment. */
 async function toFile(run: ExportRun, options: EngineExport, file: string): Promise<void> {
   const { deps, organization, format, filtersGiven: filters } = run;
   const schema = { ...(run.pool && { schema: 'ocsf' }), ...(run.bom && { bom: true }) };
@@ -127,7 +127,7 @@ function keptText({ format }: ExportRun, { rowsDone, plan: { rows } }: PartialEx
   return `${rowsDone} of ${counted(rows, 'event')} are kept; the same command goes on after them`;
 }
 
-/** Writes the slices that are left. Rejects with SnapshotGoneError. */
+/** Writes the remaining slices. Rejects with SnapshotGoneError. */
 async function writeSlices(run: ExportRun, partial: PartialExport): Promise<void> {
   const { plan, finishedSlices, rowsDone: doneBefore } = partial;
   const progress = createProgress(run.deps.io, { items: 'events', total: plan.rows, doneBefore });
@@ -165,10 +165,10 @@ function momentOf({ filtersGiven }: ExportRun, { takenMicros, seqMax }: ExportSn
   return { filters: filtersGiven, snapshot };
 }
 
-/** Files of one moment by class and day. Where the table no longer holds its events, they are made of a later one. */
+/** Files of one moment by class and day; if the table no longer has its events, of a later moment. */
 async function toDirectory(run: ExportRun, options: EngineExport, directory: string): Promise<void> {
   const { deps, organization, filtersGiven } = run;
-  // The same command gives the same names; another range of the same day stands beside it.
+  // The same command gives the same names; another range of the same day gets its own file.
   const filters = createHash('sha256').update(JSON.stringify(filtersGiven)).digest('hex').slice(0, 8);
   const made = await PartitionedExport.open(directory, `${organization.slug}-${filters}`);
   try {
@@ -220,7 +220,7 @@ function directoryManifest(
   return { ...head, ...momentOf(run, plan), ...whole };
 }
 
-/** All events of now, as a stream. */
+/** All current events, as a stream. */
 async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   const { organization, filter, format, bom } = run;
   if (format === 'parquet') {
@@ -237,7 +237,7 @@ async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   return toReadable(stream) as AsyncIterable<Buffer>;
 }
 
-/** The filter that was given, without what has expired by the organization's retention. */
+/** The given filter, without expired events. */
 export function keptFilter(
   state: ControlState,
   organization: Organization,
@@ -250,7 +250,7 @@ export function keptFilter(
   };
 }
 
-/** All entries of the tree, with the source events that match: what `verify` needs without the engine. */
+/** All entries of the tree, with matching source events: enough for `verify` without the engine. */
 async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> {
   const { output, format, schema, restart, partitionBy } = options;
   if (output === undefined || output === '-')
@@ -264,7 +264,7 @@ async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> 
   await checkOutputFile(resolve(output));
   await withDirectory(setUp(deps), async (context) => {
     const organization = findOrganization(context.directory, options.org);
-    // What is stored is what is verified, also where it has expired and is not removed yet.
+    // Verifies stored events, even expired ones that are not removed yet.
     const filter = readFilter(new QueryParameters(filtersGiven), organization);
     const record = (events: number) =>
       recordExport(
@@ -322,7 +322,6 @@ async function run(deps: CliDeps, options: EngineExport): Promise<void> {
   }
 }
 
-/** Exports of what is stored of an organization. */
 export function exportEngine(deps: CliDeps): ExportEngine {
   return {
     formats,

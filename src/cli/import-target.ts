@@ -14,18 +14,18 @@ import { givenKey } from '../tools/secret.ts';
 import { type ControlContext, operatorCall, type Setup, setUp, withDirectory } from './command-work.ts';
 import { trustedFetch, type TrustOptions } from '../tools/trusted-fetch.ts';
 
-/** A server that has the data directory may be slow, and to an import one that does not answer is none. */
+/** A busy server may be slow; without an answer an import counts it as absent. */
 const importServerAskMsMax = 30_000;
 
 const keyDuration = '30d';
-/** An import does not begin with a key that expires sooner. */
+/** An import does not start with a key that expires sooner. */
 const keyLeftMicrosMin = 3_600_000_000;
 
 type LocalControl = Pick<ControlContext, 'config' | 'directory' | 'change'>;
 
 /**
- * A key with scope `write` for one organization or for all, made for the operator, who has access to the data directory
- * anyway. The directory keeps it (mode 0600), since idempotency keys hold for one API key only.
+ * A key with scope `write` for one organization or for all, created for the operator, who has access to the
+ * data directory anyway. The directory keeps it (mode 0600), because idempotency keys belong to one API key.
  */
 async function localKey(
   { config, directory, change }: LocalControl,
@@ -50,7 +50,7 @@ async function localKey(
   return { key: issued.text, name, keyIsNew: true };
 }
 
-/** Runs the work on a server in this process. When it ends, readers can read what was recorded. */
+/** Runs the work on a server in this process. When it ends, the recorded events are readable. */
 async function withOwnServer(setup: Setup, org: string | undefined, work: ImportWork): Promise<void> {
   const { deps, config, log } = setup;
   const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined };
@@ -69,9 +69,9 @@ async function withOwnServer(setup: Setup, org: string | undefined, work: Import
 }
 
 /**
- * Runs an import's work on a server: the one of `--url`; else the one that runs on the data directory; else, with a
- * key, the one at HOST and PORT, and without a key one of its own. Without a key, access to the data directory
- * is what permits the import.
+ * Runs an import on a server: of `--url`; otherwise the one of the data directory; otherwise, with a key, the
+ * one at HOST and PORT, and without a key its own. Without a key, access to the data directory authorizes the
+ * import.
  */
 async function withTarget(deps: CliDeps, options: TargetOptions, work: ImportWork): Promise<void> {
   const key = await givenKey(options, deps.environment);
@@ -101,7 +101,6 @@ async function doesAnswer({ url, certificate }: ServerAddress, trust: TrustOptio
   return answers(url, importServerAskMsMax, await trustedFetch(trust, certificate));
 }
 
-/** Imports on a server of this machine, or on one that is started for it. */
 export function importEngine(deps: CliDeps): ImportEngine {
   return {
     withTarget: (options, work) => withTarget(deps, options, work),

@@ -1,12 +1,12 @@
-/** Bounds of the commands; units last. */
+/** Bounds of the commands. */
 export const limits = {
   /** A group ends sooner once its events have this many characters. */
   parquetGroupCharactersMin: 16 * 1024 * 1024,
-  /** A line for Parquet: an event of 1 MiB, with all that its attributes repeat of it. */
+  /** A line for Parquet: an event of 1 MiB, with the attributes that repeat it. */
   parquetLineBytesMax: 32 * 1024 * 1024,
   statusPollMs: 100,
   demoFlushMsMax: 60_000,
-  /** What `doctor` calls too little, too slow, too late or too many. */
+  /** Thresholds of `doctor`. */
   doctorOrganizationsMax: 100,
   doctorExpiredDaysMax: 3,
 } as const;

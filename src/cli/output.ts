@@ -4,7 +4,7 @@ import { stringifyOutput } from '../contract/stringify.ts';
 import { limits } from '../tools/limits.ts';
 import type { JsonOption, Output } from '../tools/output.ts';
 
-/** The variables of the environment for the help: what is too long for a line goes on below it. */
+/** The environment variables for the help; long texts continue on the next line. */
 export function variablesText(): string {
   const indent = ' '.repeat(23);
   const lines = variablesHelp().split('\n');
@@ -30,7 +30,7 @@ function columnsOf(text: string): number {
 
 export type Column<T> = readonly [heading: string, cell: (one: T) => string];
 
-/** Rows under a heading, every column as wide as its widest cell. */
+/** Rows with a heading; a column is as wide as its widest cell. */
 export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): string {
   const heading = columns.map(([title]) => title.toUpperCase());
   const lines = [heading, ...rows.map((row) => columns.map(([, cell]) => cell(row)))];
@@ -42,7 +42,7 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): str
   return lines.map((cells) => cells.map(padded).join('  ').trimEnd()).join('\n');
 }
 
-/** One line of JSON for programs, of a schema in schema/commands.yaml. */
+/** One line of JSON, of a schema in schema/commands.yaml. */
 export function printJson<Name extends CommandSchemaName>(
   deps: Output,
   schema: Name,
@@ -51,7 +51,7 @@ export function printJson<Name extends CommandSchemaName>(
   deps.io.out(`${stringifyOutput(schema, value)}\n`);
 }
 
-/** As `printJson` where the command was called with `--json`, else the text for people. */
+/** `printJson` with `--json`, otherwise text for people. */
 export function print<Name extends CommandSchemaName>(
   deps: Output,
   options: JsonOption,

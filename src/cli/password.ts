@@ -14,7 +14,7 @@ function withTimeout<T>(work: Promise<T>): Promise<T> {
   });
 }
 
-/** A line typed at a terminal without showing it. */
+/** A line typed at a terminal, not shown. */
 async function promptLine(io: CliIo, input: NodeJS.ReadStream, question: string): Promise<string> {
   io.error(question);
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -23,7 +23,7 @@ async function promptLine(io: CliIo, input: NodeJS.ReadStream, question: string)
     return await withTimeout(
       new Promise<string>((resolve, reject) => {
         terminal.once('line', resolve);
-        // By Ctrl-C, or by Ctrl-D before anything was typed.
+        // Ctrl-C, or Ctrl-D before any input.
         terminal.once('close', () => reject(new Error('interrupted')));
       }),
     );
@@ -34,8 +34,8 @@ async function promptLine(io: CliIo, input: NodeJS.ReadStream, question: string)
 }
 
 /**
- * A password from standard input (`--password-stdin`; one line end at its end is dropped), or typed twice at a
- * terminal. It is never an argument: those are seen by every user of the machine. Throws Problem `malformed`.
+ * A password from standard input (`--password-stdin`; without its last line end), or typed twice at a
+ * terminal. Never an argument, which every user of the machine sees. Throws Problem `malformed`.
  */
 export async function readPassword(io: CliIo, fromStdin: boolean): Promise<string> {
   const { input } = io;

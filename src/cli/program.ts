@@ -55,19 +55,19 @@ function createProgram(deps: CliDeps): Command {
   return program;
 }
 
-/** `help environment`: what serves and demos go by; longer than all else, so other help only names it. */
+/** `help environment`: too long for other help, which only names it. */
 function registerEnvironment(program: Command): void {
   const command = program.command('environment', { hidden: true });
   command.helpInformation = variablesText;
   command.action(() => command.outputHelp());
 }
 
-/** The words for an error of a command line, without a stack, and the exit code. */
+/** The message of an error, without a stack, and the exit code. */
 function explain(error: unknown, args: readonly string[]): ReturnType<typeof tools.explain> {
   if (error instanceof ConfigError) return { lines: error.message, code: exitCodes.wrongUsage };
   if (error instanceof EngineError) return { lines: operatorWords(error), code: exitCodes.failed };
   const explained = tools.explain(error);
-  // As `needsConfirmation` and an erasure have it.
+  // As `needsConfirmation` and an erasure give it.
   const { would_remove: removed, would_erase: count = removed } =
     (error instanceof Problem && error.options.members) || {};
   if (typeof count !== 'number') return explained;
@@ -77,7 +77,7 @@ function explain(error: unknown, args: readonly string[]): ReturnType<typeof too
   };
 }
 
-/** Runs one command line (without the program's name) to its end; never rejects. */
+/** Runs one command line (without the program's name); never rejects. */
 export async function runCli(args: readonly string[], deps: CliDeps): Promise<tools.ExitCode> {
   const program = createProgram({ ...deps, args });
   return tools.runProgram(program, args, deps, (error) => explain(error, args));

@@ -41,7 +41,8 @@ function encode(
   events: readonly string[],
 ): OwnBlock | undefined {
   const organizations = new IngestDirectory(directory, config.retentionDays);
-  const organizationOf = (id: string) => organizations.organization(id);
+  // Of one that is refused because of damage, or lost with it, the events are kept all the same.
+  const organizationOf = (id: string) => organizations.organization(id) ?? { id, retentionDays: undefined };
   const kept = events.filter((event) => {
     const { message } = JSON.parse(event) as { readonly message: { readonly org: string } };
     return directory.deletionOf(message.org) === undefined;

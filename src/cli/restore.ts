@@ -36,7 +36,7 @@ import {
   withStorage,
 } from './command-work.ts';
 
-/** A restored table takes this many times the room of its backup, with what merging takes meanwhile. */
+/** Disk space of a restored table relative to its backup, with merges. */
 const restoreRoomRatio = 2;
 
 interface RestoreOptions extends JsonOption {
@@ -45,7 +45,7 @@ interface RestoreOptions extends JsonOption {
   readonly record?: string;
 }
 
-/** The backup with the full one that it stands on. */
+/** The backup and its full one. */
 async function findBackup(place: BackupPlace, id: string | undefined): Promise<Chain> {
   const chain = await place.chainOf(id);
   const [newest, base] = [chain.at(-1), chain.at(-2)];
@@ -67,7 +67,7 @@ interface Chain {
 const backupsOf = ({ newest, base }: Chain): BackupRecord[] =>
   base === undefined ? [newest] : [base, newest];
 
-/** Rejects where a file of it is missing or altered. */
+/** Rejects if a file is missing or altered. */
 async function checkFiles(deps: CliDeps, chain: Chain): Promise<void> {
   const total = bytesOf(chain);
   const progress = createProgress(deps.io, { items: 'bytes checked', total });
@@ -86,14 +86,14 @@ async function checkFiles(deps: CliDeps, chain: Chain): Promise<void> {
 
 const bytesOf = (chain: Chain): number => backupsOf(chain).reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** Removes what a run has made that was killed, as the mark says: everything but secrets. */
+/** Removes everything but secrets that a killed run created, by its mark. */
 async function clearUnfinished({ dataDir }: Config): Promise<void> {
   await removeLog(dataDir);
   for (const name of ['engine', 'engine.json', 'journal-mark'])
     await rm(join(dataDir, name), { recursive: true, force: true });
 }
 
-/** Nobody else may have been at work in a data directory, but an operator may have put secrets there. */
+/** A data directory must be unused, except for secrets from an operator. */
 async function requireEmptyDirectory({ dataDir }: Config): Promise<void> {
   const allowed = (name: string): boolean =>
     secretNames.some((secret) => secret === name) ||
@@ -120,7 +120,7 @@ async function requireEmptyDatabase({ storage }: EngineContext): Promise<void> {
     );
 }
 
-/** An own engine puts the tables on this machine's disk. */
+/** The embedded engine stores the tables on this machine's disk. */
 async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
   if (config.clickhouse.url !== undefined) return;
   const { bavail, bsize } = await statfs(config.dataDir);
@@ -133,7 +133,7 @@ async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
     );
 }
 
-/** Restores all tables, and reads each part of them. Rejects where one is damaged. */
+/** Restores all tables, and reads each part. Rejects if one is damaged. */
 async function restoreTablesOf({ storage }: EngineContext, { place, newest, base }: Chain): Promise<void> {
   const { database } = newest;
   const paths = { from: place.path(newest.id), base: base && place.path(base.id) };
@@ -147,7 +147,7 @@ async function restoreTablesOf({ storage }: EngineContext, { place, newest, base
   }
 }
 
-/** An empty log above all events that writers can have put there and all that the trees have passed, and the answers to repeated requests. */
+/** An empty log above all possible order numbers and the trees, and the answers to repeated requests. */
 async function restoreLog({ storage, config }: EngineContext, { place, newest }: Chain): Promise<void> {
   const nowMs = Math.max(Date.now(), Date.parse(newest.moment));
   const end = firstSeqOf(segmentAtTime(nowMs) + limits.orderSlackSegments);
@@ -160,7 +160,7 @@ async function restoreLog({ storage, config }: EngineContext, { place, newest }:
   await makeLog(config.dataDir, createReadStream(place.path(newest.id, answersName)), segment);
 }
 
-/** Puts the secrets of the backup where there are none; what an operator has put there stays. */
+/** Copies missing secrets from the backup; existing ones stay. */
 async function restoreSecrets({ config }: EngineContext, { place, newest }: Chain): Promise<string[]> {
   const notes: string[] = [];
   for (const name of secretNames) {
@@ -171,7 +171,7 @@ async function restoreSecrets({ config }: EngineContext, { place, newest }: Chai
   return notes;
 }
 
-/** What the operator has to bring before the first start, or will miss. */
+/** Secrets that the operator must provide before the first start, or will miss. */
 async function missingSecrets({ config, storage }: EngineContext): Promise<string[]> {
   const isThere = async (name: string): Promise<boolean> =>
     (await readIfThere(join(config.dataDir, name))) !== undefined;
@@ -203,7 +203,7 @@ async function missingSecrets({ config, storage }: EngineContext): Promise<strin
   return notes;
 }
 
-/** Followers of the feed may have seen what is lost: an event of each organization tells them. */
+/** Followers of the feed may have seen lost events: an event in each organization reports it. */
 async function recordRestore(context: EngineContext, backup: string, moment: string): Promise<void> {
   const { directory, change, hand } = await openDirectory(context);
   const organizations = directory.organizations();
@@ -244,7 +244,7 @@ async function restore(deps: CliDeps, from: string, options: RestoreOptions): Pr
   try {
     await restoreMarked(setup, place, options);
   } catch (error) {
-    // It has put in nothing: the directory is as it was.
+    // Nothing was restored: the directory is unchanged.
     isUnused = (await restoringInto(dataDir)) === '';
     if (isUnused) await markRestoring(dataDir, undefined);
     throw error;
@@ -254,7 +254,7 @@ async function restore(deps: CliDeps, from: string, options: RestoreOptions): Pr
   }
 }
 
-/** Removes a directory in which nobody has put anything meanwhile. */
+/** Removes a directory that is still empty. */
 async function removeEmpty(directory: string): Promise<void> {
   try {
     await rmdir(directory);
@@ -263,10 +263,10 @@ async function removeEmpty(directory: string): Promise<void> {
   }
 }
 
-/** Marks the directory before anything else: the check of a large backup takes hours, and a kill may end it. */
+/** Marks the directory first: checking a large backup takes hours, and a kill may interrupt it. */
 async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreOptions): Promise<void> {
   const { deps, config } = setup;
-  // A run that was killed leaves nothing to go on from: it takes seconds.
+  // A killed run is repeated from the start: it takes seconds.
   const begun = await restoringInto(config.dataDir);
   if (begun !== undefined) await clearUnfinished(config);
   await requireEmptyDirectory(config);
@@ -274,7 +274,7 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
   const chain = await findBackup(place, options.backup);
   await checkFiles(deps, chain);
   await requireRoom(setup, chain);
-  // A directory that has an engine is not empty any more, whatever becomes of the run.
+  // A directory with an engine is no longer empty, however the run ends.
   if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, chain.newest.id);
   const run = (context: EngineContext) => work(context, chain);
   const report = await withStorage(setup, run, { evenIf: 'restoring', makes: true });
@@ -286,7 +286,7 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
   print(deps, options, 'CliRestore', report, text.join('\n'));
 }
 
-/** Records a restore that a ClickHouse server has done by its own statements. */
+/** Records a restore done by a ClickHouse server's own statements. */
 async function record(deps: CliDeps, moment: string): Promise<void> {
   const micros = parseRfc3339Micros(moment);
   if (micros === undefined) throw wrong('--record', 'when the backup began, such as 2026-11-28T06:00:00Z');

@@ -10,19 +10,19 @@ type Status = Answer<'CliStatus'>;
 
 const none: Status = { running: false, pid: null, url: null, started_at: null, ready: false, checks: {} };
 
-/** The server that has a data directory; undefined where there is none. */
+/** The server of a data directory; undefined if there is none. */
 export async function serverOn(dataDir: string): Promise<LockHolder | undefined> {
   const holder = await ifThere(lockHolder(dataDir));
   return holder?.kind === 'server' ? holder : undefined;
 }
 
-/** What the server on a data directory is, and whether it is ready, by its own word. */
+/** The server of a data directory, and whether it reports that it is ready. */
 export async function statusOf(dataDir: string): Promise<Status> {
   const holder = await serverOn(dataDir);
   if (holder === undefined) return none;
   const { pid } = holder;
   const file = await parseServerFile(dataDir);
-  // Until it listens it has no file; one that a killed server left is not of this process.
+  // Before it listens it has no file; a killed server's file names another process.
   if (file === undefined || file.pid !== pid) return { ...none, running: true, pid };
   const { url, started_at } = file;
   return { running: true, pid, url, started_at, ...(await readinessOf(file)) };
@@ -35,7 +35,7 @@ async function readinessOf({ url, certificate }: ServerFile): Promise<Pick<Statu
     const { checks = {} } = (await answer.json()) as { readonly checks?: Status['checks'] };
     return { ready: answer.ok, checks };
   } catch {
-    // Refused, reset, too slow or no JSON: it does not answer as a server that is ready does, whatever the reason.
+    // Refused, reset, too slow or not JSON: not ready.
     return { ready: false, checks: {} };
   }
 }

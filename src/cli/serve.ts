@@ -20,7 +20,7 @@ async function serve(deps: CliDeps, { host, port, dataDir }: ServeOptions): Prom
     ...(dataDir !== undefined && { DATA_DIR: dataDir }),
   };
   const config = loadConfig(environment);
-  // Listens before the start, so that it misses no signal during it.
+  // Listens before the start, so that it misses no signal.
   const stopped = deps.untilStopped();
   const log = createLogger(config.logLevel);
   const service = await deps.startService(config, { log, accessLogTo: standardOutput });
@@ -29,7 +29,6 @@ async function serve(deps: CliDeps, { host, port, dataDir }: ServeOptions): Prom
   service.failure.throwIfAborted();
 }
 
-/** Until it is asked to end, or must. */
 function untilEnd(stopped: Promise<void>, failure: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (failure.aborted) resolve();

@@ -11,7 +11,7 @@ import { printJson } from './output.ts';
 import type { JsonOption } from '../tools/output.ts';
 import { statusOf } from './running-server.ts';
 
-/** `status --wait`: longer than a first start takes. */
+/** Longer than a first start takes. */
 const statusWaitMs = 120_000;
 
 interface StatusOptions extends JsonOption {
@@ -20,7 +20,7 @@ interface StatusOptions extends JsonOption {
   readonly wait?: string | true;
 }
 
-/** The configuration of the server on the data directory that an option or the environment names. */
+/** The configuration of the server of the data directory from an option or the environment. */
 export function configOf({ environment }: CliDeps, { dataDir }: { readonly dataDir?: string }): Config {
   return loadConfig({ ...environment, ...(dataDir !== undefined && { DATA_DIR: dataDir }) });
 }

@@ -9,7 +9,7 @@ import type { JsonOption } from '../tools/output.ts';
 import { serverOn } from './running-server.ts';
 import { configOf } from './status.ts';
 
-/** `stop`: longer than a server waits for requests, the log and the engine. */
+/** Longer than a server waits for requests, the log and the engine. */
 const stopServerMsMax = 180_000;
 
 interface StopOptions extends JsonOption {
@@ -26,7 +26,7 @@ async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
   if (!isHere) throw new Error(`the server on DATA_DIR ${dataDir} runs in another container: stop that`);
   askToEnd(pid);
   const deadline = performance.now() + stopServerMsMax;
-  // The lock goes with the process, however that ends.
+  // The system releases the lock with the process.
   while ((await serverOn(dataDir))?.pid === pid) {
     if (performance.now() > deadline)
       throw new Error(
@@ -44,7 +44,7 @@ function askToEnd(pid: number): void {
   } catch (error) {
     if (errorCode(error) === 'EPERM')
       throw new Error(`process ${pid} is another user's: stop it as that user`, { cause: error });
-    // It has just ended.
+    // It just ended.
     if (errorCode(error) !== 'ESRCH') throw error;
   }
 }

@@ -48,7 +48,7 @@ function outcomes(data: Answer<'HistogramBuckets'>) {
   return { total: data.reduce((sum, { success }) => sum + success, failure), failure };
 }
 
-/** Text of events as one line that moves no cursor: a terminal obeys control characters. */
+/** One line of event text without control characters, which a terminal obeys. */
 const plain = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => JSON.stringify(one).slice(1, -1));
 

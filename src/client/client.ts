@@ -30,11 +30,11 @@ export type {
 } from './types.ts';
 
 const requestMsDefault = 30_000;
-/** Node's fetch gives up on response headers after 300 s by itself, so a longer wait would not be one. */
+/** Node's fetch gives up on response headers after 300 s by itself. */
 const requestMsMax = 290_000;
 const readGiveUpMsDefault = 120_000;
 const writeGiveUpMsDefault = 900_000;
-/** The service remembers idempotency keys for 24 h; a retry after that could be stored twice. */
+/** The service remembers idempotency keys for 24 h; a later retry could be stored twice. */
 const writeGiveUpMsMax = 23 * 3_600_000;
 const batchEventsDefault = 500;
 const batchEventsMax = 10_000;
@@ -46,33 +46,35 @@ const queueBytesDefault = 16 * 1024 * 1024;
 const requestsAtOnceMax = 16;
 
 export interface ClientOptions {
-  /** Address of the service, such as `https://audit.example`; what follows the host is kept. */
+  /** Address of the service, such as `https://audit.example`; a path is kept. */
   readonly url: string;
   /** Sent as `X-API-Key`; scope `write` to record, `read` to read. */
   readonly apiKey: string;
-  /** How long each request may take, from the connection to the last byte; default 30,000, at most 290,000. */
+  /** Timeout of a request, from the connection to the last byte; default 30,000, at most 290,000. */
   readonly timeoutMs?: number;
-  /** In place of the global `fetch`: for a proxy, an authority or a client certificate of your own. */
+  /** Replaces the global `fetch`, for example for a proxy. */
   readonly fetch?: typeof fetch;
   /** Larger answers fail with `too_large`, bytes; default 256 MiB. */
   readonly responseBytesMax?: number;
-  /** How reads are tried again; by default after 200 ms doubling to 2 s, given up after 2 minutes. */
+  /** Retries of reads; by default after 200 ms doubling to 2 s, given up after 2 minutes. */
   readonly readRetry?: RetryOptions;
-  /** How batches are tried again; by default given up after 15 minutes, 23 hours at most. */
+  /** Retries of batches; by default given up after 15 minutes, at most 23 hours. */
   readonly writeRetry?: RetryOptions;
-  /** A batch is sent at this many events (default 500), bytes (1 MiB) or milliseconds after its first (200). */
+  /**
+   * A batch is sent at this many events (default 500), bytes (1 MiB) or milliseconds after its first (200).
+   */
   readonly batch?: { readonly events?: number; readonly bytes?: number; readonly delayMs?: number };
-  /** What may be held unsent and unacknowledged (default 10,000 events, 16 MiB); beyond it the newest are dropped. */
+  /** Bound of unacknowledged events (default 10,000 events, 16 MiB); beyond it the newest are dropped. */
   readonly queue?: { readonly events?: number; readonly bytes?: number };
-  /** Batches on their way at once, 1 to 16; default 1, which keeps the order of recording. */
+  /** Concurrent batches, 1 to 16; default 1, which keeps the order of recording. */
   readonly requestsAtOnce?: number;
   /** Bodies from this size on are compressed; default 1,024, Infinity for never. */
   readonly gzipBytesMin?: number;
-  /** Told of events that will not be stored, and how many: dropped, or given up with their batch. */
+  /** Called with the number of events that will not be stored: dropped, or given up with their batch. */
   readonly onError?: (error: AuditlogError, events: number) => void;
-  /** Told of the events of a batch that the service refused for what is in them. */
+  /** Called with the events of a batch that the service rejected. */
   readonly onRejected?: (rejections: readonly Rejection[]) => void;
-  /** Told of each attempt that failed and will be repeated. */
+  /** Called for each failed attempt that will be retried. */
   readonly onRetry?: (facts: RetryFacts) => void;
 }
 
@@ -85,8 +87,8 @@ function within(name: string, given: number | undefined, usual: number, min: num
 }
 
 /**
- * A client of the audit log service over HTTP. It opens nothing by itself. Throws TypeError for options that cannot
- * work; nothing else of it throws into the caller but what is awaited.
+ * A client of the audit log service over HTTP. Opens nothing by itself. Throws TypeError for invalid options;
+ * after that only awaited calls reject.
  */
 export function createClient(options: ClientOptions): Client {
   const { apiKey, batch = {}, queue = {}, onRetry, onError, onRejected } = options;

@@ -1,7 +1,7 @@
 /**
- * `http`: the service answered with an error; `network`: no answer, or a broken one; `timeout`: none in time;
- * `protocol`: an answer that is not what the service sends; `too_large`: one above the client's bound; `aborted`: by
- * the caller's signal; `ignored`: the service answered without a filter that was given; `queue_full`, `closed`, `not_json`: an event that was not queued.
+ * `network`: no answer, or a broken one; `protocol`: an unexpected answer; `too_large`: above the client's
+ * bound; `ignored`: the service ignored a filter; `queue_full`, `closed`, `not_json`: the event was not
+ * queued.
  */
 export type AuditlogErrorCode =
   | 'http'
@@ -25,17 +25,17 @@ export interface AuditlogErrorFacts {
   readonly cause?: unknown;
 }
 
-/** What every failure of the client is. Its message never has a key, a header or an event in it. */
+/** The message never contains a key, a header or an event. */
 export class AuditlogError extends Error {
   readonly code: AuditlogErrorCode;
-  /** HTTP status, where there was an answer; `title`, `detail` and `requestId` are of its problem body (RFC 9457). */
+  /** HTTP status; `title`, `detail` and `requestId` come from the problem body (RFC 9457). */
   readonly status: number | undefined;
   readonly title: string | undefined;
   readonly detail: string | undefined;
   readonly requestId: string | undefined;
-  /** What `Retry-After` asked for, milliseconds. */
+  /** `Retry-After`, milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The first refusals of a batch of which nothing was accepted, by index in the batch. */
+  /** The first errors of a batch without accepted events, by index. */
   readonly errors: AuditlogErrorFacts['errors'];
 
   constructor(code: AuditlogErrorCode, message: string, facts: AuditlogErrorFacts = {}) {
@@ -51,10 +51,10 @@ export class AuditlogError extends Error {
   }
 }
 
-/** What fetch says of a port that it connects to never, such as 6000. */
+/** Fetch's message for a port that it never connects to, such as 6000. */
 export const blockedPort = 'bad port';
 
-/** Whether the same request may succeed later: never for what the request itself is at fault for. */
+/** Whether the same request may succeed later. */
 export function isTransient(error: unknown): error is AuditlogError {
   if (!(error instanceof AuditlogError)) return false;
   if (error.cause instanceof Error && error.cause.message === blockedPort) return false;

@@ -1,9 +1,7 @@
 import { AuditlogError } from './error.ts';
 import type { EventsRead } from './types.ts';
 
-/**
- * Cuts valid JSON texts at their members without building values: what is cut out keeps every digit.
- */
+/** Splits valid JSON texts at their members without building values, so that every digit stays. */
 
 interface Part {
   /** The key of a member; empty for an element. */
@@ -12,7 +10,6 @@ interface Part {
   readonly end: number;
 }
 
-/** Where the string that begins at `at` has its last quote. */
 function endOfString(text: string, at: number): number {
   let quote = text.indexOf('"', at + 1);
   for (; quote >= 0; quote = text.indexOf('"', quote + 1)) {
@@ -23,7 +20,6 @@ function endOfString(text: string, at: number): number {
   return text.length;
 }
 
-/** The members or elements of the object or array that opens at `open`. */
 function* partsOf(text: string, open: number): Generator<Part> {
   let depth = 0;
   let key = '';
@@ -50,7 +46,6 @@ function memberOf(text: string, open: number, name: string): Part | undefined {
   return found;
 }
 
-/** The place of the first character of a member's value, or of a text. */
 function firstOf(text: string, { start } = { start: 0 }): number {
   return start + text.slice(start).search(/\S/);
 }
@@ -59,10 +54,7 @@ export interface Envelope<E> extends EventsRead<E> {
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
-/**
- * An envelope `{"data":[…],"meta":{…}}` with its events as values and as the texts that they were cut from, which keep
- * every digit. Throws AuditlogError `protocol`.
- */
+/** Events as values and as their original texts. Throws AuditlogError `protocol`. */
 export function readEnvelope<E>(text: string): Envelope<E> {
   const { data: events, meta } = parsed(text);
   if (!Array.isArray(events) || !events.every(isObject) || !isObject(meta))
@@ -79,7 +71,7 @@ function parsed(text: string): { readonly data?: unknown; readonly meta?: unknow
   try {
     return (JSON.parse(text) ?? {}) as object;
   } catch {
-    // The parser's own message would quote the events.
+    // The parser's message would quote the events.
     throw new AuditlogError('protocol', 'the answer is not JSON');
   }
 }
@@ -88,14 +80,10 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Strings, which stay as they are, or layout between tokens, which goes. */
+/** Keeps strings, matches layout between tokens. */
 const stringOrLayout = /("[^"\\]*(?:\\.[^"\\]*)*")|[ \t\r\n]+/g;
 
-/**
- * What tells an audit event from others: its text without layout and without the value of `metadata.logged_time`,
- * which is the moment of the answer and so differs with every reading, as layout may. Events that are alike in
- * everything have the same identity.
- */
+/** The event's text without layout and `metadata.logged_time`, which differs with every reading. */
 export function eventIdentity(text: string): string {
   const metadata = memberOf(text, firstOf(text), 'metadata');
   const logged = metadata === undefined ? undefined : memberOf(text, firstOf(text, metadata), 'logged_time');

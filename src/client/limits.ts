@@ -1,6 +1,6 @@
-/** Bounds of the client; units last. What an option may change is a default here. */
+/** Bounds of the client; defaults where an option exists. */
 export const limits = {
-  /** Node.js takes a longer one for none at all: 24 days. */
+  /** Node.js treats a longer timer as none: 24 days. */
   timerMsMax: 2 ** 31 - 1,
   responseBytesMax: 256 * 1024 * 1024,
 

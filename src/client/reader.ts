@@ -28,13 +28,12 @@ export interface ReaderOptions {
 }
 
 export interface FeedOptions<S extends EventSchema = EventSchema> extends FeedQuery<S>, CallOptions {
-  /** False ends after the last event that is there now; default true, which goes on until the signal. */
+  /** False ends after the last existing event; default true, which continues until the signal. */
   readonly follow?: boolean | undefined;
-  /** Milliseconds to pause once there is nothing more, instead of letting the server hold the request. */
+  /** Milliseconds to pause at the end, instead of long-polling. */
   readonly intervalMs?: number | undefined;
 }
 
-/** Reads events over HTTP, with retries. */
 export class Reader {
   readonly #options: ReaderOptions;
 
@@ -42,7 +41,7 @@ export class Reader {
     this.#options = options;
   }
 
-  /** One page of the audit endpoint, newest first. Rejects with AuditlogError. */
+  /** Newest first. Rejects with AuditlogError. */
   page<S extends EventSchema = 'default'>(
     query: PageQuery<S> = {},
     { signal }: CallOptions = {},
@@ -61,7 +60,7 @@ export class Reader {
     );
   }
 
-  /** One page of the feed, in the order of recording. A server without a feed answers 404, a bad cursor 400. */
+  /** In recording order. A server without a feed answers 404, an invalid cursor 400. */
   feedPage<S extends EventSchema = 'default'>(
     query: FeedQuery<S> = {},
     { signal }: CallOptions = {},
@@ -88,8 +87,8 @@ export class Reader {
   }
 
   /**
-   * All pages that match, newest first, by limit and offset. Events recorded meanwhile move the pages, so an event
-   * may come twice: give an `endTime` in the past where that matters, or use the feed.
+   * All matching pages, newest first. New events shift the pages, so an event may come twice: give an
+   * `endTime` in the past, or use the feed.
    */
   async *pages<S extends EventSchema = 'default'>(
     query: PageQuery<S> = {},
@@ -102,12 +101,11 @@ export class Reader {
       if (page.events.length > 0 && offset < page.total) continue;
       if (page.searchedBackTo === undefined) return;
       endTime = page.searchedBackTo;
-      // A search that came less far than the one before: what that has handed out is passed over.
+      // The search went less far than the one before: skip the events already returned.
       offset = Math.max(0, offset - page.total);
     }
   }
 
-  /** The events of `pages`, one by one. */
   async *events<S extends EventSchema = 'default'>(
     {
       pageSize: limit,
@@ -119,20 +117,20 @@ export class Reader {
   }
 
   /**
-   * Pages of the feed from a cursor on; empty ones too, since their cursor is further on. Keep `cursor` of a page
-   * when its events are dealt with, and nothing is missed. Ends at the last event only with `follow: false`; an
-   * abort rejects with AuditlogError `aborted`.
+   * Pages from a cursor; empty ones too, because their cursor advances. Save a page's `cursor` after
+   * processing its events, and none is missed. Ends only with `follow: false`; an abort rejects with
+   * AuditlogError `aborted`.
    */
   async *feed<S extends EventSchema = 'default'>(
     options: FeedOptions<S> = {},
   ): AsyncGenerator<FeedPage<EventOf<S>>> {
     const { follow = true, intervalMs, signal, startTime, ...query } = options;
     const waitMax = options.wait ?? (follow && intervalMs === undefined ? 20 : 0);
-    // The first answer tells at once how far behind the cursor is.
+    // The first answer reports at once how far behind the cursor is.
     let wait = 0;
     for (let { cursor } = query; ; ) {
       const begun = performance.now();
-      // The time is where the order is entered; from then on the cursor says it.
+      // The time only selects the start; afterwards the cursor does.
       const from = cursor === undefined || cursor === '' ? { startTime } : { cursor };
       const page = await halved(query, (limit) =>
         this.feedPage<S>({ ...query, ...from, limit, wait }, { signal }),
@@ -143,14 +141,14 @@ export class Reader {
       if (page.hasMore) continue;
       if (!follow) return;
       if (intervalMs !== undefined) await pause(intervalMs, signal);
-      // A server that does not hold requests, or was not asked to, is not to be asked all the time.
+      // A server without long-polling must not be polled continuously.
       else if (wait === waitMax && page.events.length === 0 && tookMs < feedIdleMs)
         await pause(feedIdleMs, signal);
       wait = waitMax;
     }
   }
 
-  /** Retries include an answer that broke off or is no JSON. */
+  /** Retries an interrupted answer or invalid JSON as well. */
   #get<T, E>(
     call: Pick<Call, 'url' | 'signal' | 'mayNotIgnore'> & { readonly waitMs?: number },
     read: (envelope: Envelope<E>) => T,
@@ -165,7 +163,7 @@ export class Reader {
   }
 }
 
-/** What of a query decides which events there are. A service may know fewer forms and lengths of pages. */
+/** Parameters that select events, unlike the schema or length of a page. */
 function filtersOf(query: PageQuery | FeedQuery): string[] {
   const ofPage = ['schema', 'limit', 'offset', 'cursor', 'wait'];
   return Object.keys(query).filter((name) => !ofPage.includes(name));
@@ -177,7 +175,7 @@ function numberOf(meta: Envelope<unknown>['meta'], name: string): number {
   return value;
 }
 
-/** Asks in smaller parts for a page that is too large to be held. */
+/** Splits a page that is too large. */
 async function halved<T>(
   { limit = pageEventsMax }: { readonly limit?: number | undefined },
   ask: (limit: number) => Promise<T>,

@@ -49,8 +49,8 @@ export class Recorder {
   }
 
   /**
-   * Queues an event to be sent and returns at once; never throws. False: it was dropped (counted, and reported to
-   * `onError`), because the queue is full, the client is closed, or the event is not JSON. The event is copied now.
+   * Queues a copy and returns at once; never throws. False: dropped (counted, and passed to `onError`),
+   * because the queue is full, the client is closed, or the event is not JSON.
    */
   record(event: SourceEvent): boolean {
     const { batch, queue } = this.#options;
@@ -71,8 +71,8 @@ export class Recorder {
   }
 
   /**
-   * Sends what is queued without delay and waits, `timeoutMs` at most (default 30 s), until each event recorded so
-   * far has been stored or given up. Never rejects: the report says what was not stored since the last report.
+   * Waits at most `timeoutMs` (default 30 s) until each queued event is stored or given up. Never rejects:
+   * the report counts the events not stored since the last report.
    */
   async flush({ timeoutMs = flushMsDefault }: SettleOptions = {}): Promise<FlushReport> {
     this.#seal();
@@ -80,20 +80,20 @@ export class Recorder {
     return this.#report();
   }
 
-  /** `flush` (default 10 s), then gives up what is left and takes nothing more. */
+  /** Calls `flush` (default 10 s), then gives up the rest and accepts no more events. */
   async close({ timeoutMs = closeMsDefault }: SettleOptions = {}): Promise<FlushReport> {
     this.#closed = true;
     this.#seal();
     await this.#sender.settled(timeoutMs);
     const { failed } = this.#sender.counts;
     await this.#sender.abort();
-    // What was cut off here may have been stored all the same: it stays pending in the report.
+    // Aborted batches may have been stored: they stay pending in the report.
     const pending = this.#sender.counts.failed - failed;
     const report = this.#report();
     return { ...report, failed: report.failed - pending, pending };
   }
 
-  /** Since the client was made. */
+  /** Since the client was created. */
   counts(): Counts & { readonly pending: number } {
     return { ...this.#sender.counts, pending: this.#held.events };
   }
@@ -126,7 +126,7 @@ export class Recorder {
   }
 }
 
-/** Sends sealed batches, `requestsAtOnce` at a time and the others in order, and counts what became of their events. */
+/** Sends sealed batches in order, `requestsAtOnce` at a time. */
 class BatchSender {
   readonly counts = { acknowledged: 0, rejected: 0, failed: 0, dropped: 0 };
   readonly #options: RecorderOptions;
@@ -147,7 +147,7 @@ class BatchSender {
     this.#unsettled.add(sent);
   }
 
-  /** Resolves once all batches are stored or given up, or the time is over. */
+  /** After the timeout at the latest. */
   async settled(timeoutMs: number): Promise<void> {
     let alarm: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
@@ -157,7 +157,6 @@ class BatchSender {
     clearTimeout(alarm);
   }
 
-  /** Gives up all that is not settled. */
   async abort(): Promise<void> {
     this.#ending.abort();
     await Promise.all(this.#unsettled);
@@ -178,7 +177,7 @@ class BatchSender {
     else next();
   }
 
-  /** Never rejects: the counts and the callbacks have the outcome. */
+  /** Never rejects: counts and callbacks have the outcome. */
   async #deliver(lines: readonly string[]): Promise<void> {
     try {
       const { accepted, rejected, errors } = await this.#post(lines);
@@ -208,7 +207,7 @@ class BatchSender {
   #reject(lines: readonly string[], refused: number, errors: Refusals): void {
     this.counts.rejected += refused;
     const named = new Map(errors.map(({ index, error }) => [index, error]));
-    // A service that names no more than a hundred has not told of the others, unless all were refused.
+    // A service that names at most a hundred has not named the others, unless all were refused.
     const isAll = refused === lines.length;
     const rejections = lines.flatMap((line, index) =>
       isAll || named.has(index) ? [{ event: JSON.parse(line) as SourceEvent, error: named.get(index) }] : [],
@@ -225,7 +224,7 @@ class BatchSender {
     this.#tell(() => this.#options.onError?.(known, events));
   }
 
-  /** A handler of the caller's must not end a batch half way, nor the process. */
+  /** A throwing callback must not end a batch half way, nor the process. */
   #tell(call: () => void): void {
     try {
       call();
@@ -241,7 +240,7 @@ function lineOf(event: unknown): string | undefined {
     const line = JSON.stringify(event) as string | undefined;
     return line?.startsWith('{') === true ? line : undefined;
   } catch {
-    // Reported by the caller: a cycle, a BigInt, or a `toJSON` of the application's that throws.
+    // The caller reports it: a cycle, a BigInt, or a throwing `toJSON`.
     return undefined;
   }
 }

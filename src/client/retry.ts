@@ -3,16 +3,16 @@ import { limits } from './limits.ts';
 import { AuditlogError, isTransient } from './error.ts';
 
 const retryDelayMsMin = 200;
-/** Also how long a service is back before a client that could not reach it asks again. */
+/** Also the longest delay until a client notices that the service is back. */
 const retryDelayMsMax = 2_000;
-/** A `Retry-After` beyond this is taken as this. */
+/** Bound of `Retry-After`. */
 const retryAfterMsMax = 600_000;
 
 export interface RetryOptions {
-  /** First and largest step of the exponential backoff; each delay is drawn between 0 and the step. */
+  /** First and largest step of the exponential backoff; each delay is random between 0 and the step. */
   readonly delayMsMin?: number | undefined;
   readonly delayMsMax?: number | undefined;
-  /** No further attempt once this long has passed since the first; Infinity never gives up. */
+  /** No further attempt after this time since the first; Infinity never gives up. */
   readonly giveUpAfterMs?: number | undefined;
 }
 
@@ -38,7 +38,7 @@ export function retryPolicy(options: RetryOptions = {}, giveUpAfterMs: number): 
   };
 }
 
-/** Full jitter, so that clients which failed together do not return together; it comes on top of `Retry-After`. */
+/** Full jitter, so that clients do not retry together; added to `Retry-After`. */
 export function retryDelayMs(policy: RetryPolicy, attempt: number, retryAfterMs = 0): number {
   const step = Math.min(policy.delayMsMax, policy.delayMsMin * 2 ** Math.min(attempt, 30));
   return Math.min(retryAfterMs, retryAfterMsMax) + Math.random() * step;
@@ -56,7 +56,7 @@ export function abortedError(): AuditlogError {
   return new AuditlogError('aborted', 'aborted by the caller');
 }
 
-/** Waits; rejects with AuditlogError `aborted` when the signal comes first. */
+/** Rejects with AuditlogError `aborted` when the signal fires first. */
 export async function pause(ms: number, signal?: AbortSignal, keepsProcess = true): Promise<void> {
   try {
     await sleep(Math.min(ms, limits.timerMsMax), undefined, { signal, ref: keepsProcess });
@@ -70,9 +70,9 @@ export interface RetryHooks {
   readonly onRetry?: ((facts: RetryFacts) => void) | undefined;
   /** Whether waiting keeps the process alive (default true). */
   readonly keepsProcess?: boolean;
-  /** Failures that may pass besides the transient ones. */
+  /** Further failures to retry. */
   readonly mayPass?: (error: AuditlogError) => boolean;
-  /** Transient ones that this caller does not wait for. */
+  /** Transient failures not to retry. */
   readonly isFinal?: (error: AuditlogError) => boolean;
 }
 

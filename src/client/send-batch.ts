@@ -2,28 +2,27 @@ import { AuditlogError } from './error.ts';
 import { type RetryHooks, type RetryPolicy, withRetries } from './retry.ts';
 import { endpoint, type Refusals, refusalsOf, request } from './transport.ts';
 
-/** Where batches go, and how often they are tried. */
 export interface BatchRoute {
   readonly base: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** In place of the global one. */
+  /** Replaces the global fetch. */
   readonly fetch?: typeof fetch | undefined;
   readonly retry: RetryPolicy;
   readonly hooks: RetryHooks;
-  /** How many refusals the service shall name; by default the first hundred. */
+  /** Errors that the service should name; default 100. */
   readonly maxErrors?: number;
 }
 
 export interface BatchBody {
-  /** NDJSON, compressed if it says so. */
+  /** NDJSON, perhaps compressed. */
   readonly body: Uint8Array;
   readonly isGzip?: boolean;
   readonly events: number;
   readonly idempotencyKey: string;
 }
 
-/** What the service did with a batch, in events; `errors` names refused ones by their index. */
+/** Outcome of a batch, in events; `errors` names rejected ones by index. */
 export interface BatchAnswer {
   readonly accepted: number;
   readonly rejected: number;
@@ -31,8 +30,8 @@ export interface BatchAnswer {
 }
 
 /**
- * Sends a batch to be stored once (contract: Ingest), with retries. Rejects with AuditlogError if it is refused as a
- * whole.
+ * Stores a batch once (contract: Ingest), with retries. Rejects with AuditlogError if the batch is refused as
+ * a whole.
  */
 export async function sendBatch(route: BatchRoute, batch: BatchBody): Promise<BatchAnswer> {
   const { base, timeoutMs, maxErrors, hooks, fetch } = route;
@@ -51,7 +50,7 @@ export async function sendBatch(route: BatchRoute, batch: BatchBody): Promise<Ba
     });
   } catch (error) {
     const { status, errors } = error instanceof AuditlogError ? error : {};
-    // None of the events was accepted.
+    // No event was accepted.
     if (status === 400 && errors !== undefined) return { accepted: 0, rejected: events, errors };
     throw error;
   }
@@ -64,7 +63,7 @@ function readAnswer(text: string, events: number): BatchAnswer {
     if (typeof accepted === 'number' && typeof rejected === 'number' && accepted + rejected === events)
       return { accepted, rejected, errors: refusalsOf(body) ?? [] };
   } catch {
-    // An answer cut short: asked for again with the same key.
+    // A truncated answer: retried with the same key.
   }
   throw new AuditlogError('protocol', 'the answer to a batch is not what the service sends');
 }

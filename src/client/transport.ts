@@ -2,7 +2,7 @@ import { limits } from './limits.ts';
 import { AuditlogError, blockedPort } from './error.ts';
 import { abortedError, parseRetryAfter } from './retry.ts';
 
-/** Why each of 10,000 events was refused. */
+/** Errors of 10,000 events. */
 const errorBodyBytesMax = 16 * 1024 * 1024;
 
 export interface Call {
@@ -12,11 +12,11 @@ export interface Call {
   readonly body?: Uint8Array | undefined;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Above it the answer is not read on, and the call fails with `too_large`. */
+  /** A larger answer fails with `too_large`. */
   readonly responseBytesMax?: number;
-  /** Parameters without which the answer would have more than was asked for. */
+  /** Parameters that the service must not ignore: the answer would contain too much. */
   readonly mayNotIgnore?: readonly string[];
-  /** In place of the global one. */
+  /** Replaces the global fetch. */
   readonly fetch?: typeof fetch | undefined;
 }
 
@@ -28,7 +28,7 @@ export function endpoint(base: URL, path: string, query: object = {}): URL {
   return url;
 }
 
-/** What follows the last slash is kept. Throws TypeError for an address that no request may go to. */
+/** The path is kept. Throws TypeError for an unusable address. */
 export function baseUrl(given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
@@ -54,7 +54,6 @@ async function readBounded(response: Response, bytesMax: number): Promise<Buffer
   return Buffer.concat(chunks, size);
 }
 
-/** What the service refused of a batch: the index of an event, and the rule that it broke. */
 export type Refusals = readonly { readonly index: number; readonly error: string }[];
 
 export function refusalsOf(body: unknown): Refusals | undefined {
@@ -67,7 +66,7 @@ export function refusalsOf(body: unknown): Refusals | undefined {
   );
 }
 
-/** The problem of an error's body; a proxy's page has none. */
+/** The problem in an error's body; a proxy's page has none. */
 function problemOf(text: string) {
   let body: unknown;
   try {
@@ -87,7 +86,6 @@ function problemOf(text: string) {
   };
 }
 
-/** The error for an answer other than 2xx. */
 export async function httpError(response: Response): Promise<AuditlogError> {
   const { status, headers } = response;
   const problem = problemOf(
@@ -118,7 +116,7 @@ export function networkError(error: unknown, { host }: URL): AuditlogError {
   return new AuditlogError('network', `no answer from ${host}: ${why}`, { cause });
 }
 
-/** A service ignores an unusable filter and names it in a header (contract: Read). */
+/** A service names an ignored filter in a header (contract: Read). */
 function requireFilters({ headers }: Response, names: readonly string[]): void {
   const ignored = (headers.get('ignored-parameters') ?? '')
     .split(', ')
@@ -130,7 +128,7 @@ function requireFilters({ headers }: Response, names: readonly string[]): void {
     );
 }
 
-/** The text that answers a request, in the way of `requestBytes`. */
+/** Like `requestBytes`, as text. */
 export async function request(call: Call): Promise<string> {
   const bytes = await requestBytes(call);
   try {
@@ -141,8 +139,8 @@ export async function request(call: Call): Promise<string> {
 }
 
 /**
- * Bounded in time to the last byte. Rejects with AuditlogError, also for an answer other than 2xx. Redirects are not
- * followed: they could carry the key to another host.
+ * Bounded in time. Rejects with AuditlogError, also for a non-2xx answer. Redirects are not followed: they
+ * could carry the key to another host.
  */
 export async function requestBytes(call: Call): Promise<Uint8Array> {
   const {
@@ -167,7 +165,7 @@ export async function requestBytes(call: Call): Promise<Uint8Array> {
     return await readBounded(response, responseBytesMax);
   } catch (error) {
     if (ended.signal.aborted) throw ended.signal.reason;
-    // The rest of the answer must not keep the connection.
+    // The rest of the answer must not occupy the connection.
     ended.abort();
     throw error instanceof AuditlogError ? error : networkError(error, url);
   } finally {

@@ -1,33 +1,32 @@
 import type { EventParameters, Schemas } from '../../schema/openapi.d.ts';
 
-/** Events as producers send them and as readers get them (contract: Ingest, Audit event), and the client's options. */
+/** Events as producers send and readers get them (contract: Ingest, Audit event), and options. */
 
 /** RFC 3339 with an offset, or Unix microseconds. */
 export type Instant = string | number;
 
-/** What a producer records; `message.timestamp` or `time` must be there. */
+/** A producer's event; `message.timestamp` or `time` is required. */
 export type SourceEvent = Schemas['SourceEvent'];
 export type SourceMessage = SourceEvent['message'];
 
-/** An OCSF 1.1.0 Application Activity event. What the source did not give is absent, never null. */
+/** OCSF 1.1.0 Application Activity. Missing values are absent, never null. */
 export type AuditEvent = Schemas['AuditEvent'];
 
-/** An event of OCSF 1.1.0: what all of them have; classes have more. */
+/** Members of every OCSF 1.1.0 event; classes have more. */
 export type OcsfEvent = Schemas['OcsfEvent'];
 
-/** The form of events: that of this service's API, or OCSF 1.1.0 (contract: OCSF 1.1.0). */
+/** This service's own schema, or OCSF 1.1.0 (contract: OCSF 1.1.0). */
 export type EventSchema = 'default' | 'ocsf';
 export type EventOf<S extends EventSchema> = S extends 'ocsf' ? OcsfEvent : AuditEvent;
 
-/** What to read (contract: Read parameters); everything that is given must hold. */
+/** Filters (contract: Read parameters), combined with AND. */
 export type EventFilter = EventParameters;
 
-/** Options of one call that reads. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Events of one answer, parsed, and beside each its own JSON text: the text has the digits a number cannot hold. */
+/** Each event beside its JSON text, which keeps all digits. */
 export interface EventsRead<E = AuditEvent> {
   readonly events: readonly E[];
   readonly texts: readonly string[];
@@ -37,17 +36,17 @@ export interface EventPage<E = AuditEvent> extends EventsRead<E> {
   readonly total: number;
   readonly limit: number;
   readonly offset: number;
-  /** With `q`, where not all could be looked through: with it as `endTime` the search goes on. */
+  /** With `q`, if the search ended early: pass it as `endTime` to continue. */
   readonly searchedBackTo: string | undefined;
 }
 
 export interface FeedPage<E = AuditEvent> extends EventsRead<E> {
-  /** Where to go on; keep it once the events of this page are dealt with. */
+  /** Continue here; save it after processing this page. */
   readonly cursor: string;
   readonly hasMore: boolean;
-  /** No event recorded before this moment can still come, Unix microseconds. */
+  /** No event recorded before this can still come, Unix microseconds. */
   readonly settledThrough: number;
-  /** All that was recorded before this moment is in this page and those before it, Unix microseconds. */
+  /** All events recorded before this are in this page or earlier ones, Unix microseconds. */
   readonly readThrough: number;
 }
 
@@ -60,38 +59,37 @@ export interface PageQuery<S extends EventSchema = EventSchema> extends EventFil
 }
 
 export interface FeedQuery<S extends EventSchema = EventSchema> extends EventFilter {
-  /** As for a page. */
   readonly schema?: S | undefined;
-  /** Empty or absent: from `startTime` on, else from the first event. */
+  /** Empty or absent: from `startTime`, otherwise from the first event. */
   readonly cursor?: string | undefined;
   /** 1 to 10,000, default 1000. */
   readonly limit?: number | undefined;
-  /** Seconds, 0 to 30, that the server may hold the request while there is nothing. */
+  /** Seconds of long-polling, 0 to 30. */
   readonly wait?: number | undefined;
 }
 
-/** An event that the service refused, for what is in it: sending it again would not help. */
+/** An event that the service rejected because of its content: a retry does not help. */
 export interface Rejection {
-  /** As it was sent. */
+  /** As sent. */
   readonly event: SourceEvent;
-  /** Field and rule, in the service's words; absent where it reported only the first of many. */
+  /** Field and rule, in the service's words; absent if only the first of many were reported. */
   readonly error: string | undefined;
 }
 
-/** What became of recorded events, in events. */
+/** Outcomes, in events. */
 export interface Counts {
   readonly acknowledged: number;
-  /** Refused by the service one by one; each was reported to `onRejected`. */
+  /** Rejected by the service one by one, and passed to `onRejected`. */
   readonly rejected: number;
-  /** Given up after retries, or in a batch that the service refused as a whole. */
+  /** Given up after retries, or in a batch refused as a whole. */
   readonly failed: number;
-  /** Never queued: the queue was full, the client closed, or the event could not be made JSON. */
+  /** Never queued: the queue was full, the client closed, or the event not JSON. */
   readonly dropped: number;
 }
 
 export interface FlushReport extends Counts {
-  /** Neither acknowledged nor given up when the time was over. */
+  /** Neither acknowledged nor given up at the timeout. */
   readonly pending: number;
-  /** Everything recorded since the last report is stored: nothing pending, rejected, failed or dropped. */
+  /** Everything recorded since the last report is stored. */
   readonly complete: boolean;
 }

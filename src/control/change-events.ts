@@ -77,6 +77,7 @@ export const changeCodes = {
   personErased: 5016,
   removalPlanned: 5017,
   removalCancelled: 5018,
+  damageAccepted: 4041,
   exported: 2030,
 } as const;
 
@@ -284,6 +285,24 @@ export function changeOfErasure({ id, organizationId, pseudonym, events, digest 
   };
 }
 
+/** Rows that a change names; the rest is a number. */
+const damageNamedMax = 20;
+
+/** That an operator goes on with what is known of an organization, although rows of the journal are damaged. */
+export function changeOfDamage(
+  { id, slug }: Pick<Organization, 'id' | 'slug'>,
+  damage: readonly { readonly place: number; readonly detail: string }[],
+): Change {
+  const rows = damage.slice(0, damageNamedMax).map(({ place, detail }) => ({ place, detail }));
+  return {
+    organizationId: id,
+    code: changeCodes.damageAccepted,
+    target: { id, name: slug, type: 'organization' },
+    msg: `Damage of the control data of ${slug} accepted`,
+    extra: { damage: { count: damage.length, rows } },
+  };
+}
+
 /** What a change of an organization's settings is, its policy included. */
 export function changesOfSettings({
   before,
@@ -352,7 +371,12 @@ export function sourceEvent(event: ServiceEvent, nowMicros: number, origin?: Eve
 
 /** The JSON of that, as ingest takes it. */
 export function eventText(event: ServiceEvent, nowMicros: number, origin?: EventOrigin): string {
-  return JSON.stringify(sourceEvent(event, nowMicros, origin), (_, value: unknown) =>
+  return storableText(sourceEvent(event, nowMicros, origin));
+}
+
+/** The JSON of a source event, as ingest takes it. */
+export function storableText(event: object): string {
+  return JSON.stringify(event, (_, value: unknown) =>
     typeof value === 'string' ? value.replaceAll(unstorable, '\uFFFD') : value,
   );
 }

@@ -7,7 +7,8 @@ import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { freshSingleFlight } from '../base/waiting/single-flight.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
-import { eventOfChange, eventText } from './change-events.ts';
+import { limits } from '../base/limits.ts';
+import { type Change, eventOfChange, eventText } from './change-events.ts';
 import type { Call, Decide } from './decision.ts';
 import {
   emptyJournal,
@@ -104,7 +105,7 @@ export class Directory extends ControlState {
   }
 
   override organizations(): readonly Organization[] {
-    return super.organizations().filter(({ id }) => !this.isDoubtful(id));
+    return this.knownOrganizations().filter(({ id }) => !this.isDoubtful(id));
   }
 
   /** Whether damage of the journal may be about an organization. */
@@ -185,7 +186,7 @@ export class Directory extends ControlState {
       if (parts.length === 0 && changes.length === 0 && others.length === 0)
         return { entry: undefined, result };
       const events = changes.map((one) => eventText(eventOfChange(one, actor), micros, origin));
-      const organization = changes[0]?.organizationId ?? organizationOf(parts);
+      const organization = organizationOf(parts, changes);
       const answer = unseen === undefined ? { result } : { unseen: { id: unseen.id, digest: unseen.digest } };
       const known = { id, organizationId: organization, request, micros, ...answer };
       const all = call.id === undefined ? parts : [...parts, ['call', known] as const];
@@ -208,6 +209,7 @@ export class Directory extends ControlState {
       }
       const { entry, result } = decided;
       if (entry === undefined) return result;
+      requireStorable(entry);
       const row = await this.#journal.append(this.#head, entry);
       if (row !== undefined) {
         this.#take(row, true);
@@ -326,7 +328,18 @@ function entryOf<T>(decide: () => Decided<T>): Decided<T> | undefined {
   }
 }
 
-function organizationOf(parts: readonly Part[]): string | undefined {
+/** An event that ingest refuses would be lost, so the change is refused. */
+function requireStorable({ events }: Entry): void {
+  const bytes = Math.max(0, ...events.map((event) => Buffer.byteLength(event)));
+  if (bytes <= limits.eventBytesMax) return;
+  const detail = `The audit event of this change would have ${bytes} bytes, and ${limits.eventBytesMax} are the most: use shorter texts.`;
+  throw new Problem('malformed', detail);
+}
+
+/** Undefined: of none, or of several. */
+function organizationOf(parts: readonly Part[], changes: readonly Change[]): string | undefined {
+  const told = new Set(changes.map(({ organizationId }) => organizationId));
+  if (told.size > 0) return told.size === 1 ? changes[0]?.organizationId : undefined;
   for (const [kind, record] of parts) {
     if (kind === 'organization' || kind === 'policy' || kind === 'sign_on' || kind === 'deletion')
       return record.id;

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -9,6 +10,14 @@ const retryMs = 1_000;
 /** Rows that are looked for in the table of events where the mark is behind them. */
 const lookBackMax = 100;
 
+/** An event that ingest refuses: the place of its row, and which one of it. */
+export interface RefusedEvent {
+  readonly place: number;
+  /** From 1. */
+  readonly event: number;
+  readonly reason: string;
+}
+
 interface Options {
   /** Undefined: of a command without one, which hands what it has written itself. */
   readonly dataDir: string | undefined;
@@ -16,9 +25,14 @@ interface Options {
   readonly log: Logger;
   /** UUID of the server of the data directory; undefined with the embedded engine. */
   readonly server: string | undefined;
+  /** Told of each event that can never be stored, which is logged as well. */
+  readonly refused?: (event: RefusedEvent) => void;
 }
 
-/** Stores the events of a row, or leaves it where it has them already by this name. */
+/**
+ * Stores the events of a row, or leaves it where it has them already by this name. Rejects with Problem `malformed`, and stores none,
+ * where it never will store one of them.
+ */
 type Store = (name: string, events: readonly string[]) => Promise<void>;
 
 /**
@@ -81,12 +95,28 @@ export class JournalEvents {
     return this.#turns.run(async () => {
       if (this.#waiting.some(({ isFresh }) => !isFresh)) await this.#dropStored();
       for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-        const { row } = first;
-        if (row.events.length > 0) await store(`journal-${row.place}`, row.events);
+        await this.#handRow(first.row, store);
         this.#waiting.shift();
       }
       await this.#move(this.#taken);
     });
+  }
+
+  /** An event that can never be stored is reported, and does not hold those behind it. */
+  async #handRow({ place, events }: JournalRow, store: Store): Promise<void> {
+    if (events.length === 0) return;
+    const name = `journal-${place}`;
+    if ((await refusalOf(store(name, events))) === undefined) return;
+    for (const [at, event] of events.entries()) {
+      const refusal = await refusalOf(store(`${name}-${at + 1}`, [event]));
+      if (refusal !== undefined) this.#refuse({ place, event: at + 1, reason: refusal.message });
+    }
+  }
+
+  #refuse(refused: RefusedEvent): void {
+    const { log } = this.#options;
+    log.error({ ...refused }, 'an audit event of a change cannot be stored, and is only in the journal');
+    this.#options.refused?.(refused);
   }
 
   /** Resolves when what waits now has been handed, or could not be. */
@@ -151,6 +181,17 @@ export class JournalEvents {
     );
     return found?.n !== '0';
   }
+}
+
+/** Why ingest never stores something; rejects with what may pass. */
+async function refusalOf(stored: Promise<void>): Promise<Problem | undefined> {
+  try {
+    await stored;
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'malformed') return error;
+    throw error;
+  }
+  return undefined;
 }
 
 interface SourceEvent {

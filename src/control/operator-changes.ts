@@ -1,8 +1,10 @@
 import { createApiKey, revokeApiKey, rotateApiKey } from './api-keys.ts';
+import { changeOfDamage, storableText } from './change-events.ts';
 import { together, type Call, type Decide } from './decision.ts';
 import { beginDeletion, endDeletion } from './deletion.ts';
 import type { Directory } from './directory.ts';
 import { beginErasure } from './erasure.ts';
+import type { JournalDamage } from './journal.ts';
 import { createWithAdministrator } from './new-organization.ts';
 import {
   type ChangedOrganization,
@@ -28,15 +30,21 @@ function setOrganization(
   return (state, moment) => together(change(state, moment), update(state, moment));
 }
 
-/** An operator goes on without rows of the journal that are damaged. */
-function acceptDamage(places: readonly number[], operator: string): Decide<undefined> {
-  const parts = places.map((place) => ['accepted_damage', { id: String(place), operator }] as const);
-  return () => ({ parts, changes: [], result: undefined });
+/** An operator goes on without rows of the journal that are damaged; each organization is told that they may be about. */
+function acceptDamage(damage: readonly JournalDamage[], operator: string): Decide<undefined> {
+  const parts = damage.map(({ place }) => ['accepted_damage', { id: String(place), operator }] as const);
+  return (state) => {
+    const changes = state.knownOrganizations().flatMap((one) => {
+      const its = damage.filter(({ organization = one.id }) => organization === one.id);
+      return its.length === 0 ? [] : [changeOfDamage(one, its)];
+    });
+    return { parts, changes, result: undefined };
+  };
 }
 
 /** Events without a change: source events that name their organizations by the id. */
 function recordEvents(events: readonly object[]): Decide<undefined> {
-  const texts = events.map((event) => JSON.stringify(event));
+  const texts = events.map(storableText);
   return () => ({ parts: [], changes: [], events: texts, result: undefined });
 }
 

@@ -1,22 +1,21 @@
 import { activityTitles } from '../ocsf/activities.ts';
 import type { ThingType } from './profile.ts';
 
-/** What it is about; `self` is the account of the one who does it, `person` a colleague's. */
+/** `self` is the actor's own account, `person` a colleague's. */
 export type Target = ThingType | 'person' | 'file' | 'folder' | 'organization' | 'self';
 
-/** An activity of one event. */
 export interface DemoActivity {
   readonly code: number;
-  /** How often, compared with others of the same person or program. */
+  /** Relative frequency among activities of the same person or program. */
   readonly weight: number;
   readonly target: Target;
-  /** `{who}` does it to `{what}`, perhaps with `{whom}`; `{n}` is some number. */
+  /** `{who}` does it to `{what}`, perhaps with `{whom}`; `{n}` is a number. */
   readonly message: string;
 }
 
 type ActivityRow = readonly [code: number, weight: number, target: Target, message: string];
 
-/** By who does it: anyone at work, administrators, auditors, people of other companies, and programs. */
+/** By actor: anyone at work, administrators, auditors, people of other companies, programs. */
 const rows: Readonly<Record<string, readonly ActivityRow[]>> = {
   member: [
     [2004, 95, 'file', '{who} opened {what}'],
@@ -88,7 +87,7 @@ export const doers: ReadonlySet<string> = new Set(Object.keys(rows));
 export const activitiesOf = (doer: string): DemoActivity[] =>
   (rows[doer] ?? []).map(([code, weight, target, message]) => ({ code, weight, target, message }));
 
-/** The target of an activity, if it is in the tables. */
+/** Undefined if the code is not in the tables. */
 export const targetOf = (code: number): Target | undefined =>
   [...doers].flatMap(activitiesOf).find((one) => one.code === code)?.target;
 
@@ -97,7 +96,6 @@ const warnings = new Set([
 ]);
 const errors = new Set([4022]);
 
-/** The level that events of a code have. */
 export function levelOf(code: number): 'INFO' | 'WARN' | 'ERROR' {
   if (errors.has(code)) return 'ERROR';
   return warnings.has(code) ? 'WARN' : 'INFO';
@@ -112,7 +110,7 @@ export const failures = new Map([
   [6001, 403],
 ]);
 
-/** A transfer: a start, then its completion, its failure, or nothing more. */
+/** A transfer: a start, then its completion, its failure, or nothing. */
 export interface DemoTransfer {
   readonly weight: number;
   readonly codes: readonly [started: number, completed: number, failed: number];
@@ -125,7 +123,7 @@ export const demoTransfers: readonly DemoTransfer[] = [
   { weight: 45, codes: [2020, 2021, 2022], words: ['begins to play', 'played'] },
 ];
 
-/** The title in the registry; a code that is not in it is a mistake in these tables. */
+/** The registry's title; throws for an unknown code. */
 export function titleOf(code: number): string {
   const title = activityTitles.get(code);
   if (title === undefined) throw new Error(`no activity has the code ${code}`);

@@ -7,22 +7,22 @@ import type { Profile } from './profile.ts';
 import { type DemoFile, type DemoThing, DemoThings, makeThing } from './things.ts';
 
 interface CompanyOptions {
-  /** The slug of the organization, if it differs from the profile's. */
+  /** Slug, if it differs from the profile's. */
   readonly organization?: string;
-  /** Ids of people by e-mail address; others get one. */
+  /** User ids by e-mail address; others get a random one. */
   readonly ids?: ReadonlyMap<string, string>;
-  /** From then on (Unix microseconds) these people do nothing but what a story tells. */
+  /** From `begins` (Unix microseconds) these people only act in the story. */
   readonly cast?: { readonly emails: ReadonlySet<string>; readonly begins: number };
-  /** Added to the time at which an event is made. */
+  /** Added to the time of each event. */
   readonly laterMicros?: number;
 }
 
 const hourMicros = 3_600_000_000;
-/** Nobody begins a transfer that would take longer. */
+/** Longer transfers do not start. */
 const transferSecondsMax = 1_800;
 const everyday = [...activitiesOf('member'), ...demoTransfers];
 const chooseEveryday = weighted<DemoActivity | DemoTransfer>(everyday, ({ weight }) => weight);
-/** What others than members do, by weight. Administrators and auditors do everyday work, too. */
+/** By weight. Administrators and auditors do everyday work, too. */
 const repertoires = new Map(
   [...doers].map((doer) => {
     const isMember = doer === 'admin' || doer === 'auditor';
@@ -32,7 +32,7 @@ const repertoires = new Map(
 );
 repertoires.set('member', chooseEveryday);
 
-/** The actors and targets of one organization, and its usual events. Repeatable for the same arguments. */
+/** Actors, targets and usual events of one organization. Repeatable. */
 export class Company {
   readonly draw: Draw;
   readonly organization: string;
@@ -57,12 +57,12 @@ export class Company {
     this.#owner = makeThing(draw.uuid(), organization, 'organization');
   }
 
-  /** How busy the hour is that begins then, in proportion to others. */
+  /** Relative load of the hour that begins then. */
   bustle(hour: number): number {
     return this.#atWork(hour).working;
   }
 
-  /** The visit of a person or a program that comes in that hour; it may end later. */
+  /** A visit of a person or a program that starts in that hour; it may end later. */
   happen(hour: number): Happening[] {
     const micros = hour + Math.floor(this.draw.next() * hourMicros);
     return this.#visit(this.#atWork(hour).pick(this.draw), micros);
@@ -77,7 +77,7 @@ export class Company {
     return { actor, from: whereabouts(actor, micros), port: this.draw.integer(32_768, 60_999) };
   }
 
-  /** How likely someone is to be working. */
+  /** Probability that someone is working. */
   #presence(actor: DemoActor, micros: number): number {
     const { cast } = this.#options;
     if (cast !== undefined && micros >= cast.begins && cast.emails.has(actor.email)) return 0;
@@ -95,7 +95,7 @@ export class Company {
     return this.#present;
   }
 
-  /** Someone signs in, does one thing after the other within minutes, and perhaps signs out. */
+  /** Someone signs in, does several things within minutes, and perhaps signs out. */
   #visit(actor: DemoActor, micros: number): Happening[] {
     const { draw } = this;
     const events: Happening[] = [];
@@ -151,7 +151,7 @@ export class Company {
     return { steps, good: true };
   }
 
-  /** A start and, by the speed of the line, its end; one in fifty has none. */
+  /** A start and, by the line's speed, its end; one in fifty has none. */
   #transfer({ codes, words }: DemoTransfer, doing: Doing, micros: number): Happening[] {
     const { draw, things } = this;
     const { actor, from } = doing;

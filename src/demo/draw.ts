@@ -1,4 +1,4 @@
-/** Repeatable chance, by Mulberry32: the same seed draws the same company on every machine. */
+/** Repeatable random numbers (Mulberry32): the same seed gives the same company on every machine. */
 export class Draw {
   #state: number;
 
@@ -6,12 +6,12 @@ export class Draw {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, not including, 1. */
+  /** 0 inclusive to 1 exclusive. */
   next(): number {
     return this.#bits() / 2 ** 32;
   }
 
-  /** Whole, both ends included. */
+  /** Both ends inclusive. */
   integer(min: number, max: number): number {
     return min + Math.floor(this.next() * (max - min + 1));
   }
@@ -46,7 +46,7 @@ export class Draw {
   }
 }
 
-/** Picks by weight. */
+/** Chooses by weight. */
 export function weighted<T>(list: readonly T[], weight: (item: T) => number): (draw: Draw) => T {
   let total = 0;
   const sums = list.map((item) => (total += weight(item)));

@@ -10,12 +10,12 @@ import { theft } from './theft.ts';
 
 const hourMicros = 3_600_000_000;
 const weekMicros = 7 * 24 * hourMicros;
-/** The demo has about as many weeks; a few days more are made, of which the oldest go. */
+/** The length of the demo; a few more days are generated, of which the oldest are dropped. */
 const weeks = 4;
 const weeksMade = 5;
 /**
- * Everything is made for the week that begins then, a Sunday, and moved by whole weeks: so all demos have the same events,
- * at the same time of the same weekday.
+ * All events are generated for the week from this Sunday and moved by whole weeks: all demos have the same
+ * events, at the same time of the same weekday.
  */
 const madeWeek = Date.UTC(2026, 10, 22) * 1000;
 const bodyEventsMax = 2_000;
@@ -30,33 +30,33 @@ export interface DemoRequest {
   /** Now, Unix microseconds. */
   readonly endMicros: number;
   readonly seed: number;
-  /** Ids of people who have an account already, by e-mail address. */
+  /** Ids of existing users by e-mail address. */
   readonly ids?: ReadonlyMap<string, string>;
 }
 
-/** The Sunday, 00:00 UTC, that a week begins with. The epoch was a Thursday. */
+/** The Sunday, 00:00 UTC, that begins a week. The epoch was a Thursday. */
 const weekOf = (micros: number): number => {
   const firstSunday = 3 * 24 * hourMicros;
   return Math.floor((micros - firstSunday) / weekMicros) * weekMicros + firstSunday;
 };
 
-/** Events that an organization must have for its story to be among them. */
+/** Events an organization needs to contain its story. */
 export const storyEventsMin = (profile: Profile): number => stories.get(profile)?.eventsMin ?? 0;
 
 function storyOf({ profile, count }: Pick<DemoRequest, 'profile' | 'count'>): Story | undefined {
   return count < storyEventsMin(profile) ? undefined : stories.get(profile);
 }
 
-/** What can be found among the events of the same request; nothing where there is no story. */
+/** Clues to the story in these events; empty without a story. */
 export function demoClues({ profile, count, endMicros }: Omit<DemoRequest, 'seed'>): Clue[] {
   const story = storyOf({ profile, count });
   return story === undefined ? [] : cluesOf(story, profile.slug, weekOf(endMicros));
 }
 
-/** A moment of the week in which a demo was made, by the time of the first event of a flow of its story. */
+/** A moment of the demo's week, from the first event of a flow of its story. */
 export const demoEnd = (flowMicros: number): number => weekOf(flowMicros) + weekMicros;
 
-/** All that is made until now, oldest first; no fewer than are asked for. */
+/** All events until now, oldest first; at least the requested number. */
 function* happenings(request: DemoRequest): Generator<Happening, void, undefined> {
   const { profile, count, endMicros, seed, ids = new Map() } = request;
   const story = storyOf(request);
@@ -87,9 +87,10 @@ function* happenings(request: DemoRequest): Generator<Happening, void, undefined
 }
 
 /**
- * Source events of about the four weeks before `endMicros`, oldest first: exactly `count` JSON lines without line ends, in
- * the format of the write endpoint (contract: Ingest). The same arguments give the same lines, and another `endMicros` of
- * the same time in the week the same with other dates. Holds the events of an hour at a time, and those of the story.
+ * Source events of about the four weeks before `endMicros`, oldest first: exactly `count` JSON lines without
+ * line ends, as the write endpoint takes them (contract: Ingest). The same arguments give the same lines;
+ * another `endMicros` at the same time of the week only changes the dates. Holds one hour of events and the
+ * story in memory.
  */
 export function* demoEvents(request: DemoRequest): Generator<string, void, undefined> {
   const { count } = request;

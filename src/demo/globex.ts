@@ -1,6 +1,9 @@
 import type { Profile } from './profile.ts';
 
-/** A machine builder with three plants: drawings and papers, an early shift, a short Friday, next to no weekend. */
+/**
+ * A machine builder with three plants: drawings and papers, an early shift, a short Friday, almost no
+ * weekend.
+ */
 export const globex: Profile = {
   slug: 'globex',
   name: 'Globex GmbH',

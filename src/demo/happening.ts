@@ -3,19 +3,19 @@ import type { Draw } from './draw.ts';
 import type { DemoActor, Location } from './people.ts';
 import type { DemoFile, DemoThing } from './things.ts';
 
-/** An event that will have happened, as the line that is sent. */
+/** A generated event, as the line to send. */
 export interface Happening {
-  /** When it is made; the line may say so much later. */
+  /** Generation time; the line may be shifted. */
   readonly micros: number;
   readonly line: string;
 }
 
-/** Actor and location: the same for all events of one transfer or login. */
+/** Actor and location, shared by all events of one transfer or login. */
 export interface Doing {
   readonly actor: DemoActor;
   readonly from: Location;
   readonly port: number;
-  /** One gesture or workflow. */
+  /** One user action or workflow. */
   readonly flow?: string;
 }
 
@@ -23,9 +23,9 @@ export interface Details {
   readonly code: number;
   readonly target: DemoThing | DemoFile;
   readonly message: string;
-  /** The result as the producer sends it, where it differs from the one of the activity. */
+  /** The result as sent, if it differs from the activity's. */
   readonly result?: { readonly title: string; readonly description: string; readonly code: number };
-  /** JSON members of `message.extra` beside those of the file and the location, without braces. */
+  /** JSON members of `message.extra` beside those of file and location, without braces. */
   readonly extraJson?: string;
 }
 
@@ -35,7 +35,7 @@ export function sizeText(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-/** The line of an event, from texts that are JSON already: actors and things are serialized once, which halves the time. */
+/** The line of an event, from JSON texts: serializing actors and things once halves the time. */
 export function happening(
   draw: Draw,
   organization: string,
@@ -45,14 +45,14 @@ export function happening(
 ): string {
   const { code, target, message, result, extraJson } = details;
   const byProgram = actor.type === 'App/System';
-  // Of a result the reader makes a message (contract: Audit event).
+  // Readers derive the message from a result (contract: Audit event).
   const msg = result === undefined ? `"msg":${JSON.stringify(message)},` : '';
   const resultCode = failures.get(code) ?? 200;
   const usual = { title: resultCode === 200 ? 'OK' : titleOf(code), code: resultCode };
   const failed = result !== undefined && result.code >= 400;
   const recorded = micros + draw.integer(800, 90_000);
   const timestamp = `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, 23)}${String(micros % 1000).padStart(3, '0')}Z`;
-  // Newer producers, here the programs, send the title along.
+  // Newer producers, here the programs, also send the title.
   const action = byProgram ? `{"code":${code},"title":"${titleOf(code)}"}` : String(code);
   const file = 'senderJson' in target ? target : undefined;
   const sender = file === undefined ? '' : `"sender":${file.senderJson}"${actor.email}"},`;

@@ -5,14 +5,14 @@ import { type DemoFile, makeFile } from './things.ts';
 const [leaver, personnel, admin] = ['t.zielinski', 's.grossmann', 'u.schaefer'];
 const closing = '6a0e8b3d-f417-4c92-b1d8-5927e0c4a3f6';
 const list = 'Kundenliste Österreich 2026.csv';
-/** When he comes back after his last day, and how many files he takes along then. */
+/** His visits after his last day, and the number of files he takes. */
 const visits = [
   ['Sat 09:17:22', 14],
   ['Sun 19:42:05', 9],
   ['Mon 05:31:48', 3],
 ] as const;
 
-/** Signs in from home and downloads files that he has worked with. */
+/** Signs in from home and downloads files of his work. */
 function takeAlong(script: Script, begins: number, files: number): void {
   const { draw, things } = script.company;
   const he = script.person(leaver);
@@ -32,7 +32,7 @@ function takeAlong(script: Script, begins: number, files: number): void {
   }
 }
 
-/** Someone's last day is a Friday; his account is closed on Monday. */
+/** Someone's last day is a Friday; his account is disabled on Monday. */
 export const leaving: Story = {
   begins: 10,
   eventsMin: 500,

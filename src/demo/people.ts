@@ -13,7 +13,7 @@ export interface DemoUser {
 export type DemoActor = ReturnType<typeof demoActors>[number];
 export type Location = ReturnType<typeof locationOf>;
 
-/** Programs that work round the clock. Their departments are the names of their activities. */
+/** Programs that run round the clock. Their departments are the names of their activities. */
 const programs = {
   Frankfurt: `SCIM Bridge, svc-scim, directory; CI Runner, svc-ci, keys; Nightly Backup, svc-backup, backups;
     Scheduler, svc-scheduler, jobs; Notifier, svc-notifier, notices; Policy Engine, svc-policy, policies`,
@@ -46,18 +46,18 @@ function identitiesOf({ sites, roles, utcOffsetHours }: Profile, organization: s
   );
 }
 
-/** The people of a demo organization, in the order of its profile. */
+/** The people of a demo organization, in profile order. */
 export const demoStaff = (profile: Profile, organization: string): DemoUser[] =>
   identitiesOf(profile, organization)
     .filter(({ type }) => type === 'User')
     .map(({ name, email, does }) => ({ name, email, role: does as Role }));
 
-/** An address that someone works from; the facts, and so `extraJson`, are members of `message.extra`. */
+/** An address that someone works from; `extraJson` has members of `message.extra`. */
 export function locationOf(ip: string, city: string, bytesPerSecond: number, facts: object) {
   return { ip, city, bytesPerSecond, extraJson: JSON.stringify(facts).slice(1, -1) };
 }
 
-/** People, guests and programs. One whose e-mail address is not in `ids` gets a drawn id. */
+/** People, guests and programs. An address without an id in `ids` gets a random one. */
 export function demoActors(
   draw: Draw,
   profile: Profile,
@@ -77,29 +77,27 @@ export function demoActors(
       id,
       office,
       home: type === 'User' ? locationOf(homeIp, city, draw.integer(3e6, 30e6), facts) : office,
-      /** How they sign in. */
       method: draw.pick(['password', 'password', 'single sign-on', 'passkey']),
       /** Some people do ten times as much as others. */
       diligence: diligences.get(type) ?? (does === 'admin' ? 2 : 0.3) + 2.7 * draw.next() ** 3,
-      /** Decides on which days they are where. */
+      /** Decides where they are on which day. */
       habit: draw.integer(0, 0xffff_ffff),
-      /** JSON text of `message.actor`, made once, because it is in each of their events. */
+      /** JSON text of `message.actor`, cached for all their events. */
       json: JSON.stringify({ id, name, email, type }),
-      /** Their account as a target of events. */
       account: makeThing(id, email, 'user'),
     };
   });
 }
 
-/** Day (since 1970), weekday (from Sunday) and hour on the clock of someone's site. */
+/** Day (since 1970), weekday (from Sunday) and hour at someone's site. */
 export function localTime({ utcOffsetHours }: DemoActor, micros: number) {
   const hours = Math.floor(micros / hourMicros + utcOffsetHours);
   const day = Math.floor(hours / 24);
-  // The first of January 1970 was a Thursday.
+  // 1 January 1970 was a Thursday.
   return { day, weekday: (day + 4) % 7, hour: hours - day * 24 };
 }
 
-/** Where they are on that day of theirs, all day long: mostly in the office, at home at weekends. */
+/** Their location on that day: mostly the office, at home at weekends. */
 export function whereabouts(actor: DemoActor, micros: number): Location {
   const { day, weekday } = localTime(actor, micros);
   const chance = (Math.imul(actor.habit ^ day, 0x9e37_79b1) >>> 16) % 100;

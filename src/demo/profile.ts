@@ -1,28 +1,30 @@
-/** What distinguishes one demo company from another: data alone. A list in a text has `; ` between its entries. */
+/** The data of one demo company. A list in a text is separated by `; `. */
 export interface Profile {
   readonly slug: string;
   readonly name: string;
-  /** How much goes on by local hour, from midnight, and by local weekday, from Sunday; proportions count. */
+  /** Relative load by local hour (from midnight) and local weekday (from Sunday). */
   readonly hours: readonly number[];
   readonly week: readonly number[];
-  /** The first three numbers of its IPv4 addresses; of the ranges for documentation. */
+  /** The first three numbers of its IPv4 addresses, from documentation ranges. */
   readonly network: string;
-  /** By city, each person: `name, the part of the e-mail address before the @, department`; guests have a whole address. */
+  /**
+   * By city, each person: `name, local part of the e-mail address, department`; guests have a whole address.
+   */
   readonly sites: Readonly<Record<string, string>>;
   readonly utcOffsetHours: Readonly<Record<string, number>>;
   /**
-   * The names of the files in each `department/folder`: `{p}` is one of `things.project`, `{n}` a number up to 60, `{v}`
+   * File names of each `department/folder`: `{p}` is one of `things.project`, `{n}` a number up to 60, `{v}`
    * one up to 9, `{m}` a month.
    */
   readonly folders: Readonly<Record<string, string>>;
-  /** The role of the people of a department; the others are members. */
+  /** Role by department; others are members. */
   readonly roles: Readonly<Record<string, Role>>;
   readonly things: Readonly<Record<ThingType, string>>;
 }
 
 export type Role = 'admin' | 'auditor' | 'member';
 
-/** Other targets of events; a `newcomer` joins or leaves, and does nothing else. */
+/** Other targets; a `newcomer` joins or leaves, and does nothing else. */
 export type ThingType =
   | ('policy' | 'networkRule' | 'storage' | 'apiKey' | 'group' | 'tag')
   | ('form' | 'job' | 'notification' | 'setting' | 'terms' | 'newcomer' | 'project');

@@ -4,29 +4,29 @@ import { type Happening, sizeText } from './happening.ts';
 import { type DemoActor, emailOf, type Location } from './people.ts';
 import { type DemoFile, type DemoThing, makeThing } from './things.ts';
 
-/** Something to be found among the events of a company, and the filters that find it (contract: Read). */
+/** Something to find among a company's events, with the filters that find it (contract: Read). */
 export interface Clue {
   readonly title: string;
   readonly query: Readonly<Record<string, string>>;
 }
 
-/** A person by the part of the e-mail address before the @, from one moment of a story to another. */
+/** Local part of a person's address, from one moment of a story to another. */
 type Span = readonly [person: string, from: string, until: string];
 
-/** What happens in a company besides the usual. Moments are a weekday and a time, UTC: `Wed 02:16:40`. */
+/** Unusual events of a company. Moments are a weekday and a time, UTC: `Wed 02:16:40`. */
 export interface Story {
-  /** It begins so many days before this week, which begins with Sunday; each weekday is the first from there. */
+  /** Days before this week's Sunday on which it begins; each weekday is the first from there. */
   readonly begins: number;
-  /** With fewer events of its organization, it is not told. */
+  /** With fewer events in the organization the story is left out. */
   readonly eventsMin: number;
-  /** They do nothing else from its begin on, so that the clues find the story alone. */
+  /** From its beginning they do nothing else, so that the clues find only the story. */
   readonly cast: readonly string[];
   /** Found by a person and a time, or by a flow. */
   readonly clues: readonly (readonly [title: string, where: Span | string])[];
   readonly tell: (script: Script) => void;
 }
 
-/** Where and in which flow something happens, if not as usual. */
+/** Location and flow, if unusual. */
 interface Circumstances {
   readonly from?: Location;
   readonly flow?: string;
@@ -34,14 +34,14 @@ interface Circumstances {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** Someone acts on an account or on a thing of that name; `{who}` and `{what}` stand for both. */
+/** Someone acts on an account or a thing of that name; `{who}` and `{what}` stand for both. */
 type Scene = readonly [moment: string, person: string, code: number, about: string, message: string];
 
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const dayMicros = 86_400_000_000;
 const weekdayOf = (day: number): number => (day + 4) % 7;
 
-/** The moments of a story that is told in the week that begins at `week`; Unix microseconds. */
+/** The story's moments in the week that begins at `week`; Unix microseconds. */
 function momentsOf({ begins }: Story, week: number): (moment: string) => number {
   const first = Math.floor(week / dayMicros) - begins;
   return (moment) => {
@@ -68,7 +68,7 @@ export function cluesOf(story: Story, organization: string, week: number): Clue[
   });
 }
 
-/** The events of a story while it is told. */
+/** Generates the events of a story. */
 export class Script {
   readonly events: Happening[] = [];
   readonly company: Company;
@@ -108,7 +108,7 @@ export class Script {
     this.events.push(company.event(micros, by, { code, target, message, ...extraJson }));
   }
 
-  /** A download of a whole file that begins then, in microseconds; returns its end. */
+  /** Downloads a whole file from `begins` (microseconds); returns the end. */
   download(begins: number, who: DemoActor, file: DemoFile, from: Location, flow: string): number {
     const durationMs = Math.round((file.bytes / from.bytesPerSecond) * 1000);
     const micros = begins + durationMs * 1000 + this.company.draw.integer(0, 999);

@@ -25,7 +25,7 @@ function guess(script: Script): void {
   }
 }
 
-/** One gesture: every picture of a film that is not out yet. */
+/** One action: every picture of an unreleased film. */
 function download(script: Script): void {
   const her = script.person(victim);
   let micros = script.at('Wed 02:33:11');
@@ -36,7 +36,7 @@ function download(script: Script): void {
   }
 }
 
-/** An account is guessed open and emptied, and the next morning someone notices. */
+/** An account's password is guessed and its files are stolen; the next morning someone notices. */
 export const theft: Story = {
   begins: 5,
   eventsMin: 5_000,
@@ -79,7 +79,7 @@ export const theft: Story = {
     script.play({ from: abroad, flow: haul }, [
       ['Wed 02:33:10', victim, 2002, 'VFX/Comps', '{who} begins to download {what}'],
     ]);
-    // A key to come back with, after the download.
+    // A key for later access, after the download.
     script.play({ from: abroad }, [
       ['Wed 03:41:52', victim, 1300, 'backup-sync', '{who} made an API key: {what} (read; no expiry)'],
     ]);

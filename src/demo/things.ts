@@ -11,12 +11,15 @@ export interface DemoThing {
 
 export interface DemoFile extends DemoThing {
   readonly bytes: number;
-  /** JSON text of `message.sender` up to the e-mail address, and JSON members of `message.extra`, without braces. */
+  /**
+   * JSON text of `message.sender` up to the e-mail address, and JSON members of `message.extra`, without
+   * braces.
+   */
   readonly senderJson: string;
   readonly extraJson: string;
 }
 
-/** Bytes from the smallest to the largest usual file, by the ending of its name. */
+/** Bytes of the smallest and largest usual file, by extension. */
 const sizes = new Map(
   listOf(`csv 2e3 30e6; docx 15e3 3e6; dwg 100e3 20e6; edl 3e3 60e3; exr 6e6 60e6; fdx 80e3 400e3; jpg 400e3 9e6;
     json 1e3 5e6; md 500 30e3; mov 1.5e9 60e9; mp3 2e6 12e6; mp4 80e6 2.5e9; nc 10e3 4e6; pdf 40e3 15e6;
@@ -28,7 +31,7 @@ const sizes = new Map(
 );
 
 const playable = /\.(mp4|mov|mp3|wav)$/;
-/** Files of one pattern of names, at most: some two thousand in all. */
+/** Maximum of files of one name pattern: about two thousand in all. */
 const filesOfPattern = 32;
 
 export function makeThing(id: string, name: string, type: string): DemoThing {
@@ -55,7 +58,7 @@ function fileName(draw: Draw, pattern: string, projects: readonly string[]): str
     .replace('{m}', () => String(draw.integer(1, 12)).padStart(2, '0'));
 }
 
-/** The files and folders of one department. */
+/** Files and folders of one department. */
 interface Shelf {
   readonly files: readonly DemoFile[];
   readonly folders: readonly DemoThing[];
@@ -73,7 +76,7 @@ function fillShelf(draw: Draw, folders: readonly (readonly [string, string])[], 
   return { files: [...files.values()], folders: made };
 }
 
-/** The files, folders, policies and so on of one organization; the same ones come up again and again. */
+/** The files, folders, policies and so on of one organization, which recur. */
 export class DemoThings {
   readonly #draw: Draw;
   readonly #shelves: ReadonlyMap<string, Shelf>;
@@ -101,7 +104,7 @@ export class DemoThings {
     );
   }
 
-  /** A file that people of the department work with: nearly always one of their own. */
+  /** A file of the department: nearly always one of its own. */
   file(department: string): DemoFile {
     return this.#draw.pick(this.#shelfOf(department).files);
   }
@@ -110,7 +113,7 @@ export class DemoThings {
     return this.#draw.pick(this.#shelfOf(department).folders);
   }
 
-  /** A file that can be watched or listened to. */
+  /** An audio or video file. */
   recording(): DemoFile {
     return this.#draw.pick(this.#recordings);
   }

@@ -22,16 +22,16 @@ import { StoppedTrees } from './stopped-trees.ts';
 import type { TileTable } from './tile-table.ts';
 
 /**
- * Processor time of an event, engine and process together, as measured (bench/notes.md), and the share of the machine that a
- * backlog may take: a pause after each slice keeps to it.
+ * Measured processor time of an event, engine and process together (bench/notes.md). A pause after each slice
+ * keeps a backlog within its share of the machine.
  */
 const eventCostMicros = 3.4;
 const stopPollMs = 200;
-/** How far ahead the clock may be of a process whose events the end waits for. */
+/** Clock skew of a process whose events the end waits for. */
 const aheadMsMax = 60_000;
-/** Progress without any event is saved this often. */
+/** Progress without events is saved this often. */
 const idleProgressMs = 600_000;
-/** A tree that stands still is tried again this often: what stopped it may be mended. */
+/** The cause may have been repaired. */
 const stoppedRetryMs = 600_000;
 
 export interface BuilderOptions {
@@ -39,24 +39,23 @@ export interface BuilderOptions {
   readonly tiles: TileTable;
   readonly checkpoints: CheckpointTable;
   readonly key: LogKey;
-  /** Who holds it builds, where processes share an engine; undefined where this one has the engine for itself. */
+  /** With several processes the holder builds; undefined with an engine of one's own. */
   readonly lease: Lease | undefined;
-  /** No event below this place of the order of ingest can come any more. */
+  /** No later event has a lower `seq`. */
   watermark(): Promise<bigint>;
-  /** Milliseconds between turns, and so between the checkpoints of an organization. */
   readonly intervalMs: number;
-  /** How much of the machine a backlog may take, as a share of it. */
+  /** Share of the machine for a backlog. */
   readonly shareOfMachine: number;
-  /** How long the end waits for the last checkpoints; what is left then is for the next start. */
+  /** The next start makes checkpoints that the end does not wait for. */
   readonly stopMsMax: number;
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
 
 /**
- * Adds what is below the watermark to the trees of all organizations, and signs a checkpoint of each that has grown. A
- * turn reads a stretch of the order of ingest, in slices; each slice is stored whole (its tiles are one INSERT), then
- * signed for. A turn that is cut short is done again from its beginning: a tree knows the last event that it has.
+ * Adds events below the watermark to the trees of all organizations, and signs a checkpoint of each that has
+ * grown. A turn reads a range of the order in slices; each slice is stored whole (its tiles are one INSERT),
+ * then signed. An interrupted turn is repeated: a tree knows its last event.
  */
 export class Builder {
   readonly #options: BuilderOptions;
@@ -64,11 +63,11 @@ export class Builder {
   readonly #turning: Repeated;
   readonly #stopped: StoppedTrees;
   #hasForeignKey = false;
-  /** The number of the lease under which the last turn was. */
+  /** Fencing number of the lease at the last turn. */
   #leaseNumber = 0n;
   #progress: Progress | undefined;
   #savedMs = 0;
-  /** When trees that stand still are tried again, by `performance.now()`. */
+  /** By `performance.now()`. */
   #retryMs = 0;
 
   constructor(options: BuilderOptions) {
@@ -80,20 +79,17 @@ export class Builder {
       (signal) => this.turn(signal),
       (error) => this.#tell(error),
     );
-    gauge(
-      'auditlog_evidence_watermark_seconds',
-      'Time up to which events are in their trees.',
-      [],
-      (metric) => metric.set(this.#progress === undefined ? 0 : seqTimeMs(this.#progress.watermark) / 1000),
+    gauge('auditlog_evidence_watermark_seconds', 'Time up to which events are in their trees', [], (metric) =>
+      metric.set(this.#progress === undefined ? 0 : seqTimeMs(this.#progress.watermark) / 1000),
     );
   }
 
-  /** Whether a checkpoint will follow on events of an organization that are new. */
+  /** Whether new events of an organization will get a checkpoint. */
   signs(organization: string): boolean {
     return !this.#hasForeignKey && !this.#stopped.has(organization);
   }
 
-  /** Signs for all that is stored by now, as far as the watermark passes it in time, and ends. */
+  /** Signs for all stored events, as far as the watermark passes them in time. */
   async stop(): Promise<void> {
     await this.#turning.stop();
     const ended = AbortSignal.timeout(this.#options.stopMsMax);
@@ -110,9 +106,8 @@ export class Builder {
   }
 
   /**
-   * Whether events are stored that are not below the watermark. Beside an own engine there are none. Where processes
-   * share one, the watermark is some seconds behind the clock, and nobody else may be there to sign for the last events.
-   * What has a place far ahead of the clock was put there: to wait for that would be in vain.
+   * Whether events at or above the watermark are stored. With a shared engine it is seconds behind the clock,
+   * and no other process may sign for the last events. Events far ahead of the clock are not waited for.
    */
   async #isBehind(): Promise<boolean> {
     if (this.#progress === undefined) return false;
@@ -123,7 +118,7 @@ export class Builder {
     return counts.size > 0;
   }
 
-  /** Adds and signs for what is below the watermark. Rejects with EngineError, or where the signal fires. */
+  /** Rejects with EngineError, or if the signal aborts. */
   async turn(signal: AbortSignal): Promise<void> {
     const { storage, lease, key } = this.#options;
     if (!(await this.#takeLease())) return;
@@ -142,7 +137,7 @@ export class Builder {
     await this.#advance({ ...progress, watermark: before }, counts.size > 0);
   }
 
-  /** False where another process builds. What this one knew counts no more once another may have built. */
+  /** False if another process builds. State is dropped if another process may have built. */
   async #takeLease(): Promise<boolean> {
     const { lease } = this.#options;
     if (lease === undefined) return true;
@@ -154,7 +149,6 @@ export class Builder {
     return isHeld;
   }
 
-  /** Where trees have come to. */
   async #resume(before: bigint): Promise<Progress> {
     const progress = (await readProgress(this.#options.storage)) ?? (await this.#begin(before));
     this.#stopped.read(progress);
@@ -163,7 +157,6 @@ export class Builder {
     return progress;
   }
 
-  /** Tries the trees that stand still once more: what stopped them may be mended. */
   async #retry(progress: Progress, signal: AbortSignal): Promise<void> {
     this.#retryMs = performance.now() + stoppedRetryMs;
     await this.#stopped.retry(progress.watermark, (organization, from) =>
@@ -176,8 +169,8 @@ export class Builder {
   }
 
   /**
-   * Adds the events of a slice. Where those of one organization, or its tree, cannot be read, each is tried alone, and that
-   * one stands still: it holds up no other.
+   * Adds the events of a slice. If an organization's events or tree cannot be read, each organization is
+   * tried alone, and the broken one stops without delaying others.
    */
   async #addEach({ organizations, events }: Slice, stretch: Stretch, signal: AbortSignal): Promise<void> {
     try {
@@ -203,13 +196,13 @@ export class Builder {
       begunMicros: Date.now() * 1000,
     };
     await writeProgress(this.#options.storage, progress);
-    this.#options.log.info({ begunBefore: String(before) }, 'evidence begins with the events that are there');
+    this.#options.log.info({ begunBefore: String(before) }, 'Evidence begins with the stored events');
     return progress;
   }
 
-  /** Progress over nothing is kept in mind, and stored now and then. */
+  /** Progress without events is saved now and then. */
   async #advance(progress: Progress, hasEvents: boolean): Promise<void> {
-    // Before that: else what one that was left out still lacks would count as being in its tree.
+    // First, or the events that a stopped tree lacks would count as included.
     await this.#stopped.save(this.#progress?.watermark ?? 0n);
     this.#progress = progress;
     const now = performance.now();
@@ -218,7 +211,7 @@ export class Builder {
     this.#savedMs = now;
   }
 
-  /** Adds the new events of organizations: in one slice, but for those that have more than one. */
+  /** One slice, except for organizations with more than a slice. */
   async #add(
     organizations: readonly string[],
     events: number,
@@ -228,7 +221,7 @@ export class Builder {
     const wanted = organizations.filter((one) => !this.#stopped.has(one));
     const trees = await this.#trees.open(wanted, (one) => this.#contradict(one));
     for (const [organization, open] of trees) {
-      // Its tiles were lost after it had been signed for.
+      // Its tiles were lost after it was signed.
       const isBehind = open.tree.size < (open.signed?.size ?? 0);
       if (!isBehind && events <= limits.sliceEventsMax) continue;
       trees.delete(organization);
@@ -247,7 +240,6 @@ export class Builder {
     }
   }
 
-  /** Keeps a backlog within its share of the machine. */
   async #addPaced(trees: Map<string, OpenTree>, stretch: Stretch, signal: AbortSignal): Promise<void> {
     if (trees.size === 0) return;
     const begunMs = performance.now();
@@ -281,14 +273,14 @@ export class Builder {
       await checkpoints.insert(signed);
       for (const { open, head } of heads) open.signed = head;
     } catch (error) {
-      // Their trees may have what was not stored.
+      // The trees in memory may have what was not stored.
       this.#trees.forget([...trees.keys()]);
       throw error;
     }
     return added;
   }
 
-  /** Nothing is signed for this organization until an operator has found out what happened. */
+  /** Signs nothing more for this organization until an operator has resolved it. */
   #contradict(contradiction: Contradiction): void {
     this.#trees.forget([contradiction.organization]);
     this.#stopped.stop(contradiction);
@@ -297,7 +289,7 @@ export class Builder {
   #tell(error: unknown): void {
     const { log, damage } = this.#options;
     if (!(error instanceof ForeignKeyError)) {
-      log.warn(errorFacts(error), 'the trees of evidence could not be added to yet');
+      log.warn(errorFacts(error), 'Adding to the trees of evidence failed; will retry');
       return;
     }
     this.#hasForeignKey = true;
@@ -308,14 +300,14 @@ export class Builder {
 
 const unreadableWords = 'the events of the organization, or its tree, cannot be read';
 
-/** Whether a failure says nothing of an organization: the engine is away, or takes nothing from anybody. */
+/** Whether a failure concerns all organizations, such as an unreachable engine. */
 const isOfAll = (error: unknown): boolean => error instanceof EngineError && error.damagedPart === undefined;
 
-/** Adds what is behind the last event of a tree. What contradicts its checkpoint is told as soon as it shows. */
+/** Adds the events behind the tree's last one, up to the first contradiction of its checkpoint. */
 function addRun(open: OpenTree, run: Run): Contradiction | undefined {
   const { tree, signed } = open;
   for (const [from, to] of risingRows(run.entries, tree.lastSeq)) {
-    // At the size of the checkpoint the tree must have its root, so it stops there.
+    // At the checkpoint's size the root must match.
     const toSigned = (signed?.size ?? 0) - tree.size;
     const middle = toSigned > 0 ? Math.min(to, from + toSigned) : from;
     for (const [start, end] of [
@@ -334,7 +326,7 @@ function addRun(open: OpenTree, run: Run): Contradiction | undefined {
   return undefined;
 }
 
-/** By the time that a slice took, where nothing else ran, else by what it must have cost. */
+/** By the time of the slice if nothing else ran, else by its estimated cost. */
 function pauseAfter(events: number, elapsedMs: number, shareOfMachine: number): number {
   const costMs = Math.min((events * eventCostMicros) / 1000, elapsedMs);
   return costMs / (shareOfMachine * availableParallelism()) - elapsedMs;

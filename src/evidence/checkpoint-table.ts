@@ -1,14 +1,13 @@
 import type { Storage } from '../storage/storage.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 
-/** A checkpoint of an organization's tree, to be stored. */
 export interface SignedCheckpoint {
   readonly organization: string;
   readonly size: number;
   readonly note: string;
 }
 
-/** A stored checkpoint; `signedMicros` is when it was stored, Unix microseconds by the engine's clock. */
+/** `signedMicros`: Unix microseconds by the engine's clock. */
 export interface StoredCheckpoint extends Checkpoint {
   readonly organization: string;
   readonly signedMicros: number;
@@ -26,7 +25,7 @@ function toCheckpoint({ org, note, signed_micros: signed }: CheckpointRow): Stor
 
 const columns = 'org, note, toUnixTimestamp64Micro(signed) AS signed_micros';
 
-/** Every checkpoint that was signed. Every method rejects with EngineError, or NoteError for what is none. */
+/** All signed checkpoints. Methods reject with EngineError, or NoteError for a malformed one. */
 export class CheckpointTable {
   readonly #storage: Storage;
 
@@ -39,7 +38,7 @@ export class CheckpointTable {
     await this.#storage.insertRows('evidence_checkpoints', rows);
   }
 
-  /** The newest of each of these organizations that has any. */
+  /** The newest of each organization. */
   async newest(organizations: readonly string[]): Promise<StoredCheckpoint[]> {
     const rows = await this.#storage.readRows<CheckpointRow>(
       `SELECT ${columns} FROM evidence_checkpoints WHERE (org, size) IN (SELECT org, max(size)
@@ -50,7 +49,7 @@ export class CheckpointTable {
     return rows.map(toCheckpoint);
   }
 
-  /** The oldest that covers a tree of `size`; undefined where none does. */
+  /** The oldest with at least `size` entries. */
   async covering(organization: string, size: number): Promise<StoredCheckpoint | undefined> {
     const [row] = await this.#storage.readRows<CheckpointRow>(
       `SELECT ${columns} FROM evidence_checkpoints WHERE org = {organization:UUID} AND size >= {size:UInt64}
@@ -60,7 +59,7 @@ export class CheckpointTable {
     return row === undefined ? undefined : toCheckpoint(row);
   }
 
-  /** The newest, and others spread evenly over all before it: at most `rows`, by size. */
+  /** The newest, and others spread evenly: at most `rows`, by size. */
   async spread(organization: string, rows: number): Promise<StoredCheckpoint[]> {
     const found = await this.#storage.readRows<CheckpointRow>(
       `SELECT ${columns} FROM (

@@ -6,12 +6,11 @@ import { limits } from './limits.ts';
 import { uuidBytes } from './tile-table.ts';
 
 const sliceBytesMax = 32 * 1024 * 1024;
-/** How long reading a slice may take; on a busy machine it takes less. */
 const sliceMsMax = 120_000;
 
 /**
- * The entry of an event and the hash of its leaf (src/tlog/entry.ts), as the engine makes them of the columns: ingest
- * pays nothing, and no event comes to this process. A test holds the two to each other.
+ * Entry and leaf hash of an event (src/tlog/entry.ts), computed by the engine from the columns: ingest pays
+ * nothing, and no event comes to this process. A test compares the two implementations.
  */
 const bigEndian = (value: string): string => `reinterpretAsFixedString(byteSwap(${value}))`;
 const entryWith = (hash: string): string => `toFixedString(concat(${bigEndian('seq')},
@@ -19,17 +18,17 @@ const entryWith = (hash: string): string => `toFixedString(concat(${bigEndian('s
   ${bigEndian('toUInt32(toUInt16(expires))')}, ${bigEndian('toUInt8(own)')}, ${hash}), ${entryBytes})`;
 const columnsWith = (hash: string): string =>
   `org, ${entryWith(hash)} AS entry, SHA256(concat(unhex('00'), entry)) AS leaf`;
-/** Trees are built of the hash that an event was recorded with, and verified with that of what is stored now. */
+/** Trees use the hash at recording; verification uses the hash of what is stored now. */
 const recordedColumns = columnsWith('event_hash');
 const presentColumns = columnsWith(eventHashNow);
 
 const orgBytes = 16;
-/** The width of each column in the engine's Native format. */
+/** Widths in the engine's Native format. */
 const columnBytes = [orgBytes, entryBytes, hashBytes] as const;
 
 /**
- * One thread, as nobody waits. The engine would sort the texts of events rather than their hashes, which takes all the
- * memory that a read may have.
+ * Not urgent, so one thread. By default the engine would sort the texts of events rather than their hashes,
+ * which needs all of a read's memory.
  */
 const settings: Settings = {
   max_threads: 1,
@@ -38,17 +37,17 @@ const settings: Settings = {
 };
 
 /**
- * Where a stretch has a small part of an organization's events: found by the projection of the order of ingest. By the
- * primary key the engine looks at each event that the organization has in a part, and a pace counts these, too.
+ * For a range with a small part of an organization's events: by the projection of the order of ingest. The
+ * primary key would read all its events in a part, which a throttle counts, too.
  */
 const bySequence: Settings = {
   optimize_use_projection_filtering: 1,
   min_table_rows_to_use_projection_index: 0,
-  // A stretch has as many events; granules of the projection are counted whole.
+  // Granules of the projection count whole.
   max_projection_rows_to_use_projection_index: 2 * limits.sliceEventsMax,
 };
 
-/** Straight from the projection of the order of ingest, a granule at a time. */
+/** Straight from the projection, a granule at a time. */
 const inOrder: Settings = {
   max_threads: 1,
   max_block_size: 1024,
@@ -56,26 +55,26 @@ const inOrder: Settings = {
   optimize_use_projection_filtering: 0,
 };
 
-/** Events of a stretch of the order of ingest, `from` and those up to, and without, `before`. */
+/** From `from` up to, and without, `before`. */
 export interface Stretch {
   readonly from: bigint;
   readonly before: bigint;
 }
 
-/** Events of an organization in the order of ingest: entries, and the hashes of their leaves, one behind the other. */
+/** Events of an organization in order: concatenated entries and leaf hashes. */
 export interface Run {
   readonly organization: string;
   readonly entries: Buffer;
   readonly leaves: Buffer;
 }
 
-/** For whoever does not read as fast as can be. */
+/** For throttled reads. */
 type HowFast = Pick<QueryOptions, 'settings' | 'timeoutMs'>;
 
-/** More events in a stretch than trees ever have in one. */
+/** More events than trees ever have in a range. */
 export class TooManyEventsError extends Error {}
 
-/** How many events each organization has in a stretch. Rejects with EngineError. */
+/** Rejects with EngineError. */
 export async function countEvents(storage: Storage, { from, before }: Stretch): Promise<Map<string, number>> {
   const rows = await storage.readRows<{ org: string; events: string }>(
     `SELECT org, count() AS events FROM events WHERE seq >= {from:UInt64} AND seq < {before:UInt64}
@@ -86,7 +85,7 @@ export async function countEvents(storage: Storage, { from, before }: Stretch): 
   return new Map(rows.map(({ org, events }) => [org, Number(events)]));
 }
 
-/** Where the next slice of an organization's events ends: so many of them, or all up to `before`. */
+/** The end of the organization's next slice, at most `before`. */
 export async function endOfSlice(
   storage: Storage,
   organization: string,
@@ -103,7 +102,7 @@ export async function endOfSlice(
   return isFull ? BigInt(row?.last ?? 0) + 1n : before;
 }
 
-/** The entries of an organization's events in a stretch, as they are stored now, with their leaves. Rejects with EngineError. */
+/** Entries of events as stored now, with their leaves. Rejects with EngineError. */
 export async function entriesOf(
   storage: Storage,
   organization: string,
@@ -119,14 +118,14 @@ export async function entriesOf(
 }
 
 /**
- * The entries of a stretch as they were recorded, organization by organization and of each in the order of ingest; one may
- * have several runs. Rejects with EngineError.
+ * Entries as recorded, by organization and order; an organization may have several runs. Rejects with
+ * EngineError.
  */
 export function runsOf(storage: Storage, organizations: readonly string[], stretch: Stretch): Promise<Run[]> {
   return readRuns(storage, organizations, stretch, { columns: recordedColumns });
 }
 
-/** Columns come as columns, so that nothing is done here for each event. */
+/** Columnar, so that there is no work per event. */
 async function readRuns(
   storage: Storage,
   organizations: readonly string[],
@@ -134,7 +133,7 @@ async function readRuns(
   { columns, settings: more, timeoutMs = sliceMsMax }: HowFast & { readonly columns: string },
 ): Promise<Run[]> {
   const order = organizations.length > 1 ? 'org, seq' : 'seq';
-  const held = await storage.bytes(
+  const result = await storage.bytes(
     `SELECT ${columns} FROM events WHERE org IN {organizations:Array(UUID)} AND seq >= {from:UInt64}
      AND seq < {before:UInt64} ORDER BY ${order} FORMAT Native`,
     { organizations, ...stretch },
@@ -146,20 +145,20 @@ async function readRuns(
       bytesMax: sliceBytesMax,
     },
   );
-  if (!('release' in held)) {
-    held.destroy();
-    throw new TooManyEventsError(`more than ${sliceBytesMax} bytes of entries in a slice`);
+  if (!('release' in result)) {
+    result.destroy();
+    throw new TooManyEventsError(`More than ${sliceBytesMax} bytes of entries in a slice`);
   }
-  // Memory of its own: what was read is read into again.
-  const bytes = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));
-  held.release();
+  // A copy, as the memory is reused.
+  const bytes = Buffer.from(Buffer.from(result.buffer.buffer, result.start, result.end - result.start));
+  result.release();
   const names = new Map(organizations.map((one) => [uuidBytes(one).toString('latin1'), one]));
   return blocksIn(bytes).flatMap((block) => runsIn(block, names));
 }
 
 type Block = readonly [orgs: Buffer, entries: Buffer, leaves: Buffer];
 
-/** Blocks of the Native format: numbers of columns and rows, then of each column its name, its type and its values. */
+/** Blocks of the Native format: numbers of columns and rows, then name, type and values of each column. */
 function blocksIn(bytes: Buffer): Block[] {
   const blocks: Block[] = [];
   let at = 0;
@@ -177,19 +176,18 @@ function blocksIn(bytes: Buffer): Block[] {
       at += characters;
     }
     at += length;
-    if (at > bytes.length) throw new Error('a block of entries is cut short');
+    if (at > bytes.length) throw new Error('A block of entries is truncated');
     return bytes.subarray(at - length, at);
   };
   while (at < bytes.length) {
     const [count, rows] = [number(), number()];
-    if (count !== columnBytes.length) throw new Error(`a block of entries has ${count} columns`);
+    if (count !== columnBytes.length) throw new Error(`A block of entries has ${count} columns`);
     const [orgs, entries, leaves] = columnBytes.map((each) => column(rows * each));
     if (rows > 0 && orgs && entries && leaves) blocks.push([orgs, entries, leaves]);
   }
   return blocks;
 }
 
-/** Where organizations follow each other in a block. */
 function runsIn([orgs, entries, leaves]: Block, names: ReadonlyMap<string, string>): Run[] {
   const runs: Run[] = [];
   const rows = orgs.length / orgBytes;
@@ -197,8 +195,8 @@ function runsIn([orgs, entries, leaves]: Block, names: ReadonlyMap<string, strin
   for (let row = 0; row < rows; ) {
     const name = nameAt(row);
     const organization = names.get(name);
-    if (organization === undefined) throw new Error('an event of an organization that was not asked for');
-    // The rows of one stand together, so halves tell where they end.
+    if (organization === undefined) throw new Error('An event of an unexpected organization');
+    // Rows of an organization are adjacent, so a binary search finds the end.
     let [own, end] = [row, rows];
     while (end - own > 1) {
       const middle = Math.floor((own + end) / 2);

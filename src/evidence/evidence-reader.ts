@@ -2,37 +2,46 @@ import { EngineError } from '../base/errors/engine-error.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { shownHash } from '../storage/event-hash.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
+import { caseText } from '../tlog/case.ts';
 import { encodeEntry, eventHash, toBundle } from '../tlog/entry.ts';
 import { parseTilePath } from '../tlog/tile.ts';
 import { consistencyRanges, inclusionRanges } from '../tlog/tree.ts';
 import { proofText } from '../tlog/proof-text.ts';
 import { type CheckpointTable, type StoredCheckpoint } from './checkpoint-table.ts';
+import { limits } from './limits.ts';
 import { type LogKey, type PublishedKey, readKeys } from './log-key.ts';
 import { type Progress, readProgress, watermarkOf } from './progress-table.ts';
 import type { TileTable } from './tile-table.ts';
 import { type PlacedEntry, TreeReader } from './tree-reader.ts';
 
-/** What stands in a table by its place in the order of ingest alone. */
+/** For rows found by `seq` alone. */
 const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_index: 0 };
 
-/** An event, named by its place in its tree or by its order number. */
+/** An event by its position in the tree, or by its order number. */
 export type EventName = { readonly position: number } | { readonly seq: bigint };
 
-/** That an event is covered by a checkpoint. */
+/** Proves that a checkpoint covers an event. */
 export interface Inclusion {
   readonly entry: PlacedEntry;
-  /** As it is stored; undefined where the event is no longer there. */
+  /** As stored; undefined if the event is gone. */
   readonly source: string | undefined;
-  /** SHA-256 of what is shown of it; undefined where the event is no longer there. */
+  /** SHA-256 of the shown columns; undefined if the event is gone. */
   readonly shown: Buffer | undefined;
-  /** Whether what is stored is what the entry was made of; undefined where the event is no longer there. */
+  /** Whether the stored event matches its entry; undefined if it is gone. */
   readonly asRecorded: boolean | undefined;
   readonly checkpoint: StoredCheckpoint;
-  /** The proof as a text of its own (C2SP tlog-proof). */
+  /** C2SP tlog-proof. */
   readonly proof: string;
 }
 
-/** That a checkpoint continues an older one. */
+/** Events that a checkpoint covers. */
+export interface Covered {
+  readonly checkpoint: StoredCheckpoint;
+  /** In the order of the request. */
+  readonly entries: readonly PlacedEntry[];
+}
+
+/** Proves that a checkpoint continues an older one. */
 export interface Consistency {
   readonly older: StoredCheckpoint;
   readonly newer: StoredCheckpoint;
@@ -44,19 +53,21 @@ interface ReaderOptions {
   readonly tiles: TileTable;
   readonly checkpoints: CheckpointTable;
   readonly key: LogKey;
-  /** Before which time (Unix microseconds) an organization's events have expired; undefined: none is. */
+  /** See `ReadersOptions` in src/read. */
   retentionCutOff(organization: string): number | undefined;
-  /** Within how many milliseconds this process signs for new events of an organization; undefined: not at all. */
+  /** Milliseconds within which this process signs for new events; undefined: never. */
   signsWithinMs(organization: string): number | undefined;
 }
 
-/** Why no checkpoint covers an event: one will, none will be signed here, or the tree has passed its place without it. */
+/**
+ * Why no checkpoint covers an event: not yet, not by this server, or the tree passed its position without it.
+ */
 type Uncovered = 'pending' | 'off' | 'absent';
 
 const uncoveredWords: Readonly<Record<Uncovered, string>> = {
   pending: 'No checkpoint covers such an event yet.',
   off: 'No checkpoint covers such an event, and this server signs none at present.',
-  absent: 'The tree has no such event, and it has all that came at that time.',
+  absent: 'The tree has no such event, and it is complete up to that time.',
 };
 
 export function uncovered(evidence: Uncovered, withinMs = 0): Problem {
@@ -64,7 +75,14 @@ export function uncovered(evidence: Uncovered, withinMs = 0): Problem {
   return new Problem('not_found', uncoveredWords[evidence], { members: { evidence }, ...later });
 }
 
-/** What anybody who may read an organization's events may ask of its evidence. Every method rejects with EngineError. */
+/** One of several events is not covered, so the whole request must be repeated or cannot be answered. */
+function notCovered({ message, options }: Problem): Problem {
+  const isPending = options.members?.['evidence'] === 'pending';
+  const detail = `Not every event has its proof. ${message}`;
+  return new Problem(isPending ? 'unavailable' : 'conflict', detail, options);
+}
+
+/** Evidence for readers of an organization's events. Methods reject with EngineError. */
 export class EvidenceReader {
   readonly #options: ReaderOptions;
   readonly #tree: TreeReader;
@@ -74,7 +92,7 @@ export class EvidenceReader {
     this.#tree = new TreeReader(options.tiles);
   }
 
-  /** The newest checkpoint, or the oldest of at least `size` events. Rejects with a Problem where there is none. */
+  /** The newest, or the oldest with at least `size` events. Rejects with a Problem without one. */
   async checkpoint(organization: string, size?: number): Promise<StoredCheckpoint> {
     const { checkpoints } = this.#options;
     const found =
@@ -85,7 +103,7 @@ export class EvidenceReader {
     return found;
   }
 
-  /** The bytes of a tile, or of a bundle of entries, by its path; undefined where the tree has none. */
+  /** A tile or bundle of entries by its path; undefined without one. */
   async tile(organization: string, path: string): Promise<Buffer | undefined> {
     const resource = parseTilePath(path);
     if (resource === undefined) return undefined;
@@ -93,7 +111,7 @@ export class EvidenceReader {
     return found !== undefined && resource.kind === 'entries' ? toBundle(found) : found;
   }
 
-  /** The keys of an organization's log, the newest last, and since when there is evidence. */
+  /** Keys of an organization's log, the newest last, and the begin of evidence. */
   async keys(organization: string): Promise<{
     readonly origin: string;
     readonly keys: readonly (PublishedKey & { readonly verifierKey: string })[];
@@ -109,8 +127,8 @@ export class EvidenceReader {
   }
 
   /**
-   * Proves that an event is covered by the oldest checkpoint that has it, or by the one of `size` events. Rejects with a
-   * Problem where the event is in no tree yet, or the checkpoint does not exist.
+   * Proves that the oldest checkpoint with the event, or the one of `size` events, covers it. Rejects with a
+   * Problem if the event is in no tree yet, or the checkpoint does not exist.
    */
   async inclusion(organization: string, event: EventName, size?: number): Promise<Inclusion> {
     const entry =
@@ -121,7 +139,7 @@ export class EvidenceReader {
     if (size !== undefined && size <= entry.position)
       throw new Problem(
         'malformed',
-        `The parameter "size" must be above ${entry.position}, the place of the event.`,
+        `The parameter "size" must be above ${entry.position}, the position of the event.`,
       );
     const checkpoint =
       size === undefined
@@ -148,11 +166,11 @@ export class EvidenceReader {
   }
 
   /**
-   * What is stored before the trees have come so far is never added to them later. A place behind the tree is that of no
-   * event as yet: nobody can tell whether there will be one.
+   * Events stored below the tree's progress are never added later. A position beyond the tree may get an
+   * event.
    */
   async #uncovered(organization: string, event: EventName): Promise<Problem> {
-    if ('position' in event) return new Problem('not_found', 'The tree has no such place yet.');
+    if ('position' in event) return new Problem('not_found', 'The tree has no such position yet.');
     const isPassed = await this.#hasPassed(organization, event.seq);
     return isPassed ? uncovered('absent') : this.#notSigned(organization);
   }
@@ -168,7 +186,9 @@ export class EvidenceReader {
     return withinMs === undefined ? uncovered('off') : uncovered('pending', withinMs);
   }
 
-  /** Proves that the checkpoint of `newer` events (default: the newest) continues that of `older` events. */
+  /**
+   * Proves that the checkpoint of `newer` events (default: the newest) continues the one of `older` events.
+   */
   async consistency(organization: string, older: number, newer?: number): Promise<Consistency> {
     const to = await this.checkpoint(organization, newer);
     const from = await this.checkpoint(organization, Math.max(1, older));
@@ -177,10 +197,57 @@ export class EvidenceReader {
     return { older: from, newer: to, hashes };
   }
 
+  /**
+   * The newest checkpoint, and the entries of events, by order number, that it covers. Rejects with a Problem where it does not
+   * cover one of them.
+   */
+  async covered(organization: string, seqs: readonly bigint[]): Promise<Covered> {
+    const [checkpoint] = await this.#options.checkpoints.newest([organization]);
+    if (checkpoint === undefined) throw notCovered(this.#notSigned(organization));
+    const entries: PlacedEntry[] = [];
+    for (let at = 0; at < seqs.length; at += limits.coveredAtOnce) {
+      const some = seqs.slice(at, at + limits.coveredAtOnce);
+      const found = await this.#tree.entriesOf(organization, some);
+      for (const seq of some) {
+        const entry = found.get(seq);
+        if (entry === undefined) throw notCovered(await this.#uncovered(organization, { seq }));
+        if (entry.position >= checkpoint.size) throw notCovered(this.#notSigned(organization));
+        entries.push(entry);
+      }
+    }
+    return { checkpoint, entries };
+  }
+
+  /** Proofs (C2SP tlog-proof) that a checkpoint covers these places, in their order. */
+  async proofs(
+    organization: string,
+    checkpoint: StoredCheckpoint,
+    positions: readonly number[],
+  ): Promise<string[]> {
+    const ranges = positions.map((position) => inclusionRanges(position, checkpoint.size));
+    const hashes = await this.#hashes(organization, ranges.flat());
+    return ranges.map(({ length }, n) =>
+      proofText({
+        index: positions[n] as number,
+        hashes: hashes.splice(0, length),
+        checkpoint: checkpoint.text,
+      }),
+    );
+  }
+
+  /** Signs the digest of a case file. Rejects with a Problem where this server's key is none of those that are published. */
+  async signCase(organization: string, digest: Buffer): Promise<string> {
+    const signer = this.#options.key.signerOf(organization);
+    const { keys } = await this.keys(organization);
+    if (!keys.some(({ verifierKey }) => verifierKey === signer.verifierKey))
+      throw notCovered(uncovered('off'));
+    return signer.sign(caseText(signer.name, digest));
+  }
+
   async #hashes(organization: string, ranges: Parameters<TreeReader['hashes']>[1]): Promise<Uint8Array[]> {
     const hashes = await this.#tree.hashes(organization, ranges);
     if (hashes !== undefined) return hashes;
-    throw new EngineError('refused', 'the tree has fewer events than its checkpoint');
+    throw new EngineError('refused', 'The tree has fewer events than its checkpoint');
   }
 
   async #stored(organization: string, seq: bigint): Promise<StoredEvent | undefined> {

@@ -13,21 +13,20 @@ import { TileTable } from './tile-table.ts';
 
 export interface EvidenceOptions {
   readonly storage: Storage;
-  /** UUID of this process among those that share the engine; undefined where it has one of its own. */
+  /** UUID of this process among those that share the engine; undefined without others. */
   readonly instance: string | undefined;
-  /** Names the log of each organization, with its id. */
+  /** With an organization's id it names the log. */
   readonly serviceName: string;
   readonly keys: { readonly current: string; readonly previous: string | undefined };
   readonly watermark: () => Promise<bigint>;
-  /** Before which time (Unix microseconds) an organization's events have expired; undefined: none is. */
+  /** See `ReadersOptions` in src/read. */
   readonly retentionCutOff: (organization: string) => number | undefined;
-  /** Between turns of the builder. */
+  /** Time between the builder's turns. */
   readonly intervalMs: number;
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
 
-/** A new private key. */
 export function newEvidenceKey(serviceName: string): string {
   return signerKey(serviceName, randomBytes(32));
 }
@@ -35,18 +34,18 @@ export function newEvidenceKey(serviceName: string): string {
 function seedIn(text: string): Buffer {
   const seed = seedOf(text);
   if (seed === undefined)
-    throw new Error('the key that signs evidence is not of the form PRIVATE+KEY+name+id+key');
+    throw new Error('The key that signs evidence must have the form PRIVATE+KEY+name+id+key');
   return seed;
 }
 
-/** Begins to build the trees of evidence; `stop` signs for the last events. Throws where a key is none. */
+/** Starts building; `stop` signs for the last events. Throws if a key is malformed. */
 export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader; stop(): Promise<void> } {
   const { storage, keys, serviceName, instance, intervalMs, log } = options;
   const previousSeed = keys.previous === undefined ? undefined : seedIn(keys.previous);
   const key = new LogKey({ name: serviceName, seed: seedIn(keys.current), previousSeed });
   const tiles = new TileTable(storage);
   const shared = { ...options, tiles, checkpoints: new CheckpointTable(storage), key };
-  // What two builders would add is the same; but one that stood still must not write what another has gone beyond.
+  // Two builders would add the same, but one that stood still must not overwrite newer tiles.
   const lease =
     instance === undefined ? undefined : new Lease({ storage, name: 'trees', owner: instance, log });
   const builder = new Builder({ ...shared, ...limits, intervalMs, lease });

@@ -7,7 +7,7 @@ import { entryBytes } from '../tlog/entry.ts';
 import { limits } from './limits.ts';
 import { readProgress } from './progress-table.ts';
 
-/** Events of one organization that its tree has and the table has not, by the day that they expire on (`YYYY-MM-DD`, UTC). */
+/** Events that the tree has and the table lacks, by day of expiry (`YYYY-MM-DD`, UTC). */
 export interface MissingEvents {
   /** Lower-case UUID. */
   readonly organization: string;
@@ -18,13 +18,13 @@ export interface MissingEvents {
 const numberAt = (type: string, at: number, bytes: number): string =>
   `reinterpretAs${type}(reverse(substring(entry, ${at + 1}, ${bytes})))`;
 
-/** Events that the service has removed, or is about to: a plan is written before its rows go. */
+/** Removed events, or planned ones: a plan is written before its rows are removed. */
 const removed =
   '(SELECT org, max(before) AS before, max(below) AS below FROM removals GROUP BY org) AS removed';
 const counts =
   'seq < {watermark:UInt64} AND day > toUInt16({today:Date}) AND (micros >= before OR seq >= below)';
 
-/** Entries of trees, less the rows that are stored and the losses that an operator has acknowledged. */
+/** Entries of trees, minus stored rows and acknowledged losses. */
 const missingQuery = `SELECT toString(org) AS organization, toString(toDate(toUInt16(day))) AS expires, toString(sum(n)) AS events FROM (
   SELECT org, day, toInt64(count()) AS n FROM (
     SELECT org, ${numberAt('UInt64', 0, 8)} AS seq, ${numberAt('Int64', 8, 8)} AS micros, ${numberAt('UInt32', 16, 4)} AS day
@@ -38,8 +38,8 @@ const missingQuery = `SELECT toString(org) AS organization, toString(toDate(toUI
   GROUP BY org, day HAVING sum(n) > 0 ORDER BY organization, day`;
 
 /**
- * Compares the number of events with that of the entries of trees. `today`: the day of a time that has passed for certain; events
- * that have expired by then do not count. Rejects with EngineError, and with Error while a removal is being planned.
+ * Compares stored events with entries of trees. `nowMs` must be a lower bound of the time; events expired by
+ * then do not count. Rejects with EngineError, and with Error while a removal is being planned.
  */
 export async function findMissing(storage: Storage, nowMs: number): Promise<MissingEvents[]> {
   const progress = await readProgress(storage);
@@ -51,7 +51,7 @@ export async function findMissing(storage: Storage, nowMs: number): Promise<Miss
     { settings: { max_threads: 1 }, timeoutMs: limits.missingQueryMsMax },
   );
   if (rows.length > 0 && plan !== (await newestPlan(storage)))
-    throw new Error('a removal was planned while events were counted');
+    throw new Error('A removal was planned while events were counted');
   return [...new Set(rows.map(({ organization }) => organization))].map((organization) => {
     const own = rows.filter((row) => row.organization === organization);
     const days = own.map(({ expires, events }) => ({ expires, events: Number(events) }));
@@ -64,7 +64,7 @@ async function newestPlan(storage: Storage): Promise<string | undefined> {
   return row?.recorded;
 }
 
-/** Acknowledges missing events. `part` is the part that was taken out, or empty. Resolves when that is durable. */
+/** `part`: the detached part, or empty. Resolves when durable. */
 export async function acknowledgeMissing(
   storage: Storage,
   id: string,
@@ -84,7 +84,7 @@ export interface AcknowledgedLoss {
   readonly recorded: string;
 }
 
-/** Acknowledged losses of events that would still be there, the newest first. */
+/** Without events that have expired since, newest first. */
 export async function listAcknowledged(storage: Storage): Promise<AcknowledgedLoss[]> {
   const rows = await storage.rows<Record<'organization' | 'n' | 'recorded', string>>(
     `SELECT toString(org) AS organization, sum(rows) AS n, toString(toStartOfSecond(max(l.recorded))) AS recorded
@@ -97,13 +97,16 @@ export interface MissingWatchOptions {
   readonly storage: Storage;
   readonly damage: DamageRegister;
   readonly log: Logger;
-  /** A time that has passed for certain, Unix milliseconds. */
+  /** Lower bound of the time, Unix milliseconds. */
   nowMs(): number;
-  /** Another number whenever the engine has started again: it may have set parts aside then. */
+  /** Changes when the engine restarts: it may have set parts aside. */
   engineStarts(): number;
 }
 
-/** Looks for missing events at the start, after each start of the engine, and every hour; more often while some are missing. */
+/**
+ * Counts missing events at the start, after each start of the engine, and every hour; more often while some
+ * are missing.
+ */
 export class MissingWatch {
   readonly #options: MissingWatchOptions;
   readonly #turning: Repeated;
@@ -117,7 +120,7 @@ export class MissingWatch {
     this.#turning = new Repeated(
       limits.missingTurnMs,
       () => this.#turn(),
-      (error) => options.log.warn(errorFacts(error), 'stored events could not be counted yet'),
+      (error) => options.log.warn(errorFacts(error), 'Counting stored events failed; will retry'),
     );
   }
 
@@ -143,17 +146,17 @@ export class MissingWatch {
       if (now?.events === events) continue;
       damage.clear('missing_events', organization);
       if (now === undefined)
-        log.info({ organization }, 'no stored events of the organization are missing any more');
+        log.info({ organization }, 'No stored events of the organization are missing any more');
     }
     for (const { organization, events } of missing) {
-      const detail = `${events} stored events of this organization are not in the table any more`;
+      const detail = `${events} stored events of this organization are missing from the table`;
       if (!damage.report({ kind: 'missing_events', id: organization, detail })) continue;
-      log.error({ organization, events }, 'stored events are missing from the table; see `auditlog doctor`');
+      log.error({ organization, events }, 'Stored events are missing from the table; run `auditlog doctor`');
     }
     this.#missing = missing;
   }
 
-  /** A damaged part that was taken out or merged away ends no read any more. */
+  /** A part that was detached or merged no longer fails reads. */
   async #forgetInactive(): Promise<void> {
     const { storage, damage, log } = this.#options;
     const parts = damage.list().flatMap(({ kind, id }) => (kind === 'unreadable' ? [id] : []));
@@ -162,7 +165,7 @@ export class MissingWatch {
     for (const part of parts) {
       if (active.has(part)) continue;
       damage.clear('unreadable', part);
-      log.info({ part }, 'a damaged part is not in use any more');
+      log.info({ part }, 'A damaged part is no longer in use');
     }
   }
 }

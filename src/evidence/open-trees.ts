@@ -4,10 +4,10 @@ import type { StoredTile, TileTable } from './tile-table.ts';
 import { Tree } from './tree.ts';
 import { TreeReader } from './tree-reader.ts';
 
-/** Trees that are kept open between turns; each is some 30 KB. */
+/** Open trees between turns; each takes some 30 KB. */
 const openTreesMax = 1_000;
 
-/** A tree with the newest checkpoint that was signed of it. */
+/** A tree with its newest checkpoint. */
 export interface OpenTree {
   readonly organization: string;
   readonly tree: Tree;
@@ -15,24 +15,24 @@ export interface OpenTree {
   signed: Pick<StoredCheckpoint, 'size' | 'root'> | undefined;
 }
 
-/** What is wrong with a tree: somebody has altered it, or what it is made of. */
+/** The tree, or what it is built from, was altered. */
 export interface Contradiction {
   readonly organization: string;
   readonly words: string;
 }
 
-/** Undefined where a tree has not the size of its newest checkpoint, or has the same root. */
+/** Undefined unless the tree has the size of its newest checkpoint and another root. */
 export function contradictionOf({ organization, tree, signed }: OpenTree): Contradiction | undefined {
   if (signed?.size !== tree.size || Buffer.compare(signed.root, tree.root()) === 0) return undefined;
   return { organization, words: otherEvents(signed.size) };
 }
 
 const otherEvents = (size: number): string =>
-  `the first ${size} events of the organization are not those that a checkpoint was signed for`;
+  `the first ${size} events of the organization differ from those of a signed checkpoint`;
 
 /**
- * Trees that are being built, as long as there are not too many. One that is opened is held to its newest checkpoint,
- * as a log never signs what contradicts what it has signed before.
+ * A bounded set of trees being built. A tree is compared with its newest checkpoint when opened: a log never
+ * signs a contradiction.
  */
 export class OpenTrees {
   readonly #tiles: TileTable;
@@ -46,16 +46,13 @@ export class OpenTrees {
     this.#reader = new TreeReader(tiles);
   }
 
-  /** Another process may have added to them, or not all that they have was stored. */
+  /** Another process may have extended them, or they have what was not stored. */
   forget(organizations?: readonly string[]): void {
     if (organizations === undefined) this.#open.clear();
     else for (const one of organizations) this.#open.delete(one);
   }
 
-  /**
-   * The trees of organizations; those that contradict a checkpoint are handed to `refused` instead. Rejects with
-   * EngineError.
-   */
+  /** Trees that contradict a checkpoint go to `refused` instead. Rejects with EngineError. */
   async open(
     organizations: readonly string[],
     refused: (contradiction: Contradiction) => void,
@@ -90,7 +87,7 @@ export class OpenTrees {
     return loaded;
   }
 
-  /** A tree that is shorter than its checkpoint is looked at when it has grown so far. */
+  /** A tree shorter than its checkpoint is compared when it reaches that size. */
   async #contradicts({ organization, size }: Tree, signed: OpenTree['signed']): Promise<boolean> {
     if (signed === undefined || signed.size > size) return false;
     const root = await this.#reader.root(organization, signed.size);

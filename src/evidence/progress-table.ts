@@ -1,14 +1,13 @@
 import type { Storage } from '../storage/storage.ts';
 
-/** How far the trees have come. */
 export interface Progress {
-  /** Every event below this place of the order of ingest is in its tree, but for those of organizations in `stopped`. */
+  /** Events below this `seq` are in their trees, except for organizations in `stopped`. */
   readonly watermark: bigint;
-  /** Organizations whose trees stand still, and below which place their events are in them. */
+  /** Stopped organizations, and the `seq` below which their trees are complete. */
   readonly stopped: ReadonlyMap<string, bigint>;
-  /** Events below this place were in the table before the first tree was begun, */
+  /** Events below this `seq` existed before the first tree, */
   readonly begunBefore: bigint;
-  /** which was then (Unix microseconds). */
+  /** which was begun at this time (Unix microseconds). */
   readonly begunMicros: number;
 }
 
@@ -18,19 +17,20 @@ interface ProgressRow {
   readonly begun_micros: string;
 }
 
-/** Every event of an organization below this place is in its tree; 0 where no tree has been begun. */
+/** Events of the organization below this `seq` are in its tree; 0 without a tree. */
 export function watermarkOf(progress: Progress | undefined, organization: string): bigint {
   return progress?.stopped.get(organization) ?? progress?.watermark ?? 0n;
 }
 
-/** Undefined where no tree has been begun. Rejects with EngineError. */
+/** Undefined without trees. Rejects with EngineError. */
 export async function readProgress(storage: Storage): Promise<Progress | undefined> {
   const [row] = await storage.readRows<ProgressRow>(
     `SELECT watermark, begun_before, toUnixTimestamp64Micro(begun) AS begun_micros FROM evidence_progress
      ORDER BY watermark DESC LIMIT 1`,
   );
   if (row === undefined) return undefined;
-  // Behind the progress: a tree is stopped before that goes on, and has caught up with it before it is not stopped.
+  // Read after the progress: a tree is recorded as stopped before progress advances, and resumed after it has
+  // caught up.
   const stopped = await storage.readRows<{ org: string; place: string }>(
     'SELECT toString(org) AS org, toString(watermark) AS place FROM evidence_stopped FINAL WHERE stopped',
   );
@@ -53,7 +53,6 @@ export async function writeProgress(
   );
 }
 
-/** Says that the tree of an organization stands still at a place, or, where `stopped` is false, that it has gone on. */
 export async function writeStopped(
   storage: Storage,
   organization: string,

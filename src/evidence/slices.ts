@@ -1,12 +1,12 @@
 import { limits } from './limits.ts';
 
-/** Organizations whose new events are read in one query. */
+/** Organizations read in one query. */
 export interface Slice {
   readonly organizations: readonly string[];
   readonly events: number;
 }
 
-/** Gathers organizations that have few new events; one with more than a slice holds is alone. */
+/** An organization with more than a slice is alone. */
 export function slicesOf(counts: ReadonlyMap<string, number>): Slice[] {
   const slices: Slice[] = [];
   let organizations: string[] = [];

@@ -12,19 +12,19 @@ interface StoppedTreesOptions {
 }
 
 /**
- * Organizations whose trees stand still, each at a place of its own, while all others go on. Nothing is signed for one
- * until an operator has found out what happened.
+ * Organizations whose trees have stopped, each at its own `seq`, while others continue. Signs nothing for
+ * them until an operator has resolved it.
  */
 export class StoppedTrees {
   readonly #options: StoppedTreesOptions;
-  /** Where the trees of those stand that are written down. */
+  /** Recorded positions. */
   #written = new Map<string, bigint>();
   readonly #stopped = new Set<string>();
 
   constructor(options: StoppedTreesOptions) {
     this.#options = options;
     const help =
-      'Organizations whose trees stand still: stored events contradict a checkpoint, or cannot be read.';
+      'Organizations whose trees have stopped: stored events contradict a checkpoint, or cannot be read';
     gauge('auditlog_evidence_contradicted', help, [], (it) => it.set(this.#stopped.size));
   }
 
@@ -32,7 +32,7 @@ export class StoppedTrees {
     return this.#stopped.has(organization);
   }
 
-  /** Takes over what is written down, as another process may have been at it. */
+  /** Another process may have changed the record. */
   read({ stopped }: Progress): void {
     this.#written = new Map(stopped);
     this.#stopped.clear();
@@ -45,11 +45,11 @@ export class StoppedTrees {
     if (isNew)
       this.#options.log.error(
         { organization, words },
-        'evidence contradicts a checkpoint: nothing more is signed',
+        'Evidence contradicts a checkpoint; nothing more is signed for the organization',
       );
   }
 
-  /** Writes down those that are new, at the place that all others leave now. Rejects with EngineError. */
+  /** Records new ones at the current watermark. Rejects with EngineError. */
   async save(watermark: bigint): Promise<void> {
     for (const organization of this.#stopped) {
       if (this.#written.has(organization)) continue;
@@ -59,8 +59,8 @@ export class StoppedTrees {
   }
 
   /**
-   * Tries each tree that stands still once more: `addFrom` adds what it lacks from its place on, or stops it again. Rejects
-   * with what that rejects with, or EngineError.
+   * Retries each stopped tree: `addFrom` adds the missing events, or stops it again. Rejects as `addFrom`
+   * does, or with EngineError.
    */
   async retry(
     watermark: bigint,
@@ -78,7 +78,7 @@ export class StoppedTrees {
       await writeStopped(this.#options.storage, organization, { watermark, stopped: false });
       this.#written.delete(organization);
       this.#options.damage.clear('evidence', organization);
-      this.#options.log.info({ organization }, 'the tree of an organization goes on');
+      this.#options.log.info({ organization }, 'The tree of an organization continues');
     }
   }
 }

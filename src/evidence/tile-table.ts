@@ -1,20 +1,21 @@
+import { RowBinary } from '../storage/row-binary.ts';
 import type { Storage } from '../storage/storage.ts';
 import { entryBytes } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
 import { type TileId, tileWidth } from '../tlog/tile.ts';
 
-/** A row of `evidence_tiles`: of level 0 the entries of its events, above it hashes. */
+/** Level 0 has entries of events, higher levels hashes. */
 export interface StoredTile extends TileId {
   readonly organization: string;
-  /** Entries or hashes that are there. */
+  /** Number of entries or hashes. */
   readonly width: number;
-  /** Order numbers of the first and the last entry; 0 above level 0. */
+  /** Of the first and the last entry; 0 above level 0. */
   readonly firstSeq: bigint;
   readonly lastSeq: bigint;
   readonly content: Buffer;
 }
 
-/** A UUID as the engine writes it in binary formats: two little-endian halves. */
+/** As in the engine's binary formats: two little-endian halves. */
 export function uuidBytes(uuid: string): Buffer {
   const bytes = Buffer.from(uuid.replaceAll('-', ''), 'hex');
   bytes.subarray(0, 8).reverse();
@@ -29,7 +30,7 @@ function lengthPrefix(length: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** A row in the engine's RowBinary, in two pieces. */
+/** RowBinary, in two pieces. */
 function encodeRow({ organization, level, index, width, firstSeq, lastSeq, content }: StoredTile): Buffer[] {
   const fixed = Buffer.alloc(27);
   fixed.writeUInt8(level, 0);
@@ -50,7 +51,7 @@ interface TileRow {
   readonly base64: string;
 }
 
-/** A row that has less than its width says is a narrower tile: what follows from it will show that it was damaged. */
+/** Content shorter than its width is a narrower tile; the hashes will reveal the damage. */
 function toTile(row: TileRow): StoredTile {
   const { org: organization, level } = row;
   const content = Buffer.from(row.base64, 'base64');
@@ -59,33 +60,26 @@ function toTile(row: TileRow): StoredTile {
   return { organization, level, index: Number(row.tile), width, firstSeq, lastSeq, content };
 }
 
-/** A row of `entries`, with what stands before its content. */
 const rowBytesMax = tileWidth * entryBytes + 8;
 
-/** The entries in rows of RowBinary: a width, and a content after its length. Less than the width says is a narrower tile. */
-function contentsIn(rows: Buffer): Buffer[] {
+/** The entries in rows of a width and a content. A shorter content makes a narrower tile. */
+function contentsIn(bytes: Buffer): Buffer[] {
+  const rows = new RowBinary(bytes);
   const contents: Buffer[] = [];
-  for (let at = 0; at < rows.length; ) {
-    const width = rows.readUInt16LE(at);
-    at += 2;
-    let length = 0;
-    for (let factor = 1; ; factor *= 128) {
-      const group = rows.readUInt8(at++);
-      length += (group & 127) * factor;
-      if (group < 128) break;
-    }
-    const entries = Math.min(width, Math.floor(length / entryBytes));
-    contents.push(rows.subarray(at, at + entries * entryBytes));
-    at += length;
+  while (!rows.isAtEnd) {
+    const width = rows.uint16();
+    const content = rows.string();
+    const entries = Math.min(width, Math.floor(content.length / entryBytes));
+    contents.push(content.subarray(0, entries * entryBytes));
   }
   return contents;
 }
 
-/** A tile that has grown may be there several times, until the engine has merged its parts: the widest counts. */
+/** A growing tile may have several rows until parts are merged; the widest counts. */
 const columns = 'org, level, tile, width, first_seq, last_seq, base64Encode(content) AS base64';
 const widest = 'ORDER BY org, level, tile, width DESC LIMIT 1 BY org, level, tile';
 
-/** The tiles of all trees. Every method rejects with EngineError. */
+/** The tiles of all trees. Methods reject with EngineError. */
 export class TileTable {
   readonly #storage: Storage;
 
@@ -93,7 +87,7 @@ export class TileTable {
     this.#storage = storage;
   }
 
-  /** Stores tiles in one INSERT of one block: all of them are there afterwards, or none. */
+  /** One INSERT of one block: all tiles or none. */
   async insert(tiles: readonly StoredTile[]): Promise<void> {
     if (tiles.length === 0) return;
     const into =
@@ -102,7 +96,7 @@ export class TileTable {
     await this.#storage.insertNative(into, tiles.flatMap(encodeRow), { settings });
   }
 
-  /** The last tile of each level of the trees of organizations. */
+  /** The last tile of each level. */
   async last(organizations: readonly string[]): Promise<StoredTile[]> {
     const rows = await this.#storage.readRows<TileRow>(
       `SELECT ${columns} FROM evidence_tiles WHERE org IN {organizations:Array(UUID)} AND (org, level, tile) IN
@@ -113,7 +107,6 @@ export class TileTable {
     return rows.map(toTile);
   }
 
-  /** Those of the tiles that are there. */
   async get(organization: string, tiles: readonly TileId[]): Promise<StoredTile[]> {
     if (tiles.length === 0) return [];
     const rows = await this.#storage.readRows<TileRow>(
@@ -129,7 +122,17 @@ export class TileTable {
     return rows.map(toTile);
   }
 
-  /** The entries of so many tiles from an index on, one behind the other. */
+  /** The tiles of level 0 that may have one of these order numbers. */
+  async withSeqs(organization: string, seqs: readonly bigint[]): Promise<StoredTile[]> {
+    const rows = await this.#storage.readRows<TileRow>(
+      `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
+        AND arrayExists(seq -> seq >= first_seq AND seq <= last_seq, {seqs:Array(UInt64)}) ${widest}`,
+      { organization, seqs },
+    );
+    return rows.map(toTile);
+  }
+
+  /** Concatenated entries of consecutive tiles. */
   async entries(organization: string, from: number, tiles: number): Promise<Buffer> {
     const held = await this.#storage.bytes(
       `SELECT width, content FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
@@ -139,7 +142,7 @@ export class TileTable {
     );
     if (!('release' in held)) {
       held.destroy();
-      throw new Error('tiles of evidence are larger than tiles can be');
+      throw new Error('Tiles of evidence exceed their maximal size');
     }
     const rows = Buffer.from(held.buffer.buffer, held.start, held.end - held.start);
     const entries = Buffer.concat(contentsIn(rows));
@@ -147,7 +150,7 @@ export class TileTable {
     return entries;
   }
 
-  /** Whether a tree has gone as far in the order as a place. */
+  /** Whether the tree has reached a `seq`. */
   async reaches(organization: string, seq: bigint): Promise<boolean> {
     const [row] = await this.#storage.readRows<{ found: number }>(
       `SELECT count() > 0 AS found FROM evidence_tiles
@@ -157,7 +160,7 @@ export class TileTable {
     return row?.found === 1;
   }
 
-  /** The index of the tile of level 0 in whose stretch of the order a place lies; undefined where none begins before. */
+  /** Index of the level-0 tile whose range includes a `seq`; undefined if none begins before it. */
   async indexBefore(organization: string, seq: bigint): Promise<number | undefined> {
     const [row] = await this.#storage.readRows<{ tile: string; tiles: string }>(
       `SELECT max(tile) AS tile, count() AS tiles FROM evidence_tiles

@@ -7,7 +7,7 @@ import { hashesOf } from './tree.ts';
 
 const keyOf = ({ level, index }: TileId): string => `${level}/${index}`;
 
-/** Hashes of a stored tree, and its entries by their place. Every method rejects with EngineError. */
+/** Hashes and entries of a stored tree. Methods reject with EngineError. */
 export class TreeReader {
   readonly #tiles: TileTable;
 
@@ -15,10 +15,7 @@ export class TreeReader {
     this.#tiles = tiles;
   }
 
-  /**
-   * The hashes of ranges of leaves, such as a proof has, or a root: the tiles that know them are read in one query.
-   * Undefined where the tree has fewer leaves.
-   */
+  /** Hashes of ranges of leaves, such as of a proof, in one query. Undefined if the tree has fewer leaves. */
   async hashes(organization: string, ranges: readonly Range[]): Promise<Uint8Array[] | undefined> {
     const needed = new Map(
       ranges.flatMap(nodesOf).map((node) => {
@@ -38,13 +35,13 @@ export class TreeReader {
     }
   }
 
-  /** The root of the first `size` leaves; undefined where the tree has fewer. */
+  /** The root of the first `size` leaves; undefined if there are fewer. */
   async root(organization: string, size: number): Promise<Uint8Array | undefined> {
     const [root] = (await this.hashes(organization, [{ start: 0, end: size }])) ?? [];
     return root;
   }
 
-  /** The hashes of a tile, or the entries below it, as far as `width`; undefined where it has fewer. */
+  /** Hashes or entries of a tile, up to `width`; undefined if there are fewer. */
   async tile(
     organization: string,
     { level, index, width }: TileId & { readonly width: number },
@@ -56,7 +53,6 @@ export class TreeReader {
     return tile.content.subarray(0, (tile.content.length / tile.width) * width);
   }
 
-  /** The entry at a place, with its bytes; undefined where the tree does not reach there. */
   async entry(organization: string, position: number): Promise<PlacedEntry | undefined> {
     const [tile] = await this.#tiles.get(organization, [
       { level: 0, index: Math.floor(position / tileWidth) },
@@ -64,7 +60,6 @@ export class TreeReader {
     return tile === undefined ? undefined : placed(tile, position % tileWidth);
   }
 
-  /** The entry of an event by its order number; undefined where the tree has none. */
   async entryOf(organization: string, seq: bigint): Promise<PlacedEntry | undefined> {
     const index = await this.#tiles.indexBefore(organization, seq);
     if (index === undefined) return undefined;
@@ -74,9 +69,21 @@ export class TreeReader {
       if (entryAt(tile.content, place).seq === seq) return placed(tile, place);
     return undefined;
   }
+
+  /** The entries of events by their order numbers, of those that the tree has. */
+  async entriesOf(organization: string, seqs: readonly bigint[]): Promise<Map<bigint, PlacedEntry>> {
+    const wanted = new Set(seqs);
+    const found = new Map<bigint, PlacedEntry>();
+    for (const tile of await this.#tiles.withSeqs(organization, seqs))
+      for (let place = 0; place < tile.width; place++) {
+        const { seq } = entryAt(tile.content, place);
+        const entry = wanted.has(seq) ? placed(tile, place) : undefined;
+        if (entry !== undefined) found.set(seq, entry);
+      }
+    return found;
+  }
 }
 
-/** An entry, and where it stands in the tree. */
 export interface PlacedEntry extends Entry {
   readonly position: number;
   /** `2027-01-31`; undefined: never. */

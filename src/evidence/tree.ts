@@ -4,17 +4,17 @@ import { RightEdge } from '../tlog/right-edge.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import type { StoredTile } from './tile-table.ts';
 
-/** The tree of an organization while it grows: its right edge, and what of it has yet to be stored. */
+/** A growing tree: its right edge, and its unsaved tiles. */
 export class Tree {
   readonly organization: string;
   readonly #edge: RightEdge;
-  /** Entries of the last tile of level 0. */
+  /** Entries of the last level-0 tile. */
   readonly #entries = Buffer.alloc(tileWidth * entryBytes);
   #lastSeq = -1n;
   #full: StoredTile[] = [];
   #isChanged = false;
 
-  /** The tree that these tiles, the last of each level, are the edge of. Throws where they do not fit together. */
+  /** `last`: the last tile of each level. Throws if they do not fit together. */
   constructor(organization: string, last: readonly StoredTile[] = []) {
     this.organization = organization;
     const lowest = last.find(({ level }) => level === 0);
@@ -28,12 +28,11 @@ export class Tree {
     if (lowest.width < tileWidth) lowest.content.copy(this.#entries);
   }
 
-  /** Events in the tree. */
   get size(): number {
     return this.#edge.size;
   }
 
-  /** The order number of the last of them; -1 where there is none. */
+  /** -1 without events. */
   get lastSeq(): bigint {
     return this.#lastSeq;
   }
@@ -43,36 +42,35 @@ export class Tree {
   }
 
   /**
-   * Adds the next events, whose order numbers rise; throws on one that is not behind the last. Tiles keep parts of
-   * `entries` until they are taken.
+   * Adds events with rising order numbers; throws if the first is not above the last. Tiles keep views of
+   * `entries` until tileStart.
    */
   add(entries: Buffer, leaves: Buffer): void {
     if (entries.length === 0) return;
     const { seq } = entryAt(entries, 0);
-    if (seq <= this.#lastSeq) throw new Error(`the event ${seq} is not behind the event ${this.#lastSeq}`);
+    if (seq <= this.#lastSeq) throw new Error(`Event ${seq} is not above event ${this.#lastSeq}`);
     this.#lastSeq = entryAt(entries, entries.length / entryBytes - 1).seq;
     this.#isChanged = true;
-    // `taken` is the place in `entries` from which the next tile has them: below zero where some of its entries came earlier.
+    // Offset in `entries` of the next tile; negative if the tile began earlier.
     const filled = this.size % tileWidth;
-    let taken = -filled;
+    let tileStart = -filled;
     this.#edge.addAll(leaves, ({ level, index, width, hashes }) => {
-      const content = level > 0 ? Buffer.from(hashes) : this.#entriesFrom(entries, taken);
-      if (level === 0) taken += tileWidth;
+      const content = level > 0 ? Buffer.from(hashes) : this.#entriesFrom(entries, tileStart);
+      if (level === 0) tileStart += tileWidth;
       this.#full.push(this.#tile(level, index, width, content));
     });
     const left = this.size % tileWidth;
-    if (taken < 0) entries.copy(this.#entries, filled * entryBytes);
-    else entries.copy(this.#entries, 0, taken * entryBytes, (taken + left) * entryBytes);
+    if (tileStart < 0) entries.copy(this.#entries, filled * entryBytes);
+    else entries.copy(this.#entries, 0, tileStart * entryBytes, (tileStart + left) * entryBytes);
   }
 
-  /** The entries of a tile that begins at a place of new ones; those before the first are here already. */
   #entriesFrom(entries: Buffer, place: number): Buffer {
     if (place >= 0) return entries.subarray(place * entryBytes, (place + tileWidth) * entryBytes);
     entries.copy(this.#entries, -place * entryBytes, 0, (tileWidth + place) * entryBytes);
     return Buffer.from(this.#entries);
   }
 
-  /** The tiles that have to be stored since the last call. */
+  /** The tiles changed since the last call. */
   takeChanged(): StoredTile[] {
     if (!this.#isChanged) return [];
     const highestFull = Math.max(-1, ...this.#full.map(({ level }) => level));
@@ -97,7 +95,6 @@ export class Tree {
   }
 }
 
-/** The hashes of a tile; those of level 0 are made of its entries. */
 export function hashesOf({ level, content, width }: Pick<StoredTile, 'level' | 'content' | 'width'>): Buffer {
   if (level > 0) return content;
   return leafHashes(content.subarray(0, width * entryBytes), entryBytes);

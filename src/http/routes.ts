@@ -30,6 +30,7 @@ import {
 import { changeSettingsHandler, settingsHandler } from './routes/settings.ts';
 import { changeUserHandler, createUserHandler, disableUserHandler, usersHandler } from './routes/users.ts';
 import {
+  evidenceCaseHandler,
   evidenceCheckpointHandler,
   evidenceKeyHandler,
   evidenceProofHandler,
@@ -170,6 +171,7 @@ function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
     ['tile/:path+', 'evidence-tile', evidenceTileHandler(deps)],
     ['key', 'evidence-key', evidenceKeyHandler(deps)],
     ['proof', 'evidence-proof', evidenceProofHandler(deps)],
+    ['case', 'evidence-case', evidenceCaseHandler(deps)],
   ];
   return handlers.flatMap(([path, name, handler]) => [
     keyRead(`/api/v1/audit/evidence/${path}`, name, handler),

@@ -47,8 +47,27 @@ export function nameOfProvider({ provider }: SignOnSettings, { slug }: Organizat
 const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Its host is the organization's, PUBLIC_URL's, or this machine's: never one that only the request names.
- * Throws Problem `unavailable` if none is known, `malformed` if Host is invalid.
+ * Where browsers reach an organization: at its own host, at PUBLIC_URL, or on this machine; never at a host that only the request
+ * names. Undefined where none is known.
+ */
+export function publicAddress(
+  context: RequestContext,
+  config: Pick<EndpointDeps['config'], 'tenantDomain' | 'publicUrl'>,
+  slug: string,
+): string | undefined {
+  const scheme = context.head.secure ? 'https' : 'http';
+  const host = context.header('host') ?? '';
+  if (config.tenantDomain !== undefined) {
+    const port = /:\d{1,5}$/.exec(host)?.[0] ?? '';
+    return `${scheme}://${slug}.${config.tenantDomain}${port}`;
+  }
+  if (config.publicUrl !== undefined) return config.publicUrl;
+  return thisMachine.test(host) ? `${scheme}://${host}` : undefined;
+}
+
+/**
+ * The way back from a provider: see `publicAddress`. Throws Problem `unavailable` where no address is known, and
+ * `malformed` where Host is none.
  */
 export function redirectUri(
   context: RequestContext,
@@ -56,15 +75,10 @@ export function redirectUri(
   organization: Organization,
   provider: string,
 ): string {
+  const address = publicAddress(context, config, organization.slug);
   const path = `/api/v1/auth/sign-on/callback/${provider}`;
-  const scheme = context.head.secure ? 'https' : 'http';
-  const host = context.header('host') ?? '';
-  if (config.tenantDomain !== undefined) {
-    const port = /:\d{1,5}$/.exec(host)?.[0] ?? '';
-    return addressOf(`${scheme}://${organization.slug}.${config.tenantDomain}${port}${path}`);
-  }
-  if (config.publicUrl !== undefined) return `${config.publicUrl}${path}`;
-  if (thisMachine.test(host)) return addressOf(`${scheme}://${host}${path}`);
+  if (address !== undefined)
+    return address === config.publicUrl ? `${address}${path}` : addressOf(`${address}${path}`);
   throw new Problem(
     'unavailable',
     'Sign-in is not possible: the operator has not configured the public address of this service.',

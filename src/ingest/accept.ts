@@ -14,8 +14,8 @@ import type { Directory, Outcome } from './task.ts';
 import type { Wal } from './wal.ts';
 
 /**
- * Resolves when the accepted events are durable. Rejects with a Problem: 400 when no event was accepted (with the
- * same `errors`), too many were rejected or the body is malformed, 413, 422 for a reused key, 429, 500, 503.
+ * Resolves when the accepted events are durable. Rejects with a Problem: 400 when no event was accepted (with
+ * `errors`), too many were rejected or the body is malformed; 413, 422 for a reused key, 429, 500, 503.
  * (contract: Ingest)
  */
 export type Accept = (request: IngestRequest) => Promise<BatchAnswer>;
@@ -26,39 +26,34 @@ interface Answered {
   readonly answer: BatchAnswer;
 }
 
-/** The right to store the events of a request, to be given up in one of two ways. */
 interface Claim {
   readonly kind: 'claimed';
   answered(answer: BatchAnswer): Promise<void>;
-  /** Nothing was stored. */
   withdraw(): Promise<void>;
 }
 
-/** Answers to requests with an Idempotency-Key that the servers of an installation share. */
+/** Answers to requests with an Idempotency-Key, shared by the servers of an installation. */
 export interface SharedAnswers {
-  /** Rejects with a 503 Problem when another server has the key and does not answer in time. */
+  /** Rejects with a 503 Problem if another server holds the key and does not answer in time. */
   claim(id: string, sent: string): Promise<Claim | Answered>;
-  /** For a request that stores nothing. */
   find(id: string): Promise<Answered | undefined>;
 }
 
 export interface AcceptOptions {
-  /** For small bodies, and for those whose work may take long: neither waits for the other. */
+  /** Two pools, so that small bodies never wait for large ones. */
   readonly pools: { readonly small: WorkerPool; readonly large: WorkerPool };
   readonly wal: Pick<Wal, 'append'>;
   readonly arrivals: Arrivals;
   readonly idempotency: Idempotency;
-  /** Answers that servers share; undefined where this one remembers for itself. */
+  /** Undefined without Redis. */
   readonly sharedAnswers?: SharedAnswers | undefined;
   readonly bodyBytesMax: number;
   readonly directory: Directory;
-  /** Called for each durable batch with its accepted events, for metrics. */
   accepted(events: number): void;
-  /** Called for each answered request, refused ones included, that had rejected events. */
   rejected(apiKey: string | undefined, rejections: readonly Rejection[]): void;
 }
 
-/** The Idempotency-Key that stands for the SHA-256 of the body (contract: Ingest). */
+/** This Idempotency-Key stands for the SHA-256 of the body (contract: Ingest). */
 const contentKey = 'body';
 
 export function createAccept(options: AcceptOptions): Accept {
@@ -66,7 +61,6 @@ export function createAccept(options: AcceptOptions): Accept {
   return (request) => acceptor.accept(request);
 }
 
-/** Has bodies mapped, stores what came out, and remembers the answers of requests with an Idempotency-Key. */
 class Acceptor {
   readonly #options: AcceptOptions;
   readonly #small: SmallBodies;
@@ -114,31 +108,29 @@ class Acceptor {
     return storeMapped(await traced('small body', () => this.#small.map(request)));
   }
 
-  /** The most frequent request by far. Its events are durable once they are mapped. */
   async #storeSmall(request: IngestRequest): Promise<BatchAnswer> {
     const answer = this.#answerOf(request, await traced('small body', () => this.#small.map(request)));
     this.#options.accepted(answer.accepted);
     return answer;
   }
 
-  /** The key is what the body holds: nobody knows it before the body is mapped. */
+  /** The key is the hash of the body, which is known only after mapping. */
   async #storeByContent(request: IngestRequest, apiKey: string, mapped: MappedRequest): Promise<BatchAnswer> {
     const { idempotency } = this.#options;
-    const sent = sentIn(request, mapped);
+    const sent = bodyDigest(request, mapped);
     if (sent === undefined) return this.#answerOf(request, mapped);
     const id = idempotency.idOfContent(apiKey, sent);
     return idempotency.exclusively(id, () => this.#storeOnce(request, mapped, id));
   }
 
-  /** Stores a mapped request under its id, unless its answer is remembered. */
   async #storeOnce(request: IngestRequest, mapped: MappedRequest, id: string): Promise<BatchAnswer> {
     const { idempotency } = this.#options;
-    const sent = sentIn(request, mapped) ?? '';
+    const sent = bodyDigest(request, mapped) ?? '';
     const before = idempotency.recall(id, sent);
     if (before === 'other') throw keyReused();
     if (before !== undefined) return before;
     const { sharedAnswers: shared } = this.#options;
-    // What stores nothing needs no claim, and is another body all the same.
+    // A request that stores nothing needs no claim, but may still reuse a key.
     const claim = await (isAccepted(mapped.outcome) ? shared?.claim(id, sent) : shared?.find(id));
     if (claim?.kind === 'answered') {
       if (claim.sent !== sent) throw keyReused();
@@ -153,7 +145,7 @@ class Acceptor {
       throw error;
     }
     idempotency.remember(notes);
-    // Before the client hears of it: the answer may get lost, and the repeat come to another server.
+    // Before the client is answered: if the answer gets lost, the repeat may reach another server.
     await claim?.answered(answer);
     this.#options.accepted(answer.accepted);
     return answer;
@@ -178,7 +170,6 @@ class Acceptor {
     await arrivals.during(organizations, () => traced('log', () => wal.append(frames, only)));
   }
 
-  /** The answer of a batch with at least one good event, its events counted; otherwise throws why there is none. */
   #answerOf({ apiKey }: IngestRequest, mapped: MappedRequest): BatchAnswer {
     const { rejections = [] } = mapped.outcome;
     if (rejections.length > 0) this.#options.rejected(apiKey, rejections);
@@ -186,13 +177,12 @@ class Acceptor {
   }
 }
 
-/** What a compressed body holds, or one of OTLP, is not known yet: it could be far more than others can wait for. */
+/** The size of a compressed or OTLP body is unknown until it is decoded, so it counts as large. */
 function isSmall({ encoding, otlp, body }: IngestRequest): boolean {
   return encoding === 'identity' && otlp === undefined && body.length <= limits.smallBodyBytesMax;
 }
 
-/** What was sent, where the body could be read. */
-function sentIn({ form, adapter, org }: IngestRequest, { outcome }: MappedRequest): string | undefined {
+function bodyDigest({ form, adapter, org }: IngestRequest, { outcome }: MappedRequest): string | undefined {
   const hash = outcome.kind === 'answered' ? outcome.bodyHash : undefined;
   return hash === undefined ? undefined : sentOf(hash, form, adapter, org);
 }
@@ -212,18 +202,19 @@ function acceptedAnswer(outcome: Outcome): BatchAnswer {
   const { answer } = outcome;
   if (outcome.hasTooManyRejected) throw tooManyRejected(answer);
   if (answer.accepted > 0) return answer;
-  const detail = answer.rejected === 0 ? 'The body holds no event.' : 'No event of the batch was accepted.';
+  const detail =
+    answer.rejected === 0 ? 'The body contains no event.' : 'No event of the batch was accepted.';
   throw new Problem('nothing_accepted', detail, { members: { ...answer } });
 }
 
-/** Notes ride on the last frame: with the events they are durable together or not at all. */
+/** Notes travel in the last frame, so they are durable exactly when the events are. */
 function withNotes(frames: readonly MappedFrame[], notes: string): FrameInput[] {
   return frames.map((frame, index) => ({ ...frame, notes: index === frames.length - 1 ? notes : '' }));
 }
 
 function tooManyRejected(answer: BatchAnswer): Problem {
-  const detail = `More than ${limits.rejectedEventsMax} events of the body were rejected: the rest was not looked at, and nothing of it was stored.`;
-  // Pieces that were under way at the same time may have counted more.
+  const detail = `More than ${limits.rejectedEventsMax} events of the body were rejected, so nothing of it was stored.`;
+  // Pieces mapped in parallel may have counted more.
   const rejected = limits.rejectedEventsMax + 1;
   return new Problem('too_many_events', detail, { members: { ...answer, accepted: 0, rejected } });
 }

@@ -4,16 +4,16 @@ import { recordBytes } from './answer-records.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 
-/** What is read of a file at a time; small answers are gathered to blocks of this size. */
 const idempotencyBlockBytesMax = 1024 * 1024;
 
 /**
- * What a file of remembered answers consists of:
+ * A file of remembered answers:
  *
  *     block   header(12) content
- *     header  "ANSW" of records, "ERRS" of errors (answer-records.ts) | u32 content bytes | u32 CRC-32C of these 8 bytes and the content
+ *     header  "ANSW" (records) or "ERRS" (errors, answer-records.ts) | u32 content bytes
+ *             | u32 CRC-32C of these 8 bytes and the content
  *
- * What no whole block follows ends the file: a crash cut it short, and its segment is still in the log.
+ * A torn end is expected: its segment is still in the log.
  */
 export interface Block {
   readonly kind: BlockKind;
@@ -28,7 +28,7 @@ function crcOf(block: Buffer, end: number): number {
   return crc32c(block.subarray(headerBytes, end), crc32c(block.subarray(0, 8)));
 }
 
-/** Blocks of parts that belong together each, with as many in one as fit, and a large one alone. */
+/** Packs whole parts into blocks; a large part gets a block alone. */
 export function encodeBlocks(kind: BlockKind, parts: readonly Uint8Array[]): Buffer[] {
   const blocks: Buffer[] = [];
   let group: Uint8Array[] = [];
@@ -55,7 +55,7 @@ function blockOf(kind: BlockKind, parts: readonly Uint8Array[], bytes: number): 
   return block;
 }
 
-/** The block at an offset: `undefined` where there is less than a whole one, `damaged` where it never will be one. */
+/** `undefined` if the bytes end too early, `damaged` if no block can begin here. */
 function blockAt(bytes: Buffer, offset: number): Block | 'damaged' | undefined {
   if (bytes.length - offset < headerBytes) return undefined;
   const mark = bytes.toString('latin1', offset, offset + 4);
@@ -70,20 +70,20 @@ function blockAt(bytes: Buffer, offset: number): Block | 'damaged' | undefined {
   return { kind, content: block.subarray(headerBytes) };
 }
 
-/** What of a file is no block: something before its last block, or what comes after that. */
+/** Bytes that are no block: before the last intact block, or after it. */
 export type Rest = 'damage' | 'end';
 
 /**
- * The blocks that bytes begin with, as many at once as are in a piece of them; with a kind, also those of it that come
- * behind damage. `rest` is told what was not read.
+ * The blocks in `pieces`, as many at once as a piece has. With `kind`, also those of that kind behind damage.
+ * Calls `rest` if bytes were skipped.
  */
 export async function* blocksOf(
   pieces: AsyncIterable<Uint8Array>,
-  rest: (what: Rest) => void,
+  rest: (skipped: Rest) => void,
   kind?: BlockKind,
 ): AsyncGenerator<Block[]> {
-  let held: Buffer = Buffer.alloc(0);
-  let what: Rest | undefined;
+  let pending: Buffer = Buffer.alloc(0);
+  let skipped: Rest | undefined;
   const take = (bytes: Buffer, isAll: boolean): Block[] => {
     const blocks: Block[] = [];
     let offset = 0;
@@ -91,35 +91,34 @@ export async function* blocksOf(
       const block = blockAt(bytes, offset);
       if (block === undefined && !isAll) break;
       if (block === undefined || block === 'damaged') {
-        what ??= 'end';
+        skipped ??= 'end';
         offset = nextMark(bytes, offset + 1, kind);
       } else {
-        if (what === 'end') what = 'damage';
+        if (skipped === 'end') skipped = 'damage';
         blocks.push(block);
         offset += headerBytes + block.content.length;
       }
     }
-    held = bytes.subarray(offset);
+    pending = bytes.subarray(offset);
     return blocks;
   };
   for await (const piece of pieces) {
-    const blocks = take(Buffer.concat([held, piece]), false);
+    const blocks = take(Buffer.concat([pending, piece]), false);
     if (blocks.length > 0) yield blocks;
-    if (what !== undefined && kind === undefined) break;
+    if (skipped !== undefined && kind === undefined) break;
   }
-  const last = take(held, true);
+  const last = take(pending, true);
   if (last.length > 0) yield last;
-  if (what !== undefined) rest(what);
+  if (skipped !== undefined) rest(skipped);
 }
 
-/** Where the next block of a kind may begin. */
 function nextMark(bytes: Buffer, from: number, kind: BlockKind | undefined): number {
   if (kind === undefined) return bytes.length;
   const found = bytes.indexOf(marks[kind], from, 'latin1');
   return found >= 0 ? found : Math.max(from, bytes.length - marks[kind].length + 1);
 }
 
-/** A file. Those of an hour are numbered; each is written by one process, from its beginning to its first failure. */
+/** Files of an hour are numbered; each is written by one process, from its beginning to its first failure. */
 interface AnswerFile {
   readonly name: string;
   readonly hour: number;
@@ -128,7 +127,6 @@ interface AnswerFile {
 
 type Folder = Pick<LogFiles, 'list' | 'openReader'>;
 
-/** The files of a kind in a folder, oldest first. */
 async function filesIn(folder: Folder, kind: BlockKind): Promise<AnswerFile[]> {
   const found = (await folder.list()).flatMap((name) => {
     const [, hour, part, ending] = /^(\d+)\.(\d+)\.(\w+)$/.exec(name) ?? [];
@@ -151,36 +149,29 @@ async function* piecesOf(folder: Folder, name: string): AsyncGenerator<Uint8Arra
   }
 }
 
-/**
- * The blocks of a kind in a folder, oldest first, of whose files a server may write and remove some meanwhile; `rest` is
- * told of those that have something else.
- */
 export async function* answerBlocks(
   folder: Folder,
   kind: BlockKind,
-  rest: (name: string, what: Rest) => void,
+  rest: (name: string, skipped: Rest) => void,
 ): AsyncGenerator<Block[]> {
   for (const { name } of await filesIn(folder, kind))
-    yield* blocksOf(piecesOf(folder, name), (what) => rest(name, what), kind);
+    yield* blocksOf(piecesOf(folder, name), (skipped) => rest(name, skipped), kind);
 }
 
-/** A file, and how many bytes are in it. */
 interface SizedFile extends AnswerFile {
   bytes: number;
 }
 
 /**
- * The files that remembered answers, or their errors, are kept in over restarts. Bounded: past `bytesMax` bytes the oldest
- * go first, as they do in memory. Nothing is ever written behind what may be torn: a new run, and a write after one that
- * failed, begin a file.
+ * Keeps remembered answers, or their errors, over restarts. Past `bytesMax` bytes the oldest files go. Each
+ * run, and each write after a failure, begins a file, so nothing is written behind a torn end.
  */
 export class AnswerFiles {
   readonly #files: LogFiles;
   readonly #kind: BlockKind;
   readonly #bytesMax: number;
-  /** Oldest first. */
   readonly #list: SizedFile[] = [];
-  /** The last of the list, where its end is known. */
+  /** The last file, if its end is known. */
   #open: SizedFile | undefined;
 
   private constructor(files: LogFiles, kind: BlockKind, bytesMax: number) {
@@ -202,7 +193,6 @@ export class AnswerFiles {
     return opened;
   }
 
-  /** Adds blocks to the file of an hour, durably. */
   async append(hour: number, blocks: readonly Buffer[]): Promise<void> {
     if (blocks.length === 0) return;
     const target = this.#open;
@@ -212,7 +202,7 @@ export class AnswerFiles {
     this.#open = undefined;
     const written = file === undefined ? this.#next(hour) : (target as SizedFile);
     const output = file ?? (await this.#create(written));
-    // Before it is written: a write that failed may have left some of it.
+    // Counted first: a failed write may leave some bytes.
     written.bytes += blocks.reduce((sum, { length }) => sum + length, 0);
     try {
       await output.append(blocks);
@@ -224,7 +214,6 @@ export class AnswerFiles {
     await this.#removeWhile((oldest) => oldest !== written && this.#bytes() > this.#bytesMax);
   }
 
-  /** Removes the files of hours before this one. */
   removeBefore(hour: number): Promise<void> {
     return this.#removeWhile((oldest) => oldest.hour < hour);
   }
@@ -237,7 +226,7 @@ export class AnswerFiles {
   }
 
   async #create(file: SizedFile): Promise<Awaited<ReturnType<LogFiles['create']>>> {
-    // Listed first: a creation that failed may have left its name, which must not be taken again.
+    // Listed first: a failed creation may leave the name behind, so it cannot be reused.
     this.#list.push(file);
     return this.#files.create(file.name);
   }

@@ -1,58 +1,51 @@
 import { limits } from './limits.ts';
 
-/** The answer to a batch (contract: Ingest). */
 export interface BatchAnswer {
   readonly accepted: number;
   readonly rejected: number;
   readonly errors: readonly { readonly index: number; readonly error: string }[];
 }
 
-/** What is remembered of one answered request; travels as the notes of its frame, then in a file of its hour. */
+/** The remembered answer to one request: notes of its frame first, then a record in a file of its hour. */
 export interface Entry {
   /** Digest of API key and Idempotency-Key, base64url. */
   readonly id: string;
-  /** What was sent (`sentOf`). */
   readonly body: string;
-  /** Unix milliseconds. */
   readonly at: number;
   readonly answer: BatchAnswer;
 }
 
 /**
- * An answer as it lies in memory and in files:
+ * A record in memory and in files:
  *
- *     id 16 | what was sent 16 | Unix milliseconds 6 | accepted 3 | rejected 3
+ *     id 16 | body digest 16 | Unix milliseconds 6 | accepted 3 | rejected 3
  *
- * and its errors, which few have, elsewhere: id 16 | Unix milliseconds 6 | bytes 4 | JSON.
+ * Errors are rare and kept apart: id 16 | Unix milliseconds 6 | bytes 4 | JSON.
  */
 export const recordBytes = 44;
-/** How much of a SHA-256 stands for an id, and for what was sent: nobody finds two with the same. */
+/** Bytes kept of a SHA-256, enough against collisions. */
 export const digestBytes = 16;
 const atOffset = digestBytes * 2;
 const acceptedOffset = atOffset + 6;
 const rejectedOffset = acceptedOffset + 3;
 const errorsHeaderBytes = digestBytes + 6 + 4;
 
-/** The errors of an answer, as JSON. */
 export interface KeptErrors {
   readonly id: string;
   readonly at: number;
   readonly json: Uint8Array;
 }
 
-/** What notes hold. */
 export function entryOf(notes: Uint8Array): Entry {
   return JSON.parse(Buffer.from(notes).toString('utf8')) as Entry;
 }
 
-/** The bytes of a digest in base64url. Throws where it is none. */
 export function digestOf(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== digestBytes) throw new Error(`a digest of ${bytes.length} bytes`);
   return bytes;
 }
 
-/** Throws where a number does not fit. */
 export function encodeRecord({ id, body, at, answer }: Entry): Buffer {
   const record = Buffer.allocUnsafe(recordBytes);
   record.set(digestOf(id), 0);
@@ -63,12 +56,10 @@ export function encodeRecord({ id, body, at, answer }: Entry): Buffer {
   return record;
 }
 
-/** The time of the record at an offset. */
 export function timeOf(records: Buffer, offset = 0): number {
   return records.readUIntLE(offset + atOffset, 6);
 }
 
-/** What is in a record; `errorsOf` has what is not. */
 export function decodeRecord(record: Buffer, errorsOf: (id: string) => BatchAnswer['errors']): Entry {
   const id = record.toString('base64url', 0, digestBytes);
   const rejected = record.readUIntLE(rejectedOffset, 3);
@@ -84,7 +75,7 @@ export function decodeRecord(record: Buffer, errorsOf: (id: string) => BatchAnsw
   };
 }
 
-/** The errors of an answer, where it has some and they are not too many to keep. */
+/** Empty if there are no errors, or too many to keep. */
 export function errorsOf({ id, at, answer }: Entry): KeptErrors[] {
   if (answer.errors.length === 0) return [];
   const json = Buffer.from(JSON.stringify(answer.errors));
@@ -99,7 +90,6 @@ export function encodeErrors({ id, at, json }: KeptErrors): Buffer {
   return Buffer.concat([header, json]);
 }
 
-/** All errors in a block of them. */
 export function* decodeErrors(block: Buffer): Generator<KeptErrors> {
   for (let offset = 0; offset < block.length; ) {
     const jsonAt = offset + errorsHeaderBytes;
@@ -114,7 +104,7 @@ export function* decodeErrors(block: Buffer): Generator<KeptErrors> {
   }
 }
 
-/** The records, or errors, in a block that are of before a moment (Unix milliseconds). */
+/** The records, or errors, in a block from before `beforeMs` (Unix). */
 export const partsBefore = {
   answers(records: Buffer, beforeMs: number): Buffer[] {
     const found: Buffer[] = [];

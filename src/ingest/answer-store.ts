@@ -21,22 +21,20 @@ export interface StoreBounds {
 }
 
 /**
- * A moment that has come: the end of the hour in which the newest file of answers was begun, Unix milliseconds. Undefined:
- * there is none. Rejects where the folder cannot be read.
+ * End of the hour (Unix milliseconds) of the newest answer file: a lower bound of the true time. Undefined
+ * without files.
  */
 export async function newestAnswerMs(directory: string): Promise<number | undefined> {
   const hours = (await namesIn(directory)).flatMap((name) => /^(\d+)\.\d+\.answers$/.exec(name)?.[1] ?? []);
   return hours.length === 0 ? undefined : (Math.max(...hours.map(Number)) + 1) * hourMs;
 }
 
-/** Remembered answers in a folder, in files of their hour: records in some, errors in others. */
 export class AnswerStore {
   readonly #folder: LogFiles;
   readonly #nowMs: () => number;
   readonly #files: Readonly<Record<BlockKind, AnswerFiles>>;
-  /** Two segments may be stored at the same time, but a file has one end. */
+  /** Two segments may be stored at once, but a file has one end. */
   readonly #writing = new Mutex();
-  /** The hour in which old files were last removed. */
   #cleanedHour = 0;
 
   private constructor(
@@ -49,7 +47,6 @@ export class AnswerStore {
     this.#files = files;
   }
 
-  /** Files whose answers are all over 24 hours old are removed. */
   static async open(
     folder: LogFiles,
     nowMs: () => number,
@@ -64,19 +61,17 @@ export class AnswerStore {
     return store;
   }
 
-  /** All that is kept, of each kind oldest first; `rest` is told of files that have something else. */
+  /** Every block, oldest first. Calls `rest` for files with skipped bytes. */
   async *blocks(rest: (name: string, what: Rest) => void): AsyncGenerator<Block[]> {
     yield* answerBlocks(this.#folder, 'errors', rest);
     yield* answerBlocks(this.#folder, 'answers', rest);
   }
 
-  /** Writes answers, durably. */
   keep(entries: readonly Entry[]): Promise<void> {
     const errors = entries.flatMap(errorsOf).map(encodeErrors);
     return this.#writing.run(() => this.#append(entries.map(encodeRecord), errors));
   }
 
-  /** Writes blocks of another folder, durably. */
   keepBlocks(blocks: readonly Block[]): Promise<void> {
     const of = (kind: BlockKind) =>
       blocks.filter((block) => block.kind === kind).map(({ content }) => content);
@@ -85,7 +80,7 @@ export class AnswerStore {
 
   async #append(answers: readonly Uint8Array[], errors: readonly Uint8Array[]): Promise<void> {
     const hour = this.#hour();
-    // Errors first: no answer is ever there without its own.
+    // Errors first, so that no answer is without its errors.
     await this.#files.errors.append(hour, encodeBlocks('errors', errors));
     await this.#files.answers.append(hour, encodeBlocks('answers', answers));
     if (hour !== this.#cleanedHour) await this.#clean(hour);

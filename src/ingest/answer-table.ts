@@ -3,7 +3,7 @@ import { digestBytes, recordBytes, timeOf } from './answer-records.ts';
 
 const recordWords = recordBytes / 4;
 
-/** What a slot is sought by. Its factors are drawn, so that nobody can choose keys that share slots. */
+/** Hashes with random factors, so that no client can choose keys that collide. */
 class SlotHash {
   readonly #factors = [randomInt(2 ** 32), randomInt(2 ** 32)].map((factor) => factor | 1);
 
@@ -14,8 +14,8 @@ class SlotHash {
 }
 
 /**
- * So many records one after the other, and an open-addressing index of twice as many slots. A slot holds the number of a
- * record, from 1 on, and above it some bits of its hash: of others hardly a record is looked at.
+ * Records in a row, and an open-addressing index of twice as many slots. A slot has the record's number, from
+ * 1 on, and some hash bits above it, which rule out most other records.
  */
 class Chunk {
   readonly #bytes: Buffer;
@@ -25,13 +25,12 @@ class Chunk {
   readonly #hash: SlotHash;
   readonly #keysMax: number;
   #count = 0;
-  /** Unix milliseconds of the newest record. */
   newestMs = 0;
 
   constructor(keysMax: number, hash: SlotHash) {
     this.#keysMax = keysMax;
     this.#hash = hash;
-    // The system gives pages of either only as they are written.
+    // The system allocates pages only when they are written.
     this.#bytes = Buffer.from(new ArrayBuffer(keysMax * recordBytes));
     this.#words = new Uint32Array(this.#bytes.buffer);
     this.#slotBits = Math.ceil(Math.log2(keysMax)) + 1;
@@ -47,20 +46,20 @@ class Chunk {
   }
 
   /**
-   * Takes records from an offset on, as many as fit, and returns how many; one of the same id gives way. What is of before
-   * `fromMs` (Unix) is left out: it would hide what was answered since.
+   * Copies as many records as fit, from `offset` on, and returns their number. Replaces records of the same
+   * id. Skips records older than `fromMs` (Unix): they would hide newer ones.
    */
   add(records: Uint8Array, offset: number, fromMs: number): number {
     const first = this.#count;
-    const taken = Math.min(this.#keysMax - first, (records.length - offset) / recordBytes);
-    this.#bytes.set(records.subarray(offset, offset + taken * recordBytes), first * recordBytes);
-    for (let index = first; index < first + taken; index += 1)
-      if (timeOf(this.#bytes, index * recordBytes) >= fromMs) this.#place(index);
-    return taken;
+    const added = Math.min(this.#keysMax - first, (records.length - offset) / recordBytes);
+    this.#bytes.set(records.subarray(offset, offset + added * recordBytes), first * recordBytes);
+    for (let index = first; index < first + added; index += 1)
+      if (timeOf(this.#bytes, index * recordBytes) >= fromMs) this.#index(index);
+    return added;
   }
 
-  /** Puts the record with a number into the index, and moves it down to the others or in the place of its predecessor. */
-  #place(index: number): void {
+  /** Indexes the record, and moves it to the end or over the one that it replaces. */
+  #index(index: number): void {
     const at = index * recordBytes;
     this.newestMs = Math.max(this.newestMs, timeOf(this.#bytes, at));
     const hash = this.#hash.of(this.#words, index * recordWords);
@@ -73,25 +72,23 @@ class Chunk {
     this.#slots[slot] = (hash << this.#slotBits) | this.#count;
   }
 
-  /** The record of an id that begins with these words. */
   find(id: Uint32Array): Buffer | undefined {
     const found = this.#numberIn(this.#slotOf(this.#hash.of(id, 0), id, 0));
     return found === 0 ? undefined : this.#recordAt(found - 1);
   }
 
-  /** Newest first. */
   *records(): Generator<Buffer> {
     for (let index = this.#count - 1; index >= 0; index -= 1) yield this.#recordAt(index);
   }
 
-  /** The slot of an id, or the free one that it would have: there is one, as at most half of them are taken. */
+  /** The slot of an id, or the free one for it; at most half the slots are used, so there is one. */
   #slotOf(hash: number, id: Uint32Array, at: number): number {
     const mask = this.#slots.length - 1;
     const mark = (hash << this.#slotBits) >>> this.#slotBits;
     for (let slot = hash >>> (32 - this.#slotBits); ; slot = (slot + 1) & mask) {
-      const held = this.#slots[slot] as number;
-      if (held === 0) return slot;
-      if (held >>> this.#slotBits === mark && this.#isAt((held & mask) - 1, id, at)) return slot;
+      const entry = this.#slots[slot] as number;
+      if (entry === 0) return slot;
+      if (entry >>> this.#slotBits === mark && this.#isAt((entry & mask) - 1, id, at)) return slot;
     }
   }
 
@@ -116,13 +113,12 @@ export interface TableBounds {
 }
 
 /**
- * Remembered answers by id, 52 bytes each. Chunks are made as keys come and go whole, the oldest first; an id that is in
- * several counts as it is in the newest.
+ * Remembered answers by id, 52 bytes each. Chunks are dropped whole, oldest first; the newest chunk with an
+ * id counts.
  */
 export class AnswerTable {
   readonly #bounds: TableBounds;
   readonly #hash = new SlotHash();
-  /** Oldest first. */
   readonly #chunks: Chunk[] = [];
   readonly #sought = Buffer.from(new ArrayBuffer(digestBytes));
   readonly #soughtWords = new Uint32Array(this.#sought.buffer);
@@ -135,7 +131,10 @@ export class AnswerTable {
     return this.#chunks.reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** Takes records, and lets go of what is then too much; returns how many of these were of `fromMs` (Unix) or later. */
+  /**
+   * Adds records and drops chunks beyond the bound; returns how many dropped records were not older than
+   * `fromMs` (Unix).
+   */
   add(records: Uint8Array, fromMs: number): number {
     let forgotten = 0;
     for (let offset = 0; offset < records.length; ) {
@@ -150,7 +149,6 @@ export class AnswerTable {
     return forgotten;
   }
 
-  /** The record of an id (its bytes): what it holds now, to be read at once. */
   find(id: Uint8Array): Buffer | undefined {
     this.#sought.set(id);
     for (let index = this.#chunks.length - 1; index >= 0; index -= 1) {
@@ -160,7 +158,6 @@ export class AnswerTable {
     return undefined;
   }
 
-  /** Lets go of chunks that have nothing of `fromMs` (Unix) or later. */
   removeBefore(fromMs: number): void {
     while ((this.#chunks[0]?.newestMs ?? Number.POSITIVE_INFINITY) < fromMs) this.#chunks.shift();
   }

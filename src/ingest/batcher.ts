@@ -10,9 +10,9 @@ import type { SegmentInsert, SegmentSink } from '../base/events/segment-insert.t
 import type { SealedSegment } from './sealed-segments.ts';
 import type { Wal } from './wal.ts';
 
-/** INSERTs of large segments at the same time: the other place is for small ones, which so never wait for a large one. */
+/** Leaves an INSERT for small segments, so that they never wait for a large one. */
 const largeSegmentsInFlightMax = 1;
-/** Times that a segment is read before it counts as damaged. */
+/** Reads of a segment before it counts as damaged. */
 const damagedSegmentTries = 3;
 const retryDelayMsMax = 5_000;
 
@@ -23,14 +23,12 @@ export interface BatcherOptions {
   readonly log: Logger;
   readonly damage: DamageReports;
   readonly flushIntervalMs: number;
-  /** Called for each segment that has reached the engine, with how long its INSERT took. */
   stored(rows: number, ms: number): void;
-  /** Called with the notes of a segment (see segment.ts) after its rows are stored and before its file is deleted. */
+  /** Called after the rows of a segment are stored and before its file is deleted. */
   keepNotes(notes: readonly Uint8Array[]): Promise<void>;
 }
 
 export interface Backlog {
-  /** How long the oldest rows have waited; 0 when there are none. */
   readonly waitingMs: number;
   readonly bytes: number;
 }
@@ -41,8 +39,8 @@ interface InFlight {
 }
 
 /**
- * Seals the open segment in time, and sends sealed ones to the engine: oldest first, a few at a time, for ever until
- * each is stored or refused. Those of one large request go one at a time, and smaller ones past them.
+ * Seals the open segment in time and sends sealed ones, oldest first, two at a time, until each is stored or
+ * refused. Segments of large requests go one at a time, and smaller ones pass them.
  */
 export class Batcher {
   readonly #options: BatcherOptions;
@@ -50,7 +48,7 @@ export class Batcher {
   readonly #counts = { stored: 0, refused: 0, retries: 0 };
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  /** A seal is due, and waits until no sealed segment waits. */
+  /** A seal is due but waits until no sealed segment waits. */
   #isOverdue = false;
   #emptied: (() => void)[] = [];
 
@@ -68,12 +66,12 @@ export class Batcher {
     this.#stopping.abort();
   }
 
-  /** Seals what is open and waits until every segment is in the engine; false when `timeoutMs` passed first. */
+  /** Seals the open segment and waits until the engine has every segment; false after `timeoutMs`. */
   flush(timeoutMs: number): Promise<boolean> {
     return Promise.race([this.emptied(), sleep(timeoutMs, false, { ref: false })]);
   }
 
-  /** Seals, and resolves once nothing waits for the engine: at a moment without new rows, or never. */
+  /** Resolves once no segment waits for the engine, which may never happen under load. */
   async emptied(): Promise<true> {
     const { wal } = this.#options;
     await wal.seal();
@@ -81,7 +79,7 @@ export class Batcher {
     return true;
   }
 
-  /** What waits for the engine and has not failed: all, or what large requests are no part of. */
+  /** Segments that wait and have not failed: all, or only small ones. */
   backlog(of: 'all' | 'small'): Backlog {
     const { wal } = this.#options;
     const larges = of === 'all' ? [] : wal.sealed().filter(({ isLarge }) => isLarge);
@@ -103,16 +101,15 @@ export class Batcher {
   #sealInTime(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    // Another one would wait behind that: the open segment grows instead, as one INSERT is cheaper than two.
+    // The open segment grows meanwhile, as one large INSERT is cheaper than two.
     this.#isOverdue = this.#isSmallWaiting();
     if (this.#isOverdue) return this.#startTimer();
     this.#options.wal.seal().catch((error: unknown) => {
-      this.#options.log.warn(errorFacts(error), 'the open segment could not be sealed yet');
+      this.#options.log.warn(errorFacts(error), 'Sealing the open segment failed; will retry');
       this.#startTimer();
     });
   }
 
-  /** Whether a sealed segment waits for one that is in flight, which a new one would wait for, too. */
   #isSmallWaiting(): boolean {
     const { wal } = this.#options;
     return wal.sealed().some(({ number, isLarge }) => !isLarge && !this.#inFlight.has(number));
@@ -138,17 +135,15 @@ export class Batcher {
         return await this.#attempt(segment, tries);
       } catch (error) {
         const facts = { segment: segment.number, rows: segment.rows, ...errorFacts(error) };
-        this.#options.log.warn(facts, 'a segment waits for the engine');
+        this.#options.log.warn(facts, 'INSERT of a segment failed; will retry');
       }
       this.#counts.retries += 1;
       state.hasFailed = true;
-      // The batcher may be stopped meanwhile.
       await sleep(delayMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined);
       delayMs = Math.min(delayMs * 2, retryDelayMsMax);
     }
   }
 
-  /** False once the log has let go of it, even if that ended in an error: there is nothing left to send. */
   #isWaiting(segment: SealedSegment): boolean {
     return this.#options.wal.sealed().some(({ number }) => number === segment.number);
   }
@@ -166,9 +161,9 @@ export class Batcher {
     const content = await this.#read(segment, tries);
     if (content === undefined) return;
     const isDamaged = content.rows !== segment.rows;
-    // A fault in reading may pass; damage stays, and then the rest must not wait for it.
+    // A read error may pass; damage stays, and must not hold back the rest.
     if (isDamaged && tries < damagedSegmentTries) {
-      throw new Error('the segment reads back with rows missing');
+      throw new Error('The segment reads back with rows missing');
     }
     if (isDamaged) this.#reportLoss(segment, content);
     const { number: name, organization } = segment;
@@ -185,7 +180,7 @@ export class Batcher {
     const ms = performance.now() - began;
     order.settle(name);
     await keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
-    // The engine has read all of it; after any other end something may still be sending it.
+    // After any other outcome the engine may still be reading the memory.
     if (outcome === 'stored') content.release();
     if (isDamaged) return wal.quarantine(segment, 'damaged');
     if (outcome === 'refused') return this.#refused(segment);
@@ -197,15 +192,15 @@ export class Batcher {
   async #refused(segment: SealedSegment): Promise<void> {
     this.#options.log.error(
       { segment: segment.number, rows: segment.rows },
-      'the engine refuses the content of a segment; it was set aside in the log folder',
+      'The engine rejected the content of a segment; its file is kept in the log folder as .refused',
     );
     await this.#options.wal.quarantine(segment, 'refused');
-    const detail = `the engine cannot read its content: ${segment.rows} events are in its file only`;
+    const detail = `the engine rejected its content; ${segment.rows} events are only in its .refused file`;
     this.#options.damage.report({ kind: 'log_segment', id: String(segment.number), detail });
     this.#counts.refused += 1;
   }
 
-  /** Undefined for a segment that was given up: its file is gone, or the disk cannot read it, again and again. */
+  /** Undefined if the segment was given up: its file is missing, or unreadable after several tries. */
   async #read(segment: SealedSegment, tries: number): Promise<SegmentContent | undefined> {
     const { wal } = this.#options;
     try {
@@ -228,14 +223,13 @@ export class Batcher {
     { rows: rowsRead, damage }: Omit<SegmentContent, 'release'>,
   ): void {
     const facts = { segment: number, rowsWritten: rows, rowsRead, ranges: damage };
-    const words = 'a segment is damaged on disk: what is intact was sent, the file stays as evidence';
+    const words = 'A segment is damaged on disk; intact events were sent, and the file is kept as .damaged';
     this.#options.log.error(facts, words);
     const detail = `${rangesText(damage)} damaged, ${rowsRead} of ${rows} events are intact`;
     this.#options.damage.report({ kind: 'log_segment', id: String(number), detail });
   }
 }
 
-/** Each frame's block, then the values of its last column. */
 function insertBody(number: number, content: SegmentContent): Uint8Array[] {
   return content.frames.flatMap(({ payload, firstRow, rows }) => [
     payload,

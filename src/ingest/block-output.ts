@@ -2,13 +2,11 @@ import { crc32c } from '@node-rs/crc32';
 import type { BlockBuilder } from './native-block.ts';
 import type { Block } from './task.ts';
 
-/** Where the blocks of a task end, and how many there are. */
 interface End {
   readonly length: number;
   readonly blocks: number;
 }
 
-/** The blocks of a task, one after the other in a buffer that grows. */
 export class BlockOutput {
   readonly blocks: Block[] = [];
   #bytes: Buffer<ArrayBuffer>;
@@ -18,12 +16,11 @@ export class BlockOutput {
     this.#bytes = Buffer.from(room);
   }
 
-  /** The buffer behind the blocks, which may be another one than `room`. */
   buffer(): ArrayBuffer {
     return this.#bytes.buffer;
   }
 
-  /** Moves rows into a block of their own; `request` is what they belong to, if it is one alone. */
+  /** Moves rows into a block; `request` is set if they belong to one request only. */
   write(rows: BlockBuilder, request: number | undefined): void {
     const count = rows.rows();
     if (count === 0) return;
@@ -38,7 +35,6 @@ export class BlockOutput {
     return { length: this.#length, blocks: this.blocks.length };
   }
 
-  /** Removes what was written since. */
   cut({ length, blocks }: End): void {
     this.#length = length;
     this.blocks.length = blocks;
@@ -47,7 +43,7 @@ export class BlockOutput {
   #reserve(bytes: number): void {
     const needed = this.#length + bytes;
     if (needed <= this.#bytes.length) return;
-    // A power of two, which the pool of the thread that asked takes back.
+    // A power of two, so that the pool of the main thread can reuse it.
     const grown = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(needed)));
     this.#bytes.copy(grown, 0, 0, this.#length);
     this.#bytes = grown;

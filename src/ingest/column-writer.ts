@@ -2,19 +2,18 @@ import { copyWords, type Piece, wordsBytesMax } from '../ocsf/byte-sink.ts';
 import { noBytes, noView, viewOf } from '../ocsf/json-cursor.ts';
 
 const initialBytes = 16 * 1024;
-/** A column that grew past this is given back after the batch, so that one huge batch does not pin memory. */
+/** A larger column is freed after the batch, so that one huge batch does not pin memory. */
 const keptBytesMax = 8 * 1024 * 1024;
 
-/** Offsets of the 32 hex digits inside `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, two a byte. */
+/** Offsets of the 16 bytes inside `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`. */
 const uuidDigits = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
-/** The growing bytes of one column in ClickHouse's Native layout (little-endian; strings as varint length + bytes). */
+/** One column in ClickHouse's Native layout (little-endian; strings as varint length and bytes). */
 export class ColumnWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes);
   #view = viewOf(this.#bytes);
-  /** The last one that was written as text: rows of one organization come together. */
+  /** Rows of one organization come together, so the last UUID is copied. */
   #lastUuid = '';
-  /** Where pieces come from: mostly one buffer. */
   #from: Uint8Array = noBytes;
   #fromView = noView;
   #length = 0;
@@ -31,7 +30,6 @@ export class ColumnWriter {
     this.#length += 2;
   }
 
-  /** A non-negative safe integer as UInt64. */
   uint64(value: number): void {
     this.#reserve(8);
     this.#view.setUint32(this.#length, value % 4_294_967_296, true);
@@ -39,7 +37,6 @@ export class ColumnWriter {
     this.#length += 8;
   }
 
-  /** A safe integer as Int64. */
   int64(value: number): void {
     this.#reserve(8);
     const high = Math.floor(value / 4_294_967_296);
@@ -48,7 +45,7 @@ export class ColumnWriter {
     this.#length += 8;
   }
 
-  /** The canonical text of a UUID, in the engine's order: two little-endian 64-bit halves, high half first. */
+  /** In the engine's order: two little-endian 64-bit halves, high half first. */
   uuid(text: string): void {
     this.#reserve(16);
     const at = this.#length;
@@ -72,7 +69,6 @@ export class ColumnWriter {
     this.#length += 16;
   }
 
-  /** Short ASCII text. */
   string(text: string): void {
     const characters = text.length;
     this.#reserve(characters + 5);
@@ -96,7 +92,6 @@ export class ColumnWriter {
     this.#length += size;
   }
 
-  /** Pieces written since the last reset. */
   count(): number {
     return this.#count;
   }
@@ -105,7 +100,6 @@ export class ColumnWriter {
     return this.#length;
   }
 
-  /** Returns the offset after what it copied. */
   copyTo(target: Uint8Array, offset: number): number {
     target.set(this.#bytes.subarray(0, this.#length), offset);
     return offset + this.#length;
@@ -136,7 +130,6 @@ export class ColumnWriter {
   }
 }
 
-/** Returns the offset after the number. */
 export function writeVarint(target: Uint8Array, offset: number, value: number): number {
   let at = offset;
   let rest = value;
@@ -148,7 +141,6 @@ export function writeVarint(target: Uint8Array, offset: number, value: number): 
   return at;
 }
 
-/** A byte of the UUID that is written from `start` on. */
 function hexByte(from: Uint8Array, index: number, start: number): number {
   const digit = start + (uuidDigits[index] as number);
   return hexDigit(from[digit] as number) * 16 + hexDigit(from[digit + 1] as number);

@@ -6,8 +6,8 @@ export const contentEncodings = ['identity', 'gzip', 'deflate', 'br', 'zstd'] as
 export type ContentEncoding = (typeof contentEncodings)[number];
 
 /**
- * The body after its Content-Encoding; runs in a worker, so it may block. Rejects with a Problem: 413 when more than
- * `bytesMax` comes out, 400 when the data is malformed or cut short, or has bytes behind its end.
+ * Decodes the Content-Encoding of a body; blocks, so it runs in a worker. Rejects with a Problem: 413 beyond
+ * `bytesMax`, 400 if the data is malformed, cut short, or followed by other bytes.
  */
 export async function decompressBody(
   body: Uint8Array,
@@ -28,7 +28,6 @@ export async function decompressBody(
   }
 }
 
-/** Makes zlib return how much of its input it has read; the types have it for gzip and deflate only. */
 const withInfo = { info: true };
 
 const decompressors: Record<
@@ -40,7 +39,7 @@ const decompressors: Record<
     wholly(body, 'br', brotliDecompressSync(body, { maxOutputLength, ...withInfo })),
   zstd: decompressZstd,
   deflate(body, maxOutputLength) {
-    // The name means the zlib format, but many clients send the bare stream inside it; its first byte tells.
+    // `deflate` means the zlib format, but many clients send the bare stream; the header tells them apart.
     const zlibHeader = body.length > 1 && ((body[0] as number) & 15) === 8;
     const checked = zlibHeader && ((body[0] as number) * 256 + (body[1] as number)) % 31 === 0;
     const inflate = checked ? inflateSync : inflateRawSync;
@@ -49,8 +48,8 @@ const decompressors: Record<
 };
 
 /**
- * The output of a decompression that has read the whole body: zlib ignores bytes after a stream of deflate or br, and
- * after a zero byte between members of gzip. Throws a Problem if there are any.
+ * zlib ignores bytes after a deflate or br stream, and after a zero byte between gzip members. Throws a
+ * Problem if there are any.
  */
 function wholly(body: Uint8Array, encoding: ContentEncoding, result: unknown): Uint8Array {
   const { buffer, engine } = result as { buffer: Buffer; engine: { bytesWritten: number } };

@@ -1,9 +1,7 @@
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Problem } from '../base/errors/problem.ts';
 
-/** What clients are told while the log is full. */
 const walRetryAfterSeconds = 5;
-/** Time between tries of a log that could not be written. */
 const walProbeMs = 1_000;
 
 export function unavailable(detail: string, cause?: unknown): Problem {
@@ -13,7 +11,7 @@ export function unavailable(detail: string, cause?: unknown): Problem {
 /** Whether the disk takes the log's writes. After a failure it probes until one works. */
 export class DiskHealth {
   readonly #log: Logger;
-  /** A write of its own: an idle log must not look broken for ever after one fault. */
+  /** Writes to the log: an idle log must not look broken for ever after one fault. */
   readonly #probe: () => Promise<void>;
   #failure: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -24,12 +22,10 @@ export class DiskHealth {
     this.#probe = probe;
   }
 
-  /** Undefined while writes work; otherwise the code of the error, or words. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** Does work that writes; rejects with a 503 Problem when that fails. */
   async guard<T>(work: () => Promise<T>): Promise<T> {
     try {
       const result = await work();
@@ -37,7 +33,7 @@ export class DiskHealth {
       return result;
     } catch (error) {
       this.fail(errorFacts(error).code ?? 'the disk fails');
-      throw unavailable('The events could not be made durable; try again later.', error);
+      throw unavailable('The events could not be written to disk; try again later.', error);
     }
   }
 
@@ -46,7 +42,9 @@ export class DiskHealth {
     if (this.#isStopped || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#probe().catch((error: unknown) => this.#log.debug(errorFacts(error), 'the log still fails'));
+      this.#probe().catch((error: unknown) =>
+        this.#log.debug(errorFacts(error), 'The write-ahead log still fails'),
+      );
     }, walProbeMs);
     this.#timer.unref();
   }

@@ -16,65 +16,53 @@ import { errorCode, ifThere, namingFile } from '../base/errors/system-error.ts';
 import { namesIn, replaceFile, syncDirectory } from '../base/files/durable-file.ts';
 import { segmentOfName } from './segment.ts';
 
-/** An open file of the log. Offsets and lengths in bytes. */
 export interface LogFile {
-  /** Writes all parts at the end of what was written before, and resolves when they survive a power cut. */
+  /** Writes the parts at the end; resolves when they survive a power cut. */
   append(parts: readonly Uint8Array[]): Promise<void>;
-  /** Cuts the file; resolves when that survives a power cut. */
   truncate(length: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A file of the log that is read a piece at a time. */
 export interface LogReader {
-  /** Fills `into` with what begins at `from`; resolves with how many bytes that are, fewer only at the file's end. */
+  /** Fills `into` from offset `from`; returns the bytes read, fewer only at the end of the file. */
   read(into: Uint8Array, from: number): Promise<number>;
-  /** Bytes of the file now. */
   size(): Promise<number>;
   close(): Promise<void>;
 }
 
 /**
- * Everything the log asks of a file system: the seam where a test puts one that drops or tears what was not synced
- * (a process killed with -9 loses nothing that it wrote, so killing it never tests a sync).
+ * The file operations of the log. Tests substitute one that drops or tears unsynced writes, since a process
+ * killed with -9 loses none.
  */
 export interface LogFiles {
   list(): Promise<string[]>;
   read(name: string): Promise<Buffer>;
   openReader(name: string): Promise<LogReader>;
-  /** A new, empty file; fails when it exists. Its name is durable only after `syncDirectory`. */
+  /** A new, empty file; fails if it exists. Its name is durable only after `syncDirectory`. */
   create(name: string): Promise<LogFile>;
-  /** An existing file, to cut a torn tail. */
   open(name: string): Promise<LogFile>;
   remove(name: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   syncDirectory(): Promise<void>;
-  /** Bytes of the disk that are free for us. */
   freeBytes(): Promise<number>;
-  /** `wal-head`: see log-head.ts. */
+  /** `wal-head` (log-head.ts). */
   readonly head: SyncedFile;
-  /** `wal-order`: see order-numbers.ts. */
+  /** `wal-order` (order-numbers.ts). */
   readonly order: SyncedFile;
 }
 
-/** A small file beside the log's folder. */
 export interface SyncedFile {
-  /** Undefined where there is no such file. */
   read(): Promise<Buffer | undefined>;
-  /** Replaces the content; resolves when that survives a power cut. Not to be called again before that. */
+  /** Replaces the content; resolves when it survives a power cut. Not reentrant. */
   write(content: Uint8Array): Promise<void>;
   remove(): Promise<void>;
 }
 
-/**
- * On Linux a write to a file that is opened so is its own fdatasync: one call instead of two. Each call is made on
- * another thread, and coming back from one costs more than a small write when the processors are busy.
- */
+/** On Linux such a write is its own fdatasync: one call on a libuv thread instead of two. */
 const syncedWrites = process.platform === 'linux' ? constants.O_DSYNC : 0;
-/** As many parts go into one call; more would be several, each with a sync of its own. */
+/** writev takes no more; several calls would be several syncs. */
 const partsPerCallMax = 1024;
 
-/** The real file system below `directory`, which is created with mode 0700. */
 export async function openLogFiles(directory: string): Promise<LogFiles> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   return {
@@ -114,7 +102,7 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
   };
 }
 
-/** A file beside the folder of a log, which tells what nothing in the folder can. */
+/** A file beside the log's folder, which says what nothing in the folder can. */
 export function besideLog(directory: string, name: 'head' | 'order'): SyncedFile {
   const path = `${directory}-${name}`;
   return {
@@ -132,7 +120,7 @@ export function besideLog(directory: string, name: 'head' | 'order'): SyncedFile
 
 const sectorBytes = 512;
 
-/** Within one sector of the disk, so a power cut leaves the content before or this one; a full disk has the room. */
+/** Within one disk sector, so a power cut leaves the old content or the new, and a full disk has room. */
 async function overwrite(path: string, content: Uint8Array): Promise<void> {
   try {
     const handle = await open(path, constants.O_WRONLY | syncedWrites);
@@ -148,13 +136,12 @@ async function overwrite(path: string, content: Uint8Array): Promise<void> {
   }
 }
 
-/** The numbers of the segments in a log folder, whoever has it open, rising. */
+/** Ascending numbers of the segments in a log folder. */
 export async function segmentsIn(directory: string): Promise<number[]> {
   const numbers = (await namesIn(directory)).flatMap((name) => segmentOfName(name) ?? []);
   return numbers.toSorted((one, other) => one - other);
 }
 
-/** The newest segment in the log of a data directory, whoever has it open; 0 if it has none. */
 export async function newestSegmentIn(dataDir: string): Promise<number> {
   return (await segmentsIn(join(dataDir, 'wal'))).at(-1) ?? 0;
 }
@@ -198,7 +185,7 @@ function logReader(path: string, handle: FileHandle): LogReader {
   };
 }
 
-/** A disk that fills up writes a part first and fails at the next call; what is left goes on from there. */
+/** A disk that fills up writes a part first; continue with the rest. */
 function unwritten(parts: readonly Uint8Array[], written: number): Uint8Array[] {
   let skip = written;
   let index = 0;

@@ -1,8 +1,6 @@
 import { buffers, type Lease } from '../base/bytes/buffer-pool.ts';
 
-/** The memory that mapped frames are in: workers gave it, and it goes back to be used again. */
 export class FrameMemory {
-  /** For frames whose memory others give back, or nobody. */
   static readonly none = new FrameMemory([]);
   #leases: readonly Lease<ArrayBuffer>[];
 
@@ -11,8 +9,8 @@ export class FrameMemory {
   }
 
   /**
-   * Does work that reads the frames. If it fails, nobody knows what still reads them (an append that was given up may
-   * be on its way to the disk), so the memory is left to the collector.
+   * Runs work that reads the frames. If it fails, a write may still be reading them, so the memory is left to
+   * the collector.
    */
   async lend<T>(work: () => Promise<T>): Promise<T> {
     const leases = this.#leases;
@@ -22,7 +20,6 @@ export class FrameMemory {
     return result;
   }
 
-  /** Gives the memory back, unless it is lent; called again it does nothing. */
   release(): void {
     for (const lease of this.#leases) lease.release();
     this.#leases = [];

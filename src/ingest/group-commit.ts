@@ -2,10 +2,9 @@ import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { type FrameInput, frameHeaderBytes } from './segment.ts';
 import { rowsPerSegmentMax } from '../base/events/sequence.ts';
 
-/** One write covers at most this much, so that the first of a long queue does not wait for the last. */
+/** Bytes of a group, so that the first of a long queue does not wait for the last. */
 const walGroupBytesMax = 16 * 1024 * 1024;
 
-/** A request whose frames wait to be written. */
 export interface Append {
   readonly frames: readonly FrameInput[];
   readonly bytes: number;
@@ -13,12 +12,11 @@ export interface Append {
 }
 
 interface Waiting extends Append {
-  /** With the segment that the frames are in. */
   resolve(segment: number): void;
   reject(error: unknown): void;
 }
 
-/** Bytes that frames take in the log at most: JSON text has up to three bytes of UTF-8 a character. */
+/** Upper bound of the bytes in the log: JSON text takes up to three bytes of UTF-8 per character. */
 export function framesBytesMax(frames: readonly FrameInput[]): number {
   return frames.reduce((sum, f) => sum + frameHeaderBytes + f.payload.length + f.notes.length * 3, 0);
 }
@@ -28,11 +26,10 @@ export function rowsOf(frames: readonly FrameInput[]): number {
 }
 
 /**
- * Appends that wait together are written as one group, with one sync. One group is written at a time; other work on
- * the open segment takes its turn between two groups.
+ * Writes waiting appends as one group with one sync, one group at a time. Other work on the open segment runs
+ * between groups.
  */
 export class GroupCommit {
-  /** Makes a group durable, also an empty one, and resolves with its segment. */
   readonly #write: (group: readonly Append[]) => Promise<number>;
   readonly #turns = new Mutex();
   readonly #waiting: Waiting[] = [];
@@ -53,24 +50,22 @@ export class GroupCommit {
 
   append({ frames, bytes, rows }: Append): Promise<number> {
     return new Promise((resolve, reject) => {
-      // Member by member: spreading the object takes a fifth of an append.
+      // Member by member: spreading takes a fifth of an append's time.
       this.#waiting.push({ frames, bytes, rows, resolve, reject });
       this.#waitingBytes += bytes;
       this.#schedule();
     });
   }
 
-  /** Writes the appends that wait, if any. */
   flush(): Promise<void> {
     return this.exclusively(() => this.#commit());
   }
 
-  /** Does work while no group is written; in the order of the calls. */
+  /** Runs `work` between groups, in call order. */
   exclusively<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.run(work);
   }
 
-  /** Resolves when nothing waits and nothing is written. */
   async idle(): Promise<void> {
     do await this.#turns.run(() => Promise.resolve());
     while (this.isWaiting);
@@ -83,7 +78,6 @@ export class GroupCommit {
       this.#isScheduled = false;
       return this.#commit();
     });
-    // The appends of the group have been told.
     turn.catch(() => undefined);
   }
 
@@ -99,7 +93,6 @@ export class GroupCommit {
     }
   }
 
-  /** The first of those that wait, as many as one write takes: at least one, unless nobody waits. */
   #takeGroup(): Waiting[] {
     let bytes = 0;
     let rows = 0;

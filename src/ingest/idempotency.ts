@@ -23,7 +23,6 @@ import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 import type { Wal } from './wal.ts';
 
-/** That answers are forgotten before their time is logged once in this time. */
 const idempotencyForgottenLogMs = 600_000;
 
 function digest(...parts: readonly string[]): string {
@@ -31,21 +30,19 @@ function digest(...parts: readonly string[]): string {
   return hash.digest().toString('base64url', 0, digestBytes);
 }
 
-/** What a body was: its hash (SHA-256 after decompression), and what it was taken for; the same bytes can be either. */
+/** Digest of a body (its SHA-256 after decompression) and of its kind, as the same bytes can be of either. */
 export function sentOf(hash: string, form: string, adapter = '', org = ''): string {
   return digest(hash, form, adapter, org);
 }
 
 export interface AnswerBounds extends TableBounds, StoreBounds {}
 
-const tooMany = 'there are more answers to requests with an Idempotency-Key than are remembered';
-/** What an entry of a map takes beside its bytes. */
 const errorsOverheadBytes = 256;
 
 /**
- * Remembers answers by Idempotency-Key for 24 hours, over restarts. Bounded: past `idempotencyChunksMax` chunks of keys
- * the oldest chunk is forgotten, past `idempotencyErrorsBytesMax` bytes the errors of the oldest answers are, and both is
- * told. A request whose errors alone are forgotten is still not stored again.
+ * Remembers answers by Idempotency-Key for 24 hours, over restarts. Beyond its bounds it forgets the oldest
+ * chunk of keys, or the oldest errors, and logs that. A request whose errors alone are forgotten is still not
+ * stored again.
  */
 export class Idempotency {
   readonly #store: AnswerStore;
@@ -53,16 +50,15 @@ export class Idempotency {
   readonly #log: Logger;
   readonly #errorsBytesMax: number;
   readonly #answers: AnswerTable;
-  /** Apart, as few answers have some. */
   readonly #errors = new FifoMap<KeptErrors>();
   #errorsBytes = 0;
   readonly #requests = new KeyedMutex();
   readonly #forgotten = counter(
     'auditlog_idempotency_forgotten_total',
-    'Idempotency keys of which the answer or its errors were forgotten before 24 hours had passed, as there were too many',
+    'Idempotency keys whose answer or errors were forgotten within 24 hours, as there were too many',
     [],
   );
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #loggedMs = Number.NEGATIVE_INFINITY;
 
   private constructor(store: AnswerStore, nowMs: () => number, log: Logger, bounds: AnswerBounds) {
     this.#store = store;
@@ -80,7 +76,8 @@ export class Idempotency {
   ): Promise<Idempotency> {
     const store = await AnswerStore.open(files, nowMs, bounds);
     const opened = new Idempotency(store, nowMs, log, bounds);
-    for await (const blocks of store.blocks((...what) => opened.#tellRest(...what))) opened.#load(blocks);
+    for await (const blocks of store.blocks((...what) => opened.#reportSkipped(...what)))
+      opened.#load(blocks);
     return opened;
   }
 
@@ -88,46 +85,40 @@ export class Idempotency {
     return this.#answers.size;
   }
 
-  /** The id of a key as one API key uses it. */
   id(apiKey: string, idempotencyKey: string): string {
     return digest(apiKey, idempotencyKey);
   }
 
-  /** Runs `work` when no other request of this id is under way; those that wait have their turn in order. */
   exclusively<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#requests.run(id, work);
   }
 
-  /** What was answered within the window: `undefined` when nothing was, `other` when it was for another body. */
+  /** `undefined` without an answer within 24 hours, `other` if it was for another body. */
   recall(id: string, sent: string): BatchAnswer | 'other' | undefined {
     const found = this.entry(id);
     if (found === undefined) return undefined;
     return found.body === sent ? found.answer : 'other';
   }
 
-  /** What is remembered of an id within the window. */
   entry(id: string): Entry | undefined {
     const record = this.#answers.find(digestOf(id));
     return record === undefined ? undefined : this.#entryIn(record);
   }
 
-  /** The id of a request whose key is what it holds. */
   idOfContent(apiKey: string, sent: string): string {
-    // No key that a client can send has a line break.
+    // No client's key can contain a line break.
     return this.id(apiKey, `body\n${sent}`);
   }
 
-  /** The notes to write with the batch's frame. */
   notes(id: string, sent: string, answer: BatchAnswer): string {
     return JSON.stringify({ id, body: sent, at: this.#nowMs(), answer } satisfies Entry);
   }
 
-  /** Makes notes count once their frame is durable. */
+  /** Call once the frame is durable. */
   remember(notes: string): void {
     this.#add(JSON.parse(notes) as Entry);
   }
 
-  /** Remembers the answers of requests whose events have not reached the engine: they are in the log alone. */
   async rememberLogged(wal: Pick<Wal, 'sealed' | 'read'>): Promise<void> {
     for (const segment of wal.sealed()) {
       const { frames, release } = await wal.read(segment);
@@ -138,7 +129,7 @@ export class Idempotency {
     }
   }
 
-  /** Writes notes of stored segments to the files of their hour, durably: the segments are deleted after this. */
+  /** Writes notes of stored segments durably, before their files are deleted. */
   keep(notes: readonly Uint8Array[]): Promise<void> {
     return this.#store.keep(notes.map(entryOf));
   }
@@ -153,14 +144,14 @@ export class Idempotency {
   #add(entry: Entry): void {
     const kept = errorsOf(entry);
     for (const errors of kept) this.#addErrors(errors);
-    if (kept.length === 0 && entry.answer.errors.length > 0) this.#tellForgotten(1);
+    if (kept.length === 0 && entry.answer.errors.length > 0) this.#reportForgotten(1);
     this.#addRecords(encodeRecord(entry));
   }
 
   #addRecords(records: Uint8Array): void {
     const fromMs = this.#fromMs();
     this.#answers.removeBefore(fromMs);
-    this.#tellForgotten(this.#answers.add(records, fromMs));
+    this.#reportForgotten(this.#answers.add(records, fromMs));
   }
 
   #addErrors(errors: KeptErrors): void {
@@ -173,7 +164,7 @@ export class Idempotency {
       if (!isOver && this.#errorsBytes <= this.#errorsBytesMax) break;
       this.#errors.removeOldest();
       this.#errorsBytes -= bytesOf(oldest);
-      if (!isOver) this.#tellForgotten(1);
+      if (!isOver) this.#reportForgotten(1);
     }
   }
 
@@ -188,23 +179,24 @@ export class Idempotency {
     return JSON.parse(Buffer.from(kept.json).toString('utf8')) as BatchAnswer['errors'];
   }
 
-  #tellForgotten(count: number): void {
+  #reportForgotten(count: number): void {
     if (count === 0) return;
     this.#forgotten.inc(count);
     const now = performance.now();
-    if (now - this.#toldMs < idempotencyForgottenLogMs) return;
-    this.#toldMs = now;
-    this.#log.warn({ keys: this.size }, `${tooMany}: the oldest are forgotten before 24 hours have passed`);
+    if (now - this.#loggedMs < idempotencyForgottenLogMs) return;
+    this.#loggedMs = now;
+    this.#log.warn(
+      { keys: this.size },
+      `Too many Idempotency-Keys; the oldest answers were forgotten within 24 hours`,
+    );
   }
 
-  #tellRest(file: string, what: Rest): void {
-    // What a crash cut short was not yet relied on: its segment is still in the log and brings it again.
-    if (what === 'end')
-      this.#log.warn({ file }, 'skipped the unfinished end of a file of remembered answers');
-    else this.#log.error({ file }, 'a file of remembered answers is damaged: what is intact was read');
+  #reportSkipped(file: string, what: Rest): void {
+    // A torn end was never relied on: its segment is still in the log.
+    if (what === 'end') this.#log.warn({ file }, 'Skipped the torn end of a file of remembered answers');
+    else this.#log.error({ file }, 'A file of remembered answers is damaged; the intact blocks were read');
   }
 
-  /** The first moment that is within the window. */
   #fromMs(): number {
     return this.#nowMs() - limits.idempotencyWindowMs + 1;
   }

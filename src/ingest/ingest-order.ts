@@ -3,17 +3,15 @@ import type { Ingest } from './ingest.ts';
 
 interface IngestOrderOptions {
   readonly ingest: Pick<Ingest, 'watermarks' | 'lastNumberOf' | 'waitingMs'>;
-  /** Where others write the same table: nothing that comes later is below it, whoever stores it. */
+  /** Set where other servers write to the same table: a lower bound of every later number. */
   readonly shared: { watermark(): number } | undefined;
 }
 
-/** No event below its place in the order can come any more. */
 interface OrderWatermarks {
   readonly ofAll: bigint;
   of(organization: string): bigint;
 }
 
-/** The order in which events become readable: what this process and others have stored of it, and may still add. */
 export class IngestOrder {
   readonly #options: IngestOrderOptions;
 
@@ -21,7 +19,7 @@ export class IngestOrder {
     this.#options = options;
   }
 
-  /** With an own engine a large request of one organization holds back no other's. */
+  /** With the embedded engine, a large request of one organization does not hold back others. */
   watermarks(): OrderWatermarks {
     const { ingest, shared } = this.#options;
     if (shared !== undefined) {
@@ -36,17 +34,15 @@ export class IngestOrder {
   }
 
   /**
-   * A place before which all events of an organization are that have been taken by now; undefined while some wait for
-   * the engine, or when that cannot be told.
+   * A position after every event of the organization that was accepted so far; undefined while some wait for
+   * the engine or where other servers write.
    */
   arrivedBefore(organization: string): bigint | undefined {
     const { ingest, shared } = this.#options;
     const last = shared === undefined ? ingest.lastNumberOf(organization) : undefined;
-    // What has a number lies below the first place of the next.
     return last === undefined ? undefined : firstSeqOf(last + 1);
   }
 
-  /** For how long the oldest event that was taken here has waited to get its place; 0 when none waits. */
   waitingMs(): number {
     return this.#options.ingest.waitingMs();
   }

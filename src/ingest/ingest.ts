@@ -22,36 +22,33 @@ import { RejectionLog } from './rejections.ts';
 import { Wal } from './wal.ts';
 
 /**
- * The engine is behind when the oldest rows have waited this long beyond FLUSH_INTERVAL. It is a third of the second that
- * readers are promised, as INSERTs take time, too.
+ * The engine is behind when rows wait this long beyond FLUSH_INTERVAL: a third of the second that readers are
+ * promised, as INSERTs take time, too.
  */
 const segmentWaitMsMax = 350;
-/** With less than this in the log ingest is not throttled: an engine is slow with little for other reasons than load. */
+/** Below this backlog the engine is slow for reasons other than load, so throttling would not help. */
 const throttleBytesMin = 32 * 1024 * 1024;
 
 export interface IngestOptions extends RedactionSettings {
-  /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */
+  /** Has the folders `wal` and `idempotency`; the caller holds the lock of the directory. */
   readonly dataDir: string;
   readonly log: Logger;
   readonly workers: number;
-  /** URL of another worker module than the one beside this: of tests, which have one that starts faster. */
   readonly workerFile?: string | undefined;
   readonly appName: string;
-  /** Mappings of the installation, beside the built-in ones. */
   readonly mappings?: readonly MappingDefinition[];
   readonly bodyBytesMax: number;
   readonly flushIntervalMs: number;
   readonly segmentBytes: number;
   readonly walBytesMax: number;
-  /** Bytes of the log's disk that are not for it. */
   readonly keepFreeBytes?: KeptFree;
-  /** Number of this process among those that share the engine; left out: no other does. */
+  /** Number of this server among those that share the engine; default 0. */
   readonly writer?: () => number;
   readonly permit?: Permit | undefined;
-  /** Unix milliseconds by which answers are forgotten; left out: of the clock. */
+  /** Clock that expires answers, in Unix ms; default `Date.now`. */
   readonly answersNowMs?: () => number;
   readonly sink: SegmentSink;
-  /** The newest number that the table has, where the log does not know; left out: none. */
+  /** The newest number in the table, asked if the log has none; default 0. */
   readonly newestStored?: () => Promise<number>;
   readonly damage: DamageReports;
   readonly sharedAnswers?: AcceptOptions['sharedAnswers'];
@@ -60,32 +57,26 @@ export interface IngestOptions extends RedactionSettings {
 
 export interface Ingest {
   readonly accept: Accept;
-  /** Stores what the service itself says of an organization (see own-events.ts). */
+  /** Stores an event of the service itself (own-events.ts). */
   recordOwn(organization: OrganizationFacts, event: string): Promise<void>;
-  /** Stores what the service itself says, unless what has this name was stored within the last 24 hours (see own-events.ts). */
   readonly recordOnce: OwnEventRecorder['recordOnce'];
-  /** Nothing that comes later is below these numbers; a large request of one organization holds back no other's. */
   watermarks(): Watermarks;
-  /** No event of an organization that has come by now is above this number; undefined while some are on their way. */
+  /** No accepted event of the organization is above this number; undefined while some are on their way. */
   lastNumberOf(organization: string): number | undefined;
-  /** For how long the oldest event that is not in the engine has waited. */
   waitingMs(): number;
-  /** Takes numbers above this one from now on. */
   raise(number: number): void;
-  /** Whether an attempt to store a segment is in flight, or may be. */
   isInFlight(): boolean;
-  /** Segments that wait for the engine. */
   unsent(): number;
-  /** Undefined while appends of such events (of producers if left out) to the log work. */
+  /** Undefined while the log takes such events (default: those of producers). */
   logFailure(of?: EventsOf): string | undefined;
-  /** Waits until everything acknowledged is in the engine; false when `timeoutMs` passed first. */
+  /** Waits until the engine has every acknowledged event; false after `timeoutMs`. */
   flush(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
 type Pools = AcceptOptions['pools'];
 
-/** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
+/** Opens the log in `dataDir`, resumes sending what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const { log, flushIntervalMs, segmentBytes, damage, bodyBytesMax, directory } = options;
   const { wal, order } = await openLog(options);
@@ -144,7 +135,6 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   };
 }
 
-/** The order, and which numbers had been given out when a segment was stored. */
 function settling(order: OrderNumbers, settled: SettledSegments): BatcherOptions['order'] {
   return {
     numbersOf: (segment) => order.numbersOf(segment),
@@ -161,7 +151,7 @@ async function openLog(options: IngestOptions): Promise<{ readonly wal: Wal; rea
   const { newestStored = () => Promise.resolve(0), writer = () => 0 } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
   const bounds = { segmentBytes, bytesMax: walBytesMax, ...(keepFreeBytes && { keepFreeBytes }) };
-  // It is made after the first segment, so where it is there was a log.
+  // The folder is made after the first segment, so if it exists there was a log.
   const isExpected = (await ifThere(stat(join(dataDir, 'idempotency')))) !== undefined;
   const wal = await Wal.open({ files, log, ...bounds, nowMs: Date.now, damage, isExpected });
   const recovered = wal.sealed().map(({ number }) => number);
@@ -189,9 +179,8 @@ function startPools(options: IngestOptions, throttle: Throttle): Pools {
   const { appName, redactKeys, redactValues, mappings, workers, log, workerFile: filename } = options;
   const worker = { appName, redactKeys, redactValues, mappings };
   return {
-    // One thread is enough for small bodies: receiving them costs more than mapping them.
     small: new WorkerPool({ name: 'small', threads: 1, worker, log, filename, throttle: throttle.small }),
-    // Their threads cost a start and memory, and where all bodies are small nobody needs them.
+    // Lazy, as threads cost start time and memory, and many installations send only small bodies.
     large: new WorkerPool({
       name: 'large',
       threads: workers,
@@ -204,9 +193,8 @@ function startPools(options: IngestOptions, throttle: Throttle): Pools {
   };
 }
 
-/** Metrics of events by what became of them. */
 function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepted' | 'rejected'> {
-  const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
+  const events = counter('auditlog_ingest_events_total', 'Events by outcome', ['outcome']);
   const help = 'Rejected events by the kind of rule';
   const rejectedEvents = counter('auditlog_ingest_rejected_total', help, ['reason']);
   return {
@@ -221,15 +209,14 @@ function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepte
   };
 }
 
-/** Metrics of the log and of what waits in it. */
 function showLog(wal: Wal, batcher: Batcher, bytesMax: number, keys: Idempotency): void {
   show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => keys.size);
   show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => bytesMax);
-  const lag = 'How long the oldest acknowledged event that is not in the engine has waited';
+  const lag = 'Age of the oldest acknowledged event that is not in the engine';
   show('auditlog_wal_bytes', 'Bytes in the write-ahead log', () => wal.bytes());
   show('auditlog_ingest_lag_seconds', lag, () => wal.waitingMs() / 1000);
   show('auditlog_wal_segments', 'Sealed segments that wait for the engine', () => wal.sealed().length);
-  gauge('auditlog_segments', 'Segments by what became of them since the start', ['outcome'], (metric) => {
+  gauge('auditlog_segments', 'Segments by outcome since the start', ['outcome'], (metric) => {
     const { stored, refused, retries } = batcher.counts();
     metric.set({ outcome: 'stored' }, stored);
     metric.set({ outcome: 'refused' }, refused);
@@ -237,7 +224,6 @@ function showLog(wal: Wal, batcher: Batcher, bytesMax: number, keys: Idempotency
   });
 }
 
-/** Metrics of the threads that map events. */
 function showWorkers(pools: Pools): void {
   gauge('auditlog_worker_threads', 'Threads that map events, by the size of bodies', ['pool'], (it) => {
     for (const [pool, { threads }] of Object.entries(pools)) it.set({ pool }, threads);

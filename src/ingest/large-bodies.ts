@@ -17,7 +17,6 @@ import {
   type SplitTask,
 } from './task.ts';
 
-/** Organizations whose large bodies are decompressed and mapped at the same time. */
 const largeBodyOrganizationsMax = 4;
 const largeBodiesWaitingMax = 1024;
 const largeBodyWaitMsMax = 30_000;
@@ -29,15 +28,15 @@ export interface LargeBodiesOptions {
 }
 
 /**
- * Maps bodies that are too large, or may be once they are decompressed, to share a task with others. Organizations
- * take turns, so one that sends many waits for itself; and what is worked on at once, and so in memory, is bounded.
+ * Maps bodies that are, or may become, too large to share a task. Organizations take turns, and slots bound
+ * the memory in use.
  */
 export class LargeBodies {
   readonly #options: LargeBodiesOptions;
   readonly #slots: FairQueue;
   /**
-   * Memory that threads share is no part of what V8 weighs: what is left to its collector stays for minutes. So each
-   * body gives its room back, and there are no more of them than slots.
+   * V8 does not account for shared memory, so its collector would keep it for minutes. Each body returns its
+   * room, and there are as many rooms as slots.
    */
   readonly #rooms: BufferPool<SharedArrayBuffer>;
 
@@ -63,9 +62,8 @@ export class LargeBodies {
   }
 
   /**
-   * Maps a body and has what came of it stored. A body of which much is kept has its place until that is done, so that
-   * memory is bounded also where the disk is slower than the threads. Rejects with a Problem: 429, what the pool says,
-   * or what `store` does.
+   * Maps a body and stores its events. A body with much to store keeps its slot until then, so memory is
+   * bounded on a slow disk, too. Rejects with a Problem: 429, or one of the pool or of `store`.
    */
   async serve<T>(request: IngestRequest, store: (mapped: MappedRequest) => Promise<T>): Promise<T> {
     const leave = await this.#slots.acquire(request.organization?.id ?? request.apiKey ?? '');
@@ -90,11 +88,11 @@ export class LargeBodies {
 
   async #mapDivided(request: IngestRequest): Promise<MappedRequest> {
     const { bodyBytesMax } = this.#options;
-    // What is in other bodies is not known; pages that nothing is written to cost nothing.
+    // The decoded size is unknown; untouched pages cost nothing.
     const roomBytes = isPlain(request) ? request.body.length : bodyBytesMax;
     const room = this.#rooms.take(Math.min(roomBytes, bodyBytesMax));
     const mapped = await this.#splitAndMap(request, room.memory);
-    // Not after a failure: a thread that was given up may still write into it.
+    // Not after a failure: a lost thread may still write into it.
     room.release();
     return mapped;
   }
@@ -113,8 +111,8 @@ export class LargeBodies {
   }
 
   /**
-   * As many pieces are with the workers at once as there are threads: a body uses all of them, and what came after it
-   * is served between its pieces.
+   * At most as many pieces as threads are queued, so the body uses all of them and later bodies come in
+   * between its pieces.
    */
   async #mapPieces(
     request: IngestRequest,
@@ -133,12 +131,11 @@ export class LargeBodies {
           rejectedMax: mapped.rejectedLeft(),
           outputBytes: mapped.outputBytes(end - start),
         });
-        // A failure ends the loop of every other piece as well: nothing of the request is stored then.
         const result = await pool.map(task).catch((error: unknown) => {
           next = pieces.length;
           throw error;
         });
-        // A body without a good event keeps no memory: at 32 MiB the collector would stop for it.
+        // A body without a valid event keeps no memory: the collector would stop for it at 32 MiB.
         if (result.blocks.length === 0) buffers.give(result.buffer);
         mapped.add(index, result, end - start);
       }
@@ -148,7 +145,7 @@ export class LargeBodies {
   }
 }
 
-/** Whether the body is as large as what is in it. */
+/** Whether the decoded body is as large as the received one. */
 function isPlain({ encoding, otlp }: IngestRequest): boolean {
   return encoding === 'identity' && otlp === undefined;
 }

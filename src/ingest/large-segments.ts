@@ -10,25 +10,22 @@ import {
   frameSeed,
 } from './segment.ts';
 
-/** A large append is written in slices of this size, with the writes of others between them (figures: bench/notes.md). */
+/** A large append is written in slices, with other writes between them (figures: bench/notes.md). */
 const walSliceBytesMax = 1024 * 1024;
 
-/** A request that gets a segment of its own. */
 export interface LargeAppend {
   readonly frames: readonly FrameInput[];
   readonly bytes: number;
   readonly organization: string | undefined;
 }
 
-/** What is needed to make segments. */
 export interface SegmentDeps {
   readonly files: SegmentFiles;
   readonly sealed: SealedSegments;
-  /** Each is above the one before. */
   readonly nextNumber: () => number;
 }
 
-/** Writes large requests, one after the other: each becomes a sealed segment beside the open one. */
+/** Writes large requests one after another, each as a sealed segment beside the open one. */
 export class LargeSegments {
   readonly #deps: SegmentDeps;
   readonly #turns = new Mutex();
@@ -39,17 +36,15 @@ export class LargeSegments {
     this.#deps = deps;
   }
 
-  /** The bytes of requests that are not done. */
   get waitingBytes(): number {
     return this.#waitingBytes;
   }
 
-  /** Number of the newest segment that is whole; 0 when there is none. */
   get newest(): number {
     return this.#newest;
   }
 
-  /** Does `work` with a request in its turn: it calls `write`, and what else makes the request acknowledged. */
+  /** Runs `work`, which calls `write` and whatever else acknowledges the request, in its turn. */
   async inTurn(append: LargeAppend, work: () => Promise<number>): Promise<number> {
     this.#waitingBytes += append.bytes;
     try {
@@ -59,12 +54,10 @@ export class LargeSegments {
     }
   }
 
-  /** Resolves when all requests so far are done. */
   idle(): Promise<void> {
     return this.#turns.run(() => Promise.resolve());
   }
 
-  /** Writes the segment of a request in slices, and seals it. Resolves with its number. */
   async write({ frames, organization }: LargeAppend): Promise<number> {
     const sinceMs = performance.now();
     const { files, sealed, nextNumber } = this.#deps;
@@ -81,7 +74,6 @@ export class LargeSegments {
   }
 }
 
-/** The same bytes in slices of at most so many: what else the disk has to sync goes in between. */
 function* slicesOf(parts: readonly Uint8Array[], bytesMax: number): Generator<readonly Uint8Array[]> {
   let slice: Uint8Array[] = [];
   let room = bytesMax;

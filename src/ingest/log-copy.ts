@@ -22,8 +22,8 @@ import {
 } from './segment.ts';
 
 /**
- * How many events each segment of the log of a data directory has, by its number; those without events are left out. Nothing
- * is written, so a server may run on it: a segment is gone once its events are in the table.
+ * Events of each segment in a data directory's log, by number, without empty ones. Only reads, so a server
+ * may run there: a segment is gone once its events are in the table.
  */
 export async function eventsInLog(dataDir: string): Promise<Map<number, number>> {
   const directory = join(dataDir, 'wal');
@@ -40,14 +40,13 @@ export async function eventsInLog(dataDir: string): Promise<Map<number, number>>
 }
 
 /**
- * The remembered answers of a data directory to requests that came before a moment (Unix milliseconds), as blocks
- * (answer-files.ts). Errors come last: those of an answer are there when it is.
+ * Remembered answers from before `beforeMs` (Unix), as blocks (answer-files.ts). Errors come last, so each
+ * answer in the copy has its errors.
  */
 export async function* readAnswers(dataDir: string, beforeMs: number): AsyncGenerator<Uint8Array> {
   const directory = join(dataDir, 'idempotency');
   if ((await namesIn(directory)).length === 0) return;
   const files = await openLogFiles(directory);
-  // Cut short by a crash, or still being written: its segment is in the log and brings it again.
   const rest = (): void => undefined;
   for (const kind of ['answers', 'errors'] as const)
     for await (const blocks of answerBlocks(files, kind, rest))
@@ -60,8 +59,8 @@ export async function* readAnswers(dataDir: string, beforeMs: number): AsyncGene
 }
 
 /**
- * Makes the log of a data directory that has none, with remembered answers of another and without events. The numbers that
- * this log gives go on above `after`, also where the clock is behind.
+ * Creates a log without events and with the given answers in a data directory that has none. Its numbers
+ * continue above `after`, even if the clock is behind.
  */
 export async function makeLog(
   dataDir: string,
@@ -84,12 +83,11 @@ export async function makeLog(
   await files.order.write(encodeOrder({ through: after, taken: new Map() }));
   const store = await AnswerStore.open(await openLogFiles(join(dataDir, 'idempotency')), Date.now);
   const unknown = (): never => {
-    throw new Error('the backup has remembered answers that cannot be read');
+    throw new Error('The remembered answers in the backup are damaged');
   };
   for await (const blocks of blocksOf(answers, unknown)) await store.keepBlocks(blocks);
 }
 
-/** Removes a log that `makeLog` may have made in part. */
 export async function removeLog(dataDir: string): Promise<void> {
   for (const name of ['head', 'order'] as const) await besideLog(join(dataDir, 'wal'), name).remove();
   for (const name of ['wal', 'idempotency']) await rm(join(dataDir, name), { recursive: true, force: true });

@@ -4,23 +4,17 @@ import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import type { SyncedFile } from './files.ts';
 import type { SegmentFacts } from './segment.ts';
 
-/** A segment that was open when its log was closed. */
 export interface LastOpen extends SegmentFacts {
   readonly number: number;
 }
 
-/** What is known of a log outside of its folder. */
 export interface Head {
-  /** The newest segment whose file is durable. */
   readonly newest: number;
-  /** Undefined for a log that was not closed. */
   readonly closed: Closed | undefined;
 }
 
 interface Closed {
-  /** Sealed segments that had not reached the engine. */
   readonly waiting: number;
-  /** Undefined where none was open. */
   readonly open: LastOpen | undefined;
 }
 
@@ -28,14 +22,13 @@ const magic = Buffer.from('AUDTHEAD', 'latin1');
 const headBytes = 56;
 
 /**
- * Names the newest segment of the log, in a small file outside of the log's folder (`wal-head`): were that segment taken
- * away, nothing in the folder could tell. Little-endian, within one sector of the disk:
+ * Names the newest segment, in a small file outside the log's folder: without it, nothing could notice that this segment was removed. Little-endian, within one disk sector:
  *
  *     "AUDTHEAD" | u64 newest | u32 closed | u32 waiting | u64 open | u64 bytes | u32 rows | u32 checksum | u32 0
  *                | u32 CRC-32C of the 52 bytes before
  *
- * The file is written before a segment takes its first append, and the file of a segment goes only once a newer one is
- * named. So a folder with no file of that number or above has lost some.
+ * It is written before a segment takes its first append, and a segment's file is removed only once a newer one is
+ * named. So a folder without a file of this number or above has lost some.
  */
 export function encodeHead({ newest, closed }: Head): Buffer {
   const bytes = Buffer.alloc(headBytes);
@@ -51,7 +44,6 @@ export function encodeHead({ newest, closed }: Head): Buffer {
   return bytes;
 }
 
-/** Undefined when these bytes are none. */
 export function decodeHead(bytes: Buffer): Head | undefined {
   if (bytes.length !== headBytes || !bytes.subarray(0, 8).equals(magic)) return undefined;
   if (crc32c(bytes.subarray(0, headBytes - 4)) !== bytes.readUInt32LE(headBytes - 4)) return undefined;
@@ -67,7 +59,6 @@ export function decodeHead(bytes: Buffer): Head | undefined {
   return { newest, closed: { waiting, open: open.number === 0 ? undefined : open } };
 }
 
-/** Keeps the head of a log that is open. */
 export class LogHead {
   readonly #file: SyncedFile;
   readonly #log: Logger;
@@ -79,19 +70,18 @@ export class LogHead {
     this.#log = log;
   }
 
-  /** Resolves when the head names a segment whose file is durable: only then may it take appends. */
+  /** Resolves when the head names the segment, whose file must be durable; only then may it take appends. */
   begun(number: number): Promise<void> {
     this.#newest = Math.max(this.#newest, number);
     return this.#write(undefined);
   }
 
-  /** The log takes no more appends. */
   async close(closed: Closed): Promise<void> {
     if (this.#newest === 0) return;
     try {
       await this.#write(closed);
     } catch (error) {
-      this.#log.warn(errorFacts(error), 'wal-head could not be written at the end');
+      this.#log.warn(errorFacts(error), 'Writing the final wal-head failed');
     }
   }
 

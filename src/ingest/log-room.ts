@@ -1,33 +1,33 @@
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { LogFiles } from './files.ts';
 
-/** The disk's free room is asked for this often. */
 const walRoomMsMax = 250;
 
 export interface LogRoomOptions {
   readonly files: Pick<LogFiles, 'freeBytes'>;
   readonly log: Logger;
-  /** Bytes of all segments together above which appends are refused. */
+  /** Bytes of all segments above which appends are refused. */
   readonly bytesMax: number;
-  /** Bytes of the disk that appends leave free. */
   readonly keepFreeBytes: KeptFree;
 }
 
-/** Whose events an append holds: those of producers, or what the service says itself. */
 export type EventsOf = 'producers' | 'service';
 
-/** Bytes of the disk that stay free; the service has a reserve, so that sign-in and exports go on. */
+/**
+ * Bytes of the disk that stay free; the service's own events have a reserve, so that sign-in and exports
+ * continue.
+ */
 export type KeptFree = Readonly<Record<EventsOf, number>>;
 
 export const noneKeptFree: KeptFree = { producers: 0, service: 0 };
 
 /**
- * Whether there is room for more events, in the log and on its disk. It answers at once, by what the disk said some
- * hundred milliseconds ago; `keepFreeBytes` is large enough for what is written meanwhile.
+ * Whether the log and its disk have room for an append. It decides by a figure up to 250 ms old;
+ * `keepFreeBytes` covers what is written meanwhile.
  */
 export class LogRoom {
   readonly #options: LogRoomOptions;
-  /** Size of the last append that did not fit: the log counts as full until it would, or another does. */
+  /** Size of the last refused append: the log counts as full until an append of that size fits. */
   readonly #refusedBytes: Record<EventsOf, number> = { producers: 0, service: 0 };
   #freeBytes = Number.POSITIVE_INFINITY;
   #askedMs = Number.NEGATIVE_INFINITY;
@@ -37,7 +37,7 @@ export class LogRoom {
     this.#options = options;
   }
 
-  /** Whether an append fits beside what the log has and `waitingBytes` that are still to be written. */
+  /** Whether an append fits beside `logBytes` and the `waitingBytes` of queued appends. */
   admits(bytes: number, logBytes: number, waitingBytes: number, of: EventsOf): boolean {
     const fits = this.#has(bytes + waitingBytes, logBytes, of);
     this.#refusedBytes[of] = fits ? 0 : bytes;
@@ -48,7 +48,6 @@ export class LogRoom {
     return !this.#has(this.#refusedBytes[of] + waitingBytes, logBytes, of);
   }
 
-  /** Asks the disk. One that does not tell keeps nobody from writing: the write will. */
   async look(): Promise<void> {
     const { files, keepFreeBytes, log } = this.#options;
     if (keepFreeBytes.producers === 0) return;
@@ -57,9 +56,9 @@ export class LogRoom {
       this.#freeBytes = await files.freeBytes();
     } catch (error) {
       this.#freeBytes = Number.POSITIVE_INFINITY;
-      log.warn(errorFacts(error), 'the free room of the disk of the log is not known');
+      log.warn(errorFacts(error), 'Reading the free room of the log disk failed');
     }
-    this.#tell(this.#freeBytes < keepFreeBytes.producers);
+    this.#reportRoom(this.#freeBytes < keepFreeBytes.producers);
   }
 
   #has(moreBytes: number, logBytes: number, of: EventsOf): boolean {
@@ -70,7 +69,7 @@ export class LogRoom {
     return this.#freeBytes - moreBytes >= keepFreeBytes[of];
   }
 
-  #tell(isShort: boolean): void {
+  #reportRoom(isShort: boolean): void {
     if (isShort === this.#isShort) return;
     this.#isShort = isShort;
     const { keepFreeBytes, log } = this.#options;
@@ -78,10 +77,10 @@ export class LogRoom {
     if (isShort) {
       log.error(
         facts,
-        'the disk is almost full: the write-ahead log takes no events of producers; reads, sign-in and exports go on',
+        'The disk is almost full: the write-ahead log rejects events of producers; reads, sign-in and exports continue',
       );
     } else {
-      log.info(facts, 'the disk has room again: the write-ahead log takes events');
+      log.info(facts, 'The disk has room again: the write-ahead log accepts events');
     }
   }
 }

@@ -1,18 +1,16 @@
 /**
- * A manifest: which segments of the log are needed, so that a damaged or missing one is noticed. Little-endian.
+ * A manifest names the segments that are needed, so that a damaged or missing one is noticed. Little-endian:
  *
  *     u64 version | u32 entries | u32 0 | entry …
  *     entry  u64 segment number | u64 bytes | u32 rows | u32 checksum | u32 open | u32 0
  *
- * A manifest stands in the open segment, as a frame. The one with the highest version counts, whatever file it is in.
- * It names every sealed segment that has not reached the engine, with its exact length, rows and checksum. Of a
- * segment that was still open when its successor was begun (`open` 1) it says what was durable by then.
+ * It is a frame of the open segment; the highest version in any file counts. It has the length, rows and checksum of
+ * every sealed segment that is not in the engine, and the durable part of a segment that was still open (`open` 1).
+ * Two rules keep it true over a crash:
  *
- * Two rules make it true at every point of a crash:
- *
- * - A file is removed only after a manifest that does not name it is durable, in a newer segment.
- * - A segment that no manifest names was open, or has reached the engine: its end may be torn, and it is sent with
- *   doubt. Or it is that of a large request, whole and not acknowledged yet.
+ * - A file is removed only after a manifest without it is durable, in a newer segment.
+ * - A segment that no manifest names was open, is in the engine, or is a large request without acknowledgement. Its end
+ *   may be torn, and it is sent with doubt.
  */
 export interface ManifestEntry {
   readonly number: number;
@@ -49,7 +47,6 @@ export function encodeManifest({ version, entries }: Manifest): Buffer {
   return bytes;
 }
 
-/** Undefined when these bytes are none. */
 export function decodeManifest(bytes: Buffer): Manifest | undefined {
   if (bytes.length < headerBytes) return undefined;
   const count = bytes.readUInt32LE(8);

@@ -5,13 +5,11 @@ import { type MapResult, type Outcome, outcomeOf, outputBytesOf } from './task.t
 
 const growthMargin = 1.1;
 
-/** The pieces of one body that have been mapped, and what they leave for the others. */
 export class MappedPieces {
   readonly #errorsMax: number;
   readonly #results: MapResult[] = [];
   readonly #counts = { accepted: 0, rejected: 0, errors: 0 };
   #isRefused = false;
-  /** What was made of a byte, at most. */
   #growth = 0;
 
   constructor(errorsMax: number) {
@@ -32,12 +30,11 @@ export class MappedPieces {
     this.#counts.errors += outcome.answer.errors.length;
   }
 
-  /** Whether the rest of the body need not be looked at. */
   isOver(): boolean {
     return this.#isRefused || this.#hasTooMany() || this.#counts.rejected > limits.rejectedEventsMax;
   }
 
-  /** Room for what will be made of a piece. Those of a body are alike: after the first none has to take a larger one. */
+  /** Pieces of a body are alike, so after the first no buffer has to grow. */
   outputBytes(inputBytes: number): number {
     return Math.ceil(Math.max(outputBytesOf(inputBytes), inputBytes * this.#growth * growthMargin));
   }
@@ -46,7 +43,7 @@ export class MappedPieces {
     return Math.max(0, limits.rejectedEventsMax - this.#counts.rejected);
   }
 
-  /** Errors that may still be named; pieces begin in their order, so those that are left out come last. */
+  /** Pieces begin in order, so errors that are left out come last. */
   errorsLeft(): number {
     return Math.max(0, this.#errorsMax - this.#counts.errors);
   }
@@ -55,7 +52,7 @@ export class MappedPieces {
     return this.#results;
   }
 
-  /** One outcome of all pieces, in their order; a problem of one is a problem of all. */
+  /** One outcome of all pieces, in order; a problem of one is a problem of all. */
   outcome(bodyHash: string | undefined): Outcome {
     if (this.#hasTooMany()) return { ...tooManyEvents, rejections: this.#rejections() };
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
@@ -73,7 +70,7 @@ export class MappedPieces {
       answer.rejected += rejected;
       counts.addAll(outcome.rejections);
       hasTooManyRejected = outcome.hasTooManyRejected || answer.rejected > limits.rejectedEventsMax;
-      // The worker left the piece in the middle, so where the events of later ones stand is not known.
+      // The worker stopped in mid-piece, so later indexes are unknown.
       if (outcome.hasTooManyRejected) break;
     }
     return { kind: 'answered', answer, bodyHash, rejections: counts.list(), hasTooManyRejected };

@@ -10,9 +10,8 @@ const blockPayloadBytesMax = 16 * 1024 * 1024;
 const { seq, ...written } = eventColumns;
 
 interface Column {
-  /** Name and type, as a block has them. */
   readonly head: Uint8Array;
-  /** The values; where the column is of arrays, the place among the elements at which each one ends. */
+  /** The values; of an array column, the end index of each row's elements. */
   readonly values: ColumnWriter;
   readonly elements: ColumnWriter | undefined;
 }
@@ -23,22 +22,17 @@ const columnCount = Object.keys(eventColumns).length;
 const seqHead = headOf('seq', seq);
 
 /**
- * Collects rows and lays them out as one block of ClickHouse's Native format, without the values of its last
- * column:
+ * Builds a block of ClickHouse's Native format without the values of its last column:
  *
  *     varint columns | varint rows | (name, type, values) × 19 … | "seq" "UInt64" ⟵ values follow when it is sent
  *
- * `seq` is the position in the log, known only once the block is appended there; since it comes last and follows
- * from segment and row, the log stores nothing for it and no byte of the block is ever patched.
- *
- * The column `own` is the mark of what the service itself says. It is the block's and not the row's: nothing that an event
- * has in it, and no mapper, can set it. Only `OwnEvents` makes blocks that have it.
+ * `seq` follows from segment and row, so the log need not store it. `own` marks the service's own events. The mark
+ * belongs to the block, so no body or mapping can set it; only `OwnEvents` makes such blocks.
  */
 export class BlockBuilder {
   readonly #own: boolean;
-  readonly #of = createColumns();
-  readonly #columns: readonly Column[] = Object.values(this.#of);
-  /** How many columns and rows there are, as the block says it. */
+  readonly #column = createColumns();
+  readonly #columns: readonly Column[] = Object.values(this.#column);
   readonly #counts = new Uint8Array(16);
   #rows = 0;
   #payloadBytes = 0;
@@ -48,8 +42,8 @@ export class BlockBuilder {
   }
 
   add(row: MappedEvent): void {
-    fillColumns(this.#of, row);
-    this.#of.own.values.bool(this.#own);
+    fillColumns(this.#column, row);
+    this.#column.own.values.bool(this.#own);
     this.#rows += 1;
     this.#payloadBytes += row.ocsf.end - row.ocsf.start + row.source.end - row.source.start;
   }
@@ -58,12 +52,11 @@ export class BlockBuilder {
     return this.#rows;
   }
 
-  /** By its rows, or by both payloads: a block's size is mostly made of those. */
+  /** By rows, or by the bytes of both payloads, which are most of a block. */
   isFull(): boolean {
     return this.#rows >= blockRowsMax || this.#payloadBytes >= blockPayloadBytesMax;
   }
 
-  /** Bytes that `finish` will write. */
   bytes(): number {
     let total = this.#writeCounts(this.#counts, 0) + seqHead.length;
     for (const { head, values, elements } of this.#columns)
@@ -71,7 +64,7 @@ export class BlockBuilder {
     return total;
   }
 
-  /** Writes the block at `offset` of `target` and forgets the rows; returns the offset after it. */
+  /** Writes the block at `offset` and forgets the rows; returns the end offset. */
   finish(target: Uint8Array, offset: number): number {
     let at = this.#writeCounts(target, offset);
     for (const { head, values, elements } of this.#columns) {
@@ -84,7 +77,6 @@ export class BlockBuilder {
     return at + seqHead.length;
   }
 
-  /** Forgets the rows added since the last `finish`. */
   reset(): void {
     this.#rows = 0;
     this.#payloadBytes = 0;
@@ -99,7 +91,6 @@ export class BlockBuilder {
   }
 }
 
-/** Empty columns, in their order. */
 function createColumns(): Columns {
   const columns = Object.entries(written).map(([name, type]) => {
     const elements = type.startsWith('Array') ? new ColumnWriter() : undefined;
@@ -108,7 +99,6 @@ function createColumns(): Columns {
   return Object.fromEntries(columns) as Columns;
 }
 
-/** Adds a row: what each column has of an event, but for `own`. */
 function fillColumns(of: Columns, row: MappedEvent): void {
   of.org.values.uuid(row.org);
   of.time.values.int64(row.timeMicros);

@@ -12,16 +12,13 @@ import {
   type SegmentFacts,
 } from './segment.ts';
 
-/** The segment that takes appends, and what is durable of it. */
 export class OpenSegment {
   readonly number: number;
   readonly #file: LogFile;
   readonly #seed: number;
-  /** What is durable. */
   facts: SegmentFacts;
-  /** Version of the last manifest in it. */
   manifestVersion: number;
-  /** When its first rows came, by `performance.now()`. */
+  /** Time of its first rows, by `performance.now()`. */
   sinceMs = 0;
 
   private constructor(number: number, file: LogFile, facts: SegmentFacts, manifestVersion: number) {
@@ -32,7 +29,6 @@ export class OpenSegment {
     this.manifestVersion = manifestVersion;
   }
 
-  /** Makes the file of a segment; a manifest is the first frame of each. */
   static async create(number: number, manifest: Manifest, files: SegmentFiles): Promise<OpenSegment> {
     const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
     const frame = encodeManifestFrame(manifest, position);
@@ -46,7 +42,7 @@ export class OpenSegment {
     return this.facts.rows === 0;
   }
 
-  /** Makes a group durable with one sync, and before it a manifest where one is given. */
+  /** One sync makes the group durable, after a manifest if one is given. */
   async append(group: readonly Append[], manifest?: Manifest): Promise<void> {
     const { rows: firstRow, bytes: durableBytes } = this.facts;
     const position = { seed: this.#seed, firstRow, durableBytes };
@@ -58,7 +54,6 @@ export class OpenSegment {
     if (manifest !== undefined) this.manifestVersion = manifest.version;
   }
 
-  /** Cuts what a failed append may have left behind the durable end. */
   cut(): Promise<void> {
     return this.#file.truncate(this.facts.bytes);
   }

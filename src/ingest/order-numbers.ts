@@ -7,22 +7,20 @@ import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { besideLog, type SyncedFile } from './files.ts';
 import type { DamageReports } from './recovery.ts';
 
-/** So far ahead of the clock is what `wal-order` allows numbers and watermarks to reach without another write: 2 s. */
+/** `wal-order` allows numbers and watermarks up to 2 s ahead of the clock before the next write. */
 const orderReserveSegments = 200 * 64;
 
-/** Lowest numbers of segments whose rows may not be in the engine yet. */
 export interface Watermarks {
-  /** The lowest of the segments that may hold events of any organization. */
+  /** Among segments with events of any organization. */
   readonly lowest: number;
-  /** The same of segments that hold events of one organization only, by its id. */
+  /** By organization id, among segments with events of that organization only. */
   readonly ofOrganization: ReadonlyMap<string, number>;
 }
 
-/** What the file `wal-order` has. */
 export interface Order {
-  /** No number above it was taken, and no watermark above the next one was told. */
+  /** No higher number was taken, and no watermark above the next one was published. */
   readonly through: number;
-  /** The numbers under which segments of the log may be stored, by the segment's name in the log. */
+  /** Numbers under which a segment may be stored, by its number in the log. */
   readonly taken: ReadonlyMap<number, readonly number[]>;
 }
 
@@ -31,7 +29,7 @@ const headBytes = 24;
 const entryBytes = 16;
 
 /**
- * Little-endian; a file of up to 30 entries is one sector of the disk:
+ * Little-endian; up to 30 entries fit into one disk sector:
  *
  *     "AUDTORDR" | u64 through | u32 entries | u32 CRC-32C of all else | entries of u64 segment | u64 number
  */
@@ -51,7 +49,7 @@ export function encodeOrder({ through, taken }: Order): Buffer {
   return bytes;
 }
 
-/** Undefined when these bytes are none. What is behind the entries is of a longer content before. */
+/** Undefined if the bytes are damaged. Ignores what an earlier, longer content left behind the entries. */
 function decodeOrder(file: Buffer): Order | undefined {
   if (file.length < headBytes || !file.subarray(0, 8).equals(magic)) return undefined;
   const end = headBytes + file.readUInt32LE(16) * entryBytes;
@@ -67,13 +65,12 @@ function decodeOrder(file: Buffer): Order | undefined {
   return { through: Number(bytes.readBigUInt64LE(8)), taken };
 }
 
-/** No number that a server on a data directory has taken is above this one; 0 where there was none. */
+/** No server on the data directory took a higher number; 0 without a file. */
 export async function orderThrough(dataDir: string): Promise<number> {
   const bytes = await besideLog(join(dataDir, 'wal'), 'order').read();
   return (bytes && decodeOrder(bytes))?.through ?? 0;
 }
 
-/** A number for what is stored on a data directory while no server runs on it; it is durable. */
 export async function takeNumberIn(
   dataDir: string,
   writer: number,
@@ -94,40 +91,36 @@ export interface Permit {
 
 interface OrderNumbersOptions {
   readonly file: SyncedFile;
-  /** Tells numbers of processes that share an engine apart. */
   readonly writer: () => number;
-  /** Resolves when a number may be taken, and throws where too much time has passed since: see storage/shared-order.ts. */
+  /**
+   * Resolves when a number may be taken, and throws if too much time has passed since
+   * (storage/shared-order.ts).
+   */
   readonly permit?: Permit | undefined;
   readonly nowMs: () => number;
   readonly log: Logger;
   readonly damage: DamageReports;
-  /** The newest number that the table has, asked where the file does not tell. */
   newestStored(): Promise<number>;
-  /** Whether the log still has the file of a segment, by its name. */
   hasFile(segment: number): boolean;
-  /** Segments that an earlier process left. */
   readonly recovered: readonly number[];
 }
 
 /**
- * The numbers that segments get in the order of ingest. A segment has none until it is sent, and nobody waits for it
- * until then. The sender takes one for each attempt, which is durable in `wal-order` before the attempt begins:
+ * Numbers of segments in the order of ingest. A segment gets one for each INSERT, durable in `wal-order` before:
  *
- *     take ─▶ in flight: the watermark is not above it ─▶ stored, or the table has told what came of the attempt ─▶ over
+ *     take ─▶ in flight: the watermark is not above it ─▶ stored, or the table was asked ─▶ settled
  *
- * So a number is above each that was taken before it, and not below any watermark that was told, also after a crash or
- * with a clock that is set back: `through` in the file is ahead of both. An entry of the file goes when the segment's
- * own file has gone for good: one that comes back would be sent twice without it.
+ * So numbers rise, and stay above every published watermark over crashes and clocks that are set back: `through` is
+ * ahead of both. An entry is removed when the segment's file is gone for good: without it, a file that came back would
+ * be sent twice.
  */
 export class OrderNumbers {
   readonly #options: OrderNumbersOptions;
   readonly #turns = new Mutex();
   readonly #taken: Map<number, readonly number[]>;
-  /** Attempts of which it is not known yet what came of them, and the only organization of the segment, if there is one. */
+  /** INSERTs without a known outcome, and the only organization of the segment, if there is one. */
   readonly #inFlight = new Map<number, string | undefined>();
-  /** As it is durable. */
   #through = 0;
-  /** No number is taken at or below it. */
   #last: number;
   #reserving: Promise<void> | undefined;
 
@@ -139,14 +132,14 @@ export class OrderNumbers {
       for (const number of this.numbersOf(segment)) this.#inFlight.set(number, undefined);
   }
 
-  /** Rejects with EngineError where the file is missing and the table cannot be asked. */
+  /** Rejects with EngineError if the file is missing and the table cannot be asked. */
   static async open(options: OrderNumbersOptions): Promise<OrderNumbers> {
     const { file, damage, log, recovered } = options;
     const bytes = await file.read();
     const order = bytes && decodeOrder(bytes);
     if (order === undefined && (bytes !== undefined || recovered.length > 0)) {
       const state = bytes === undefined ? 'missing' : 'damaged';
-      const detail = `wal-order is ${state}: what the log still has is sent as new, though the table may have it`;
+      const detail = `wal-order is ${state}; segments in the log are sent as new, though the table may have them`;
       log.error({ segments: recovered.length }, detail);
       damage.report({ kind: 'log_segment', id: 'wal-order', detail });
     }
@@ -157,7 +150,6 @@ export class OrderNumbers {
     return numbers;
   }
 
-  /** The newest number of all that were taken. */
   get last(): number {
     return this.#last;
   }
@@ -166,14 +158,13 @@ export class OrderNumbers {
     return this.#inFlight.size > 0;
   }
 
-  /** Numbers of earlier attempts to store a segment of the log. */
   numbersOf(segment: number): readonly number[] {
     return this.#taken.get(segment) ?? [];
   }
 
   /**
-   * A number for an attempt to store a segment. Of the earlier ones it is known what came of them: those in `stored` have
-   * rows, and no rows come under any other. Rejects when the number could not be made durable.
+   * A number for an INSERT. The outcome of earlier ones must be known: those in `stored` have rows, the
+   * others never will. Rejects if the number could not be made durable.
    */
   async take(segment: number, organization: string | undefined, stored: readonly number[]): Promise<number> {
     await this.#options.permit?.ready();
@@ -194,7 +185,7 @@ export class OrderNumbers {
       try {
         await this.#write(Math.max(number, this.#reserve()));
       } catch (error) {
-        // Nothing is sent under it; those before it stay in question.
+        // Nothing is sent under it; the earlier ones stay in doubt.
         this.#taken.set(segment, earlier);
         this.#inFlight.delete(number);
         throw error;
@@ -204,19 +195,18 @@ export class OrderNumbers {
     });
   }
 
-  /** All that can be stored of a segment is. */
   settle(segment: number): void {
     for (const number of this.numbersOf(segment)) this.#inFlight.delete(number);
   }
 
-  /** From now on numbers are above this one, which another has reached. */
+  /** Another server has reached this number; later ones are above it. */
   raise(number: number): void {
     this.#last = Math.max(this.#last, number);
   }
 
   /**
-   * Nothing that comes later is below these. While nothing is in flight they follow the clock, where it is ahead, as far
-   * as the file allows; the disk is not waited for.
+   * Later numbers are not below these. Without a number in flight they follow the clock as far as the file
+   * allows, without waiting for the disk.
    */
   watermarks(): Watermarks {
     const byClock = segmentAtTime(this.#options.nowMs());
@@ -238,7 +228,7 @@ export class OrderNumbers {
     await this.#turns.run(() => Promise.resolve());
   }
 
-  /** The first content of the file. A disk that is full now lets a start be, as what is stored can be read. */
+  /** A full disk must not prevent a start, as stored events can still be read. */
   async #begin(): Promise<void> {
     try {
       await this.#write(Math.max(this.#last, this.#reserve()));
@@ -255,14 +245,13 @@ export class OrderNumbers {
     this.#reserving ??= this.#turns
       .run(() => this.#write(Math.max(next, this.#reserve())))
       .catch((error: unknown) =>
-        this.#options.log.debug(errorFacts(error), 'the watermark of the log could not be moved on yet'),
+        this.#options.log.debug(errorFacts(error), 'Advancing the watermark failed; will retry'),
       )
       .finally(() => {
         this.#reserving = undefined;
       });
   }
 
-  /** To be called in turn. */
   async #write(through: number): Promise<void> {
     const ahead = Math.max(this.#through, through);
     await this.#options.file.write(encodeOrder({ through: ahead, taken: this.#taken }));

@@ -1,22 +1,21 @@
 import type { OrganizationFacts, SharedDirectory } from '../base/events/organization-facts.ts';
 import type { OrgReference } from '../ocsf/audit-event.ts';
 
-/** Which organization an event belongs to that has this `message.org`, or why it cannot be stored. */
+/** The organization of an event by its `message.org`, or the reason to reject it. */
 type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
-/** What became of an event without `message.org`: the fault is in the parameter, which named one for it. */
+/** The error of an event without `message.org` is one of the parameter `org`. */
 function byParameter(found: OrgReference | string): OrgReference | string {
   return typeof found === 'string' ? found.replace(': ', ': is absent, and the parameter org ') : found;
 }
 
-/** Finds the organizations of events (contract: Ingest). */
 export class OrganizationLookup {
   #version = -1;
   #byReference = new Map<string, OrgReference>();
 
   /**
-   * For the events of a key that belongs to `own`, or to none: those name one of `shared`. Events that name none are
-   * those of `named`, if the request names one.
+   * For a key of the organization `own`, or of all organizations in `shared`. Events without `message.org`
+   * belong to `named`, if the request has it.
    */
   resolver(
     own: OrganizationFacts | undefined,

@@ -4,9 +4,8 @@ import { limits } from './limits.ts';
 import { TooManyElements } from './split-body.ts';
 
 /**
- * Writes the records of an export request as lines of JSON into `room` and returns these bytes; each line has the
- * resource and the scope of its record, so a small body can make a large one: it is too large where it does not fit.
- * Throws Problem `malformed` or `too_large`, or TooManyElements.
+ * Writes the records of an export request into `room` as lines of JSON, each with its resource and scope, so
+ * that a small body can become a large one. Throws Problem `malformed` or `too_large`, or TooManyElements.
  */
 export function otlpLines(body: Buffer, form: OtlpForm, room: Buffer): Buffer {
   let length = 0;

@@ -1,5 +1,6 @@
 import { crc32c } from '@node-rs/crc32';
 import type { OrganizationFacts } from '../base/events/organization-facts.ts';
+import { Problem } from '../base/errors/problem.ts';
 import { traced } from '../base/observability/trace.ts';
 import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
@@ -10,28 +11,28 @@ import { BlockBuilder } from './native-block.ts';
 import type { WorkerSettings } from './task.ts';
 import type { Wal } from './wal.ts';
 
-/** Events as the table gets them, without their places in the order. */
 export interface OwnBlock {
   readonly payload: Uint8Array;
   readonly rows: number;
 }
 
 /**
- * What the service itself says (contract: Events): source events that no body brought, as a block whose rows have the mark
- * `own`. Nothing else makes such rows; bodies go to the worker threads, whose blocks cannot have it.
+ * Encodes the service's own events (contract: Events) as blocks with the mark `own`. Blocks of bodies are
+ * made by worker threads, which cannot set it.
  */
 export class OwnEvents {
   readonly #mapper: Mapper;
   readonly #block = new BlockBuilder({ own: true });
 
   constructor({ appName, ...redaction }: WorkerSettings) {
-    // What a change says may be recorded late: it is taken even where the retention has passed meanwhile.
+    // Never "retention passed": an event about a change may be recorded late.
     this.#mapper = new Mapper({ appName, redaction: redactionOf(redaction), now: () => 0 });
   }
 
   /**
-   * Events as one block without its last column, `seq`; each is the JSON of a source event that names its organization by the id.
-   * `organizationOf` is undefined where there is none. Throws where an event is not valid.
+   * One block without its last column, `seq`. Each event is the JSON of a source event that names its
+   * organization by id; `organizationOf` returns undefined for an unknown id. Throws Problem `malformed` if an
+   * event is invalid.
    */
   encode(events: readonly string[], organizationOf: (id: string) => OrgReference | undefined): OwnBlock {
     this.#block.reset();
@@ -44,7 +45,7 @@ export class OwnEvents {
         (reference) =>
           organizationOf(reference ?? '') ?? '/message/org: is not an organization of this service',
       );
-      if (typeof mapped === 'string') throw new Error(mapped);
+      if (typeof mapped === 'string') throw new Problem('malformed', mapped);
       this.#block.add(mapped);
     }
     const rows = this.#block.rows();
@@ -59,17 +60,13 @@ interface RecorderOptions {
   readonly wal: Pick<Wal, 'append'>;
   readonly arrivals: Arrivals;
   readonly idempotency: Idempotency;
-  /** Called for each durable event, for metrics. */
   accepted(events: number): void;
 }
 
-/**
- * Records what the service says in the log, past everything that bodies go through: there are few such events, so they are
- * mapped where they are made.
- */
+/** Records the service's own events in the log. They are few, so the main thread maps them. */
 export class OwnEventRecorder {
   readonly #options: RecorderOptions;
-  /** Made at the start: it compiles the schema, for which nobody should have to wait. */
+  /** Compiled at the start, off the request path. */
   readonly #events: OwnEvents;
 
   constructor(options: RecorderOptions) {
@@ -78,8 +75,8 @@ export class OwnEventRecorder {
   }
 
   /**
-   * Resolves when the event, the JSON of a source event of the organization, is durable. Rejects with an Error where it is
-   * not valid, or with a Problem of the log.
+   * Resolves when the event (JSON of a source event) is durable. Rejects with Problem `malformed` if it is
+   * invalid, or with a Problem of the log.
    */
   async record(organization: OrganizationFacts, event: string): Promise<void> {
     const { wal, arrivals, accepted } = this.#options;
@@ -92,10 +89,7 @@ export class OwnEventRecorder {
     accepted(rows);
   }
 
-  /**
-   * Stores events, each the JSON of a source event that names its organization by the id, unless those of this name were stored within
-   * the last 24 hours. `organizationOf` must know each. Rejects as `record`.
-   */
+  /** Stores events once per `name` within 24 hours. Arguments as in `encode`; rejects as `record` does. */
   async recordOnce(
     name: string,
     events: readonly string[],

@@ -13,20 +13,16 @@ const workerQueueTasksMax = 1024;
 const workerTaskMsMax = 30_000;
 const workerHeapMegabytesMax = 512;
 const workerYoungMegabytesMax = 64;
-/** Time between looks whether the engine has caught up. */
 const throttleCheckMs = 50;
 
 export interface WorkerPoolOptions {
-  /** The pool's name in the metrics. */
   readonly name?: string;
   readonly threads: number;
   readonly worker: WorkerSettings;
   readonly log: Logger;
-  /** Threads are started with the first tasks that need them; else at once. */
   readonly isLazy?: boolean;
-  /** Asked before a task begins that maps events, and told what came of it. */
+  /** Delays map tasks while the engine is behind. */
   readonly throttle?: Admission;
-  /** URL of another worker module: one that hangs or crashes, to see what becomes of its neighbours. */
   readonly filename?: string | undefined;
   readonly taskMsMax?: number;
 }
@@ -37,15 +33,13 @@ type Result = MapResult | SplitResult;
 interface Queued {
   readonly task: Task;
   resolve(result: Promise<Result>): void;
-  /** Since it is the oldest one and has to wait for the engine. */
   heldSinceMs?: number;
 }
 
 /**
- * A fixed number of worker threads; one that crashes or hangs is replaced, and only its task fails.
- *
- * Tasks wait here and not in Piscina: there, a task that can be aborted is passed over by later ones for as long as
- * every thread has work, which under load is seconds.
+ * A fixed number of worker threads; one that crashes or hangs is replaced, and only its task fails. Tasks
+ * queue here: Piscina passes over a task that can be aborted while every thread has work, which under load is
+ * seconds.
  */
 export class WorkerPool {
   readonly threads: number;
@@ -71,22 +65,21 @@ export class WorkerPool {
       maxThreads: threads,
       idleTimeout: Number.POSITIVE_INFINITY,
       workerData: worker,
-      // Histograms that nobody reads.
       recordTiming: false,
       resourceLimits: {
         maxOldGenerationSizeMb: workerHeapMegabytesMax,
-        // Nearly all a task allocates is dead at its end: room for a few tasks spares copying what is still in use.
+        // Most objects die with their task: room for a few tasks saves copying live ones.
         maxYoungGenerationSizeMb: workerYoungMegabytesMax,
       },
       execArgv: filename?.endsWith('.js') ? [] : threadArguments(),
     });
-    // A worker that dies outside of a task (out of memory, say) is reported here; Piscina starts another.
-    this.#piscina.on('error', (error: unknown) => log.error(errorFacts(error), 'an ingest worker failed'));
+    // A worker that dies outside a task, for example of memory; Piscina starts another.
+    this.#piscina.on('error', (error: unknown) => log.error(errorFacts(error), 'An ingest worker failed'));
   }
 
   /**
-   * Runs a task on a worker thread. Its buffers are given away, shared memory aside. Rejects with a Problem: 503 when
-   * too many wait, 500 when the worker fails.
+   * Runs a task on a thread, which takes its buffers over. Rejects with a Problem: 503 if too many wait, 500
+   * if the worker fails.
    */
   map(task: MapTask): Promise<MapResult> {
     return traced('worker', () => this.#enqueue(task)) as Promise<MapResult>;
@@ -118,7 +111,7 @@ export class WorkerPool {
     });
   }
 
-  /** A task goes to a thread only when one is free and the engine keeps up, oldest first. */
+  /** Oldest first, while a thread is free and the engine keeps up. */
   #dispatch(): void {
     while (this.#holdTimer === undefined && this.#running < this.threads) {
       const [next] = this.#queue;
@@ -132,7 +125,6 @@ export class WorkerPool {
     }
   }
 
-  /** Milliseconds for which a task has to wait for the engine. */
   #holdMs(next: Queued): number {
     const delayMs = next.task.kind === 'map' ? (this.#options.throttle?.delayMs() ?? 0) : 0;
     if (delayMs === 0) return 0;
@@ -153,7 +145,7 @@ export class WorkerPool {
     const { throttle, log, taskMsMax = workerTaskMsMax } = this.#options;
     this.#running += 1;
     const begunMs = performance.now();
-    // Piscina takes this for a signal, too, and it costs 0.5 µs a task where `AbortSignal.timeout` costs 11.
+    // Piscina accepts this as a signal; it costs 0.5 µs a task, `AbortSignal.timeout` 11.
     const signal = new EventEmitter();
     const timer = setTimeout(() => signal.emit('abort'), taskMsMax);
     try {
@@ -162,7 +154,7 @@ export class WorkerPool {
       return result;
     } catch (error) {
       const facts = { task: task.kind, bytes: task.input.length, ...errorFacts(error) };
-      log.error(facts, 'an ingest worker did not finish its task');
+      log.error(facts, 'An ingest worker did not finish its task');
       const detail = 'The batch could not be processed.';
       throw new Problem('internal', detail, { cause: error, retryAfterSeconds: 1 });
     } finally {

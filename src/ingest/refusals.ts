@@ -3,14 +3,12 @@ import { limits } from './limits.ts';
 import { TooManyElements } from './split-body.ts';
 import type { Refused } from './task.ts';
 
-/** What is wrong with a body of too many elements (contract: Ingest). */
 export const tooManyEvents: Refused = {
   kind: 'problem',
   code: 'too_many_events',
-  detail: `The body holds more than ${limits.batchEventsMax} events, so nothing of it was stored; send it in parts.`,
+  detail: `The body contains more than ${limits.batchEventsMax} events, so nothing of it was stored; send it in parts.`,
 };
 
-/** What is wrong with lines of JSON that say they are one JSON value (contract: Ingest). */
 export const mislabelledLines: Refused = {
   kind: 'problem',
   code: 'malformed',
@@ -23,7 +21,6 @@ export function malformed(fault: string): Refused {
   return { kind: 'problem', code: 'malformed', detail: `The body is not acceptable JSON: ${fault}.` };
 }
 
-/** What an error in a body makes of its request; one that is a fault of ours is thrown on. */
 export function refusedBy(error: unknown): Refused {
   if (error instanceof TooManyElements) return tooManyEvents;
   if (error instanceof Problem) return { kind: 'problem', code: error.code, detail: error.message };

@@ -2,7 +2,7 @@ import { FifoMap } from '../base/waiting/fifo-map.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { limits } from './limits.ts';
 
-/** Why events are rejected, as kinds of rules: few enough to be labels of a metric (contract: Ingest). */
+/** Kinds of rules that reject events: few enough for labels of a metric (contract: Ingest). */
 export type RejectionReason =
   | 'json'
   | 'encoding'
@@ -14,21 +14,20 @@ export type RejectionReason =
   | 'organization'
   | 'value';
 
-/** Events of one request that were rejected for the same reason. */
 export interface Rejection {
   readonly reason: RejectionReason;
   readonly events: number;
-  /** Pointer and rule of the first of them; never content. */
+  /** Pointer and rule of the first one; never content. */
   readonly first: string;
 }
 
 const ruleCharactersMax = 200;
-/** Ends the first rule of an error: a rule itself may hold a semicolon, but no pointer after it. */
+/** Separates the rules of an error: a rule may contain a semicolon, but no pointer after it. */
 const nextPointer = /; (?=\/)/;
-/** How an error about all of an event begins, whose pointer is empty. */
+/** Begins an error about a whole event, which has no pointer. */
 const ofWhole = /^the (?:event|record) /;
 
-/** The reason of an error that a mapper worded (`faultText`), several joined by `; `; the first counts. */
+/** The reason of a mapper's error (`faultText`): that of the first of its rules, which are joined by `; `. */
 export function reasonOf(error: string): RejectionReason {
   if (ofWhole.test(error)) return reasonOfWhole(error.replace(ofWhole, ''));
   const first = firstOf(error);
@@ -38,7 +37,6 @@ export function reasonOf(error: string): RejectionReason {
   return first.startsWith('/time:') || first.startsWith('/message/timestamp:') ? 'time' : 'value';
 }
 
-/** The reason of the rule that an event as a whole breaks. */
 function reasonOfWhole(rule: string): RejectionReason {
   if (rule.startsWith('is not acceptable JSON')) return 'json';
   if (rule.startsWith('is not valid UTF-8')) return 'encoding';
@@ -50,11 +48,9 @@ function firstOf(error: string): string {
   return error.split(nextPointer, 1)[0] ?? error;
 }
 
-/** Counts the rejected events of a request by reason. */
 export class RejectionCounts {
   readonly #byReason = new Map<RejectionReason, { -readonly [K in keyof Rejection]: Rejection[K] }>();
 
-  /** Counts one event by its error. */
   add(error: string): void {
     const reason = reasonOf(error);
     const known = this.#byReason.get(reason);
@@ -62,7 +58,6 @@ export class RejectionCounts {
     else this.#byReason.set(reason, { reason, events: 1, first: firstOf(error).slice(0, ruleCharactersMax) });
   }
 
-  /** Adds what another part of the same request counted. */
   addAll(rejections: readonly Rejection[]): void {
     for (const more of rejections) {
       const known = this.#byReason.get(more.reason);
@@ -76,7 +71,6 @@ export class RejectionCounts {
   }
 }
 
-/** What was logged of one API key and reason, and how many events came after it. */
 interface Logged {
   readonly apiKey: string | undefined;
   readonly reason: RejectionReason;
@@ -85,9 +79,8 @@ interface Logged {
 }
 
 /**
- * Tells the operator of rejected events without telling of each (contract: Ingest): the first of each API key and
- * reason within a minute is a line of the operational log, with its pointer and rule. The others are counted, and
- * their number is a line when the minute is over. Never holds or logs content.
+ * Logs rejected events (contract: Ingest): the first of each API key and reason in a minute with its pointer
+ * and rule, the others as a number when the minute is over. Never logs content.
  */
 export class RejectionLog {
   readonly #log: Logger;
@@ -95,7 +88,7 @@ export class RejectionLog {
   readonly #logged = new FifoMap<Logged>();
   readonly #timer: NodeJS.Timeout;
 
-  /** `nowMs` is a clock that only goes forward. */
+  /** `nowMs` must be monotonic. */
   constructor(log: Logger, nowMs: () => number) {
     this.#log = log;
     this.#nowMs = nowMs;
@@ -103,7 +96,6 @@ export class RejectionLog {
     this.#timer.unref();
   }
 
-  /** Rejected events of one request; without an API key they are the service's own. */
   add(apiKey: string | undefined, rejections: readonly Rejection[]): void {
     if (rejections.length > 0) this.#endOld();
     for (const { reason, events, first } of rejections) {
@@ -113,7 +105,7 @@ export class RejectionLog {
         known.leftOut += events;
         continue;
       }
-      this.#log.warn({ api_key: apiKey, reason, rule: first }, 'an event was rejected');
+      this.#log.warn({ api_key: apiKey, reason, rule: first }, 'An event was rejected');
       this.#logged.set(id, { apiKey, reason, atMs: this.#nowMs(), leftOut: events - 1 });
       if (this.#logged.size > limits.rejectionLogKeysMax) this.#endOldest();
     }
@@ -124,7 +116,6 @@ export class RejectionLog {
     while (this.#logged.size > 0) this.#endOldest();
   }
 
-  /** Ends the minutes that are over. */
   #endOld(): void {
     const beforeMs = this.#nowMs() - limits.rejectionLogMs;
     while ((this.#logged.oldest()?.atMs ?? Number.POSITIVE_INFINITY) <= beforeMs) this.#endOldest();
@@ -134,6 +125,6 @@ export class RejectionLog {
     const ended = this.#logged.removeOldest();
     if (ended === undefined || ended.leftOut === 0) return;
     const { apiKey, reason, leftOut } = ended;
-    this.#log.warn({ api_key: apiKey, reason, events: leftOut }, 'further events were rejected');
+    this.#log.warn({ api_key: apiKey, reason, events: leftOut }, 'Further events were rejected');
   }
 }

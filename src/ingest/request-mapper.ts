@@ -13,7 +13,6 @@ import { RejectionCounts } from './rejections.ts';
 import { hashOf, looksLikeLines, type OnEvent, splitBody } from './split-body.ts';
 import type { MapResult, MapTask, Outcome, RequestKind, WorkerSettings } from './task.ts';
 
-/** Turns the bodies of requests into blocks of rows. */
 export class RequestMapper {
   readonly #mapper: Mapper;
   readonly #mappings: Mappings;
@@ -95,7 +94,7 @@ export class RequestMapper {
     if (isOneBad && looksLikeLines(body)) return mislabelledLines;
     const hasTooManyRejected = answer.rejected > task.rejectedMax;
     if (hasTooManyRejected) {
-      // So many do not fit into a body that shares its task: nothing else's rows are dropped here.
+      // A body with so many events never shares its task, so only its own rows are dropped.
       rows.reset();
       output.cut(begin);
     }
@@ -104,7 +103,7 @@ export class RequestMapper {
     return { kind: 'answered', answer, bodyHash, rejections: rejections.list(), hasTooManyRejected };
   }
 
-  /** What a record of another program has become is checked as any source event. */
+  /** A mapped record is validated as any source event. */
   #mapAdapted(adapter: Mapping, event: string, resolveOrg: ResolveOrg): MappedEvent | string {
     const own = toWindow(event);
     const mapped = this.#mapper.map(own, 0, own.bytes.length, resolveOrg);

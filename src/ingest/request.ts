@@ -6,37 +6,31 @@ import { limits } from './limits.ts';
 import type { MappedFrame } from './segment.ts';
 import type { BodyForm, Outcome } from './task.ts';
 
-/** One POST of source events, as the HTTP layer hands it over. */
+/** One POST of source events, as the HTTP layer passes it. */
 export interface IngestRequest {
-  /** The bytes as received; the buffer behind them is given away. */
+  /** The bytes as received; ingest takes over the buffer. */
   readonly body: Uint8Array<ArrayBuffer>;
   readonly form: BodyForm;
   readonly encoding: ContentEncoding;
-  /** The mapping of the records that the body holds, if these are no source events. */
+  /** The mapping of its records, unless they are source events. */
   readonly adapter?: string;
-  /** The body is an export request of OTLP, whose records are made the lines of an NDJSON body first. */
+  /** The body is an OTLP export request, whose records become NDJSON lines first. */
   readonly otlp?: OtlpForm;
-  /** Undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
-  /** Id or slug of the organization of events that name none. */
   readonly org?: string;
-  /** Id of the API key that sends; undefined for events that `demo` makes up. */
   readonly apiKey?: string;
-  /** Who sends, and the Idempotency-Key it sent; the word `body` stands for the hash of the body. */
+  /** The sender and its Idempotency-Key; `body` stands for the hash of the body. */
   readonly idempotency: { readonly apiKey: string; readonly key: string } | undefined;
-  /** How many rejected events the answer names; `rejectedErrorsReportedMax` unless the sender asked for more. */
   readonly errorsMax?: number;
 }
 
-/** How many rejected events the answer to a request names. */
 export const errorsMaxOf = ({ errorsMax = limits.rejectedErrorsReportedMax }: IngestRequest): number =>
   errorsMax;
 
-/** A request that was mapped. */
 export interface MappedRequest {
   readonly outcome: Outcome;
-  /** Blocks that are not in the log yet: of a request with an Idempotency-Key, or of a large one. */
+  /** Blocks not yet in the log: of a large request, or one with an Idempotency-Key. */
   readonly frames: readonly MappedFrame[];
-  /** The memory of the frames. Whoever has the request stored gives it back, once. */
+  /** Memory of the frames; release it once after storing. */
   readonly memory: FrameMemory;
 }

@@ -8,13 +8,12 @@ export interface RotationDeps extends SegmentDeps {
   readonly log: Logger;
 }
 
-/** The segment after the open one, begun ahead of need. */
 interface Successor {
   readonly segment: Promise<OpenSegment>;
   hasFailed: boolean;
 }
 
-/** The open segment and its successor. Only `prepare` may run while another method does. */
+/** The open segment and its successor. Only `prepare` may run beside another method. */
 export class Rotation {
   readonly #deps: RotationDeps;
   #open: OpenSegment | undefined;
@@ -30,25 +29,24 @@ export class Rotation {
     return this.#open;
   }
 
-  /** True for an open segment that is empty and not the newest. */
+  /** Whether the open segment is empty and not the newest. */
   get isStale(): boolean {
     if (this.#isStopped || this.#open?.isEmpty !== true) return false;
     return this.#open.number < this.#deps.large.newest;
   }
 
-  /** Begins the successor where a rotation will need one, and resolves when it is there or has failed. */
   async prepare(): Promise<void> {
     if (this.#open === undefined || (this.#open.isEmpty && !this.isStale)) return;
     this.#successor ??= this.#begin();
     await this.#successor.segment.catch(() => undefined);
   }
 
-  /** Seals the open segment if it holds rows, or renews it if it is stale. Resolves with the one that is open then. */
+  /** Seals the open segment if it has rows, or renews it if stale. Resolves with the open segment. */
   async rotate(): Promise<OpenSegment> {
     const old = this.#open;
     if (old?.isEmpty === true && !this.isStale) return old;
     if (old?.isEmpty === false) this.#seal(old);
-    // One that failed for a segment that has failed since then says nothing of the disk as it is now.
+    // The open segment failed after this successor did, so the disk may work again: begin another.
     if (old === undefined && this.#successor?.hasFailed === true) this.#successor = undefined;
     this.#successor ??= this.#begin();
     const { segment } = this.#successor;
@@ -65,26 +63,26 @@ export class Rotation {
   }
 
   /**
-   * After a failed write or sync nobody knows what reached the disk, and a second sync may lie. The open segment ends
-   * at what was durable before; the next append begins a new one.
+   * After a failed write or sync the content of the disk is unknown, and a second sync may lie. So the open
+   * segment ends at its durable part, and the next append begins a new one.
    */
   async abandon(segment: OpenSegment, cause: unknown): Promise<void> {
     const { log, files } = this.#deps;
     const facts = { segment: segment.number };
-    log.error({ ...facts, ...errorFacts(cause) }, 'the write-ahead log could not be written');
+    log.error({ ...facts, ...errorFacts(cause) }, 'Writing the write-ahead log failed');
     if (segment.isEmpty) this.#open = undefined;
     else this.#seal(segment);
     try {
       await segment.cut();
     } catch (error) {
-      log.warn({ ...facts, ...errorFacts(error) }, 'the end of a failed segment could not be cut');
+      log.warn({ ...facts, ...errorFacts(error) }, 'Cutting the end of a failed segment failed');
     }
     await files.close(segment);
-    // Its manifest may be the last one: it stays until there is a newer one.
+    // Its manifest may be the last one, so the file stays until a newer one is durable.
     if (segment.isEmpty) this.#discardEmpty(segment);
   }
 
-  /** From now on an empty segment is good enough. */
+  /** From now on an empty open segment suffices. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -92,7 +90,6 @@ export class Rotation {
   async close(): Promise<void> {
     await this.#open?.close();
     this.#open = undefined;
-    // Empty: the next process removes it.
     const unused = await this.#successor?.segment.catch(() => undefined);
     await unused?.close();
   }
@@ -113,7 +110,6 @@ export class Rotation {
     this.#deps.sealed.add(segment);
   }
 
-  /** The file of a segment without rows goes once no manifest of its own is the last. */
   #discardEmpty({ number, manifestVersion, facts }: OpenSegment): void {
     this.#deps.files.discard(segmentName(number), manifestVersion, facts.bytes);
   }

@@ -2,31 +2,27 @@ import type { Manifest, ManifestEntry } from './manifest.ts';
 import type { OpenSegment } from './open-segment.ts';
 import type { SegmentFacts } from './segment.ts';
 
-/** Segments that a manifest of the log names. Where more wait, a start does not check the ends of the oldest. */
+/** Segments in a manifest. If more wait, a start does not check the ends of the oldest. */
 const walManifestSegmentsMax = 4_096;
 
-/** A segment that takes no more appends. */
 export interface SealedSegment {
-  /** Its name in the log, where it rises. Its place in the order of ingest comes with its INSERT (order-numbers.ts). */
+  /** Rising name in the log. The number in the order of ingest comes with the INSERT (order-numbers.ts). */
   readonly number: number;
-  /** That can be read. */
   readonly rows: number;
   readonly bytes: number;
-  /** What was sealed: more rows than can be read, if the segment is damaged. */
+  /** As sealed: more rows than are readable if the segment is damaged. */
   readonly sealed: SegmentFacts;
-  /** Its file is kept as evidence once what can be read is stored. */
+  /** Its file is kept as evidence after its readable rows are stored. */
   readonly isDamaged: boolean;
-  /** Holds one large request and nothing else: its INSERT takes long. */
   readonly isLarge: boolean;
-  /** The only organization whose events are in it, where that is known. */
   readonly organization?: string | undefined;
-  /** When its first rows came, or it was found; by `performance.now()`. */
+  /** When its first rows arrived, or recovery read it; by `performance.now()`. */
   readonly sinceMs: number;
 }
 
 /**
- * The sealed segments that have not reached the engine. Each change of what is needed makes another version of the
- * manifest that tells it (manifest.ts).
+ * The sealed segments that are not in the engine. Each change raises the version of the manifest
+ * (manifest.ts).
  */
 export class SealedSegments {
   #list: SealedSegment[];
@@ -49,12 +45,10 @@ export class SealedSegments {
     return this.#bytes;
   }
 
-  /** The version of the manifest that tells all that is needed now. */
   get version(): number {
     return this.#version;
   }
 
-  /** Called after each segment that is added. */
   onAdd(added: () => void): void {
     this.#added = added;
   }
@@ -76,7 +70,7 @@ export class SealedSegments {
     this.#version += 1;
   }
 
-  /** What is needed now: the newest of what waits, where there is more than a manifest names, and the open segment. */
+  /** Beyond the bound, the newest waiting segments; and the open one. */
   manifest(open?: OpenSegment): Manifest {
     const newest = this.#list.slice(-walManifestSegmentsMax);
     const entries: ManifestEntry[] = newest.map(({ number, sealed }) => ({

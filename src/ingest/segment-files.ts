@@ -4,12 +4,11 @@ import type { LogHead } from './log-head.ts';
 import { segmentName, segmentOfName, unfinishedEnding } from './segment.ts';
 
 interface ObsoleteFile {
-  /** Nothing needs the file once a manifest of this version is durable. */
+  /** Removable once a manifest of this version is durable. */
   readonly version: number;
   readonly bytes: number;
 }
 
-/** Makes the files of segments, and removes those that nothing needs any more. */
 export class SegmentFiles {
   readonly #files: LogFiles;
   readonly #log: Logger;
@@ -18,7 +17,6 @@ export class SegmentFiles {
   #obsoleteBytes = 0;
   /** Names whose removal a power cut may undo. */
   #unsynced = new Set<string>();
-  /** Number of the newest segment that is surely on disk. */
   #newest: number;
   #removing = Promise.resolve();
 
@@ -29,7 +27,6 @@ export class SegmentFiles {
     this.#newest = newest;
   }
 
-  /** Bytes of files that nothing needs and that are still there. */
   get obsoleteBytes(): number {
     return this.#obsoleteBytes;
   }
@@ -39,8 +36,8 @@ export class SegmentFiles {
   }
 
   /**
-   * Makes the file of a segment, one append a slice, and notes it beside the log. It has its name once it is whole, so
-   * one with that name and without a header is damaged. `version` is that of the manifests at the beginning.
+   * Creates a segment's file, one append per slice, and names it in `wal-head`. It gets its name once
+   * complete, so a named file without a header is damaged. `version`: of the manifest at its beginning.
    */
   async create(number: number, version: number, slices: Iterable<readonly Uint8Array[]>): Promise<LogFile> {
     const name = segmentName(number);
@@ -52,9 +49,9 @@ export class SegmentFiles {
       await this.#sync();
     } catch (error) {
       await this.close(file);
-      // Nothing needs what there is of it; which name that has nobody knows.
+      // The file may have either name now.
       for (const left of [unfinished, name]) this.discard(left, version, 0);
-      // At once: a disk that is full for hours must not collect one for each attempt.
+      // At once: a disk that is full for hours must not collect a file per attempt.
       await this.#remove([unfinished, name]);
       throw error;
     }
@@ -63,20 +60,19 @@ export class SegmentFiles {
       await this.#head.begun(number);
     } catch (error) {
       await this.close(file);
-      // Whether the head names it nobody knows: it stays until a newer one is named.
+      // The head may name it, so it stays until a newer one is named.
       this.discard(name, version, 0);
       throw error;
     }
     return file;
   }
 
-  /** The file goes after a manifest of `version` is durable; its bytes count until then. */
+  /** Removes the file after a manifest of `version` is durable; its bytes count until then. */
   discard(name: string, version: number, bytes: number): void {
     this.#obsolete.set(name, { version, bytes });
     this.#obsoleteBytes += bytes;
   }
 
-  /** Removes what this open segment's manifest allows; what cannot be removed now is tried again after the next. */
   removeObsolete(open: { readonly number: number; readonly manifestVersion: number }): void {
     const names = [...this.#obsolete]
       .filter(([, { version }]) => version <= open.manifestVersion)
@@ -85,12 +81,15 @@ export class SegmentFiles {
     if (names.length > 0) this.#removing = this.#removing.then(() => this.#remove(names));
   }
 
-  /** Whether a file that was discarded or set aside is there, or could be there again after a power cut. */
+  /** Whether a discarded or renamed file exists, or could again after a power cut. */
   mayHave(name: string): boolean {
     return this.#obsolete.has(name) || this.#unsynced.has(name);
   }
 
-  /** Gives a file another name, which is no segment's; `done` is called when it has it, and it resolves when that is durable. */
+  /**
+   * Renames a file to a name that no segment has; calls `done` after renaming, and resolves when that is
+   * durable.
+   */
   async setAside(name: string, as: string, done: () => void): Promise<void> {
     await this.#files.rename(name, as);
     this.#unsynced.add(name);
@@ -98,17 +97,16 @@ export class SegmentFiles {
     await this.#sync();
   }
 
-  /** Resolves when all removals so far have been tried. */
   removed(): Promise<void> {
     return this.#removing;
   }
 
-  /** All in the file is durable, or not needed. */
+  /** Call once the content is durable or obsolete. */
   async close(file: Pick<LogFile, 'close'>): Promise<void> {
     try {
       await file.close();
     } catch (error) {
-      this.#log.warn(errorFacts(error), 'a file of the log could not be closed');
+      this.#log.warn(errorFacts(error), 'Closing a log file failed');
     }
   }
 
@@ -132,7 +130,7 @@ export class SegmentFiles {
       } catch (error) {
         const facts = { name, ...errorFacts(error) };
         if (facts.code !== 'ENOENT') {
-          this.#log.warn(facts, 'a file of the log that nothing needs could not be removed');
+          this.#log.warn(facts, 'Removing an obsolete log file failed; will retry');
           continue;
         }
       }

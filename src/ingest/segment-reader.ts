@@ -17,9 +17,9 @@ import {
 type Segment = Pick<SealedSegment, 'number' | 'bytes' | 'rows'>;
 
 /**
- * Reads a sealed segment back in pieces of memory that is used again. A buffer for the whole file would be one more for
- * the collector, which stops everyone once 64 MiB have come together; and each piece is checked in a turn of its own.
- * Undefined for a segment that is not as it was sealed: what is left of it `decodeSegment` finds.
+ * Reads a sealed segment in pooled pieces: a buffer per file would make the collector stop the process every
+ * 64 MiB. Undefined if the segment differs from how it was sealed; `decodeSegment` then finds the intact
+ * rest.
  */
 export async function readIntact(
   files: Pick<LogFiles, 'openReader'>,
@@ -42,7 +42,7 @@ export async function readIntact(
 class Reading {
   readonly #file: LogReader;
   readonly #segment: Segment;
-  readonly #held: Lease<ArrayBuffer>[] = [];
+  readonly #leases: Lease<ArrayBuffer>[] = [];
   readonly #frames: Frame[] = [];
   readonly #seed: number;
 
@@ -52,7 +52,6 @@ class Reading {
     this.#seed = frameSeed(segment.number);
   }
 
-  /** False when anything is not as it was sealed. */
   async run(): Promise<boolean> {
     const { bytes } = this.#segment;
     let at = await this.#readHeader();
@@ -60,10 +59,10 @@ class Reading {
     while (at > 0 && at < bytes) {
       const piece = await this.#readPiece(at, wanted);
       if (piece === undefined) return false;
-      const taken = this.#take(piece);
-      at += taken;
-      if (taken > 0) wanted = limits.segmentPieceBytes;
-      // A frame that is larger than the piece, or a broken one.
+      const parsed = this.#parse(piece);
+      at += parsed;
+      if (parsed > 0) wanted = limits.segmentPieceBytes;
+      // A frame larger than the piece, or a broken one.
       else if (piece.length < bytes - at) wanted = piece.length * 2;
       else return false;
     }
@@ -76,14 +75,13 @@ class Reading {
   }
 
   release(): void {
-    for (const lease of this.#held.splice(0)) lease.release();
+    for (const lease of this.#leases.splice(0)) lease.release();
   }
 
   #rows(): number {
     return this.#frames.reduce((sum, { rows }) => sum + rows, 0);
   }
 
-  /** Where the first frame begins; 0 after a broken header. */
   async #readHeader(): Promise<number> {
     const { number } = this.#segment;
     const bytes = Buffer.alloc(fileHeaderBytes);
@@ -91,18 +89,17 @@ class Reading {
     return decodeFileHeader(bytes, segmentName(number)) === undefined ? 0 : fileHeaderBytes;
   }
 
-  /** Undefined where the file ends too early. */
   async #readPiece(at: number, wanted: number): Promise<Buffer | undefined> {
     const left = this.#segment.bytes - at;
     const lease = buffers.take(Math.min(wanted, left));
-    this.#held.push(lease);
+    this.#leases.push(lease);
     const { memory } = lease;
     const piece = Buffer.from(memory, 0, Math.min(memory.byteLength, left));
     return (await this.#file.read(piece, at)) === piece.length ? piece : undefined;
   }
 
-  /** Takes the whole frames that a piece begins with; returns how many bytes these are. */
-  #take(piece: Buffer): number {
+  /** Parses the whole frames at the beginning of a piece; returns their bytes. */
+  #parse(piece: Buffer): number {
     const found: ScannedFrame[] = [];
     let end = 0;
     for (;;) {
@@ -112,7 +109,7 @@ class Reading {
       end = frame.end;
     }
     for (const frame of framesOf(piece, found)) this.#frames.push(frame);
-    if (end === 0) this.#held.pop()?.release();
+    if (end === 0) this.#leases.pop()?.release();
     return end;
   }
 }

@@ -14,12 +14,10 @@ const frameBytesMax = 256 * 1024 * 1024;
  *     header "FRAM" | u32 notes bytes | u32 payload bytes | u32 rows | u32 first row | u32 following | u64 durable bytes
  *            | u32 CRC of notes | u32 CRC of payload | u32 kind | u32 CRC-32C of the 44 bytes before
  *
- * Of kind 0, `payload` is a Native block without its `seq` values; `notes` is JSON that must be as durable as the
- * events (the answers to idempotent requests). Of kind 1, it is a manifest (manifest.ts) and there are no rows.
- * `durable bytes` says how much of the file was synced when the frame was written: it tells, after a crash, a torn
- * tail (never acknowledged) from damage to what had been acknowledged.
- * `following` counts the frames of the same request that come after: a request is in the log whole or not at all.
- * The last CRC begins with that of the segment's number, so that a frame is one of this segment only.
+ * Kind 0: `payload` is a Native block without its `seq` values, `notes` JSON of remembered answers. Kind 1: a manifest
+ * (manifest.ts), without rows. `durable bytes`, the synced length of the file when the frame was written, tells a torn
+ * tail from damage to acknowledged events. `following` counts later frames of the same request, which is in the log
+ * whole or not at all. The last CRC is seeded by the segment's number, so a frame belongs to one segment only.
  */
 export const formatVersion = 1;
 export const fileHeaderBytes = 32;
@@ -39,16 +37,13 @@ export interface Frame {
 export interface FrameInput {
   readonly rows: number;
   readonly payload: Uint8Array;
-  /** CRC-32C of the payload, computed where it was encoded so that a fault on the way here is seen too. */
+  /** CRC-32C of the payload, computed by the encoder, so that a fault in between is noticed. */
   readonly payloadCrc: number;
-  /** Text of a JSON value, or empty. */
   readonly notes: string;
 }
 
-/** A block as the log takes it, without notes. */
 export type MappedFrame = Omit<FrameInput, 'notes'>;
 
-/** Bytes of a file, `to` not among them. */
 export interface Range {
   readonly from: number;
   readonly to: number;
@@ -61,27 +56,24 @@ export function rangesText(ranges: readonly Range[]): string {
 export interface SegmentContent {
   readonly frames: readonly Frame[];
   readonly rows: number;
-  /** Ranges of acknowledged bytes that are broken or absent. */
+  /** Damaged or missing ranges of acknowledged bytes. */
   readonly damage: readonly Range[];
-  /** Gives the memory of the frames back, where they are in memory that is used again. */
   release(): void;
 }
 
-/** A file that is being made has this ending until it is whole. */
 export const unfinishedEnding = '.new';
 
 export function segmentName(segment: number): string {
   return `${String(segment).padStart(16, '0')}.wal`;
 }
 
-/** The number in a segment's file name; undefined for any other name, and for a number that no segment can have. */
+/** Undefined for other names, and for numbers that no segment can have. */
 export function segmentOfName(name: string): number | undefined {
   if (!/^\d{16}\.wal$/.test(name)) return undefined;
   const number = Number(name.slice(0, 16));
   return number <= segmentNumberMax ? number : undefined;
 }
 
-/** What the log keeps of a segment that it has given up: the file itself, or one that says the segment is missing. */
 export const evidenceKinds = ['refused', 'damaged', 'missing'] as const;
 
 export function evidenceName(segment: number, kind: (typeof evidenceKinds)[number]): string {
@@ -97,22 +89,19 @@ export function encodeFileHeader(segment: number): Buffer {
   return header;
 }
 
-/** What the CRC of a frame's header begins with. */
 export function frameSeed(segment: number): number {
   const number = Buffer.alloc(8);
   number.writeBigUInt64LE(BigInt(segment));
   return crc32c(number);
 }
 
-/** Where frames are written. */
 export interface FramePosition {
   readonly seed: number;
   readonly firstRow: number;
-  /** How much of the file is synced at this moment. */
   readonly durableBytes: number;
 }
 
-/** A frame in parts, in file order, and its header's CRC. */
+/** A frame in parts, in file order, and the CRC of its header. */
 export interface EncodedFrame {
   readonly parts: readonly Uint8Array[];
   readonly bytes: number;
@@ -120,7 +109,6 @@ export interface EncodedFrame {
   readonly sum: number;
 }
 
-/** `following` counts the frames of the same request that come after this one. */
 export function encodeFrame(
   input: FrameInput,
   { seed, firstRow, durableBytes }: FramePosition,
@@ -146,7 +134,6 @@ export function encodeFrame(
   return { parts, bytes, rows: input.rows, sum };
 }
 
-/** The frames of requests in the order in which they are appended. */
 export function encodeRequests(
   requests: readonly { readonly frames: readonly FrameInput[] }[],
   { seed, firstRow: begin, durableBytes }: FramePosition,
@@ -162,14 +149,12 @@ export function encodeRequests(
   return encoded;
 }
 
-/** A frame that says which segments are needed. */
 export function encodeManifestFrame(manifest: Manifest, position: FramePosition): EncodedFrame {
   const payload = encodeManifest(manifest);
   const input = { rows: 0, payload, payloadCrc: crc32c(payload), notes: '' };
   return encodeFrame(input, position, 0, manifestKind);
 }
 
-/** What a segment is once it has these frames, too. */
 export function factsWith(before: SegmentFacts, frames: readonly EncodedFrame[]): SegmentFacts {
   let { bytes, rows, checksum } = before;
   for (const frame of frames) {
@@ -180,14 +165,13 @@ export function factsWith(before: SegmentFacts, frames: readonly EncodedFrame[])
   return { bytes, rows, checksum };
 }
 
-/** The checksum of a segment: over the CRCs of its frames' headers, which cover all there is in a frame. */
+/** The checksum of a segment: over the CRCs of its frames' headers, which cover the frames. */
 function chainSum(checksum: number, sum: number): number {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32LE(sum);
   return crc32c(bytes, checksum);
 }
 
-/** Where an intact frame lies and what its header says; none of its bytes. */
 export interface ScannedFrame {
   readonly at: number;
   readonly payloadAt: number;
@@ -200,15 +184,11 @@ export interface ScannedFrame {
   readonly sum: number;
 }
 
-/** All that a file holds, without its bytes. */
 export interface Scan {
-  /** Undefined where the file's header is broken. */
   readonly header: FileHeader | undefined;
   readonly bytes: number;
   readonly frames: readonly ScannedFrame[];
-  /** What lies between intact frames. */
   readonly gaps: readonly Range[];
-  /** The last one. */
   readonly manifest: Manifest | undefined;
 }
 
@@ -216,19 +196,19 @@ interface FileHeader {
   readonly segment: number;
 }
 
-/** Undefined for a broken header. Throws for an intact one of another format: nothing may be guessed about that. */
+/** Undefined for a broken header. Throws for an intact one of another format version. */
 export function decodeFileHeader(file: Buffer, name: string): FileHeader | undefined {
   if (file.length < fileHeaderBytes || !file.subarray(0, 8).equals(fileMagic)) return undefined;
   if (crc32c(file.subarray(0, 28)) !== file.readUInt32LE(28)) return undefined;
   const version = file.readUInt32LE(8);
   if (version !== formatVersion)
     throw new Error(
-      `the log is of another release: ${name} has format ${version}, and this one reads format ${formatVersion} (${projectFile('docs/upgrade.md')})`,
+      `The write-ahead log is from another release: ${name} has format ${version}, this release reads format ${formatVersion}; see ${projectFile('docs/upgrade.md')}`,
     );
   return { segment: Number(file.readBigUInt64LE(16)) };
 }
 
-/** The intact frame that begins there, if there is a whole one. */
+/** The complete, intact frame at an offset, if there is one. */
 export function scanFrame(file: Buffer, at: number, seed: number): ScannedFrame | undefined {
   if (at + frameHeaderBytes > file.length || !file.subarray(at, at + 4).equals(frameMagic)) return undefined;
   const sum = file.readUInt32LE(at + 44);
@@ -254,7 +234,7 @@ export function scanFrame(file: Buffer, at: number, seed: number): ScannedFrame 
   };
 }
 
-/** The next whole frame after a damaged place. */
+/** The next intact frame behind damage. */
 function nextFrame(file: Buffer, from: number, seed: number): ScannedFrame | undefined {
   for (let at = file.indexOf(frameMagic, from); at !== -1; at = file.indexOf(frameMagic, at + 1)) {
     const frame = scanFrame(file, at, seed);
@@ -263,7 +243,7 @@ function nextFrame(file: Buffer, from: number, seed: number): ScannedFrame | und
   return undefined;
 }
 
-/** Finds every intact frame of a segment's file, checking every sum, also behind damaged places. */
+/** Finds every intact frame, also behind damage. */
 export function scanSegment(file: Buffer, segment: number): Scan {
   const header = decodeFileHeader(file, segmentName(segment));
   const seed = frameSeed(segment);
@@ -284,26 +264,24 @@ export function scanSegment(file: Buffer, segment: number): Scan {
   return { header, bytes: file.length, frames, gaps, manifest };
 }
 
-/** What a segment was when it was sealed, or at least was when it was still open. */
+/** Of a sealed segment exact; of an open one a lower bound. */
 export interface SegmentFacts {
   readonly bytes: number;
   readonly rows: number;
-  /** See `chainSum`. */
   readonly checksum: number;
 }
 
-/** What counts of a segment: frames outside of damaged places, and nothing of a write that a crash cut short. */
+/** The part of a segment that counts: intact frames, without a write that a crash cut short. */
 export interface Assessment extends SegmentFacts {
   readonly frames: readonly ScannedFrame[];
-  /** Ranges of acknowledged bytes that are broken or absent. */
   readonly damage: readonly Range[];
-  /** Bytes at the end that a crash left of a write that nobody was told of. */
+  /** Bytes of an unacknowledged write that a crash cut short. */
   readonly tornBytes: number;
 }
 
 /**
- * Judges what was found in a file. `durable` is how many bytes are known to have been acknowledged; what frames say
- * of it counts too. `sealed` is known for a segment whose end is: all that lies behind that is not part of it.
+ * Assesses a file. `durable`: bytes known to be acknowledged; frames may raise it. `sealed`: facts of a
+ * sealed segment, whose file may be longer.
  */
 export function assess(scan: Scan, durable: number, sealed?: SegmentFacts): Assessment {
   const end = sealed?.bytes ?? Math.max(scan.bytes, durable);
@@ -320,13 +298,12 @@ export function assess(scan: Scan, durable: number, sealed?: SegmentFacts): Asse
   const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
   const checksum = frames.reduce((sum, frame) => chainSum(sum, frame.sum), 0);
   const damage = gaps.filter(({ from }) => from < known);
-  // Every frame is whole and yet they are not the ones that were sealed.
+  // Every frame is intact, but not as sealed.
   const isOther = sealed !== undefined && (rows !== sealed.rows || checksum !== sealed.checksum);
   if (damage.length === 0 && isOther) damage.push({ from: 0, to: end });
   return { frames, rows, checksum, damage, bytes: tornFrom, tornBytes: end - tornFrom };
 }
 
-/** Where a request begins whose last frames are absent, unless it was acknowledged. */
 function unfinishedRequest(frames: readonly ScannedFrame[], durable: number): number | undefined {
   let from: number | undefined;
   for (const { at, following, kind } of frames) {
@@ -337,14 +314,13 @@ function unfinishedRequest(frames: readonly ScannedFrame[], durable: number): nu
   return from !== undefined && from >= durable ? from : undefined;
 }
 
-/** Reads a sealed segment's file: whatever is intact in its first `bytes`. */
+/** Reads the intact frames in the first `bytes` of a sealed segment. */
 export function decodeSegment(file: Buffer, segment: number, bytes: number): SegmentContent {
   const whole = file.subarray(0, bytes);
   const { frames, rows, damage } = assess(scanSegment(whole, segment), bytes);
   return { frames: framesOf(whole, frames), rows, damage, release: () => undefined };
 }
 
-/** The frames with events, as views of the bytes that they were found in. */
 export function framesOf(bytes: Buffer, found: readonly ScannedFrame[]): Frame[] {
   return found
     .filter(({ kind }) => kind === rowsKind)

@@ -13,7 +13,6 @@ const gatherRequestsMax = 256;
 export interface SmallBodiesOptions {
   readonly pool: WorkerPool;
   readonly directory: Directory;
-  /** Makes frames durable that hold events of these requests. */
   append(frames: readonly FrameInput[], requests: readonly IngestRequest[]): Promise<void>;
 }
 
@@ -24,9 +23,9 @@ interface Pending {
 }
 
 /**
- * Gathers small bodies into one task, so that many clients sending single events do not pay a thread hop and a log
- * frame each. While no group is with the workers, what arrived together goes together, without waiting; else the next
- * group gathers until that one is done, for 2 ms at most, or longer while many tasks wait for a worker.
+ * Gathers small bodies into one task, which saves a thread hop and a log frame each. Bodies that arrive
+ * together form a group at once. While a group is being mapped, the next one gathers, for 2 ms at most or
+ * longer while many tasks wait.
  */
 export class SmallBodies {
   readonly #options: SmallBodiesOptions;
@@ -41,8 +40,8 @@ export class SmallBodies {
   }
 
   /**
-   * Resolves when the events are durable, or mapped in frames of their own where the request has an Idempotency-Key.
-   * Rejects with a Problem of the pool or of the log.
+   * Resolves when the events are durable; with an Idempotency-Key, when they are mapped in frames of their
+   * own. Rejects with a Problem of the pool or of the log.
    */
   map(request: IngestRequest): Promise<MappedRequest> {
     return new Promise((resolve, reject) => {
@@ -59,7 +58,6 @@ export class SmallBodies {
   #wait(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      // While tasks queue up, fewer and larger ones serve the same requests sooner.
       if (this.#options.pool.queued() < limits.gatherQueuedTasks) this.#dispatch();
       else this.#wait();
     }, limits.gatherDelayMsMax);
@@ -99,8 +97,8 @@ export class SmallBodies {
   }
 
   /**
-   * A lone request gives its buffer away. Bodies of a group are copied instead (they are small), so that when a
-   * worker dies over one of them the others can be tried again without it.
+   * A lone request gives its buffer away. Bodies of a group are copied, so that after a crash over one of
+   * them the others can be retried.
    */
   #taskOf(group: readonly Pending[]): MapTask {
     const alone = group.length === 1;
@@ -138,7 +136,7 @@ export class SmallBodies {
       const frames = shared.map((block) => ({ ...frameOf(result, block), notes: '' }));
       await memory.lend(() => this.#options.append(frames, sharing));
     }
-    // Blocks of single requests are still in it otherwise: it is left to the collector with them.
+    // Otherwise it still has blocks of single requests, and the collector frees it.
     if (shared.length === result.blocks.length) memory.release();
     for (const [index, { request, resolve }] of group.entries()) {
       if (request.idempotency === undefined)
@@ -147,7 +145,6 @@ export class SmallBodies {
   }
 }
 
-/** Where among the kinds a request's is, added if it is new. */
 function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
   const { form, adapter, organization, org } = request;
   const ownBlocks = request.idempotency !== undefined;

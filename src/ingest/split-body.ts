@@ -9,29 +9,25 @@ import { openBrace, openBracket } from '../ocsf/json-cursor.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { RequestKind } from './task.ts';
 
-/** A body is made into strings of this size: small ones stay in the processor's cache. */
+/** Bodies are converted to strings of this size, which stay in the processor's cache. */
 const windowBytes = 64 * 1024;
 
 /**
- * Calls back with a window of the body and where in it an event stands; one that is not UTF-8 has an error. False ends
- * the work on the body: nothing after the event is looked at.
+ * Receives an event as a range of a window of the body, with an error unless it is UTF-8. Return false to end
+ * the work on the body.
  */
 export type OnEvent = (window: Window, start: number, end: number, error: string | undefined) => boolean;
 
-/** A body holds more elements than a request may (limits.batchEventsMax). */
 export class TooManyElements extends Error {}
 
 const newline = 0x0a;
 
 /**
- * Finds the events of a body: a JSON array's elements, NDJSON's lines, or the one JSON value that the body is; with
- * `records` also the elements of the array that the member of that name holds.
- * Returns undefined, or what is wrong with the body as a whole (nothing of it may be stored then). Throws
- * TooManyElements for an array of more than it may hold, before any of it is handed out.
- *
- * The structure of JSON is ASCII, so a body is split as bytes and handed out as byte text (see ocsf/byte-text.ts).
- * Bytes that are not UTF-8 cost the event they stand in. Texts are cut from the body a window at a time: small strings
- * stay in the processor's cache and in the collector's nursery, where one of a whole body would do neither.
+ * Finds the events of a body: elements of a JSON array (or of its member `records`), NDJSON lines, or one
+ * JSON value. Returns undefined, or the fault of the whole body, of which nothing may be stored then. Throws
+ * TooManyElements before any event is passed on. JSON's structure is ASCII, so the body is split as bytes and
+ * passed on as byte text (ocsf/byte-text.ts); invalid UTF-8 rejects only its own event. Small windows stay in
+ * the processor's cache and the collector's nursery.
  */
 export function splitBody(
   body: Uint8Array,
@@ -55,7 +51,7 @@ export function splitBody(
     emit(windowOf(bytes, 0, bytes.length), 0, bytes.length);
     return undefined;
   }
-  // Elements come before the end of the array is known to be well formed: hand out nothing until it is.
+  // An array may turn out to be malformed at its end, so no element is passed on before.
   const spans: number[] = [];
   const keep = (start: number, end: number): void => {
     spans.push(start, end);
@@ -67,8 +63,8 @@ export function splitBody(
 }
 
 /**
- * Where the array stands that a JSON body is, or that its member `records` holds; undefined where it is one value. The
- * bytes must hold more than whitespace.
+ * The range of the array that is the body, or its member `records`; undefined for a single value. The bytes
+ * must not be blank.
  */
 export function listOf(
   bytes: Buffer,
@@ -79,7 +75,7 @@ export function listOf(
   return records === undefined ? undefined : listIn(bytes, first, bytes.length, records);
 }
 
-/** Whether a body that is no JSON is lines of JSON: its first line is an object, and something comes after it. */
+/** Whether a malformed JSON body is NDJSON: its first line is an object, and more follows. */
 export function looksLikeLines(body: Uint8Array): boolean {
   const bytes = withoutByteOrderMark(body);
   const start = firstToken(bytes, 0, bytes.length);
@@ -95,12 +91,10 @@ export function looksLikeLines(body: Uint8Array): boolean {
   }
 }
 
-/** The hash by which a repeat of a body is recognized. */
 export function hashOf(body: Uint8Array): string {
   return createHash('sha256').update(body).digest('base64url');
 }
 
-/** The bytes as a Buffer, without the mark that some programs put before UTF-8. */
 export function withoutByteOrderMark(body: Uint8Array): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
@@ -109,7 +103,7 @@ export function withoutByteOrderMark(body: Uint8Array): Buffer {
 type Emit = (window: Window, start: number, end: number) => boolean;
 
 function windowOf(bytes: Buffer, start: number, end: number): Window {
-  // Not a Buffer: cutting one is several times as expensive.
+  // Not a Buffer: cutting one costs several times as much.
   const window = new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
   return { text: bytes.toString('latin1', start, end), bytes: window };
 }
@@ -131,7 +125,6 @@ function emitLines(bytes: Buffer, emit: Emit): void {
     const end = endOfLines(bytes, from, windowBytes);
     const window = windowOf(bytes, from, end);
     const { text } = window;
-    // From one token to the next, so that blank lines cost no more than their bytes.
     for (let start = firstToken(window.bytes, 0, text.length); start < text.length; ) {
       const found = text.indexOf('\n', start);
       const stop = found === -1 ? text.length : found;
@@ -142,7 +135,7 @@ function emitLines(bytes: Buffer, emit: Emit): void {
   }
 }
 
-/** Where lines from `from` on end after about `wanted` bytes: past a newline, or at the end. */
+/** End of the lines after about `wanted` bytes from `from`: behind a newline, or the end of the body. */
 export function endOfLines(bytes: Buffer, from: number, wanted: number): number {
   if (from + wanted >= bytes.length) return bytes.length;
   const before = bytes.lastIndexOf(newline, from + wanted - 1);

@@ -9,7 +9,7 @@ import type { Refused, SplitResult, SplitTask } from './task.ts';
 
 type Piece = [start: number, end: number];
 
-/** Divides a large body into pieces of whole events that workers can map side by side. */
+/** Divides a large body into pieces of whole events for several workers. */
 export async function splitLarge(task: SplitTask, mappings: Mappings): Promise<SplitResult> {
   const input = task.input.buffer as ArrayBuffer;
   const nothing = { input, form: task.form, pieces: [], bodyHash: undefined };
@@ -24,7 +24,6 @@ export async function splitLarge(task: SplitTask, mappings: Mappings): Promise<S
     }
     const found = piecesOf(bytes, task, mappings);
     if ('code' in found) return { ...nothing, body: found };
-    // Shared, so that several threads can read it.
     const body = new Uint8Array(task.room, 0, bytes.length);
     body.set(bytes);
     return { ...found, input, body, bodyHash };
@@ -33,7 +32,7 @@ export async function splitLarge(task: SplitTask, mappings: Mappings): Promise<S
   }
 }
 
-/** Where a body can be divided, or what is wrong with it. Throws TooManyElements as soon as that is certain. */
+/** The pieces, or the fault of the body. Throws TooManyElements as soon as there are too many. */
 function piecesOf(
   bytes: Buffer,
   { form, adapter, pieceBytes }: SplitTask,

@@ -11,49 +11,42 @@ import type { Rejection } from './rejections.ts';
 import type { MappedFrame } from './segment.ts';
 
 /**
- * What main and worker threads say to each other: a task is many requests, its result a few blocks. Buffers travel
- * both ways and come back to be used again.
+ * Messages between main and worker threads. A task has many requests, its result a few blocks; buffers travel
+ * both ways.
  */
 
 export type BodyForm = 'json' | 'ndjson';
 
-/** What a worker must know of a request, its body aside. */
 export interface RequestKind {
-  /** `elements`: a piece of a JSON array, without the brackets. */
+  /** `elements`: a piece of a JSON array, without brackets. */
   readonly form: BodyForm | 'elements';
-  /** What the elements are, where they are records of other programs and no source events (contract: Source adapters). */
+  /** The mapping of its records, unless they are source events (contract: Source adapters). */
   readonly adapter?: string;
-  /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
-  /** Id or slug of the organization of events that name none. */
+  /** Id or slug of the organization for events without one. */
   readonly org?: string;
-  /** Its events get blocks of their own and the body is hashed, so that a repeat can be left out whole. */
+  /** Gives the events blocks of their own and hashes the body, so that a repeat can be left out. */
   readonly ownBlocks: boolean;
-  /** How many of its rejected events are named in the answer. */
   readonly errorsMax: number;
 }
 
-/** Turns the events of requests into blocks. */
 export interface MapTask {
   readonly kind: 'map';
-  /** Bodies of the requests, one after the other: transferred, or a view of shared memory. */
   readonly input: Uint8Array;
   /**
-   * For each request where its body ends in the input, and which of `kinds` it is. Single events come by the hundred
-   * and are alike: an object for each would cost both threads more than the event.
+   * End of each body, and its index in `kinds`. Single events come by the hundred: an object for each would
+   * cost both threads more than the event.
    */
   readonly ends: Uint32Array;
   readonly kindOf: Uint32Array;
   readonly kinds: readonly RequestKind[];
-  /** Where the blocks go if they fit. */
   readonly output: ArrayBuffer;
-  /** Present when a request of the task has no organization of its own. */
+  /** Set if a request of the task has no organization. */
   readonly directory: SharedDirectory | undefined;
-  /** The rejected event of a request after these ends the work on it. */
+  /** One more rejected event ends the work on a request. */
   readonly rejectedMax: number;
 }
 
-/** Decompresses a large body and finds where it can be divided between workers. */
 export interface SplitTask {
   readonly kind: 'split';
   readonly input: Uint8Array;
@@ -62,7 +55,7 @@ export interface SplitTask {
   readonly otlp?: OtlpForm;
   readonly encoding: ContentEncoding;
   readonly hashed: boolean;
-  /** Where the decompressed body goes, which is too large if it does not fit. */
+  /** Receives the decompressed body; one that does not fit is too large. */
   readonly room: SharedArrayBuffer;
   readonly bodyBytesMax: number;
   readonly pieceBytes: number;
@@ -72,9 +65,7 @@ export interface Block {
   readonly offset: number;
   readonly length: number;
   readonly rows: number;
-  /** CRC-32C of the block. */
   readonly crc: number;
-  /** Index of the request it belongs to; undefined for the rows of all that have no blocks of their own. */
   readonly request: number | undefined;
 }
 
@@ -85,7 +76,7 @@ export interface Answered {
   readonly answer: BatchAnswer;
   readonly bodyHash: string | undefined;
   readonly rejections: readonly Rejection[];
-  /** More events were rejected than may be: what comes after was not looked at, and nothing may be stored. */
+  /** More events were rejected than allowed: the rest was skipped, and nothing may be stored. */
   readonly hasTooManyRejected: boolean;
 }
 
@@ -93,52 +84,45 @@ export interface Refused {
   readonly kind: 'problem';
   readonly code: ProblemCode;
   readonly detail: string;
-  /** Events that had been rejected by then. */
   readonly rejections?: readonly Rejection[];
 }
 
 export interface MapResult {
-  /** The task's input, given back unless it was shared. */
   readonly input: ArrayBuffer | undefined;
   readonly buffer: ArrayBuffer;
   readonly blocks: readonly Block[];
-  /** Events accepted, a request each; where nothing else is to be said, that is the whole outcome. */
+  /** Accepted events by request; the whole outcome of requests without an entry in `outcomes`. */
   readonly accepted: Uint32Array;
   readonly outcomes: ReadonlyMap<number, Outcome>;
 }
 
 export interface SplitResult {
   readonly input: ArrayBuffer;
-  /** The decompressed body in the task's room, or what is wrong with it. */
+  /** The decompressed body in the task's room, or its refusal. */
   readonly body: Uint8Array | Refused;
   readonly form: RequestKind['form'];
-  /** First and last byte, exclusive, of each piece. */
+  /** Byte ranges; the end is exclusive. */
   readonly pieces: readonly (readonly [start: number, end: number])[];
   readonly bodyHash: string | undefined;
 }
 
-/** What a worker is started with. */
 export interface WorkerSettings extends RedactionSettings {
   readonly appName: string;
-  /** Mappings of the installation, beside the built-in ones. */
   readonly mappings?: readonly MappingDefinition[] | undefined;
 }
 
-/** All organizations, for keys that belong to none; the same object until something changes. */
 export type Directory = () => SharedDirectory;
 
-/** Two renderings and the columns take about twice what came in; where it is more, the worker takes a larger buffer. */
+/** Two renderings and the columns take about twice the input; the worker takes a larger buffer if needed. */
 export function outputBytesOf(inputBytes: number): number {
   return inputBytes * 2.5;
 }
 
-/** Where a task has less to do, or needs more room, than others. */
 interface TaskBounds {
   readonly rejectedMax?: number;
   readonly outputBytes?: number;
 }
 
-/** A task of several requests whose bodies stand one after the other in `input`. */
 export function mapTask(
   directory: Directory,
   input: Uint8Array,
@@ -157,7 +141,6 @@ export function mapTask(
   };
 }
 
-/** A request, or a piece of one, that is a task of its own. */
 export function loneTask(
   directory: Directory,
   input: Uint8Array,
@@ -168,13 +151,11 @@ export function loneTask(
   return mapTask(directory, input, requests, bounds);
 }
 
-/** A block of a result as the log takes it. */
 export function frameOf({ buffer }: MapResult, block: MapResult['blocks'][number]): MappedFrame {
   const { offset, length, rows, crc } = block;
   return { rows, payload: new Uint8Array(buffer, offset, length), payloadCrc: crc };
 }
 
-/** What became of a request of a task. */
 export function outcomeOf(result: MapResult, index: number): Outcome {
   const answer = { accepted: result.accepted[index] ?? 0, rejected: 0, errors: [] };
   return (

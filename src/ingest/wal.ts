@@ -15,44 +15,34 @@ import { readIntact } from './segment-reader.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
 import { nextSegmentNumber, rowsPerSegmentMax } from '../base/events/sequence.ts';
 
-/** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
+/** Largest open segment while it waits for its successor; a file of this size can still be read. */
 const walOverfullBytesMax = 1024 ** 3;
 
 export interface WalOptions {
   readonly files: LogFiles;
   readonly log: Logger;
-  /** Bytes at which the open segment is sealed. */
   readonly segmentBytes: number;
-  /** Bytes of all segments together above which appends are refused. */
   readonly bytesMax: number;
-  /** An append of so many bytes gets a segment of its own; `walLargeAppendBytesMin` where it is left out. */
   readonly largeBytes?: number;
-  /** Bytes of the disk that appends leave free; none where it is left out. */
   readonly keepFreeBytes?: KeptFree;
-  /** Unix milliseconds, which are in the names of segments; the clock may be set. */
+  /** Clock for the names of segments (Unix ms), which may be set. */
   readonly nowMs: () => number;
   readonly damage: DamageReports;
-  /** There was a log here before, whatever is left of it. */
   readonly isExpected?: boolean;
 }
 
 /**
- * The write-ahead log. One segment is open and takes appends; its successor is begun ahead of need; sealed ones wait
- * for the engine.
+ * The write-ahead log. One segment is open and takes appends; its successor is begun ahead of need; sealed ones wait for the engine. The manifest in the open segment names them (manifest.ts):
  *
  *     sealed sealed sealed  open  (successor)
- *       └──────┴──────┴──────┘ its last manifest names these: see manifest.ts
+ *       └──────┴──────┴──────┘
  *
- * A large request has a segment of its own, which is written beside the open one and is sealed when it is whole: so
- * neither the acknowledgement of smaller ones nor their INSERT waits for it. Its number is above that of the segment
- * that was open then. Numbers must rise from the highest on disk, so it is acknowledged once a newer one is open.
- *
- * A manifest that tells of a seal or a release is written into the open segment: with the next appends, or by itself
- * when there are none. A file is removed once a manifest without it is durable, so what is missing at a start is lost,
- * and recovery tells it. The newest segment, which has the manifest, is known outside of the folder: see log-head.ts.
+ * A large request gets a segment of its own, written beside the open one, so that smaller ones wait neither for its
+ * acknowledgement nor for its INSERT. Numbers must rise from the highest on disk, so it is acknowledged once a newer
+ * segment is open. A changed manifest goes with the next appends, or alone without any. A file is removed once a
+ * manifest without it is durable. `wal-head` names the newest segment (log-head.ts).
  */
 export class Wal {
-  /** The last segment that earlier processes left; 0 when there is none. */
   readonly lastRecovered: number;
   readonly #options: WalOptions;
   readonly #log: Logger;
@@ -64,11 +54,8 @@ export class Wal {
   readonly #commits: GroupCommit;
   readonly #room: LogRoom;
   readonly #health: DiskHealth;
-  /** A segment takes appends until its successor is there, but not beyond this. */
   readonly #overfullBytes: number;
-  /** A seal that waits for the successor. */
   #sealing: Promise<void> | undefined;
-  /** No number that is taken from now on is this or below. */
   #highest: number;
   #isClosed = false;
   #started = (): void => {};
@@ -97,7 +84,6 @@ export class Wal {
     this.#health = new DiskHealth(log, () => this.seal());
   }
 
-  /** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
   static async open(options: WalOptions): Promise<Wal> {
     const recovered = await new Recovery(options).run();
     const wal = new Wal(options, recovered);
@@ -108,17 +94,16 @@ export class Wal {
   }
 
   /**
-   * Appends frames to the open segment and resolves with its number when they survive a power cut. Concurrent calls
-   * share one sync; a large one has a segment of its own, and nobody waits for it. `organization` is the only one
-   * whose events are in them, where there is one. Rejects with a 503 Problem, having stored nothing, when the log is
-   * full for events of this kind or the disk fails.
+   * Appends frames and resolves with their segment when they survive a power cut. Concurrent calls share one
+   * sync; a large one gets its own segment. `organization`: the only one with events in them, if there is
+   * one. Rejects with a 503 Problem, without storing, if the log is full for such events or the disk fails.
    */
   append(frames: readonly FrameInput[], organization?: string, of: EventsOf = 'producers'): Promise<number> {
     if (this.#isClosed) return Promise.reject(unavailable('The server is shutting down.'));
     const bytes = framesBytesMax(frames);
     const rows = rowsOf(frames);
     if (rows > rowsPerSegmentMax) {
-      const why = `${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`;
+      const why = `An append of ${rows} rows exceeds the ${rowsPerSegmentMax} of a segment`;
       return Promise.reject(new Error(why));
     }
     if (!this.#room.admits(bytes, this.bytes(), this.#waitingBytes(), of)) {
@@ -130,8 +115,8 @@ export class Wal {
   }
 
   /**
-   * Closes the open segment if it holds rows; it is then in `sealed()`. Appends go on into it until its successor is
-   * on disk, as making a file durable waits for whatever else the disk has to sync.
+   * Seals the open segment if it has rows. It takes appends until its successor is on disk, as a sync waits
+   * for other writes to the disk.
    */
   seal(): Promise<void> {
     this.#sealing ??= this.#rotation
@@ -144,7 +129,7 @@ export class Wal {
     return this.#sealed.list;
   }
 
-  /** For how long the oldest rows that are not in the engine have waited, some segments aside; 0 when there are none. */
+  /** Age of the oldest rows that are not in the engine, except in `without`; 0 if there are none. */
   waitingMs(without?: ReadonlySet<number>): number {
     const now = performance.now();
     const { open } = this.#rotation;
@@ -155,13 +140,12 @@ export class Wal {
     return now - since;
   }
 
-  /** Called after a segment was sealed, and after the first append to an empty one. */
   onChange(listener: { sealed(): void; started(): void }): void {
     this.#sealed.onAdd(listener.sealed);
     this.#started = listener.started;
   }
 
-  /** What can be read of a sealed segment, every sum checked. */
+  /** Reads the intact part of a sealed segment, with every checksum verified. */
   async read(segment: SealedSegment): Promise<SegmentContent> {
     const { files } = this.#options;
     const intact = await readIntact(files, segment);
@@ -169,20 +153,20 @@ export class Wal {
     return decodeSegment(await files.read(segmentName(segment.number)), segment.number, segment.bytes);
   }
 
-  /** Lets go of a segment that has reached the engine: its file is deleted, or kept as evidence if it is damaged. */
+  /** Deletes the file of a stored segment, or keeps it as evidence if damaged. */
   async release(segment: SealedSegment): Promise<void> {
     if (segment.isDamaged) return this.quarantine(segment, 'damaged');
-    // Gone for this process, whatever the disk says: a file that stays is sent again after a restart, with doubt.
+    // Released even if the file cannot be removed: then the next start sends it again, with doubt.
     this.#sealed.remove(segment);
     this.#files.discard(segmentName(segment.number), this.#sealed.version, segment.bytes);
     await this.#writeDueManifest();
     await this.#files.removed();
   }
 
-  /** Keeps a segment as `<number>.refused` (by the engine, for its content) or `.damaged`, outside of the log. */
+  /** Renames the segment's file to `<number>.refused` (rejected by the engine) or `.damaged`. */
   async quarantine(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void> {
-    await this.#outlive(segment);
-    // While the log closes it stays what it is: the next start finds it again, and its number cannot come twice.
+    await this.#openNewerThan(segment);
+    // Not while the log closes: the next start must find the segment, so that its number cannot come twice.
     if (this.#isClosed) return;
     await this.#files.setAside(segmentName(segment.number), evidenceName(segment.number, why), () =>
       this.#sealed.remove(segment),
@@ -190,21 +174,19 @@ export class Wal {
     await this.#writeDueManifest();
   }
 
-  /** Gives up a segment whose file is gone, and reports that. */
   async reportMissing(segment: SealedSegment): Promise<void> {
     this.#sealed.remove(segment);
     await noteMissing(segment, this.#options);
     await this.#writeDueManifest();
   }
 
-  /** Whether some segment up to this one has rows that wait for the engine. */
   isWaiting(through: number): boolean {
     const { open } = this.#rotation;
     const isOpen = open?.isEmpty === false && open.number <= through;
     return isOpen || this.#sealed.list.some(({ number }) => number <= through);
   }
 
-  /** Whether the file of a segment is there, or could be there again after a power cut. */
+  /** Whether a segment's file exists, or could again after a power cut. */
   hasFile(number: number): boolean {
     return this.#sealed.list.some((one) => one.number === number) || this.#files.mayHave(segmentName(number));
   }
@@ -213,7 +195,6 @@ export class Wal {
     return this.#sealed.bytes + this.#files.obsoleteBytes + (this.#rotation.open?.facts.bytes ?? 0);
   }
 
-  /** Undefined while appends work; otherwise why they do not. */
   failure(of: EventsOf = 'producers'): string | undefined {
     return this.#room.isFull(this.bytes(), this.#waitingBytes(), of) ? 'full' : this.#health.failure;
   }
@@ -236,7 +217,7 @@ export class Wal {
     return this.#commits.waitingBytes + this.#large.waitingBytes;
   }
 
-  /** The first segment of this process. None on a full disk, which is no reason not to serve what is stored. */
+  /** Without one on a full disk, so that stored events can still be read. */
   async #beginFirst(): Promise<void> {
     try {
       await this.#rotation.rotate();
@@ -244,12 +225,13 @@ export class Wal {
       if (!isDiskFull(error)) throw error;
       const facts = errorFacts(error);
       this.#health.fail(facts.code ?? 'full');
-      const words = 'the disk is full: the write-ahead log takes nothing until there is room; reads go on';
+      const words =
+        'The disk is full: the write-ahead log rejects events until there is room; reads continue';
       this.#log.error(facts, words);
     }
   }
 
-  /** Writes a group, and before it a manifest where one is due. Returns the segment that they are in. */
+  /** Writes a group, after a manifest if one is due. Returns its segment. */
   async #write(group: readonly Append[]): Promise<number> {
     const rows = group.reduce((sum, append) => sum + append.rows, 0);
     let segment = this.#rotation.open;
@@ -269,48 +251,46 @@ export class Wal {
     if (isEmpty && rows > 0) this.#started();
     if (isDue) this.#files.removeObsolete(segment);
     const isFull = rows > 0 && segment.facts.bytes >= this.#options.segmentBytes;
-    // A failure shows in `failure()`, and with the next append.
     if (isFull && !this.#isClosed) this.seal().catch(() => undefined);
     return segment.number;
   }
 
-  /** Writes the manifest of a change; the appends that wait go along with it. */
+  /** Waiting appends are written with it. */
   async #writeDueManifest(): Promise<void> {
-    // While the log closes: what the manifest would tell is found out by the next process, with doubt.
+    // While the log closes, the next process finds this out, with doubt.
     if (!this.#isClosed) await this.#commits.flush();
   }
 
   #appendLarge(append: LargeAppend): Promise<number> {
     const write = async (): Promise<number> => {
       const number = await this.#large.write(append);
-      await this.#pass(number);
+      await this.#openAbove(number);
       return number;
     };
     return this.#large.inTurn(append, () => this.#health.guard(write));
   }
 
-  /** Opens a segment with a higher number. It is no fault of this one, which is durable, if that fails. */
-  async #pass(number: number): Promise<void> {
+  /** Opens a segment with a higher number. Failure here does not affect the large segment. */
+  async #openAbove(number: number): Promise<void> {
     try {
       while (!this.#isClosed && (this.#rotation.open?.number ?? 0) < number) await this.seal();
     } catch (error) {
       const facts = { segment: number, ...errorFacts(error) };
-      this.#log.warn(facts, 'no segment after a large one could be opened yet');
+      this.#log.warn(facts, 'Opening a segment after a large one failed; will retry');
     }
   }
 
   /**
-   * Numbers rise from the highest one on disk, so a segment stays until a newer one is there: else its number could
-   * come again after a restart with the clock set back.
+   * Numbers continue from the highest on disk, so a segment stays until a newer one exists: otherwise a clock
+   * that is set back could repeat its number.
    */
-  async #outlive(segment: SealedSegment): Promise<void> {
+  async #openNewerThan(segment: SealedSegment): Promise<void> {
     while (!this.#isClosed && segment.number >= this.#files.newest) await this.seal();
   }
 
   async #seal(): Promise<void> {
     this.#sealing = undefined;
     await this.#rotation.rotate();
-    // With appends that wait, the manifest goes along with them.
     if (!this.#commits.isWaiting) await this.#write([]);
   }
 }

@@ -6,14 +6,13 @@ import { splitLarge } from './split-large.ts';
 import type { MapTask, SplitTask, WorkerSettings } from './task.ts';
 
 /**
- * The body of a worker thread: decompress, split, map, encode. It opens no socket and no file; buffers come with the
- * task and go back with the result.
+ * The body of a worker thread: decompress, split, map, encode. It opens no socket and no file; buffers travel
+ * with the tasks.
  */
 const settings = workerData as WorkerSettings;
 const mappings = new Mappings(settings.mappings);
 const mapper = new RequestMapper(settings, mappings);
 
-/** Piscina calls this with each task; buffers of the result are moved, not copied. */
 export default async function runTask(task: MapTask | SplitTask): Promise<unknown> {
   if (task.kind === 'split') {
     const result = await splitLarge(task, mappings);

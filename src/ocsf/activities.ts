@@ -1,4 +1,4 @@
-/** A range of activity codes, both ends included, and its words in the name of a code without a title. */
+/** A range of activity codes, both ends inclusive, and the words that name its untitled codes. */
 export interface ActivityFamily {
   readonly from: number;
   readonly to: number;
@@ -28,8 +28,8 @@ export const activityFamilies: readonly ActivityFamily[] = [
 ];
 
 /**
- * Titles of the assigned codes. A code never gets another meaning, as stored events would change. If a code gets its
- * first title, `verify` must accept the earlier name, too.
+ * A code never changes its meaning, because stored events would change. If a code gets its first title,
+ * `verify` must accept the earlier name, too.
  */
 export const activityTitles: ReadonlyMap<number, string> = new Map([
   [1000, 'User created'],
@@ -107,6 +107,7 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
   [4030, 'Maintenance started'],
   [4031, 'Maintenance ended'],
   [4040, 'Stored events lost'],
+  [4041, 'Damage of control data accepted'],
   [5000, 'Notification sent'],
   [5001, 'Notification failed'],
   [5010, 'Organization created'],
@@ -174,8 +175,8 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * The name of an activity (contract: Activities): the producer's title, else ours, else one of family and code, else
- * of the code alone. An empty title counts as none.
+ * The name of an activity (contract: Activities): the producer's title, otherwise ours, otherwise family and
+ * code, otherwise the code. An empty title counts as none.
  */
 export function activityName(code: number, title?: string): string {
   if (title !== undefined && title !== '') return title;

@@ -1,5 +1,5 @@
 /**
- * Class and activity in OCSF 1.1.0 of each code; activity 99 ("Other") takes our name. Any other code is an API
+ * OCSF 1.1.0 class and activity of each code; activity 99 ("Other") gets our name. Any other code is an API
  * Activity, `other`.
  */
 export interface ActivityClass {
@@ -74,7 +74,7 @@ const api: Rows = [
   [other, [6000, 6001, 6400, 6401, 6402, 6403, 6500]],
 ];
 
-/** Every code of activities.ts is here; a test says so. */
+/** A test checks that every code of activities.ts is here. */
 export const activityClasses: ReadonlyMap<number, ActivityClass> = new Map([
   ...rowsOf(ocsfClass.account, account),
   // 1 logon, 2 logoff.
@@ -136,16 +136,16 @@ const textActivities: readonly ActivityClass[] = verbs.map((_, index) => ({
   activityId: index === 0 ? other : index,
 }));
 
-/** Codes of texts lie above all others, 2^32 for each verb. */
+/** Codes of texts are above all others, 2^32 for each verb. */
 const textCodesFrom = 1_000_000_000;
 const codesOfVerb = 2 ** 32;
 
-/** The code of a text by 32 bits of its hash and its verb (contract: Source adapters). */
+/** The code of a text, from its verb and 32 bits of its hash (contract: Source adapters). */
 export function textCode(hash: number, verb: Verb): number {
   return textCodesFrom + verbs.indexOf(verb) * codesOfVerb + hash;
 }
 
-/** What any other code is. */
+/** For any other code. */
 const otherActivity: ActivityClass = textActivities[0] as ActivityClass;
 
 /** Every class and activity that an event can have. */

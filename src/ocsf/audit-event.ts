@@ -12,30 +12,29 @@ import { eventOf, isSurelyValid, microsOf, SourceValidator } from './source-even
 import { kind, numberOf, readSource, releaseReading, SourceReading, slot, textOf } from './source-fields.ts';
 
 export interface OrgReference {
-  /** UUID of the organization. */
   readonly id: string;
   readonly retentionDays: number | undefined;
 }
 
 /**
- * Finds the organization of `message.org` (id, slug or undefined). A string is the refusal, `<JSON pointer>: <rule>`.
+ * Finds the organization of `message.org` (id, slug or undefined). A string is the refusal, `<JSON pointer>:
+ * <rule>`.
  */
 export type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
 /**
- * One row: columns for matching, case folded and empty if absent, then the two payloads. Good until the mapper maps
- * the next event.
+ * One row: columns for matching (case folded, empty if absent), then the two payloads. Valid until the mapper
+ * maps the next event.
  */
 export interface MappedEvent {
   readonly org: string;
   readonly retentionDays: number | undefined;
-  /** Unix microseconds, UTC. */
   readonly timeMicros: number;
   readonly activityId: number;
   readonly activityName: Piece;
   readonly severity: Severity;
   readonly status: Status;
-  /** As the producer sent it. */
+  /** As sent. */
   readonly level: Piece;
   readonly resultCode: number;
   readonly actorEmail: Piece;
@@ -44,22 +43,21 @@ export interface MappedEvent {
   readonly names: readonly Piece[];
   /** `sender.hash` and `extra.fileHash`, each once. */
   readonly fileHashes: readonly Piece[];
-  /** The sender's file as it was sent. */
+  /** The sender's file as sent. */
   readonly fileName: Piece;
-  /** The target, where it is a string, else its name; as it was sent. */
+  /** The target as sent if it is a string, otherwise its name. */
   readonly targetName: Piece;
-  /** A UUID. */
   readonly flowId: Piece;
   /** The audit event from `"time":` to the inside of `metadata`: see envelope.ts. */
   readonly ocsf: Piece;
-  /** The producer's text without whitespace between tokens, redacted. */
+  /** The producer's text, minified and redacted. */
   readonly source: Piece;
 }
 
 export interface MapperOptions {
   /** Fixed text of `actor.app_name`. */
   readonly appName: string;
-  /** Undefined for events that have been redacted before they were stored. */
+  /** Undefined for stored events, which were redacted already. */
   readonly redaction?: Redaction | undefined;
   /** Unix milliseconds; by default the system's clock. */
   readonly now?: () => number;
@@ -76,7 +74,7 @@ class Pair {
   readonly two = noPiece();
   readonly #lists = [[], [this.one], [this.two], [this.one, this.two]] as const;
 
-  /** Those that are not empty, and the second only where it differs. */
+  /** The non-empty ones, without duplicates. */
   list(): readonly Piece[] {
     const { one, two } = this;
     const hasOne = one.end > one.start;
@@ -107,7 +105,7 @@ const emptyRow = (source: Piece): MutableEvent => ({
   source,
 });
 
-/** Makes rows of source events, with working memory of its own: one a thread. */
+/** Makes rows of source events. It has its own working memory: one a thread. */
 export class Mapper {
   readonly #reading: SourceReading;
   readonly #validator = new SourceValidator();
@@ -131,8 +129,9 @@ export class Mapper {
   }
 
   /**
-   * Maps the source event [from, to) of a window of UTF-8, whitespace around it allowed. Returns the row or the
-   * refusal: `<JSON pointer>: <rule>`, several joined by `; `. Never throws for content. Calls must not overlap.
+   * Maps the source event [from, to) of a UTF-8 window; white space around it is allowed. Returns the row, or
+   * the refusal as `<JSON pointer>: <rule>`, joined by `; `. Never throws because of content. Calls must not
+   * overlap.
    */
   map(window: Window, from: number, to: number, resolveOrg: ResolveOrg): MappedEvent | string {
     const start = firstToken(window.bytes, from, to);
@@ -142,10 +141,7 @@ export class Mapper {
     return this.#mapText(window, start, end, resolveOrg);
   }
 
-  /**
-   * Maps a stored source event again. Length, schema and retention were checked when it was accepted; only what
-   * cannot be a row is refused.
-   */
+  /** Maps a stored source event again. Length, schema and retention were checked on ingest. */
   mapStored(window: Window, start: number, end: number, org: OrgReference): MappedEvent | string {
     return this.#mapText(window, start, end, org);
   }
@@ -155,7 +151,7 @@ export class Mapper {
       const fault = this.#read(window, start, end) ?? this.#redact(window, start, end);
       return fault ?? (typeof org === 'function' ? this.#mapNew(org) : this.#mapAgain(org));
     } catch (error) {
-      // Refused rather than stored damaged; with regions of the right size it never happens.
+      // Never happens with regions of the right size; refuses rather than store damage.
       if (error instanceof OutOfRoom) return ': could not be rendered within its room';
       throw error;
     } finally {
@@ -168,7 +164,7 @@ export class Mapper {
     return readSource(this.#reading, this.#arena, text, start);
   }
 
-  /** Maps of an event with secrets only what is left without them. */
+  /** Maps the event again without its secrets. */
   #redact(window: Window, start: number, end: number): string | undefined {
     if (!this.#reading.cursor.suspect) return undefined;
     const redacted = this.#redaction?.redacted(window, start, end);
@@ -204,13 +200,13 @@ export class Mapper {
     return this.#render(knownName);
   }
 
-  /** Returns the slot that the time stands in. */
+  /** Returns the slot of the time. */
   #mapTime(org: OrgReference): number {
     const row = this.#row;
     row.org = org.id;
     row.retentionDays = org.retentionDays;
     const timeSlot = this.#reading.kinds[slot.timestamp] === kind.absent ? slot.time : slot.timestamp;
-    // The addition turns a negative zero into zero.
+    // Turns a negative zero into zero.
     row.timeMicros = (microsOf(this.#reading, timeSlot) ?? 0) + 0;
     return timeSlot;
   }
@@ -227,7 +223,7 @@ export class Mapper {
     return row;
   }
 
-  /** The name of the activity; empty if the producer gave a title. */
+  /** Empty if the producer gave a title. */
   #mapActivity(): string {
     const row = this.#row;
     const hasParts = this.#reading.kinds[slot.action] === kind.object;
@@ -285,7 +281,7 @@ export class Mapper {
     if (piece.end > piece.start) putFolded(this.#arena.folded, piece);
   }
 
-  /** Both folded, as they stay as sent themselves. */
+  /** Both folded; the originals stay as sent. */
   #toPair(pair: Pair, first: Piece, second: Piece): readonly Piece[] {
     this.#toFoldedCopy(pair.one, first);
     this.#toFoldedCopy(pair.two, second);

@@ -1,7 +1,7 @@
 import { foldCase } from '../base/events/fold-case.ts';
 import { highBits, viewOf } from './json-cursor.ts';
 
-/** A run of bytes in a buffer that is not its own. */
+/** A run of bytes in a shared buffer. */
 export interface Piece {
   bytes: Uint8Array;
   start: number;
@@ -9,11 +9,11 @@ export interface Piece {
 }
 
 /**
- * The position in a region of an arena. Each function that puts bytes throws OutOfRoom rather than write past `end`,
- * where the next region begins.
+ * A position in a region of an arena. Each function that writes throws OutOfRoom rather than write past
+ * `end`, where the next region begins.
  */
 export interface ByteSink {
-  /** Not a Buffer: cutting one is several times as expensive. */
+  /** Not a Buffer: slicing one costs several times as much. */
   bytes: Uint8Array;
   /** A view of the same memory. */
   view: DataView;
@@ -21,7 +21,7 @@ export interface ByteSink {
   end: number;
 }
 
-/** Regions are sized for the worst event, so this is a fault of ours. */
+/** Regions are sized for the worst event, so this is a defect. */
 export class OutOfRoom extends Error {}
 
 function refuse(sink: ByteSink, needed: number): never {
@@ -31,19 +31,19 @@ function refuse(sink: ByteSink, needed: number): never {
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const toUtf8 = new TextEncoder();
 
-/** Up to so many bytes, copying four at a time beats a call into the runtime. */
+/** Up to this size, copying four bytes at a time beats a call into the runtime. */
 export const wordsBytesMax = 64;
 
-/** Copies a few bytes (see `wordsBytesMax`) between places that do not overlap. */
+/** Copies a few bytes (see `wordsBytesMax`) between ranges that do not overlap. */
 export function copyWords(from: DataView, start: number, to: DataView, at: number, size: number): void {
   const last = size - 4;
   for (let i = 0; i < last; i += 4) to.setInt32(at + i, from.getInt32(start + i, true), true);
-  // The last four lie over those before.
+  // The last four bytes overlap the ones before.
   if (last >= 0) to.setInt32(at + last, from.getInt32(start + last, true), true);
   else for (let i = 0; i < size; i++) to.setUint8(at + i, from.getUint8(start + i));
 }
 
-/** Puts bytes of the sink's own buffer. */
+/** Writes bytes of the sink's own buffer. */
 export function putRange(sink: ByteSink, start: number, end: number): void {
   const { view, length } = sink;
   const size = end - start;
@@ -65,7 +65,6 @@ export function putText(sink: ByteSink, text: string): void {
 const wordDigits = 8;
 const wordMax = 10 ** wordDigits;
 
-/** The decimal digits of a safe integer. */
 export function putInteger(sink: ByteSink, value: number): void {
   const { bytes } = sink;
   let rest = value < 0 ? -value : value;
@@ -75,7 +74,7 @@ export function putInteger(sink: ByteSink, value: number): void {
   if (start + digits > sink.end) refuse(sink, start + digits - sink.length);
   if (value < 0) bytes[sink.length] = 0x2d;
   let last = start + digits - 1;
-  // Small integers are divided several times as fast.
+  // Small integers divide several times as fast.
   for (; rest >= wordMax; last -= wordDigits) {
     const high = Math.floor(rest / wordMax);
     putDigits(bytes, last, rest - high * wordMax, wordDigits);
@@ -95,7 +94,7 @@ function putDigits(bytes: Uint8Array, last: number, value: number, digits: numbe
   }
 }
 
-/** JSON text within a JSON string: minified, only quotes and backslashes need an escape. */
+/** JSON text inside a JSON string: minified, only quotes and backslashes need an escape. */
 export function putQuoted(sink: ByteSink, start: number, end: number): void {
   const { bytes } = sink;
   if (sink.length + (end - start) * 2 > sink.end) refuse(sink, (end - start) * 2);
@@ -108,12 +107,12 @@ export function putQuoted(sink: ByteSink, start: number, end: number): void {
   sink.length = to;
 }
 
-/** True if a text may change when folded: capitals, or characters beyond ASCII. */
+/** True if folding may change the text: capitals, or non-ASCII characters. */
 function mayChange(view: DataView, start: number, end: number): boolean {
   let at = start;
   for (; at + 4 <= end; at += 4) {
     const word = view.getInt32(at, true);
-    // Of ASCII the highest bit tells capitals: from `A` on the first sum has it, from `[` on the second one.
+    // The highest bit of a byte marks a capital: the first sum sets it from `A` on, the second from `[` on.
     if (((word | ((word + 0x3f3f3f3f) & ~(word + 0x25252525))) & highBits) !== 0) return true;
   }
   for (; at < end; at++) {
@@ -153,7 +152,7 @@ export function samePiece(one: Piece, two: Piece): boolean {
   return true;
 }
 
-/** An arena that one huge event made large is not kept that way. */
+/** A larger arena is not kept. */
 const keptBytesMax = 1024 * 1024;
 const smallestBytes = 64 * 1024;
 
@@ -161,8 +160,7 @@ const smallestBytes = 64 * 1024;
 const foldedGrowthMax = 3;
 
 /**
- * The working memory of a mapper, one buffer with a region for everything an event needs, so that bytes are moved
- * within it and not between buffers:
+ * A mapper's working memory, one buffer with a region for each step, so that bytes move within it:
  *
  *     constants | event | its minified copy | texts folded | rendering
  *

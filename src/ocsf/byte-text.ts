@@ -1,10 +1,10 @@
 /**
- * Byte text: a string whose characters are the bytes of a text's UTF-8. Events stay byte text from a body to a block:
- * JSON's structure and our additions are ASCII, so nothing is decoded only to be encoded again, lengths are bytes,
- * and strings stay in the one-byte form. Only letter case and escapes are decoded, value by value.
+ * Byte text: a string whose characters are UTF-8 bytes. Events stay byte text from a body to a block: JSON's
+ * structure and our additions are ASCII, so nothing is decoded and encoded again, lengths are bytes, and
+ * strings stay one-byte. Only letter case and escapes are decoded, value by value.
  */
 
-/** The same bytes as text to cut strings from, and as numbers, which are read several times faster. */
+/** The same bytes as text (to slice strings) and as numbers (several times faster to read). */
 export interface Window {
   readonly text: string;
   readonly bytes: Uint8Array;

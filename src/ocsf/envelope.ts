@@ -1,6 +1,5 @@
 /**
- * What every audit event has in common (contract: Audit event). Only what varies is stored; a reader puts an event
- * together again as
+ * The fixed part of every audit event (contract: Audit event). Only the varying part is stored; a reader assembles
  *
  *   eventHead + stored text + `"logged_time":<Unix microseconds>` + eventTail(names)
  *

@@ -2,13 +2,12 @@ import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quo
 import { limits } from './limits.ts';
 
 /**
- * Finds the elements of the JSON array that is bytes[start, end) and hands `onElement` where each begins and ends,
- * whitespace after it included. Looks at strings and brackets only, so that an element that is no JSON costs that
- * element and not its neighbours; reading the element finds what is wrong with it. If every element is JSON, so is
- * the array. Depth costs no memory.
+ * Splits the JSON array bytes[start, end) and passes each element's range, trailing white space included, to
+ * `onElement`. It scans strings and brackets only, so an invalid element affects only itself; reading the
+ * element finds its fault. If every element is JSON, so is the array. Depth costs no memory.
  *
- * Returns undefined, or what is wrong with the array itself, such as an element or the end missing; elements before
- * that point have been handed out then, so the caller must be able to drop them.
+ * Returns undefined, or the array's own fault, such as a missing element or end; the caller must then drop
+ * the elements passed before.
  */
 export function splitArray(
   bytes: Uint8Array,
@@ -27,7 +26,7 @@ export function splitArray(
   return next === end ? undefined : `expected nothing after the array, at byte ${next - start}`;
 }
 
-/** As `splitArray`, for a piece of an array without the brackets. */
+/** Like `splitArray`, for a piece of an array without brackets. */
 export function splitElements(
   bytes: Uint8Array,
   start: number,
@@ -47,10 +46,10 @@ export function splitElements(
   return undefined;
 }
 
-/** Ends of the objects and lists that begin at these positions, for values that are split level by level. */
+/** Ends of objects and lists by start position, for values that are split level by level. */
 export type ContainerEnds = ReadonlyMap<number, number>;
 
-/** Only as many as memory allows; others are scanned again. */
+/** Bounded; other ends are scanned again. */
 export function containerEnds(bytes: Uint8Array, start: number, end: number): ContainerEnds {
   const ends = new Map<number, number>();
   const open: number[] = [];
@@ -70,7 +69,7 @@ export function containerEnds(bytes: Uint8Array, start: number, end: number): Co
   return ends;
 }
 
-/** The position after the bracket that closes the list; -1 if there is none. */
+/** The position after the closing bracket; -1 if missing. */
 function scanElements(
   bytes: Uint8Array,
   first: number,
@@ -104,14 +103,14 @@ function scanElements(
   return -1;
 }
 
-/** The first byte that is no JSON whitespace; `end` if there is none. */
+/** The first byte after JSON white space; `end` if none. */
 export function firstToken(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   while (at < end && isSpace(bytes[at] as number)) at++;
   return at;
 }
 
-/** The position after the last byte that is no whitespace; `start` if there is none. */
+/** The position after the last non-space byte; `start` if none. */
 export function lastToken(bytes: Uint8Array, start: number, end: number): number {
   let at = end;
   while (at > start && isSpace(bytes[at - 1] as number)) at--;

@@ -1,9 +1,9 @@
 import { fromByteText, toByteText } from './byte-text.ts';
 
 /**
- * Tokens of JSON, read in place from byte text of valid UTF-8. Strict RFC 8259, and three rules for values that could
- * not be given back: no NUL, no lone surrogate, no number beyond a double. Readers take and return positions; -1
- * means that the cursor holds a fault.
+ * Reads JSON tokens in place from byte text of valid UTF-8. Strict RFC 8259, and three rules for values that
+ * could not be returned: no NUL, no lone surrogate, no number beyond a double. Readers take and return
+ * positions; -1 means that the cursor has a fault.
  */
 
 export const quote = 0x22;
@@ -24,10 +24,10 @@ const surrogatesFrom = 0xd800;
 const surrogatesTo = 0xdfff;
 const lowSurrogatesFrom = 0xdc00;
 
-/** Integers of up to 308 digits lie within the range of a double. */
+/** Integers of up to 308 digits are within a double's range. */
 const numberCharactersSafe = 308;
 
-/** Four bytes at once: a 1, the highest bit, and the first byte that is no control character, in each of them. */
+/** In each of four bytes: a 1, the highest bit, and the first byte that is no control character. */
 const ones = 0x01010101;
 export const highBits = 0x80808080 | 0;
 const quotes = quote * ones;
@@ -42,31 +42,31 @@ export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView
 }
 
 /**
- * A reading position. The minified copy grows as `out` + text[from, position), so an event without whitespace is one
- * slice.
+ * A reading position. The minified copy grows as `out` + text[from, position), so an event without white
+ * space is one slice.
  */
 export class Cursor {
   bytes: Uint8Array = noBytes;
   view: DataView = noView;
-  /** The same as byte text, to cut strings from: bytes[at] is text[at + shift]. */
+  /** The same as byte text, for slicing: bytes[at] is text[at + shift]. */
   text = '';
   shift = 0;
-  /** Nothing at or past this position belongs to the value. */
+  /** The value ends before this position. */
   end = 0;
   out = '';
   from = 0;
-  /** Something in the value may be a secret: see redact.ts. */
+  /** The value may contain a secret: see redact.ts. */
   suspect = false;
   /** Set by `scanString`: the string has escapes, so its text is not its value. */
   escaped = false;
-  /** Also set by `scanString`: it has bytes beyond ASCII. */
+  /** Set by `scanString`: it has non-ASCII bytes. */
   wide = false;
   /** Set by `scanKey`: the name between its quotes. */
   keyStart = 0;
   keyEnd = 0;
   keyEscaped = false;
   keyWide = false;
-  /** Set where a known name was found: the value behind it. */
+  /** Set when a known name was read: the position of its value. */
   valueAt = 0;
   /** Set by `scanNumber`: digits only, without fraction and exponent. */
   plain = true;
@@ -74,8 +74,8 @@ export class Cursor {
   faultAt = 0;
 
   /**
-   * Begins to read bytes[start, end), which are at `textStart` of the text. Returns the first byte that is no
-   * whitespace.
+   * Starts at bytes[start, end), which are at `textStart` of the text. Returns the first byte that is no
+   * white space.
    */
   open(bytes: Uint8Array, start: number, end: number, text: string, textStart: number): number {
     this.text = text;
@@ -93,12 +93,11 @@ export class Cursor {
   }
 }
 
-/** bytes[start, end) as byte text. */
 export function textSlice(c: Cursor, start: number, end: number): string {
   return c.text.slice(start + c.shift, end + c.shift);
 }
 
-/** Records a fault; the first one counts, as reading stops there. */
+/** Records a fault; reading stops at the first. */
 export function fail(c: Cursor, at: number, rule: string): -1 {
   c.fault = rule;
   c.faultAt = at;
@@ -109,17 +108,17 @@ export function failExpected(c: Cursor, at: number, what: string): -1 {
   return fail(c, at, at < c.end ? `expected ${what}` : `expected ${what}, found the end`);
 }
 
-/** The character at `at`, or -1 at the end of the value. */
+/** The character at `at`, or -1 at the end. */
 export function codeAt(c: Cursor, at: number): number {
   return at < c.end ? (c.bytes[at] as number) : -1;
 }
 
-/** Where text[at] stands in the minified copy. */
+/** Position of text[at] in the minified copy. */
 export function outPosition(c: Cursor, at: number): number {
   return c.out.length + at - c.from;
 }
 
-/** Skips whitespace and leaves it out of the minified copy. */
+/** Leaves white space out of the minified copy. */
 export function skipSpace(c: Cursor, at: number): number {
   const { bytes, end } = c;
   if (at < end && (bytes[at] as number) > space) return at;
@@ -150,7 +149,7 @@ export function scanString(c: Cursor, at: number): number {
         next += 4;
         continue;
       }
-      // Only the lowest mark is sure to be right.
+      // Only the lowest mark is certain.
       const first = found & -found;
       all |= word & (first - 1);
       next += (31 - Math.clz32(first)) >> 3;
@@ -297,24 +296,26 @@ export function scanKey(c: Cursor, at: number): number {
   return skipSpace(c, next + 1);
 }
 
-/** The value, as byte text, of a string token without its quotes. */
+/** The value, as byte text, of a string token without quotes. */
 export function stringValue(c: Cursor, start: number, end: number, escaped: boolean): string {
   if (!escaped) return textSlice(c, start, end);
   return toByteText(JSON.parse(fromByteText(textSlice(c, start - 1, end + 1))) as string);
 }
 
-/** Whether the member's name is `name` (ASCII), however it is escaped. */
+/** Whether the member's name is `name` (ASCII), escaped or not. */
 export function keyIs(c: Cursor, name: Uint8Array): boolean {
   const { bytes, keyStart } = c;
   if (c.keyEscaped) return stringValue(c, keyStart, c.keyEnd, true) === Buffer.from(name).toString('latin1');
   const { length } = name;
   if (c.keyEnd - keyStart !== length) return false;
-  // From its end: names that begin alike are common.
+  // From the end: many names share a prefix.
   for (let at = length - 1; at >= 0; at--) if (bytes[keyStart + at] !== name[at]) return false;
   return true;
 }
 
-/** The number text[start, end); NaN if only rounding would make it an integer, as in `0.999…9` or `1e-400`. */
+/**
+ * The number text[start, end); NaN if only rounding would make it an integer, as in `0.999…9` or `1e-400`.
+ */
 export function numberValue(text: string, plain: boolean): number {
   const value = Number(text);
   return plain || !Number.isInteger(value) || isWhole(text) ? value : Number.NaN;

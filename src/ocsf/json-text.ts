@@ -17,17 +17,15 @@ import {
   textSlice,
 } from './json-cursor.ts';
 
-/** Sets `suspect` of the cursor if what is read may be a secret. */
+/** Sets the cursor's `suspect` if a value may be a secret. */
 export interface Watch {
-  /** The cursor holds the name of a member. */
+  /** The cursor has the name of a member. */
   onName(c: Cursor): void;
-  /** The string whose token is [start, end) has just been scanned. */
+  /** The string token [start, end) was scanned. */
   onText(c: Cursor, start: number, end: number): void;
 }
 
-/**
- * Skips any value; returns the position after it, or -1 with a fault. The bound on `depth` also bounds the recursion.
- */
+/** Skips any value; returns the position after it, or -1 with a fault. `depth` bounds the recursion. */
 export function skipValue(c: Cursor, at: number, depth: number, watch?: Watch): number {
   const code = codeAt(c, at);
   if (code === quote) {
@@ -84,7 +82,7 @@ function skipArray(c: Cursor, at: number, depth: number, watch: Watch | undefine
   }
 }
 
-/** Whether only whitespace follows; else leaves a fault. */
+/** Whether only white space follows; otherwise sets a fault. */
 export function isAtEnd(c: Cursor, at: number): boolean {
   if (at < 0) return false;
   const next = skipSpace(c, at);
@@ -98,7 +96,7 @@ export function finish(c: Cursor): string {
   return c.out === '' ? rest : c.out + rest;
 }
 
-/** The cursor's fault in words, its position counted from `start`. */
+/** The cursor's fault, its position counted from `start`. */
 export function describeFault(c: Cursor, start: number): string {
   return `is not acceptable JSON at byte ${c.faultAt - start}: ${c.fault}`;
 }

@@ -1,10 +1,12 @@
-/** Bounds of events; units last. */
+import { limits as baseLimits } from '../base/limits.ts';
+
+/** Bounds of events. */
 export const limits = {
-  eventBytesMax: 1024 * 1024,
+  eventBytesMax: baseLimits.eventBytesMax,
   eventDepthMax: 128,
-  /** Objects and lists whose ends are noted of one value; a level of a value of OTLP has four within each other. */
+  /** Objects and lists of one value whose ends are remembered; a level of an OTLP value has four. */
   containersNotedMax: 1_000_000,
   containersDepthMax: 1_000,
-  /** A smaller integer, zero aside, is taken for seconds or milliseconds. */
+  /** A smaller integer, except zero, is taken for seconds or milliseconds. */
   eventTimeIntegerMin: 100_000_000_000_000,
 } as const;

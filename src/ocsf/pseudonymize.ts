@@ -1,7 +1,7 @@
 import { foldCase } from '../base/events/fold-case.ts';
 import { addressOfPseudonym } from '../base/events/pseudonym.ts';
 
-/** A person by what is known; the pseudonym replaces all of it. */
+/** The person's known values; the pseudonym replaces all of them. */
 export interface Person {
   /** At least one. */
   readonly emails: readonly string[];
@@ -13,12 +13,12 @@ export interface Person {
 
 /** A string value of an event. */
 interface Text {
-  /** The object that it is a member of; 0: none. */
+  /** Start of its object; 0: none. */
   readonly owner: number;
   readonly name: string;
-  /** Names of members from the root to it, with a NUL between, which no event has. */
+  /** Names of members from the root, separated by NUL (which no event has). */
   readonly path: string;
-  /** Where it stands, quotes included. */
+  /** Its start, quotes included. */
   readonly start: number;
   readonly end: number;
   readonly value: string;
@@ -32,7 +32,7 @@ interface Container {
 
 const pathOf = (...names: readonly string[]): string => names.join('\0');
 
-/** A person is in none of these members. */
+/** These members never name a person. */
 const kept: ReadonlySet<string> = new Set([
   pathOf('time'),
   pathOf('level'),
@@ -58,7 +58,7 @@ const nameMembers: ReadonlySet<string> = new Set(
 
 const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
 
-/** All string values of JSON without white space, in their order. */
+/** All string values of minified JSON, in order. */
 function textsOf(source: string): Text[] {
   const texts: Text[] = [];
   const open: Container[] = [];
@@ -91,7 +91,7 @@ function textsOf(source: string): Text[] {
 
 const escapeRegExp = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Any of some texts as whole words, in any case; undefined if there are none. */
+/** Matches any of some texts as whole words, in any case; undefined without texts. */
 function anyOf(texts: readonly string[], before: string, after: string): RegExp | undefined {
   if (texts.length === 0) return undefined;
   const longestFirst = texts.toSorted((a, b) => b.length - a.length).map(escapeRegExp);
@@ -99,14 +99,14 @@ function anyOf(texts: readonly string[], before: string, after: string): RegExp 
 }
 
 /**
- * Takes one person out of source events: in all string values, not in names of members. Such an event is theirs
+ * Removes one person from source events: in string values, not in member names. An event is theirs if
  *
- * - that has one of their addresses, as a word of any text, or one of their ids as a value;
- * - whose actor or target has one of their names, exactly;
- * - that came from one of their IP addresses: then only that is replaced.
+ * - a text contains one of their addresses as a word, or a value is one of their ids;
+ * - its actor or target has exactly one of their names;
+ * - it came from one of their IP addresses: then only the address is replaced.
  *
- * In their events names and IP addresses are replaced as words of any text, and whatever names somebody in an object that
- * has their address or id; and where they are the actor, the IP address that it came from.
+ * In their events names and IP addresses are replaced as words of any text, with the names in any object that has their
+ * address or id, and with the origin's IP address if they are the actor.
  */
 export class Pseudonymizer {
   readonly #person: Person;
@@ -125,7 +125,10 @@ export class Pseudonymizer {
     this.#exactNames = new Set(person.names.map(foldCase));
   }
 
-  /** The source event without the person, otherwise byte by byte the same; undefined if they are not in it. */
+  /**
+   * The source event without the person, otherwise byte by byte the same; undefined if it does not mention
+   * them.
+   */
   rewrite(source: string): string | undefined {
     const texts = textsOf(source).filter(({ path }) => !kept.has(path));
     const isNamed = texts.some(({ value }) => this.#speaksOf(value));
@@ -166,7 +169,7 @@ export class Pseudonymizer {
     return replaced === value && isOwned && isName ? pseudonym : replaced;
   }
 
-  /** Whether a text has an address of theirs, or is an id. */
+  /** Whether a text has one of their addresses, or is an id. */
   #speaksOf(value: string): boolean {
     if (this.#person.ids.includes(value)) return true;
     if (this.#emails === undefined) return false;

@@ -22,26 +22,24 @@ import { mayHoldSecret, redactedText, withoutSecrets } from './secret-shapes.ts'
 import { eventMembers, type Field, fieldOfKey, type Members } from './source-fields.ts';
 
 export interface RedactionSettings {
-  /** Names beside those of every installation; one with a leading `!` is taken out. */
+  /** Names beside the built-in ones; one with a leading `!` is removed. */
   readonly redactKeys: readonly string[];
-  /** Whether values go that are secrets by their shape; true by default. */
+  /** Whether to redact values by their shape; default true. */
   readonly redactValues?: boolean | undefined;
 }
 
-/** What an installation redacts. */
 export function redactionOf({ redactKeys, redactValues = true }: RedactionSettings): Redaction {
   return new Redaction([...alwaysRedacted, ...redactKeys], redactValues);
 }
 
 /**
- * Takes secrets out of source events (contract: Ingest). While an event is read for the first time, this looks for
- * what may be a secret; where it saw something, the event is gone through once more, and what is left of it is read
- * anew:
+ * Removes secrets from source events (contract: Ingest). The first read only looks for suspects; a suspect event is
+ * rewritten without its secrets and read again:
  *
  *     read ─▶ suspect? ─no─────────────────────────────────▶ rows
  *                └yes─▶ without its secrets ─▶ read again ─▶ rows
  *
- * So nothing that makes rows ever sees a secret, and a redacted event is JSON like any other.
+ * So no later code sees a secret, and a redacted event is valid JSON.
  */
 export class Redaction implements Watch {
   readonly #names: SecretNames;
@@ -67,19 +65,19 @@ export class Redaction implements Watch {
   }
 }
 
-/** A value, and what takes its place. */
+/** A value and its replacement. */
 interface Edit {
   readonly start: number;
   readonly end: number;
   readonly token: string;
 }
 
-/** true, false and null only say whether there is a secret. */
+/** true, false and null only reveal whether there is a secret. */
 function isLiteral(code: number): boolean {
   return code === 0x74 || code === 0x66 || code === 0x6e;
 }
 
-/** One pass over an event that is known to be JSON. */
+/** One pass over an event that is valid JSON. */
 class Walk {
   readonly #c = new Cursor();
   readonly #start: number;
@@ -98,7 +96,7 @@ class Walk {
     if (this.#edits.length === 0) return undefined;
     const parts: string[] = [];
     let from = this.#start;
-    // Of two edits of one value the later one takes it whole.
+    // Of two edits of one value the later one replaces all of it.
     const edits = this.#edits.toReversed().toSorted((a, b) => a.start - b.start || b.end - a.end);
     for (const { start, end, token } of edits) {
       if (start < from) continue;
@@ -145,7 +143,7 @@ class Walk {
     return next + 1;
   }
 
-  /** In a pair the value may stand before the name. */
+  /** In a pair the value may come before the name. */
   #object(at: number, known: Members | undefined): number {
     const c = this.#c;
     const values: number[] = [];

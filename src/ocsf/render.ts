@@ -2,13 +2,13 @@ import { type ByteSink, type Piece, putInteger, putQuoted, putRange, putText } f
 import { toByteText } from './byte-text.ts';
 import { kind, numberOf, type SourceReading, slot, textOf } from './source-fields.ts';
 
-/** What rendering needs beside the source itself. */
+/** Facts for rendering, beside the source. */
 interface Rendered {
   readonly timeMicros: number;
   readonly activityId: number;
   readonly severity: Severity;
   readonly status: Status;
-  /** Empty when the event has none, or the nil UUID. */
+  /** Empty without one, or for the nil UUID. */
   readonly flowId: Piece;
 }
 
@@ -59,7 +59,7 @@ const statusIds = { Success: 1, Failure: 2 } as const;
 export type Severity = keyof typeof severityIds;
 export type Status = keyof typeof statusIds;
 
-/** What stands between activity and message: by severity, then by status. */
+/** The text between activity and message, by severity and status. */
 const outcomes = byKey(severityIds, (severity, severityId) =>
   byKey(statusIds, (status, statusId) =>
     constant(
@@ -77,11 +77,11 @@ function byKey<K extends string, T>(
 }
 
 /**
- * Renders the stored part of an audit event, see envelope.ts (contract: Audit event). Strings are the producer's
- * tokens, so escapes and digits stay, except for the address (`putAddress`).
+ * Renders the stored part of an audit event, see envelope.ts (contract: Audit event). Strings are the
+ * producer's tokens, so escapes and digits stay, except in the address (`putAddress`).
  */
 export class Renderer {
-  /** What an arena must begin with. */
+  /** An arena must begin with these. */
   readonly constants: Uint8Array;
   readonly #appName: Range;
 
@@ -92,14 +92,14 @@ export class Renderer {
   }
 
   /**
-   * Most bytes of a rendering of `length` bytes. The worst is many small members of `extra`: `"":1,` is five bytes
-   * and becomes twenty-nine.
+   * Maximum bytes of a rendering of `length` bytes. The worst case is many small members of `extra`: `"":1,`
+   * is five bytes and becomes twenty-nine.
    */
   bytesMax(length: number): number {
     return length * 6 + this.#appName.end - this.#appName.start + 2048;
   }
 
-  /** `activityName` (ASCII) stands where the producer gave none. */
+  /** `activityName` (ASCII) is used if the producer gave none. */
   render(sink: ByteSink, r: SourceReading, row: Rendered, activityName: string): void {
     put(sink, json.time);
     putInteger(sink, row.timeMicros);
@@ -138,7 +138,7 @@ function putToken(sink: ByteSink, r: SourceReading, slotNumber: number): void {
   putRange(sink, r.starts[slotNumber] as number, r.ends[slotNumber] as number);
 }
 
-/** `opening` (which ends in a quote), the string in the slot, a quote; false for an empty slot. */
+/** `opening` (ends in a quote), the string of the slot, a quote; false for an empty slot. */
 function putMember(sink: ByteSink, r: SourceReading, slotNumber: number, opening: Range): boolean {
   if (r.kinds[slotNumber] === kind.absent) return false;
   put(sink, opening);
@@ -196,10 +196,10 @@ function putEndpoint(sink: ByteSink, r: SourceReading): void {
   put(sink, json.close);
 }
 
-/** What an address is written with. */
+/** Characters of an address. */
 const isAddress = /^[\da-f.:]+$/i;
 
-/** Undoes the escapes: the column that `ip` filters is cut from the rendering. */
+/** Unescapes it: the column of filter `ip` is cut from the rendering. */
 function putAddress(sink: ByteSink, r: SourceReading): void {
   const value = r.kinds[slot.ip] === kind.escaped ? textOf(r, slot.ip) : '';
   if (!isAddress.test(value)) {
@@ -212,8 +212,8 @@ function putAddress(sink: ByteSink, r: SourceReading): void {
 }
 
 /**
- * `,"enrichments":[…],"extra_map":{…}`, or nothing without members. Names and strings are the source's tokens, other
- * values JSON text. Of a repeated name the last value counts.
+ * `,"enrichments":[…],"extra_map":{…}`, or nothing without members. Names and strings are the source's
+ * tokens, other values JSON text. Of a repeated name the last value counts.
  */
 function putExtra(sink: ByteSink, r: SourceReading): void {
   const { start } = r.source;

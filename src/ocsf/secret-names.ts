@@ -2,7 +2,7 @@ import { plainName } from '../base/events/secret-name.ts';
 import { fromByteText } from './byte-text.ts';
 import { type Cursor, stringValue } from './json-cursor.ts';
 
-/** Names that lose their values (contract: Ingest), as `plainName` has them; configuration adds and takes out. */
+/** Redacted names (contract: Ingest), as `plainName` writes them; configuration adds and removes some. */
 export const alwaysRedacted = [
   'password',
   'passwd',
@@ -36,11 +36,11 @@ export const alwaysRedacted = [
   'recoverycodes',
 ] as const;
 
-/** The members of a pair: `{"name": "Authorization", "value": …}`. */
+/** Members of a pair: `{"name": "Authorization", "value": …}`. */
 export const pairNames: ReadonlySet<string> = new Set(['name', 'key']);
 export const pairValue = 'value';
 
-/** A name with a leading `!` is taken out. */
+/** A name with a leading `!` is removed. */
 function namesOf(keys: readonly string[]): Set<string> {
   const names = new Set(keys.filter((key) => !key.startsWith('!')).map(plainName));
   for (const key of keys) if (key.startsWith('!')) names.delete(plainName(key.slice(1)));
@@ -52,8 +52,8 @@ const ascii = 128;
 const lengthMax = 255;
 
 /**
- * By the first and the last character of a name, both ASCII: its least length if it may be one of `names`, else 0.
- * This settles nearly every name.
+ * By first and last character (ASCII) of a name: the least length of such a name in `names`, otherwise 0.
+ * This decides nearly every name.
  */
 function candidatesOf(names: Iterable<string>): Uint8Array {
   const candidates = new Uint8Array(ascii * ascii);
@@ -85,25 +85,24 @@ function isCandidate(
   return length > 0 && keyEnd - keyStart >= length;
 }
 
-/** The name that the cursor holds, as `plainName` has it. */
+/** The cursor's name, as `plainName` writes it. */
 function plainKey(c: Cursor): string {
   return plainName(fromByteText(stringValue(c, c.keyStart, c.keyEnd, c.keyEscaped)));
 }
 
-/** Names of members whose values are secrets, however they are spelled and escaped (contract: Ingest). */
+/** Names of members whose values are secrets, in any spelling and escaping (contract: Ingest). */
 export class SecretNames {
   readonly #names: ReadonlySet<string>;
   readonly #suspects: Uint8Array;
   readonly #roles: Uint8Array;
 
-  /** A key with a leading `!` takes its name out. */
+  /** A key with a leading `!` removes its name. */
   constructor(keys: readonly string[]) {
     this.#names = namesOf(keys);
     this.#suspects = candidatesOf([...this.#names, pairValue]);
     this.#roles = candidatesOf([...this.#names, pairValue, ...pairNames]);
   }
 
-  /** Whether a name, as `plainName` has it, is one of them. */
   has(plain: string): boolean {
     return this.#names.has(plain);
   }
@@ -114,7 +113,7 @@ export class SecretNames {
     return this.#names.has(plain) || plain === pairValue;
   }
 
-  /** The name as `plainName` has it; empty if it is no secret and makes no pair. */
+  /** The name as `plainName` writes it; empty if it is neither a secret nor of a pair. */
   roleOf(c: Cursor): string {
     return isCandidate(c, this.#roles) ? plainKey(c) : '';
   }

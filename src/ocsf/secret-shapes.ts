@@ -1,11 +1,10 @@
 import { type Cursor, textSlice } from './json-cursor.ts';
 
-/** No secret that is known by its shape has a shorter first word. */
+/** No secret with a known shape has a shorter first word. */
 const secretRunBytesMin = 19;
 /** No private key is shorter. */
 const secretPemBytesMin = 64;
 
-/** What stands in for a secret. */
 export const redactedText = '[redacted]';
 
 /** Values that are secrets by their shape (contract: Ingest), never a part of a longer word. */
@@ -13,21 +12,17 @@ const shapes = new RegExp(
   [
     // JSON Web Tokens, signed or encrypted.
     String.raw`(?<![\w-])eyJ[\w-]{8,}(?:\.[\w-]*){2,4}`,
-    // Identifiers of AWS access keys.
     String.raw`(?<![\w-])A[KS]IA[0-9A-Z]{16}(?![\w-])`,
-    // Tokens of GitHub.
     String.raw`(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})(?![\w-])`,
-    // Tokens of Slack.
     String.raw`(?<![\w-])xox[a-z]-[A-Za-z0-9-]{14,}(?!\w)`,
-    // Our own keys.
     String.raw`(?<![\w-])ak_[0-9a-z]{16}_[\w-]{43}(?![\w-])`,
-    // Private keys in PEM; one that was cut off goes to the end.
+    // Private keys in PEM; a truncated one extends to the end.
     String.raw`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)`,
   ].join('|'),
   'g',
 );
 
-/** The text with `[redacted]` for each secret; bytes or characters, as all that counts is ASCII. */
+/** Replaces each secret by `[redacted]`; works on bytes or characters, because the patterns are ASCII. */
 export function withoutSecrets(text: string): string {
   return text.replace(shapes, (found) => (isNoToken(found) ? found : redactedText));
 }
@@ -39,22 +34,22 @@ function isNoToken(found: string): boolean {
   return !/"alg"\s*:/.test(Buffer.from(head, 'base64url').toString());
 }
 
-/** By byte: whether it may stand in a token. */
+/** By byte: whether a token may contain it. */
 const inToken = Uint8Array.from({ length: 256 }, (_, code) =>
   /[\w-]/.test(String.fromCharCode(code)) ? 1 : 0,
 );
 
-/** In a string with escapes a token may begin after an escape. */
+/** In an escaped string a token may begin after an escape. */
 const suspectWhereEscaped =
   /\\u00(?:2d|3\d|[46][1-9a-f]|[57][\da]|5f)|eyJ|A[KS]IA|gh[pousr]_|github_pat_|xox|ak_|-----BEGIN/i;
 
 /**
- * Whether the string whose token is [start, end), quotes included, may hold a secret: false for nearly all that hold
- * none, after a look at a fraction of their bytes. Every secret is long, and begins with a few letters:
+ * Whether the string token [start, end), quotes included, may contain a secret: almost always exact, after reading a
+ * fraction of its bytes. Every secret is long, and begins with known letters:
  *
  *     report of 2024-05-06 uploaded by ghp_16C7e42F292c6912E7…
- *                   ↑ no character of a token among the last sixteen: the next look is sixteen further on
- *                                               ↑ sixteen of them: how does the word begin?
+ *                   ↑ no token character among the last sixteen: skip sixteen
+ *                                               ↑ sixteen of them: check the beginning of the word
  */
 export function mayHoldSecret(c: Cursor, start: number, end: number): boolean {
   const { bytes } = c;
@@ -68,7 +63,7 @@ export function mayHoldSecret(c: Cursor, start: number, end: number): boolean {
     while (back >= from && inToken[bytes[back] as number] === 1) back--;
     if (back < from) {
       if (beginsSecret(bytes, from)) return true;
-      // The quote at the end is in no token.
+      // No token contains the closing quote.
       while (inToken[bytes[at] as number] === 1) at++;
       from = at + 1;
     } else from = back + 1;

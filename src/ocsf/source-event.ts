@@ -25,7 +25,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 const portMax = 65_535;
 const codeDigitsMax = 15;
 
-/** True for events that surely pass the schema, several times faster than validation; a test compares both. */
+/** True only for events that pass the schema, several times faster than validation; a test compares both. */
 export function isSurelyValid(r: SourceReading): boolean {
   const { kinds } = r;
   for (let at = 0; at < usualKinds.length; at++)
@@ -35,7 +35,7 @@ export function isSurelyValid(r: SourceReading): boolean {
   if (kinds[action] !== kind.integer || !isShort(r, action) || !isShort(r, slot.resultCode)) return false;
   if (!isTime(r, slot.time) || !isTime(r, slot.timestamp)) return false;
   if (kinds[slot.time] === kind.absent && kinds[slot.timestamp] === kind.absent) return false;
-  // Characters are no more than bytes.
+  // There are at most as many characters as bytes.
   if (bytesOf(r, slot.ip) > remoteIpCharactersMax) return false;
   if (kinds[slot.flowId] !== kind.absent && !isUuid(r, slot.flowId)) return false;
   if (kinds[slot.port] === kind.absent) return true;
@@ -58,12 +58,12 @@ function isTime(r: SourceReading, at: number): boolean {
   return isEventTime(micros) && !isSuspect;
 }
 
-/** Microseconds this small would be of 1970 to March 1973. */
+/** Microseconds this small would be 1970 to March 1973. */
 function isOtherUnit(micros: number | undefined): boolean {
   return micros !== undefined && micros > 0 && micros < limits.eventTimeIntegerMin;
 }
 
-/** Unix microseconds of the text or number in a slot; undefined if it is no time. */
+/** Unix microseconds of the text or number in a slot; undefined if invalid. */
 export function microsOf(r: SourceReading, at: number): number | undefined {
   const isText = r.kinds[at] === kind.text || r.kinds[at] === kind.escaped;
   if (!isText) return numberOf(r, at);
@@ -72,7 +72,7 @@ export function microsOf(r: SourceReading, at: number): number | undefined {
   return usual >= 0 ? usual : parseEventTimeMicros(textOf(r, at));
 }
 
-/** Whether the text in a slot is a UUID in either case. */
+/** In either case. */
 function isUuid(r: SourceReading, at: number): boolean {
   const { bytes } = r.cursor;
   const start = r.starts[at] as number;
@@ -121,7 +121,7 @@ function valueOf(r: SourceReading, { slot: at, members }: Field): unknown {
   }
 }
 
-/** A JSON Schema of the package; the path holds from `src` and `dist`. */
+/** A JSON Schema of the package; the path is valid from `src` and `dist`. */
 export function readSchema(name: 'source-event' | 'audit-event'): SchemaObject {
   const file = new URL(`../../schema/${name}.schema.json`, import.meta.url);
   return JSON.parse(readFileSync(file, 'utf8')) as SchemaObject;
@@ -135,10 +135,10 @@ function compileSchema(): ValidateFunction {
   return ajv.compile(readSchema('source-event'));
 }
 
-/** All validators of a thread share it, as compiling takes 30 ms. */
+/** Shared by all validators of a thread: compiling takes 30 ms. */
 let compiled: ValidateFunction | undefined;
 
-/** Holds values to the schema of source events. */
+/** Validates values by the schema of source events. */
 export class SourceValidator {
   readonly #validate: ValidateFunction;
 
@@ -151,7 +151,7 @@ export class SourceValidator {
     return this.#validate(event);
   }
 
-  /** Up to five times `<JSON pointer>: <rule>`, joined by `; `. */
+  /** Up to five `<JSON pointer>: <rule>`, joined by `; `. */
   describe(): string {
     // `if` only repeats that `then` failed.
     const errors = (this.#validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');

@@ -26,11 +26,11 @@ import { describeFault, finish, isAtEnd, isTooDeep, skipMember, skipValue, type 
 /** Null and the empty string count as absent (contract: Ingest). */
 export const kind = {
   absent: 0,
-  /** A string as it stands: its text is its value. */
+  /** A string without escapes: its text is its value. */
   text: 1,
   /** A string with escapes. */
   escaped: 2,
-  /** A number of digits only, perhaps negative. */
+  /** A number of digits only, possibly negative. */
   integer: 3,
   number: 4,
   yes: 5,
@@ -47,16 +47,15 @@ const object = maskOf(kind.object);
 const integer = maskOf(kind.integer);
 
 /**
- * One pass over a source event: checks every token, minifies, and keeps the values of the fields that the service
- * knows. What they are and where they stand goes into slots, one a field, numbered in the order of this list:
+ * One pass over a source event: checks every token, minifies, and stores kind and position of each known field in a slot.
+ * Slots are numbered in this order:
  *
  *   time · level · msg · message ┬ timestamp
  *                                ├ actor ┬ id
  *                                ┆       ┆
  *
- * A field's own slot is followed by those of its members, so that a name which appears twice clears with one loop
- * what its first value left (the last one counts, as everywhere in JSON). Beside each field are the kinds that it
- * has in an event of the usual form; the schema looks closer at others.
+ * A field's slot precedes its members' slots, so that one loop clears a repeated name (the last one counts). Each field has
+ * the kinds of a usual event; the schema checks others.
  */
 const fields = {
   time: ['time', plainText | integer],
@@ -101,7 +100,7 @@ const fieldPaths = Object.values(fields).map(([path]) => path);
 /** By slot. */
 export const usualKinds = Uint16Array.from(Object.values(fields), ([, kinds]) => kinds);
 
-/** The slot of each field, and `fileHash`: that of `extra.fileHash` where it is a string. */
+/** The slot of each field, and `fileHash`: of `extra.fileHash` if it is a string. */
 export const slot = Object.freeze({
   ...Object.fromEntries(fieldNames.map((name, index) => [name, index])),
   fileHash: fieldNames.length,
@@ -109,16 +108,16 @@ export const slot = Object.freeze({
 
 export interface Field {
   readonly name: string;
-  /** Name, quote and colon in words of four bytes, the last four over those before. */
+  /** Name, quote and colon in words of four bytes; the last may overlap. */
   readonly words: Int32Array;
   readonly tokenBytes: number;
   readonly slot: number;
   /** One past the slots of the field and its members. */
   readonly slotEnd: number;
   readonly isExtra: boolean;
-  /** It is `extra`, or `extra` is among its members. */
+  /** It is or contains `extra`. */
   readonly holdsExtra: boolean;
-  /** False for texts with a form of their own, as times. */
+  /** False for texts with a fixed form, such as times. */
   readonly mayHoldSecret: boolean;
   readonly members: Members;
 }
@@ -127,7 +126,7 @@ export interface Members {
   /** The slot of their object; -1 for the event. */
   readonly owner: number;
   readonly all: readonly Field[];
-  /** The same by the first four bytes of their tokens (see `placeOf`). */
+  /** Fields by the first four bytes of their tokens (see `placeOf`). */
   readonly table: readonly (Field | undefined)[];
 }
 
@@ -139,7 +138,7 @@ const fileHashName = Buffer.from('fileHash');
 
 const tableBits = 6;
 
-/** The place of a field in a table; the factor gives each its own. */
+/** Index of a field in a table; the factor makes it unique. */
 function placeOf(word: number): number {
   return Math.imul(word, 1767) >>> (32 - tableBits);
 }
@@ -182,25 +181,28 @@ function membersBelow(prefix: string): Members {
 
 export const eventMembers = membersBelow('');
 
-/** Result of one pass. The arrays are used again. */
+/** Result of one pass. The arrays are reused. */
 export class SourceReading {
   readonly cursor = new Cursor();
-  /** Undefined for events that have been redacted before they were stored. */
+  /** Undefined for stored events, which were redacted already. */
   readonly watch: Watch | undefined;
-  /** By slot: kind and place in the window, without quotes; not of arrays. */
+  /** By slot: kind and position in the window, without quotes; not of arrays. */
   readonly kinds = new Uint8Array(slot.fileHash + 1);
   readonly starts = new Int32Array(slot.fileHash + 1);
   readonly ends = new Int32Array(slot.fileHash + 1);
   /** The event, minified. */
   readonly source: Piece = { bytes: noBytes, start: 0, end: 0 };
-  /** Where `extra` stands in `source`, counted from its start. */
+  /** Position of `extra` in `source`. */
   extraStart = 0;
   extraEnd = 0;
   /** Name, its end, value, its end of each member of `extra`, quotes included. */
   readonly extraMembers: number[] = [];
-  /** How many of these count: an array that is cut gives its memory back. */
+  /** How many of these count: truncating an array would free its memory. */
   extraLength = 0;
-  /** Unknown members: slot of their object (-1: the event), begin of the name with its quote, end of the value. */
+  /**
+   * Unknown members: slot of their object (-1: the event), start of the name with its quote, end of the
+   * value.
+   */
   readonly others: number[] | undefined;
 
   constructor(watch?: Watch, others?: number[]) {
@@ -217,12 +219,12 @@ export function releaseReading(r: SourceReading): void {
   r.cursor.out = '';
 }
 
-/** The string in a slot that holds one, as byte text. */
+/** The string of a slot, as byte text. */
 export function textOf({ starts, ends, kinds, cursor }: SourceReading, at: number): string {
   return stringValue(cursor, starts[at] as number, ends[at] as number, kinds[at] === kind.escaped);
 }
 
-/** A double holds or rounds once each of so many digits. */
+/** A double represents or rounds once each number of so many digits. */
 const summedCharactersMax = 16;
 
 /** NaN if only rounding would make it an integer. */
@@ -247,7 +249,7 @@ export interface EventPlace {
 }
 
 /**
- * Reads the event of an arena into a released `r`. Returns undefined or the fault: the pointer of the event and a
+ * Reads the event of an arena into a released `r`. Returns undefined, or the fault: the event's pointer and a
  * rule.
  */
 export function readSource(
@@ -278,7 +280,7 @@ function keepSource({ cursor: c, source }: SourceReading, { minified }: EventPla
   }
 }
 
-/** An object some of whose members are fields. */
+/** An object with known fields. */
 function readObject(r: SourceReading, members: Members, at: number, depth: number): number {
   const c = r.cursor;
   if (isTooDeep(c, at, depth)) return -1;
@@ -296,7 +298,7 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
   }
 }
 
-/** The field whose plain name and colon stand at `at`; `valueAt` is then the position of its value. */
+/** The field whose plain name and colon are at `at`; sets `valueAt`. */
 function knownField(c: Cursor, { table }: Members, at: number): Field | undefined {
   const { view, end } = c;
   if (at + 5 > end || c.bytes[at] !== quote) return undefined;
@@ -312,7 +314,7 @@ function knownField(c: Cursor, { table }: Members, at: number): Field | undefine
   return field;
 }
 
-/** A member whose name is not written as names of fields usually are. */
+/** A member with an unusual spelling of its name. */
 function readMember(r: SourceReading, members: Members, at: number, depth: number): number {
   const c = r.cursor;
   const value = scanKey(c, at);
@@ -325,7 +327,7 @@ function readMember(r: SourceReading, members: Members, at: number, depth: numbe
   return next;
 }
 
-/** The field among `members` whose name the cursor holds. */
+/** The field of the cursor's name. */
 export function fieldOfKey(c: Cursor, { all }: Members): Field | undefined {
   const name = stringValue(c, c.keyStart, c.keyEnd, c.keyEscaped);
   return all.find((field) => field.name === name);
@@ -373,7 +375,7 @@ function keep(r: SourceReading, at: number, what: number, start: number, end: nu
   r.ends[at] = end;
 }
 
-/** `extra`: its members noted by where they stand in the minified copy. */
+/** `extra`: its members, by position in the minified copy. */
 function readExtra(r: SourceReading, at: number, depth: number): number {
   const { cursor: c } = r;
   r.extraLength = 0;

@@ -3,12 +3,12 @@ import { parseRfc3339Micros } from '../base/time/timestamp.ts';
 const zero = 0x30;
 const usualBytes = { min: '2026-01-01T00:00:00Z'.length, max: '2026-01-01T00:00:00.000000Z'.length } as const;
 
-/** The day of the last time: events of one hour have hardly more than one. */
+/** The last day: events of one hour rarely have more than one. */
 const day = { year: 0, month: 0, end: 0, startMicros: -1 };
 
 /**
- * Unix microseconds of a time in its usual form, `2026-01-31T23:59:59Z` with up to six digits of a fraction; -1 for
- * every other text, which the parser of all forms reads.
+ * Unix microseconds of a time in its usual form, `2026-01-31T23:59:59Z` with up to six fraction digits; -1
+ * for any other text, which the general parser reads.
  */
 export function usualMicros(view: DataView, start: number, end: number): number {
   const length = end - start;

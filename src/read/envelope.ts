@@ -1,12 +1,11 @@
 import type { Settings } from '../storage/storage.ts';
 
-/** What every audit event begins and ends with; the engine writes it around the stored text. */
+/** Constant begin and end of every audit event, which the engine writes around the stored text. */
 export interface EventEnvelope {
   readonly head: string;
   readonly tail: string;
 }
 
-/** JSON text around stored texts: `before rowBefore text rowAfter , rowBefore text rowAfter after`. */
 export interface Envelope {
   readonly before: string;
   readonly rowBefore: string;
@@ -14,12 +13,12 @@ export interface Envelope {
   readonly after: string;
 }
 
-/** A line an event: no event holds a raw line break, so the breaks count the events. */
+/** One line per event: events have no raw line breaks, so counting breaks counts events. */
 export const between = ',\n';
 
 /**
- * Settings that make `FORMAT CustomSeparated` splice each row from its columns and the texts around them: no event
- * is parsed or built by this process.
+ * Settings for `FORMAT CustomSeparated`, with which the engine joins columns and texts, so that this process
+ * neither parses nor builds events.
  */
 export function envelopeSettings({ before, rowBefore, rowAfter, after }: Envelope): Settings {
   return {

@@ -1,18 +1,15 @@
 /**
- * The columns of a CSV export (contract: Read, export) as SQL over a row of `events`, computed by the engine.
- *
- * `ocsf` is text of our own making, its members in a fixed order, so it is searched instead of parsed:
+ * The columns of a CSV export (contract: Read, export) as SQL over a row of `events`. `ocsf` is our own text with a fixed order of members, so it is searched instead of parsed:
  *
  *     "time":…,"message":…,"actor":{…},…,"flow_id":…   ,"enrichments":[…],"extra_map":{…},"metadata":{…
  *     └────────────────── head ──────────────────┘
  *
- * A needle such as `"message":` cannot be found inside a string, where every quotation mark has a backslash before
- * it.
+ * A needle such as `"message":` cannot occur inside a string, which has a backslash before each quotation mark.
  */
 
 /**
- * From `,"extra_map":` to the last `,"metadata":{`: what follows that are two strings at most. It is looked for from
- * the end, as `extra` may have a member of this name. (`simpleJSONExtractRaw` loses count in some nested texts.)
+ * From `,"extra_map":` to the last `,"metadata":{`, searched from the end, as `extra` may have such a member.
+ * (`simpleJSONExtractRaw` fails on some nested texts.)
  */
 const extraMap = `multiIf(map_at = 0, '',
   endsWith(ocsf, ',"metadata":{'), substring(extra_text, map_at + 13, length(extra_text) - map_at - 25),
@@ -26,23 +23,23 @@ const aliases = `
   position(extra_text, ',"extra_map":') AS map_at`;
 
 /**
- * What a table does not show: separators, controls, format characters, the empty Braille pattern, and what Unicode
- * calls default-ignorable (fillers, selectors), for which RE2 has no name.
+ * Characters that a table does not show: separators, controls, format characters, the empty Braille pattern,
+ * and Unicode's default-ignorable ones, for which RE2 has no class.
  */
 const invisible = [
   String.raw`\p{Z}\p{Cc}\p{Cf}\x{2800}`,
   String.raw`\x{034F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}\x{3164}`,
   String.raw`\x{FE00}-\x{FE0F}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}`,
 ].join('');
-/** RE2, as text of SQL: the first character that is seen is = + - @, also in full width, or a tab or CR is before it. */
+/** RE2 in SQL: the first visible character is = + - @, also in full width, or follows a tab or CR. */
 const formula = String.raw`^[${invisible}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}\t\r]`.replaceAll(
   '\\',
   '\\\\',
 );
 
 /**
- * What a spreadsheet would take for a formula is made text. Most cells begin with an ASCII letter or digit, so the
- * pattern is tried only where the first byte is one that a match can begin with.
+ * Turns a possible formula into text. Most cells begin with an ASCII letter or digit, so the pattern runs
+ * only after a first byte that can match.
  */
 function harmless(text: string): string {
   const first = `reinterpretAsUInt8(${text})`;
@@ -56,14 +53,12 @@ function ofHead(member: string): string {
 
 const isFlow = "flow_id != toUUID('00000000-0000-0000-0000-000000000000')";
 
-/** A column as text of a cell, and as a typed value for Parquet where that is another. */
 interface Column {
   readonly name: string;
   readonly cell: string;
   readonly typed: string;
 }
 
-/** Text that may be absent; `typed` has no mark against formulas. */
 function text(name: string, expression: string): Column {
   return { name, cell: harmless(expression), typed: `nullIf(${expression}, '')` };
 }
@@ -102,23 +97,19 @@ const columns: readonly Column[] = [
 
 export const csvNames: readonly string[] = columns.map(({ name }) => name);
 
-/** The first line of a CSV export. */
 export const csvHeader = `${csvNames.join(',')}\r\n`;
 
-/** `WITH` aliases, and the columns as `c0`, `c1`, … in the order of the header; every one is a String. */
+/** `WITH` aliases, and the columns as `c0`, `c1`, … in the order of the header, each a String. */
 export const csvAliases = aliases;
 export const csvColumns: readonly string[] = columns.map(({ cell }, index) => `${cell} AS c${index}`);
 
-/** Before UTF-8: else Excel takes the bytes for those of an older encoding. */
 export const byteOrderMark = '\uFEFF';
 
-/** What a cell of Excel holds; it cuts off the rest without a word. */
 const excelCellCharactersMax = 32_767;
 
-/** How many cells of the events that meet the condition Excel would cut off, as SQL. */
+/** SQL: the number of cells that Excel would truncate. */
 export function longCellsOf(where: string): string {
   const names = csvColumns.map((_, index) => `c${index}`);
-  // No cell is longer than what it is taken from.
   const isLong = `greatest(length(ocsf), length(file_name), length(target_name)) > ${excelCellCharactersMax}`;
   return (
     `SELECT sum(arrayCount(cell -> lengthUTF8(cell) > ${excelCellCharactersMax}, [${names.join(', ')}])) FROM (` +
@@ -126,5 +117,5 @@ export function longCellsOf(where: string): string {
   );
 }
 
-/** The same columns, for Parquet: numbers and instants as such, and null for what is absent. */
+/** The same columns for Parquet: numbers and instants as such, null for absent values. */
 export const typedColumns: readonly string[] = columns.map(({ typed }, index) => `${typed} AS c${index}`);

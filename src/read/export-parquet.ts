@@ -7,7 +7,7 @@ import { exportWhere, type ExportRequest } from './export.ts';
 import { csvAliases, csvNames, typedColumns } from './export-csv.ts';
 import { newestFirst, streamSettings, throughTexts } from './plans.ts';
 
-/** Row groups are held by the engine until they are whole, so they are kept small. */
+/** Small row groups, as the engine buffers each. */
 const parquetSettings: Settings = {
   max_threads: 2,
   query_plan_execute_functions_after_sorting: 0,
@@ -15,22 +15,22 @@ const parquetSettings: Settings = {
   output_format_parquet_row_group_size: 65_536,
   output_format_parquet_row_group_size_bytes: 64 * 1024 * 1024,
   output_format_parquet_parallel_encoding: 0,
-  // Shared by default in this engine; named, so that another default cannot take it away.
+  // The engine's default, pinned.
   enable_shared_storage_snapshot_in_query: 1,
 };
 
 /** FUNCTION_THROW_IF_VALUE_IS_NON_ZERO */
 const thrownByQuery = 395;
 
-/** Whether a Parquet export was refused because the table no longer holds as many events as were asked for. */
+/** Whether a Parquet export failed because the table no longer has the expected number of events. */
 export function hasOtherRows(error: unknown): boolean {
   return error instanceof EngineError && error.engineCode === thrownByQuery;
 }
 
 /**
- * Streams every matching event, newest first, as one Parquet file of the engine's own making: the columns of the CSV
- * export, typed. Such a file does not tell its number of events before its end, so the query itself compares: it
- * fails (see `hasOtherRows`) when the table, in the snapshot that it reads, has another number than `rows`.
+ * Streams every matching event, newest first, as a Parquet file that the engine makes: the columns of the CSV
+ * export, typed. The query itself compares its number of events with `rows` on its snapshot, and fails (see
+ * `hasOtherRows`) if they differ.
  */
 export async function streamParquet(
   storage: Storage,
@@ -40,7 +40,7 @@ export async function streamParquet(
 ): Promise<Readable> {
   const where = exportWhere(organization, request);
   const check = `throwIf((SELECT count() FROM events WHERE ${where.sql}) != {rows_expected:UInt64}) = 0`;
-  // Named outside only: a name such as `time` would otherwise stand for its column in the condition and the order.
+  // Named outside only: inside, `time` would replace the column in the condition and the order.
   const names = csvNames.map((name, index) => `c${index} AS \`${name}\``).join(', ');
   const rows =
     `SELECT ${names} FROM (WITH ${csvAliases} SELECT ${typedColumns.join(', ')} FROM events ` +

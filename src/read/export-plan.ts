@@ -4,20 +4,18 @@ import { exportWhere } from './export.ts';
 import { type AuditFilter, timesOf, whereClause } from './filter.ts';
 import { throughTexts } from './plans.ts';
 
-/** Parts in which a command exports to a file; an interrupted one loses at most one of them. */
+/** Parts in which a command exports to a file; an interrupted one repeats at most one part. */
 const exportSliceRowsMin = 250_000;
 const exportSlicesMax = 2_000;
 
-/** A range of time, Unix microseconds, both inclusive, and how many events of the snapshot are in it. */
+/** A time range (Unix microseconds, inclusive) and its number of events in the snapshot. */
 export interface ExportSlice {
   readonly fromMicros: number;
   readonly toMicros: number;
   readonly rows: number;
 }
 
-/** An export that is read in parts: newest first, without gaps, all of one moment. */
 export interface ExportPlan {
-  /** The greatest `seq` that belongs to it, decimal text. */
   readonly seqMax: string;
   readonly rows: number;
   readonly slices: readonly ExportSlice[];
@@ -25,17 +23,14 @@ export interface ExportPlan {
 
 const minuteMicros = 60_000_000;
 
-/** Events of a slice: the same in number for all of them, more where there would be too many slices. */
 function rowsOfSlice(rows: number): number {
   return Math.max(exportSliceRowsMin, Math.ceil(rows / exportSlicesMax));
 }
 
 /**
- * Divides what matches now into slices of about the same number of events, cut between minutes (one with more is a
- * slice of its own). Rejects with EngineError. `organization` is a lower-case UUID.
- *
- * A segment can reach the table after one with a greater `seq`. Whoever reads a slice therefore compares its number
- * of events with the plan's, and plans anew where they differ.
+ * Divides the matching events into slices of similar size, cut between minutes. Rejects with EngineError.
+ * `organization` is a lower-case UUID. A segment can reach the table after one with a greater `seq`, so
+ * readers compare each slice's count with the plan's, and plan anew if they differ.
  */
 export async function planExport(
   storage: Storage,
@@ -65,7 +60,7 @@ export async function planExport(
   const slices: ExportSlice[] = [];
   let toMicros = to;
   for (const [index, part] of parts.entries()) {
-    // The last one goes down to where the filter begins: between slices nothing is left out.
+    // The last slice reaches the filter's begin, so that no time is left out.
     const isLast = index === parts.length - 1;
     const fromMicros = isLast ? from : Math.max(from, Number(part.from_minute) * minuteMicros);
     slices.push({ fromMicros, toMicros, rows: Number(part.rows) });

@@ -14,30 +14,27 @@ import { rowColumns, totalBytes, totalOf } from './ocsf110/rows.ts';
 export const exportFormats = ['ndjson', 'json', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** What to export, and how it is put together. */
 export interface ExportRequest {
   readonly format: ExportFormat;
   readonly filter: AuditFilter;
-  /** Not with CSV, which has columns of its own. */
+  /** Not with CSV. */
   readonly schema?: EventSchema;
-  /** For Excel, with CSV: a byte order mark comes first, and the cells that it cuts off are counted. */
+  /** With CSV, for Excel: writes a byte order mark and counts the cells that Excel would truncate. */
   readonly bom?: boolean;
-  /** Only events of at most this `seq`, decimal text; undefined: all. */
   readonly seqMax?: string;
-  /** A part of a whole that the caller puts together: no header line, no brackets, `,\n` between array elements. */
+  /** A part of a larger file: no header, no brackets. */
   readonly bare?: true;
 }
 
 export interface ExportStream {
-  /** How many events the stream holds: counted in the same snapshot. */
   readonly total: number;
-  /** With `bom`: how many cells have more characters than Excel takes, counted in the same snapshot. */
+  /** With `bom`: number of cells that Excel truncates, from the same snapshot. */
   readonly longCells?: number;
-  /** Ends cleanly only when all of them were sent; a failure is an EngineError. */
+  /** Ends cleanly only after the last event; fails with an EngineError. */
   readonly stream: ByteFlow;
 }
 
-/** Rejects with EngineError while nothing has been sent. `organization` is a lower-case UUID. */
+/** Rejects with EngineError before the first byte. `organization` is a lower-case UUID. */
 export type ExportReader = (
   organization: string,
   request: ExportRequest,
@@ -45,25 +42,23 @@ export type ExportReader = (
   signal: AbortSignal,
 ) => Promise<ExportStream>;
 
-/** Stands between the total and the first event: see `withTotal`. */
+/** Separates the total from the first event (`withTotal`). */
 const totalEnd = '|';
 
-/** Longest total, with the number of long cells and its end, in bytes. */
+/** Longest total with the number of long cells and the separator. */
 const totalBytesMax = 42;
 
 interface Form {
-  /** Columns of the inner query, and the same names for the outer one. */
   readonly inner: string;
   readonly outer: string;
   readonly settings: Settings;
-  /** What the engine writes before the total in the first row, and all of it where there is no row. */
+  /** The engine's text before the total, and its whole text without a row. */
   readonly lead: string;
   readonly empty: string;
-  /** Put before everything else. */
   readonly preamble: string;
 }
 
-/** In the outer query the rows are in order: its first row is the first of the answer. */
+/** The outer query's rows are ordered: its first row is the first of the answer. */
 const withTotal = (column: string, bom = false): string => {
   const counts = bom ? "toString(total), ' ', toString(long_cells)" : 'toString(total)';
   return `concat(if(rowNumberInAllBlocks() = 0, concat(${counts}, '${totalEnd}'), ''), ${column}) AS first_column`;
@@ -92,7 +87,7 @@ function eventForm({ head, tail }: EventEnvelope, request: ExportRequest, nowMic
   };
 }
 
-/** Each cell is a string, and so in quotation marks; the total stands inside those of the first cell. */
+/** Cells are quoted strings; the total is inside the quotation marks of the first. */
 function csvForm(request: ExportRequest): Form {
   const names = csvColumns.map((_, index) => `c${index}`);
   return {
@@ -104,7 +99,7 @@ function csvForm(request: ExportRequest): Form {
       format_custom_escaping_rule: 'CSV',
       format_custom_field_delimiter: ',',
       format_csv_delimiter: ',',
-      // Computing the cells is most of the work: it is done by two threads, before their rows are merged.
+      // Computing the cells is most of the work: two threads do it before their rows are merged.
       max_threads: 2,
       query_plan_execute_functions_after_sorting: 0,
     },
@@ -115,9 +110,8 @@ function csvForm(request: ExportRequest): Form {
 }
 
 /**
- * Streams every matching event, newest first (contract: Read, export). Count and events are one query, whose parts
- * see the same rows of the table, so the total is that of the stream whatever arrives, merges or expires meanwhile.
- * The total travels as the beginning of the first row and is cut out here.
+ * Streams every matching event, newest first (contract: Read, export). Count and events are one query on one
+ * snapshot, so the total is exact. It begins the first row and is cut out here.
  */
 export function createExportReader(storage: Storage, envelope: EventEnvelope): ExportReader {
   return async (organization, request, nowMicros, signal) => {
@@ -129,7 +123,7 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
       `WITH (${countOfExport(request, where)}) AS total${counted} SELECT ${form.outer} FROM (` +
       `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst})`;
     const query = `${onShard(storage, rows)} FORMAT CustomSeparated`;
-    // The snapshot is shared by default in this engine; named, so that another default cannot take it away.
+    // The engine's default, pinned.
     const plan = { ...streamSettings, ...form.settings, ...throughTexts(request.filter) };
     const settings = { ...plan, enable_shared_storage_snapshot_in_query: 1 };
     const flow = await storage.flow(query, where.parameters, { settings, signal });
@@ -143,8 +137,8 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
 }
 
 /**
- * The same as events of OCSF 1.1.0, in `ndjson` or `json`, which are mapped from their source events as fast as the
- * reader takes them (contract: OCSF 1.1.0). Each row brings the total.
+ * The same as OCSF 1.1.0 in `ndjson` or `json`, mapped from source events at the reader's pace (contract:
+ * OCSF 1.1.0). Each row has the total.
  */
 export function createOcsf110ExportReader({ storage, pool }: Ocsf110Reads): ExportReader {
   return async (organization, request, _nowMicros, signal) => {
@@ -173,12 +167,11 @@ function frameOf({ format, bare }: ExportRequest): Frame {
   return { before: isBare ? '' : '[', between: ',\n', behind: '', after: isBare ? '' : ']\n' };
 }
 
-/** No counts are kept of what is below an order number. */
 function countOfExport({ filter, seqMax }: ExportRequest, where: Where): string {
   return seqMax === undefined ? countOf(filter, where) : `SELECT count() FROM events WHERE ${where.sql}`;
 }
 
-/** The condition of an export; `seqMax` makes parts that are read one after the other belong to one moment. */
+/** `seqMax` makes parts that are read one after another belong to one moment. */
 export function exportWhere(
   organization: string,
   { filter, seqMax }: Pick<ExportRequest, 'filter' | 'seqMax'>,
@@ -191,7 +184,6 @@ export function exportWhere(
   };
 }
 
-/** Reads as far as the total and takes it out. */
 async function takeTotal(
   flow: ByteFlow,
   { lead, empty, preamble }: Form,
@@ -205,7 +197,7 @@ async function takeTotal(
   const end = bytes.indexOf(totalEnd, leadBytes);
   const [total = NaN, longCells] = bytes.toString('latin1', leadBytes, end).split(' ').map(Number);
   if (end < 0 || !Number.isSafeInteger(total)) {
-    throw new EngineError('refused', 'an export does not begin with its total');
+    throw new EngineError('refused', 'An export does not begin with its total');
   }
   const instead = [Buffer.from(preamble), bytes.subarray(0, leadBytes), bytes.subarray(end + 1)];
   return {

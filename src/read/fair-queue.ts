@@ -6,12 +6,13 @@ import { gauge } from '../base/observability/metrics.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Turn } from './page-slices.ts';
 
-/** Exports of all organizations; each has a connection to the engine, as each of `sourceStreamsMax` has. */
+/** All organizations; each export has a connection to the engine, as each of `sourceStreamsMax` has. */
 const exportsMax = 24;
 const exportRetryAfterSeconds = 10;
-/** Streams of events as their producers sent them. */
+/** A case file holds a few times the bytes of its events. */
+const casesMax = 2;
 const sourceStreamsPerOrganizationMax = 8;
-/** Reads other than streams that the engine is given at once: for each core, and never fewer than this. */
+/** Concurrent reads in the engine without streams: per core, and at least this many. */
 const readsAtOncePerCore = 4;
 const readsAtOnceMin = 8;
 const readsWaitingPerOrganizationMax = 256;
@@ -19,11 +20,11 @@ const readsWaitingMax = 4_096;
 const readWaitMsMax = 10_000;
 const readRetryAfterSeconds = 2;
 
-const aborted = (): Error => new EngineError('aborted', 'the caller ended the request');
+const aborted = (): Error => new EngineError('aborted', 'The caller ended the request');
 
 /**
- * The same reader, each call in its turn. A turn ends with the call, or with the stream that it answers, which
- * `streamOf` finds.
+ * Runs each call of a reader in its turn, which ends with the call, or with the stream that `streamOf` finds
+ * in its result.
  */
 export function inTurn<A extends readonly unknown[], T>(
   queue: FairQueue,
@@ -45,7 +46,6 @@ export function inTurn<A extends readonly unknown[], T>(
   };
 }
 
-/** Work that takes its turn by itself, such as a slice of an answer. */
 export function turnOf(queue: FairQueue): Turn {
   return async (organization, work, signal) => {
     const release = await queue.acquire(organization, signal);
@@ -65,16 +65,16 @@ const waiting = {
   aborted,
 };
 
-/** For reads that are over soon. Half of all slots is the most for one organization. */
+/** For short reads. One organization gets at most half of the slots. */
 export function readQueue(): FairQueue {
   const slots = Math.max(readsAtOnceMin, readsAtOncePerCore * availableParallelism());
   const queue = new FairQueue({
     ...waiting,
     slotsPerOrganization: Math.ceil(slots / 2),
     slots,
-    refusal: 'Too many reads of the organization wait for the database; try again later.',
+    refusal: 'Too many reads of the organization are waiting for the database; try again later.',
   });
-  gauge('auditlog_reads_running', 'Reads that the engine is working on, streams aside.', [], (value) =>
+  gauge('auditlog_reads_running', 'Reads that the engine is working on, without streams.', [], (value) =>
     value.set(queue.size().running),
   );
   gauge('auditlog_reads_waiting', 'Reads that wait for their turn.', [], (value) =>
@@ -83,7 +83,6 @@ export function readQueue(): FairQueue {
   return queue;
 }
 
-/** For streams of source events, most of which are over soon. */
 export function sourceStreamSlots(): FairQueue {
   return new FairQueue({
     ...waiting,
@@ -93,14 +92,13 @@ export function sourceStreamSlots(): FairQueue {
   });
 }
 
-/** Where nobody waits: whoever finds no slot is refused at once. */
+/** Refuses at once if no slot is free. */
 export function slotsWithoutWaiting(
   options: Pick<FairQueueOptions, 'slotsPerOrganization' | 'slots' | 'refusal' | 'retryAfterSeconds'>,
 ): FairQueue {
   return new FairQueue({ ...options, waitingPerOrganization: 0, waiting: 0, waitMs: 0, aborted });
 }
 
-/** For exports, which last as long as their readers like. */
 export function exportSlots(): FairQueue {
   const most = limits.exportsPerOrganizationMax;
   return slotsWithoutWaiting({
@@ -108,5 +106,15 @@ export function exportSlots(): FairQueue {
     slots: exportsMax,
     refusal: `At most ${most} exports of an organization run at once; try again when one has ended.`,
     retryAfterSeconds: exportRetryAfterSeconds,
+  });
+}
+
+/** For case files, which are held until they are whole. */
+export function caseSlots(): FairQueue {
+  return slotsWithoutWaiting({
+    slotsPerOrganization: 1,
+    slots: casesMax,
+    refusal: 'A case file is being made for the organization; try again when it is done.',
+    retryAfterSeconds: readRetryAfterSeconds,
   });
 }

@@ -4,45 +4,39 @@ import { Problem } from '../base/errors/problem.ts';
 import type { HeldBytes } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
-/** Events that are read ahead at once: no more than are read by their places in one part (plans.ts). */
+/** Events of a read-ahead: at most as many as `byProjection` reads from one part (plans.ts). */
 const feedAheadEventsMax = 20_000;
-/** Bytes of them, by the size of the events before. */
 const feedAheadBytesMax = 16 * 1024 * 1024;
 const feedAheadMax = 4;
-/** Organizations whose events' size is remembered. */
 const feedAheadOrganizationsMax = 1_024;
-/** What was read ahead is kept this long. */
 const feedAheadMsMax = 5_000;
 
-/** A page of the feed: its events follow those of the page before it, up to the place `last`. */
+/** A page of the feed: `events` events up to `last`, after those of the page before. */
 export interface PagePlace {
   readonly last: bigint;
   readonly events: number;
-  /** Events below the watermark follow. */
   readonly more: boolean;
 }
 
-/** Pages that follow one another behind a place; none where nothing more is below the watermark. All but the last are full. */
+/** Consecutive pages behind a position; all but the last are full. */
 export interface PlacesFound {
   readonly after: bigint;
   readonly pages: readonly PagePlace[];
   readonly watermark: bigint;
 }
 
-/** A run of events of one organization in the order of ingest, read at once and handed out in pages. */
+/** Consecutive events of one organization in the order of ingest, read at once and divided into pages. */
 export interface Chunk {
   readonly pages: readonly PageAhead[];
   readonly watermark: bigint;
-  /** Gives the memory back that the pages are in. */
   release(): void;
 }
 
-/** A page whose events have been read: JSON, with a comma and a line feed between two. */
+/** A page with its events as JSON, a comma and a line feed between two. */
 export interface PageAhead extends PagePlace {
   readonly bytes: Uint8Array;
 }
 
-/** Where to read ahead; the places of the pages where they are known already. */
 export interface AheadOf {
   readonly after: bigint;
   readonly limit: number;
@@ -51,8 +45,8 @@ export interface AheadOf {
 }
 
 /**
- * Reads the pages that were found or, where none were, at most `pages` full ones behind `after`; undefined where there
- * are none, or where they are too large to be held. Rejects with EngineError, or with a Problem when it gets no turn.
+ * Reads the given pages, or at most `pages` full ones behind `after`; undefined without any, or if too large
+ * to buffer. Rejects with EngineError, or with a Problem if it gets no turn.
  */
 export type ReadChunk = (
   organization: string,
@@ -65,26 +59,23 @@ interface Entry {
   readonly limit: number;
   readonly chunk: Promise<Chunk | undefined>;
   readonly reading: AbortController;
-  /** Index of the page that comes next. */
   page: number;
   expiry: NodeJS.Timeout | undefined;
 }
 
 const lineFeed = 0x0a;
-/** Bytes of the comma and the line feed between two events. */
 const betweenEvents = 2;
 
 /**
- * Reads for followers of the feed, many pages at once: ten pages of 1000 cost the engine little more than two, and it
- * works while the follower does (bench: `feed.follow`). Entries are found by where their next page begins, so a client
- * that asks for another place is served as if there were none.
+ * Reads several pages ahead for followers of the feed: ten pages of 1000 cost the engine little more than
+ * two, and it works while the follower does (bench: `feed.follow`). Entries are keyed by the start of their
+ * next page, so any other position is read as usual.
  */
 export class ReadAhead {
   readonly #read: ReadChunk;
   readonly #entries = new Map<string, Entry>();
-  /** All that hold memory, or will: those of the map, and those that a request waits for. */
+  /** Every entry with memory: those of the map, and those that a request waits for. */
   readonly #live = new Set<Entry>();
-  /** Bytes of an event of those whose feed was read lately: says how many pages can be held. */
   readonly #eventBytes = new FifoMap<number>();
   #stopped = false;
 
@@ -92,18 +83,16 @@ export class ReadAhead {
     this.#read = read;
   }
 
-  /** Takes down how large events of an organization are. */
   note(organization: string, bytes: number, events: number): void {
     this.#eventBytes.set(organization, bytes / events);
     if (this.#eventBytes.size > feedAheadOrganizationsMax) this.#eventBytes.removeOldest();
   }
 
-  /** Whether a page of events as large as those before would be more than a page may have. */
   areLarge(organization: string, limit: number): boolean {
     return (this.#eventBytes.get(organization) ?? 0) * limit > limits.feedPageBytesMax;
   }
 
-  /** How many pages may be read at once for an organization now; 1 where nothing is to be read ahead. */
+  /** Number of pages to read at once; 1 for no read-ahead. */
   pagesAtOnce(organization: string, limit: number): number {
     const eventBytes = this.#eventBytes.get(organization);
     const own = [...this.#live].filter((entry) => entry.organization === organization).length;
@@ -113,7 +102,7 @@ export class ReadAhead {
     return Math.max(1, Math.floor(events / limit));
   }
 
-  /** Begins to read what follows a place, if that fits into the bounds: the pages that were found, if some were. */
+  /** Reads ahead from a position, if the bounds allow: the given pages, if any. */
   begin(organization: string, after: bigint, limit: number, found?: PlacesFound): void {
     const key = keyOf(organization, after, limit);
     const pages = this.pagesAtOnce(organization, limit);
@@ -121,7 +110,7 @@ export class ReadAhead {
     const reading = new AbortController();
     const range = { after, limit, pages, found };
     const chunk = this.#read(organization, range, reading.signal).catch((error: unknown) => {
-      // Whoever asks for the page reads it then, and hears of a failure that lasts.
+      // The request for the page reads it then, and reports a lasting failure.
       if (error instanceof EngineError || error instanceof Problem) return undefined;
       throw error;
     });
@@ -138,8 +127,8 @@ export class ReadAhead {
   }
 
   /**
-   * What `use` makes of the page behind `after`, where that has been read or is being read; it is then gone from here.
-   * `use` copies what it needs: the memory is used again.
+   * Passes the page behind `after`, if it is read or being read, to `use`, and removes it. `use` must copy:
+   * the memory is reused.
    */
   async take<T>(
     organization: string,
@@ -150,7 +139,6 @@ export class ReadAhead {
     const key = keyOf(organization, after, limit);
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    // Nobody else is to take it meanwhile.
     this.#entries.delete(key);
     clearTimeout(entry.expiry);
     const chunk = await entry.chunk;
@@ -167,7 +155,6 @@ export class ReadAhead {
     }
   }
 
-  /** What comes of an entry when a page of it has been handed out. */
   #advance(entry: Entry, chunk: Chunk, { bytes, events, last }: PageAhead): void {
     const { organization, limit } = entry;
     const { pages } = chunk;
@@ -182,7 +169,7 @@ export class ReadAhead {
     chunk.release();
   }
 
-  /** Ends what is being read and gives all memory back; who waits for a page still gets it. */
+  /** Ends reading and releases all memory; a request that waits for a page still gets it. */
   stop(): void {
     this.#stopped = true;
     for (const key of this.#entries.keys()) this.#drop(key);
@@ -205,7 +192,6 @@ export class ReadAhead {
       (chunk) => {
         if (chunk !== undefined) this.#release(entry, chunk);
       },
-      // Told to nobody: nobody has asked for this page.
       () => undefined,
     );
   }
@@ -216,12 +202,12 @@ function keyOf(organization: string, after: bigint, limit: number): string {
 }
 
 /**
- * Divides rows, one event a line, into the pages that were found; undefined where there are not as many: the time of
- * some had expired before they were read, and pages would not be what their places say.
+ * Divides rows, one event a line, into pages; undefined if some events had expired before the read, as
+ * positions would not match then.
  */
 export function dividePages(rows: HeldBytes, { pages, watermark }: PlacesFound): Chunk | undefined {
   const { buffer, start: first, end: behind } = rows;
-  // A Buffer finds a byte several times faster than another Uint8Array does.
+  // `indexOf` of Buffer is several times as fast as that of Uint8Array.
   const bytes = Buffer.from(buffer.buffer, buffer.byteOffset + first, behind - first);
   const divided: PageAhead[] = [];
   let start = 0;

@@ -1,18 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Problem } from '../base/errors/problem.ts';
 
-/** Cursors of the feed: the place of the last event that was handed out, signed for one organization. */
+/** Cursors of the feed: the position of the last returned event, signed for one organization. */
 export interface FeedCursors {
-  /** `seq` is decimal. */
   write(organization: string, seq: bigint): string;
-  /** Throws a Problem (400) for what is not a cursor of this organization. */
+  /** Throws a Problem (400) unless the cursor belongs to this organization. */
   read(organization: string, cursor: string): bigint;
 }
 
 const tagBytes = 16;
 const seqBytes = 8;
 
-/** Cursors signed with a key of their own that is derived from `secret`. */
 export function createFeedCursors(secret: string): FeedCursors {
   const key = createHmac('sha256', secret).update('feed cursor 1').digest();
   const tagOf = (organization: string, seq: Buffer): Buffer =>
@@ -29,7 +27,7 @@ export function createFeedCursors(secret: string): FeedCursors {
       const isWhole = bytes.length === seqBytes + tagBytes && bytes.toString('base64url') === cursor;
       if (isWhole && timingSafeEqual(bytes.subarray(seqBytes), tagOf(organization, seq)))
         return seq.readBigUInt64BE();
-      // To begin anew without a word would hand everything out again.
+      // Starting over silently would return every event again.
       throw new Problem('malformed', 'The parameter "cursor" is not a cursor of this feed.');
     },
   };

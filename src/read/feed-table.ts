@@ -12,30 +12,29 @@ import { type SliceBytes, SlicedFlow } from './sliced-flow.ts';
 import { readOcsf110, ocsf110Slice, type Ocsf110Reads } from './ocsf110/body.ts';
 import { rowColumns } from './ocsf110/rows.ts';
 
-/** What an answer adds to each event: the time of reading, its name, and what stands between two events. */
 const loggedTimeBytesMax = 40;
-/** Events that one request of a filtered feed looks through before it answers with what it has. */
+/** Events that a filtered feed reads per request before it answers. */
 const feedWindowRows = 20_000;
 const feedWindowsMax = 25;
 
-/** What one look at the table found: events in (after, last], and whether there is more behind them. */
+/** A page: events in (after, last], and whether more follow. */
 export interface Found {
   readonly after: bigint;
   readonly last: bigint;
   readonly rows: boolean;
   readonly more: boolean;
   readonly watermark: bigint;
-  /** The places of this page and those behind it, where they were looked for. */
+  /** This page and the following ones, if they were looked up. */
   readonly places?: PlacesFound;
 }
 
-/** Where an event is, and how many bytes it has in an answer, about. */
+/** Position and approximate size of an event in an answer. */
 interface FeedPlace {
   readonly seq: bigint;
   readonly bytes: number;
 }
 
-/** A page of which it is known how large its events are. */
+/** A page with the sizes of its events. */
 export interface ShortPage extends Found {
   readonly where: Where;
   readonly events: readonly FeedPlace[];
@@ -47,7 +46,6 @@ interface FeedSlice {
   readonly events: number;
 }
 
-/** Which events a page has, and as what. */
 export interface PageOf {
   readonly filter: AuditFilter;
   readonly schema?: EventSchema;
@@ -58,7 +56,9 @@ interface LookFrom {
   readonly watermark: bigint;
 }
 
-/** The first events of a range: how many, and the `seq` of the one that fills the page and of the last. */
+/**
+ * The first events of a range: their number, `seq` of the last that fits into the page, and of the last one.
+ */
 interface RangeStart {
   readonly found: number;
   readonly full: bigint;
@@ -67,12 +67,14 @@ interface RangeStart {
 
 const inRange = 'seq > {after:UInt64} AND seq < {before:UInt64}';
 
-/** `seq` of the first events of a range, as a list `s`. */
 const firstOf = (where: string): string =>
   'SELECT groupArray(seq) AS s FROM ' +
   `(SELECT seq FROM events WHERE ${where} AND ${inRange} ORDER BY org, seq LIMIT {rows:UInt64})`;
 
-/** How many, and ends of pages of `limit` events among the first `rows` of a range, as far as an event follows them. */
+/**
+ * The number of events among the first `rows` of a range, and the ends of pages of `limit` events that
+ * another event follows.
+ */
 const pageEnds =
   'SELECT length(s) AS found, ' +
   'arrayMap(page -> s[page * {limit:UInt64}], range(1, intDiv(found + {limit:UInt64} - 1, {limit:UInt64}))) AS ends ' +
@@ -88,7 +90,6 @@ export class FeedTable {
   readonly #ocsf110: Ocsf110Reads;
   readonly #retentionCutOff: (organization: string) => number | undefined;
 
-  /** `retentionCutOff`: before which time an organization's events have expired, Unix microseconds; see `ReadersOptions`. */
   constructor(
     envelope: EventEnvelope,
     clock: Clock,
@@ -102,7 +103,7 @@ export class FeedTable {
     this.#retentionCutOff = retentionCutOff;
   }
 
-  /** The place before the first event, in the order of ingest, that is not older than `startTime`. */
+  /** The position before the first event that is not older than `startTime`. */
   async startOf(
     organization: string,
     { fromMicros }: AuditFilter,
@@ -136,13 +137,12 @@ export class FeedTable {
     );
     const full = (row?.ends ?? []).map((end) => ({ last: BigInt(end), events: limit, more: true }));
     const rest = Number(row?.found ?? 0) - full.length * limit;
-    // As many as were asked for: the one beyond the pages says only that there is more.
     if (full.length === pages || rest === 0) return { after, pages: full, watermark };
     const last = { last: watermark - 1n, events: rest, more: false };
     return { after, pages: [...full, last], watermark };
   }
 
-  /** The next page of events that match: looks through a window of all events, and the next where it finds nothing. */
+  /** The next page of matching events, window by window of all events until one has a match. */
   async findMatching(
     organization: string,
     filter: AuditFilter,
@@ -177,8 +177,8 @@ export class FeedTable {
   }
 
   /**
-   * Where pages are looked for in the order of ingest, events that have expired count: their time is not in the projection
-   * of that order. They are left out of what is handed out, so a page may have fewer events than it has places.
+   * Pages are located with expired events, as the projection of this order lacks the time. The answer omits
+   * them, so a page may be short.
    */
   #whereOf(organization: string, filter: AuditFilter): Where {
     return whereClause(organization, { ...withoutStart(filter), ...this.#kept(organization) });
@@ -199,10 +199,7 @@ export class FeedTable {
     return { found: Number(row?.found ?? 0), full: BigInt(row?.full ?? 0), last: BigInt(row?.last ?? 0) };
   }
 
-  /**
-   * The first events of a page as far as they have no more than `feedPageBytesMax`, and one at least: what is left is for
-   * the next page.
-   */
+  /** Shortens a page to `feedPageBytesMax`, but keeps at least one event. */
   async shorten(
     organization: string,
     { filter, schema }: PageOf,
@@ -231,7 +228,6 @@ export class FeedTable {
     return { ...found, where, last: end.seq, more: true, events: places };
   }
 
-  /** A page that was found, as the body of an answer; undefined where it is too large to be held. */
   readPage(
     organization: string,
     { filter, schema }: PageOf,
@@ -260,7 +256,6 @@ export class FeedTable {
     return readOcsf110(this.#ocsf110, organization, read, beforeData, tail);
   }
 
-  /** A shortened page, slice by slice. */
   readShort(
     organization: string,
     schema: EventSchema | undefined,
@@ -273,7 +268,7 @@ export class FeedTable {
       const of = schema === 'ocsf' ? ocsf110Query(where, slice) : this.#dataQuery(where, slice);
       const settings = { ...of.settings, ...sliceOfPage };
       const rows = await this.#storage.bytes(of.query, of.parameters, { signal, settings, ...whole });
-      if (!('release' in rows)) throw new Error('a result without a bound was not held');
+      if (!('release' in rows)) throw new Error('An unbounded result was not buffered');
       if (schema !== 'ocsf') return textSlice(rows, slice.events);
       return ocsf110Slice(this.#ocsf110.pool, organization, rows, slice.events);
     };
@@ -283,7 +278,6 @@ export class FeedTable {
     return new SlicedFlow([...slicesOf(page)], inTurn, around);
   }
 
-  /** The events of pages that were found; undefined where they are too large to be held. */
   async readChunk(organization: string, found: PlacesFound, signal: AbortSignal): Promise<Chunk | undefined> {
     const where = this.#whereOf(organization, {});
     const { after, pages } = found;
@@ -298,7 +292,6 @@ export class FeedTable {
     return chunk;
   }
 
-  /** All events of a range of the order, as the `data` of an answer. */
   #dataQuery(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
     const delimiters = envelopeSettings({
       before: '',
@@ -314,7 +307,6 @@ export class FeedTable {
   }
 }
 
-/** Source events of a range of the order. */
 function ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
   return {
     query: `SELECT ${rowColumns('0')} FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT RowBinary`,
@@ -323,7 +315,6 @@ function ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last
   };
 }
 
-/** Ranges of the order whose events have no more than `pageSliceBytes`, and one event at least. */
 function* slicesOf({ after, events }: ShortPage): Generator<FeedSlice> {
   let slice = { after, last: after, events: 0 };
   let bytes = 0;
@@ -339,19 +330,22 @@ function* slicesOf({ after, events }: ShortPage): Generator<FeedSlice> {
   if (slice.events > 0) yield slice;
 }
 
-/** Whether the filter leaves out events; `startTime` and retention do not (see `withoutStart`). */
+/** Whether the filter leaves out events; `startTime` and retention do not (`withoutStart`). */
 export function isFiltered(filter: AuditFilter): boolean {
   return filter.nothing === true || hasColumnFilter(filter) || filter.toMicros !== undefined;
 }
 
-/** `startTime` is a place in the order, not a filter: what comes later and is dated back must not be missed. */
+/**
+ * `startTime` is a position in the order, not a filter: a later event with an earlier time must not be
+ * missed.
+ */
 function withoutStart(filter: AuditFilter): AuditFilter {
   const rest: { -readonly [K in keyof AuditFilter]: AuditFilter[K] } = { ...filter };
   delete rest.fromMicros;
   return rest;
 }
 
-/** The body of an answer around events that have been read before, in memory of its own. */
+/** The body of an answer with events that were read ahead, in memory of its own. */
 export function bodyOf(events: Uint8Array, meta: string): ReadBody {
   const lease = buffers.take(beforeData.length + events.length + meta.length + 1);
   const bytes = Buffer.from(lease.memory);

@@ -21,25 +21,22 @@ import type { QueryParameters } from './parameters.ts';
 import type { ReadBody } from './read-body.ts';
 import type { Ocsf110Pool } from './ocsf110/pool.ts';
 
-/** Long polls that wait, of one organization and of all. */
 const feedWaitingPerOrganizationMax = 16;
 const feedWaitingMax = 1_024;
-/** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
 const feedLimitMax = 10_000;
 const feedPollMs = 250;
 
 export interface FeedRequest {
   readonly filter: AuditFilter;
   readonly schema?: EventSchema;
-  /** Empty: from `startTime` on, or from the beginning. */
   readonly cursor: string;
   readonly limit: number;
   readonly waitSeconds: number;
 }
 
 /**
- * The whole body of an answer. Rejects with EngineError, or with a Problem for a bad cursor or too many that wait.
- * `organization` is a lower-case UUID.
+ * The whole body of an answer. Rejects with EngineError, or with a Problem for an invalid cursor or too many
+ * waiting requests. `organization` is a lower-case UUID.
  */
 export type FeedReader = (
   organization: string,
@@ -49,29 +46,25 @@ export type FeedReader = (
 
 export interface FeedOptions {
   readonly storage: Storage;
-  /** Maps events of OCSF 1.1.0. */
   readonly pool: Ocsf110Pool;
   readonly envelope: EventEnvelope;
   readonly clock: Clock;
   readonly cursors: FeedCursors;
-  /** No event of the organization with a lower `seq` can come any more. */
+  /** No later event of the organization has a lower `seq`. */
   watermark(organization: string): bigint;
   /**
-   * A place before which all events of the organization are that have come by the last answer of `watermark`;
-   * undefined while some come, or when that cannot be told.
+   * A position after every event of the organization that arrived before the last call of `watermark`;
+   * undefined while some are being stored, or if unknown.
    */
   arrivedBefore(organization: string): bigint | undefined;
-  /** For how long the oldest event that was taken here has waited for its place in the order; 0 when none waits. */
+  /** Age of the oldest event that has no `seq` yet; 0 without one. */
   waitingMs(): number;
-  /** Before which time the events of an organization have expired; see `ReadersOptions`. */
   retentionCutOff(organization: string): number | undefined;
-  /** Each look at the table waits here for its turn; a poll that only waits holds none. */
   readonly queue: FairQueue;
-  /** Ends waiting polls: the server stops. */
   readonly stopping: AbortSignal;
 }
 
-/** The request that query parameters describe (contract: Read, feed); all but the cursor are read leniently. */
+/** Reads query parameters (contract: Read, feed); all but the cursor are read leniently. */
 export function readFeedRequest(parameters: QueryParameters, organization: OrganizationNames): FeedRequest {
   return {
     filter: readFilter(parameters, organization),
@@ -87,9 +80,9 @@ function seconds(text: string): number | undefined {
 }
 
 /**
- * Reads events in the order of ingest. Only what is below the watermark is handed out: segments reach the table out of order,
- * and a follower that had been given a later one would never see the earlier. The place in the order is taken before
- * the table is looked at, so everything below it is there.
+ * Reads events in the order of ingest, below the watermark only: segments reach the table out of order, and a
+ * follower would miss the earlier ones. The watermark is read before the table, so every event below it is in
+ * the table.
  */
 export function createFeedReader(options: FeedOptions): FeedReader {
   const feed = new Feed(options);
@@ -100,7 +93,6 @@ class Feed {
   readonly #options: FeedOptions;
   readonly #table: FeedTable;
   readonly #ahead: ReadAhead;
-  /** Bounds those who wait: each costs a look at the table now and then. */
   readonly #waiting = slotsWithoutWaiting({
     slotsPerOrganization: feedWaitingPerOrganizationMax,
     slots: feedWaitingMax,
@@ -132,7 +124,7 @@ class Feed {
   async read(organization: string, request: FeedRequest, signal: AbortSignal): Promise<ReadBody> {
     const { cursor, filter, limit } = request;
     const from = cursor === '' ? undefined : this.#options.cursors.read(organization, cursor);
-    // Read ahead are events of the default schema only.
+    // Only the default schema is read ahead.
     const follows = from !== undefined && !isFiltered(filter) && request.schema === undefined;
     if (follows) {
       const body = await this.#takeAhead(organization, from, limit);
@@ -161,7 +153,6 @@ class Feed {
     );
   }
 
-  /** The full pages of a range: one that is not full yet is read when it is asked for. */
   async #findFull(organization: string, range: AheadOf, signal: AbortSignal): Promise<PlacesFound> {
     const watermark = this.#options.watermark(organization);
     const from = { after: range.after, watermark };
@@ -170,7 +161,6 @@ class Feed {
     return { ...found, pages: found.pages.filter(({ more }) => more) };
   }
 
-  /** The page whole; where it is too large for that, its first events and a cursor behind these. */
   async #readPage(
     organization: string,
     { filter, schema, limit }: FeedRequest,
@@ -197,7 +187,7 @@ class Feed {
     };
   }
 
-  /** Looks once, and again for as long as the request waits and there is nothing. */
+  /** Polls until there is an event or the request's wait is over. */
   async #find(
     organization: string,
     request: FeedRequest,
@@ -220,7 +210,7 @@ class Feed {
     return found;
   }
 
-  /** One look at the table, or none where nothing can be found: a follower that has all need not ask the engine. */
+  /** Skips the query if nothing can have arrived: an up-to-date follower costs the engine nothing. */
   async #look(
     organization: string,
     { filter, limit, schema }: FeedRequest,
@@ -243,7 +233,7 @@ class Feed {
     return inTurn(this.#options.queue, look)(organization, signal);
   }
 
-  /** Whether nothing is between a place and the watermark. */
+  /** Whether no event is between a position and the watermark. */
   #hasAll(organization: string, from: bigint, watermark: bigint): boolean {
     if (from >= watermark - 1n) return true;
     const arrivedBefore = this.#options.arrivedBefore(organization);
@@ -260,7 +250,6 @@ class Feed {
     return `,"meta":${stringify('FeedMeta', meta)}}\n`;
   }
 
-  /** When the oldest event was taken that has no place in the order yet. */
   #oldestMicros(): number {
     const { clock, waitingMs } = this.#options;
     const ms = waitingMs();
@@ -268,14 +257,13 @@ class Feed {
   }
 }
 
-/** The first page of those that were found. */
 function firstOf(places: PlacesFound): Found {
   const { after, watermark, pages } = places;
   const { last, more } = pages[0] ?? { last: watermark - 1n, more: false };
   return { after, last, rows: pages.length > 0, more, watermark, places };
 }
 
-/** When a place in the order was given out, Unix microseconds: see base/events/sequence.ts for what it is made of. */
+/** Time (Unix microseconds) in a `seq` (base/events/sequence.ts). */
 function microsOfSeq(seq: bigint): number {
   return Number(((seq >> 26n) * 10n + BigInt(Date.UTC(2020, 0, 1))) * 1000n);
 }

@@ -16,30 +16,31 @@ import { parseRfc3339Micros } from '../base/time/timestamp.ts';
 import type { QueryParameters } from './parameters.ts';
 import { wordsCondition } from './words.ts';
 
-/** Which events of an organization are asked for; every part may be absent, all that are given must hold. */
+/** A filter of events; parts are optional and combined with AND. */
 export interface AuditFilter {
-  /** Unix microseconds, both inclusive. */
+  /** Unix microseconds, inclusive. */
   readonly fromMicros?: number;
   readonly toMicros?: number;
-  /** Unix microseconds: events before it have expired by the organization's retention, and nobody is shown them. */
+  /** Unix microseconds: earlier events have expired and are hidden. */
   readonly cutOffMicros?: number | undefined;
-  /** By filter: the value, one of the values, none of the values. Texts are lower-cased, as the columns are. */
+  /** By filter: the value, one of several, none of several. Texts are lower-case, as the columns are. */
   readonly is?: ByFilter<FilterValue>;
   readonly in?: ByFilter<readonly FilterValue[]>;
   readonly not?: ByFilter<readonly FilterValue[]>;
-  /** All of them stand in the shown event, in any case; phrases are words with spaces. Given, if empty, where `notWords` is. */
+  /**
+   * Words, or phrases with spaces, that all occur in the shown event, in any case. Set, if empty, with
+   * `notWords`.
+   */
   readonly words?: readonly string[];
-  /** None of them stands there. */
   readonly notWords?: readonly string[];
-  /** What is on one side of a place in the order of pages. */
   readonly side?: Side;
-  /** Order numbers from this one on. */
+  /** Lowest order number. */
   readonly sinceSeq?: string;
-  /** What no event has is asked for, such as an `orgId` that is not the caller's. */
+  /** Nothing can match, for example another organization's `orgId`. */
   readonly nothing?: true;
 }
 
-/** One side of a place. Among the events at `micros` (Unix microseconds) the order number `seq` divides the sides. */
+/** One side of a position in the order of pages. `seq` divides the events at `micros` (Unix microseconds). */
 export interface Side {
   readonly of: 'older' | 'newer';
   readonly micros: number;
@@ -48,7 +49,6 @@ export interface Side {
 
 type ByFilter<T> = Readonly<Partial<Record<FilterName, T>>>;
 
-/** The form of events that a reader asks for; where it is absent, the default one. */
 export type EventSchema = 'ocsf';
 
 export interface PageRequest {
@@ -58,16 +58,13 @@ export interface PageRequest {
   readonly offset: number;
 }
 
-/** Whose events are read; `id` is a lower-case UUID. */
+/** The caller's organization; `id` is a lower-case UUID. */
 export interface OrganizationNames {
   readonly id: string;
   readonly slug: string;
 }
 
-/**
- * The request that query parameters describe (contract: Read parameters). Nothing is ever an error: what is invalid
- * is as if it had not been given.
- */
+/** Reads query parameters leniently: an invalid value counts as absent (contract: Read parameters). */
 export function readPageRequest(parameters: QueryParameters, organization: OrganizationNames): PageRequest {
   return {
     filter: readFilter(parameters, organization),
@@ -77,13 +74,11 @@ export function readPageRequest(parameters: QueryParameters, organization: Organ
   };
 }
 
-/** The form of events that is asked for: `ocsf`, or the default for anything else. */
 export function readSchema(parameters: QueryParameters): { readonly schema?: EventSchema } {
   const schema = parameters.read('schema', (text) => ['default', 'ocsf'].find((one) => one === text));
   return schema === 'ocsf' ? { schema } : {};
 }
 
-/** The filters of query parameters, without paging; `organization` is the caller's. */
 export function readFilter(parameters: QueryParameters, organization: OrganizationNames): AuditFilter {
   const phrases = parameters.read('q.phrase', searchTexts) ?? [];
   const words = [...(parameters.read('q', searchWords) ?? []), ...phrases];
@@ -95,7 +90,7 @@ export function readFilter(parameters: QueryParameters, organization: Organizati
   };
 }
 
-/** The same but for words: what is counted as a whole cannot be read from texts. */
+/** As `readFilter` without words, for counts that do not read texts. */
 export function readColumnFilter(parameters: QueryParameters, organization: OrganizationNames): AuditFilter {
   const own = readOrganization(parameters, organization);
   const { is, within, not, isPossible } = readColumns(parameters);
@@ -108,7 +103,6 @@ export function readColumnFilter(parameters: QueryParameters, organization: Orga
   };
 }
 
-/** Whether the caller's organization is among those that are asked for. */
 function readOrganization(parameters: QueryParameters, { id, slug }: OrganizationNames): boolean {
   const isOwn = (text: string): boolean => [id, slug].includes(text.toLowerCase());
   const one = parameters.read('orgId', isOwn) ?? true;
@@ -117,7 +111,10 @@ function readOrganization(parameters: QueryParameters, { id, slug }: Organizatio
   return one && (among.length === 0 || among.includes(true)) && !not.includes(true);
 }
 
-/** Conditions on columns. Values that no event has are left out of lists; `isPossible` tells that others were wanted. */
+/**
+ * Conditions on columns. Values that no event has are left out of lists; `isPossible` is false if only such
+ * values remain.
+ */
 function readColumns(parameters: QueryParameters) {
   const is: { [K in FilterName]?: FilterValue } = {};
   const within: { [K in FilterName]?: readonly FilterValue[] } = {};
@@ -135,12 +132,11 @@ function readColumns(parameters: QueryParameters) {
     if (one === match.none && one !== undefined) isPossible = false;
     else if (one !== undefined) is[name] = one;
     if (among.length > 0 && first === undefined) isPossible = false;
-    // A list of one is what has an index.
+    // Only single values have an index.
     else if (first !== undefined && more.length === 0 && one === undefined) is[name] = first;
     else if (first !== undefined) within[name] = [first, ...more];
     const { absent } = match;
     const presence = absent === undefined ? undefined : parameters.read(`${name}.is`, readPresence);
-    // What has a value of those wanted has one.
     if (presence === 'none' && (is[name] ?? within[name]) !== undefined) isPossible = false;
     else if (presence === 'none' && absent !== undefined) within[name] = [absent];
     if (presence === 'any' && absent !== undefined) others.push(absent);
@@ -149,7 +145,6 @@ function readColumns(parameters: QueryParameters) {
   return { is, within, not, isPossible };
 }
 
-/** `startTime` and `endTime` alone. */
 export function readTimeRange(parameters: QueryParameters): Pick<AuditFilter, 'fromMicros' | 'toMicros'> {
   const fromMicros = parameters.read('startTime', time);
   const toMicros = parameters.read('endTime', time);
@@ -165,15 +160,15 @@ export interface RowsRequest {
 const seqMax = (1n << 64n) - 1n;
 
 /**
- * The request for rows of a list: the filters of pages; `from`, `before` or `after` a place, of which the first that is
- * given counts; and `since` an order number. Invalid ones are as if they had not been given.
+ * Reads the request for rows of a list: page filters, a position (`from`, `before` or `after`; the first
+ * given counts), and `since`. Invalid values count as absent.
  */
 export function readRowsRequest(parameters: QueryParameters, organization: OrganizationNames): RowsRequest {
   const filter = readFilter(parameters, organization);
   const [from, before, after] = ['from', 'before', 'after'].map((name) => parameters.read(name, readPlace));
   const sinceSeq = parameters.read('since', readSeq);
   const place = from ?? before ?? after;
-  // A search begins at the newest event, so it knows the rows next to a place last: none can be passed over before.
+  // A search begins at the newest event and finds the rows next to a position last, so it cannot skip any.
   const hasOffset = place !== after || place === undefined || filter.words === undefined;
   return {
     filter: {
@@ -187,7 +182,7 @@ export function readRowsRequest(parameters: QueryParameters, organization: Organ
   };
 }
 
-/** A place in the order of pages, after all events of its instant where it names none. */
+/** A position in the order of pages; without `seq`, after all events of its instant. */
 interface Place {
   readonly micros: number;
   readonly seq: bigint | undefined;
@@ -208,7 +203,7 @@ function readSeq(text: string): bigint | undefined {
   return value === undefined || value > seqMax ? undefined : value;
 }
 
-/** The range of time says the most of it, and has an index. `isIn`: the event at the place belongs to it. */
+/** The time range does most of it, and has an index. `isIn`: includes the event at the position. */
 export function onSide(
   filter: AuditFilter,
   { micros, seq = seqMax }: Place,
@@ -225,15 +220,15 @@ export function onSide(
       };
 }
 
-/** Clamped to just outside of what an event can have, so that any year fits the engine's type. */
+/** Clamped to just outside an event's range, so that any year fits the engine's type. */
 function time(text: string): number | undefined {
-  // A plus sign that nobody encoded arrives as a space.
+  // An unencoded plus sign arrives as a space.
   const micros = parseRfc3339Micros(text.replace(/ (?=\d\d:\d\d$)/, '+'));
   if (micros === undefined) return undefined;
   return Math.max(baseLimits.eventTimeMicrosMin - 1, Math.min(baseLimits.eventTimeMicrosMax + 1, micros));
 }
 
-/** Rows wanted, however many digits there are; undefined when the text is no positive integer. */
+/** Undefined unless the text is a positive integer, of any length. */
 export function parseLimit(text: string): number | undefined {
   return /^0*[1-9]\d*$/.test(text) ? Number(text) : undefined;
 }
@@ -242,7 +237,7 @@ export function readLimit<T>(parameters: QueryParameters, otherwise: T, max: num
   return parameters.readCapped('limit', parseLimit, max) ?? otherwise;
 }
 
-/** Rows to skip; 0 when the text is no safe integer. */
+/** 0 unless the text is a safe integer. */
 export function readOffset(parameters: QueryParameters): number {
   const offset = parameters.read('offset', (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : undefined;
@@ -251,12 +246,10 @@ export function readOffset(parameters: QueryParameters): number {
   return offset ?? 0;
 }
 
-/** Whether anything but the time decides which of an organization's events match. */
 export function hasColumnFilter({ is, in: within, not, words, sinceSeq }: AuditFilter): boolean {
   return [is, within, not, words, sinceSeq].some((one) => one !== undefined);
 }
 
-/** Whether a column decides that has an index or a projection of its own. */
 export function hasIndexedFilter({ is = {}, in: within = {}, sinceSeq }: AuditFilter): boolean {
   if (sinceSeq !== undefined) return true;
   return filterNames.some(
@@ -264,13 +257,13 @@ export function hasIndexedFilter({ is = {}, in: within = {}, sinceSeq }: AuditFi
   );
 }
 
-/** The earliest time that can match, Unix microseconds, by the filter and by retention; undefined: any. */
+/** Earliest matching time (Unix microseconds), by filter and retention; undefined: any. */
 export function earliestOf({ fromMicros, cutOffMicros }: AuditFilter): number | undefined {
   if (fromMicros === undefined || cutOffMicros === undefined) return fromMicros ?? cutOffMicros;
   return Math.max(fromMicros, cutOffMicros);
 }
 
-/** The range of times that can match, Unix microseconds, both inclusive. */
+/** Range of matching times, Unix microseconds, inclusive. */
 export function timesOf(filter: AuditFilter): { from: number; to: number } {
   const { eventTimeMicrosMin: from, eventTimeMicrosMax: to } = baseLimits;
   return { from: earliestOf(filter) ?? from, to: filter.toMicros ?? to };
@@ -284,7 +277,7 @@ export interface Where {
 
 type Parameter = string | number | readonly (FilterValue | bigint)[];
 
-/** The condition for one organization's events that match; values only as parameters. */
+/** The condition for matching events of one organization; values are parameters only. */
 export function whereClause(organization: string, filter: AuditFilter): Where {
   const conditions = ['org = {org:UUID}'];
   const parameters: Record<string, Parameter> = { org: organization };
@@ -324,8 +317,8 @@ export function whereClause(organization: string, filter: AuditFilter): Where {
 }
 
 /**
- * The condition that a column has one of the values, or none of them; they become parameters that begin with `prefix`.
- * No `NOT (… AND …)`: see storage/README.md, Conditions.
+ * One of the values, or none of them; parameter names begin with `prefix`. Never `NOT (… AND …)`
+ * (storage/README.md, Conditions).
  */
 function valuesCondition(
   column: string,

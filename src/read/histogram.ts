@@ -8,12 +8,12 @@ import { newestFirst, oldestFirst, planOf } from './plans.ts';
 const histogramBucketsMax = 120;
 
 /**
- * Buckets oldest first, without gaps; none when there is no range. The first may start before the range: only what is
- * in the range is counted. The ends are left out where neither the request nor an event gives them.
+ * Buckets oldest first, without gaps; none without a range. The first may begin before the range, but counts
+ * only events in it. Ends are omitted if neither the request nor an event has them.
  */
 export type Histogram = Answer<'Histogram'>;
 
-/** Rejects with EngineError. `organization` is a lower-case UUID; `compares`: with the range before, too. */
+/** Rejects with EngineError. `organization` is a lower-case UUID; `compares` adds the preceding range. */
 export type HistogramReader = (
   organization: string,
   filter: AuditFilter,
@@ -27,8 +27,8 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 /**
- * Widths that people think in, in seconds. None is more than three and a half times the one before, so that a range
- * too wide for 120 buckets of one width still has at least 34 of the next; the last gives 116 for 1970 to 2200.
+ * Familiar widths in seconds, each at most 3.5 times the one before, so that a range too wide for 120 buckets
+ * still has at least 34 of the next; the last gives 116 for 1970 to 2200.
  */
 const widths = [
   ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * second),
@@ -38,7 +38,7 @@ const widths = [
 ];
 
 const microsPerSecond = 1_000_000;
-/** Monday, 29 December 1969: buckets are counted from here, so that weeks begin on Mondays and days at midnight. */
+/** Monday, 29 December 1969: weeks begin on Mondays, days at midnight. */
 const originMicros = -3 * day * microsPerSecond;
 
 interface Buckets {
@@ -48,8 +48,8 @@ interface Buckets {
 }
 
 /**
- * The buckets that cover a range of Unix microseconds, both ends included: of the smallest width that needs no more
- * than `histogramBucketsMax`. A range of less than half a minute has fewer than 30, of a second each.
+ * The buckets over a range of Unix microseconds (inclusive), of the smallest width with at most
+ * `histogramBucketsMax`.
  */
 export function bucketsOver(startMicros: number, endMicros: number): Buckets {
   let best: Buckets | undefined;
@@ -60,10 +60,9 @@ export function bucketsOver(startMicros: number, endMicros: number): Buckets {
     best = { firstMicros: originMicros + first * width, count, widthSeconds };
     if (count <= histogramBucketsMax) return best;
   }
-  throw new Error(`no width covers ${startMicros} to ${endMicros}`);
+  throw new Error(`No bucket width covers ${startMicros} to ${endMicros}`);
 }
 
-/** Counts over time: the range asked for, else from the first to the last matching event. */
 export function createHistogramReader(storage: Storage): HistogramReader {
   return async (organization, filter, compares, signal) => {
     const { startMicros, endMicros } = await readRange(storage, organization, filter, signal);
@@ -77,7 +76,7 @@ export function createHistogramReader(storage: Storage): HistogramReader {
       const data = await readBuckets(storage, where, buckets, signal);
       return { data, total: data.reduce((sum, { success, failure }) => sum + success + failure, 0) };
     };
-    // The range is fixed by now: an event that arrives meanwhile must not fall outside of all buckets.
+    // Fixed here: a later event must not fall outside all buckets.
     const { fromMicros = startMicros, toMicros = endMicros } = filter;
     const length = endMicros + 1 - startMicros;
     const before = { from: startMicros - length, to: startMicros - 1 };
@@ -96,7 +95,6 @@ export function createHistogramReader(storage: Storage): HistogramReader {
   };
 }
 
-/** A time outside of what an event can have is moved to its edge. */
 function clamp(micros: number | undefined): number | undefined {
   if (micros === undefined) return undefined;
   return Math.max(baseLimits.eventTimeMicrosMin, Math.min(baseLimits.eventTimeMicrosMax, micros));
@@ -119,7 +117,7 @@ async function readRange(
     where.parameters,
     { settings: planOf(filter), signal },
   );
-  // With one end given and nothing found there is no range to draw.
+  // One given end without a matching event is no range.
   if (rows.length === 0) return { startMicros, endMicros };
   const found = rows.map(({ micros }) => Number(micros));
   return { startMicros: startMicros ?? Math.min(...found), endMicros: endMicros ?? Math.max(...found) };

@@ -5,7 +5,6 @@ import { envelopeSettings } from './envelope.ts';
 import type { QueryParameters } from './parameters.ts';
 import { newestFirst, streamSettings } from './plans.ts';
 
-/** Which source events of an organization are asked for; without a limit, all of them. */
 export interface LegacyRequest {
   readonly filter: AuditFilter;
   readonly limit: number | undefined;
@@ -13,8 +12,8 @@ export interface LegacyRequest {
 }
 
 /**
- * `{"data":[…]}` and a line break as a stream of bytes. Rejects with EngineError while nothing has been sent; a failure after that is
- * an `error` of the stream, never a clean end. `organization` is a lower-case UUID.
+ * `{"data":[…]}` and a line break as a stream. Rejects with EngineError before the first byte; a later
+ * failure is an `error` of the stream, never a clean end. `organization` is a lower-case UUID.
  */
 export type LegacyReader = (
   organization: string,
@@ -23,9 +22,8 @@ export type LegacyReader = (
 ) => Promise<ByteFlow>;
 
 /**
- * The request that query parameters describe (contract: Read, get-events-in-org). They are read as leniently as those
- * of the audit endpoint, with one difference: the answer is the whole log unless a limit is given, so an invalid
- * limit means all, and a large one is not cut down to a page.
+ * Reads query parameters leniently (contract: Read, get-events-in-org). An invalid limit means all, and a
+ * large one is not capped.
  */
 export function readLegacyRequest(parameters: QueryParameters): LegacyRequest {
   return {
@@ -38,9 +36,8 @@ export function readLegacyRequest(parameters: QueryParameters): LegacyRequest {
 const delimiters = envelopeSettings({ before: '{"data":[', rowBefore: '', rowAfter: '', after: ']}\n' });
 
 /**
- * Streams events as their producers sent them, newest first: the stored text of each goes out as it is. One query,
- * so one snapshot. It has no time limit of its own, because its reader sets the pace; only silence of the engine
- * while the reader waits counts.
+ * Streams stored source events, newest first, from one snapshot. The reader sets the pace, so only silence of
+ * the engine is limited.
  */
 export function createLegacyReader(storage: Storage): LegacyReader {
   return async (organization, { filter, limit, offset }, signal) => {

@@ -1,26 +1,22 @@
 import type { Storage } from '../storage/storage.ts';
 
-/** Where an event stands: Unix microseconds and `seq`, both as the engine's decimal text. */
+/** Position of an event: Unix microseconds and `seq`, as decimal text. */
 export interface Moment {
   readonly micros: string;
   readonly seq: string;
 }
 
-/** A key for maps of moments. */
 export function momentKey({ micros, seq }: Moment): string {
   return `${micros} ${seq}`;
 }
 
-/**
- * The engine's default JSON parser gives up on an event in which any integer exceeds 64 bits, and producers may send
- * such numbers; this one reads on.
- */
+/** The engine's default JSON parser rejects an event with an integer beyond 64 bits; this one continues. */
 export const anyNumber = { allow_simdjson: 0 };
 
 /**
- * What `columns` (SQL, `… AS name, …`) are for the events of one organization that stand at `moments`, by
- * `momentKey`. The moments are the primary key, so only these rows' payloads are read. At most a few thousand
- * moments, since they travel as one parameter. Rejects with EngineError.
+ * Reads `columns` (SQL, `… AS name, …`) of the events at `moments`, by `momentKey`. Moments are the primary
+ * key, so only these payloads are read. At most a few thousand, as they are one parameter. Rejects with
+ * EngineError.
  */
 export async function readAtMoments<T extends object>(
   storage: Storage,

@@ -4,38 +4,32 @@ import { hasColumnFilter, type PageRequest, type Where } from './filter.ts';
 import { limits } from './limits.ts';
 import type { PageStart } from './offset-index.ts';
 
-/** How long before the present the newest events of an organization began, as a page of them has shown. */
 interface Span {
   readonly events: number;
   readonly micros: number;
 }
 
 /**
- * From when on an organization that records all the time has had enough events for its newest page. Where many parts
- * are yet to be merged, the engine looks into each for the newest events unless a bound on the time leaves it out: a page
- * of 1000 from 45 parts takes half as long with it (bench/notes.md, Upkeep).
- *
- * It is a guess, by the page before. The page's own query counts whether the guess holds (`sinceFloor`), so what is
- * read is the same with it and without.
+ * Guesses a lower bound of time for an organization's newest page, by the page before: without a bound the
+ * engine looks into every unmerged part, and a page of 1000 from 45 parts takes twice as long
+ * (bench/notes.md, Upkeep). The query verifies the guess (`sinceFloor`), so results do not depend on it.
  */
 export class NewestSpans {
   readonly #spans = new FifoMap<Span>();
 
-  /** Since when (Unix microseconds) there are as many events as the page wants, probably; undefined: nothing is known. */
   floor(organization: string, request: PageRequest, now: number): number | undefined {
     const span = this.#spans.get(organization);
     if (span === undefined || !isNewest(request) || span.events < wanted(request)) return undefined;
     if (span.micros > limits.newestSpanMicrosMax) return undefined;
-    // Events come in waves, one for each segment of the log.
+    // Events come in waves, one per segment.
     return Math.max(now - 2 * span.micros - limits.newestSlackMicros, baseLimits.eventTimeMicrosMin);
   }
 
-  /** A full page was read; `oldest` is the time of its last event and `now` the one when it was asked for. */
   seen(organization: string, request: PageRequest, { oldest, now }: { oldest: number; now: number }): void {
     if (!isNewest(request)) return;
     const span = { events: wanted(request), micros: Math.max(now - oldest, 0) };
     const known = this.#spans.get(organization);
-    // What is known of more events is true of fewer.
+    // A longer page's span also holds for a shorter one.
     if (known !== undefined && known.events > span.events && known.micros >= span.micros) return;
     this.#spans.set(organization, span);
     if (this.#spans.size > limits.newestOrganizationsMax) this.#spans.removeOldest();
@@ -51,8 +45,8 @@ function isNewest({ filter, offset }: PageRequest): boolean {
 }
 
 /**
- * A page of events since `{floor:Int64}` where these are enough, and of all events where they are not. No more are counted
- * than the page wants: where events have future times, they can be any number.
+ * A page of events since `{floor:Int64}` if these suffice, else of all events. The count is limited to the
+ * page's size, as events with future times may be any number.
  */
 export function sinceFloor({ sql }: Where, total: string): PageStart {
   const since = (micros: string): string => `time >= fromUnixTimestamp64Micro(${micros}, 'UTC')`;

@@ -1,22 +1,23 @@
 import type { FilterName } from '../base/events/event-filters.ts';
 import { type AuditFilter, earliestOf, hasColumnFilter, timesOf, type Where } from './filter.ts';
 
-/** Events of ranges of time from this length on are counted by the counts of ten minutes (offset-index.ts). */
+/** From this length on, counts of ten minutes count the events of a range. */
 const countedRangeMicrosMin = 6 * 3_600_000_000;
 
 /**
- * Counts of an organization's events by buckets of time, which projections of the table keep: true to each
- * part, so their sum is exact on any snapshot.
+ * Counts of events by buckets of time, kept by projections: exact for each part, so their sum is exact on any
+ * snapshot.
  */
 interface Counts {
-  /** The filter that finds them; each of its events meets just one of the conditions. Undefined: all events. */
+  /**
+   * The filter of the projection; each matching event meets exactly one of the conditions. Undefined: all
+   * events.
+   */
   readonly lead?: { readonly filter: FilterName; readonly conditions: readonly string[] };
-  /** Filters that they answer together with it. */
   readonly besides: readonly (keyof typeof equals)[];
   readonly bucketSeconds: number;
 }
 
-/** Parameters have the names that `whereClause` gives them. */
 const equals = {
   actor: 'actor_email = {actor_email:String}',
   userId: 'actor_id = {actor_id:String}',
@@ -25,7 +26,10 @@ const ofName = ['names[1] = {names:String}', 'names[2] = {names:String}'];
 const ofHash = ['file_hash[1] = {file_hash:String}', 'file_hash[2] = {file_hash:String}'];
 const ofBoth = ['actor', 'userId'] as const;
 
-/** Buckets short enough that a page skips few events of its first one; of single values, long enough to be few. */
+/**
+ * Short buckets, so that a page skips few events of its first one; long ones for single values, so that they
+ * are few.
+ */
 const ofAll: Counts = { besides: [], bucketSeconds: 600 };
 const kept: readonly Counts[] = [
   ofAll,
@@ -35,38 +39,32 @@ const kept: readonly Counts[] = [
   { lead: { filter: 'actor', conditions: [equals.actor] }, besides: [], bucketSeconds: 3600 },
 ];
 
-/** Where a page begins and ends, as SQL of the page's own query. */
+/** Start and end of a page, as SQL of the page's own query. */
 export interface PageStart {
-  /** `WITH …`: the scalars that the other texts name. */
   readonly scalars: string;
-  /** Selects the events that match and are not passed over as a whole. */
   readonly condition: string;
-  /** How many of these come before the page. */
   readonly skip: string;
-  /** All events that match. */
   readonly total: string;
 }
 
 const microsPerSecond = 1_000_000;
 
-/** The projection of all events' counts. To name it takes a third off the time, that of looking for the best one. */
+/** The projection of all counts; naming it skips projection selection, a third of the time. */
 const byCounts = "SETTINGS preferred_optimize_projection_name = 'counts'";
 
 const instant = (seconds: string | number): string =>
   `fromUnixTimestamp64Micro(toInt64(${seconds}) * ${microsPerSecond}, 'UTC')`;
 
-/** The Unix second at which the bucket ends that an event is in. The division is the projection's own expression. */
+/** Unix second of the end of an event's bucket; the projection's own expression. */
 const bucketEnd = (seconds: number): string =>
   `(intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond}) + 1) * ${seconds}`;
 
-/** The Unix second at which the bucket of a moment (microseconds) begins. */
 const beginOf = (micros: number, seconds: number): number =>
   Math.floor(micros / (seconds * microsPerSecond)) * seconds;
 
 /**
- * The buckets that lie in the range as a whole: `ends`, the Unix second at which one ends, and `held`, its events. The
- * others count as empty. They are not left out by a condition: the engine would move that below the grouping, to the
- * time, which the counts of a projection no longer have.
+ * The buckets wholly inside the range: `ends` (Unix second) and `held` (events). Others count as empty: the
+ * engine would move a condition below the grouping, to the time, which the projection lacks.
  */
 function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter: AuditFilter): string {
   const fromMicros = earliestOf(filter);
@@ -85,7 +83,10 @@ function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter:
   return lead.conditions.map((condition) => counted(condition, ...others)).join(' UNION ALL ');
 }
 
-/** The buckets that the bounds of a range divide, by event. One scalar: anything else looks for projections first. */
+/**
+ * Buckets that the bounds of a range cut, counted by event. One scalar: anything else selects projections
+ * first.
+ */
 function dividedBuckets(seconds: number, begins: readonly number[], { sql }: Where): string {
   const within = (begin: number): string =>
     `time >= ${instant(begin)} AND time < ${instant(begin + seconds)}`;
@@ -105,16 +106,15 @@ function bucketsOf(counts: Counts, filter: AuditFilter, where: Where): string {
 }
 
 /**
- * The buckets between which a page lies, counted from the newest: (end of its first, events of newer buckets, begin of
- * its last, all events). No event is before the end 0, which stands for an offset past the oldest, and all events
- * are after the begin of what has fewer than the page wants.
+ * The buckets around a page, from the newest: (end of its first, events of newer buckets, begin of its last,
+ * all events). End 0 means an offset past the oldest event.
  */
 const bucketsAround = (buckets: string, seconds: number): string =>
   'SELECT tuple(maxIf(ends, upto > {offset:UInt64}), maxIf(upto, upto <= {offset:UInt64}), ' +
   `maxIf(ends, upto >= {offset:UInt64} + {limit:UInt64}) - ${seconds}, max(upto)) ` +
   `FROM (SELECT ends, sum(held) OVER (ORDER BY ends DESC) AS upto FROM (${buckets}))`;
 
-/** The times between which all lies that is in all of these counts: what the rarest of the filters leaves. */
+/** The times that all of these counts have in common: those of the rarest filter. */
 function boundsBy(counts: readonly Counts[], columns: Pick<AuditFilter, 'is'>) {
   const ranges = counts.map(
     (one) =>
@@ -124,8 +124,8 @@ function boundsBy(counts: readonly Counts[], columns: Pick<AuditFilter, 'is'>) {
 }
 
 /**
- * A query of how many events match. Of a range of time it adds up the counts, and looks at the events of its ends alone:
- * to look at all takes half as long again for each million.
+ * A query for the number of matching events. For a range of time it sums counts and reads only the events at
+ * its ends; reading all takes half as long again per million.
  */
 export function countOf(filter: AuditFilter, where: Where): string {
   const plain = `SELECT count() FROM events WHERE ${where.sql}`;
@@ -148,18 +148,15 @@ function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStar
 }
 
 /**
- * Finds the page `{limit:UInt64}` at `{offset:UInt64}` by the counts that the table keeps: where the newest and the
- * oldest of its events can be, and the total. All is one query with the page, so they are of one snapshot.
- *
- * Where no counts are kept of all that the filter asks for, those of a part of it bound the page, and matches are
- * counted within these bounds. Undefined where there are none at all, or where a flow leads: it has few events, which
- * its projection finds.
+ * Locates the page `{limit:UInt64}` at `{offset:UInt64}` by counts: bounds of its times, and the total, in
+ * the page's own query, so on one snapshot. If no counts cover the whole filter, those of a part bound the
+ * page, and matches are counted within the bounds. Undefined without counts, or with a flow id, whose few
+ * events its projection finds.
  */
 export function pageStart(filter: AuditFilter, where: Where): PageStart | undefined {
   const { is = {}, in: within, not, words, sinceSeq, nothing } = filter;
   const given = Object.keys(is) as FilterName[];
   if (given.includes('flowId') || nothing) return undefined;
-  // No counts are kept of lists, words and order numbers.
   const isCounted = [within, not, words, sinceSeq].every((one) => one === undefined);
   const found = kept.filter(({ lead }) =>
     lead === undefined ? given.length === 0 && isCounted : given.includes(lead.filter),
@@ -169,7 +166,7 @@ export function pageStart(filter: AuditFilter, where: Where): PageStart | undefi
       isCounted && given.every((one) => one === lead?.filter || besides.some((beside) => beside === one)),
   );
   if (exact !== undefined) return exactStart(exact, filter, where);
-  // What others tell apart anyway would bound nothing more.
+  // Counts that others include bound nothing more.
   const leading = found.filter(
     ({ lead }) => !found.some(({ besides }) => besides.some((one) => one === lead?.filter)),
   );

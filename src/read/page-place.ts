@@ -6,7 +6,6 @@ import { countOf, type PageStart, pageStart } from './offset-index.ts';
 import { byProjection, planOf } from './plans.ts';
 import { search, type SearchFound } from './search.ts';
 
-/** Where a page is, and how the engine is to read it. */
 export interface PagePlace {
   readonly where: Where;
   readonly start: PageStart;
@@ -15,7 +14,7 @@ export interface PagePlace {
   readonly searchedBackTo: string | undefined;
 }
 
-/** Finds a page. Where words are looked for, what the search finds is what there is. Rejects with EngineError. */
+/** Locates a page; with `q`, the total is the matches found in the budget. Rejects with EngineError. */
 export async function placeOf(
   storage: Storage,
   organization: string,
@@ -32,7 +31,7 @@ export async function placeOf(
   return { where, start: startOf(request, where, floor), parameters, settings, searchedBackTo: undefined };
 }
 
-/** The events that a search has found are read by their places: their texts have been looked at. */
+/** Reads the found events by position; their texts were already searched. */
 function foundPlace(
   organization: string,
   { limit }: PageRequest,
@@ -50,7 +49,6 @@ function foundPlace(
   return { where, start, parameters, settings: { ...byProjection, ...oneSnapshot }, searchedBackTo };
 }
 
-/** What reading a page in slices takes from its place. */
 export function slicedOf(organization: string, place: PagePlace, signal: AbortSignal) {
   const { where, start, parameters, settings } = place;
   return { organization, where: where.sql, start, parameters, options: { settings, signal } };
@@ -64,13 +62,13 @@ function startOf(request: PageRequest, where: Where, floor?: number): PageStart 
 }
 
 /**
- * Where only the time decides, to skip the few events before the page costs less than to look for it. Where rows newer
- * than a place are read from it on, what is kept says nothing of where they are.
+ * With a condition on time only, skipping a few events costs less than locating the page. Counts are from the
+ * newest event, so they do not help reading upwards from a position.
  */
 function isSoonFound({ filter, offset }: PageRequest): boolean {
   if (filter.side?.of === 'newer') return true;
   return offset < limits.deepOffsetMin && !hasColumnFilter(filter);
 }
 
-/** The default of this engine; named, so that another default cannot take it away. */
+/** The engine's default, pinned. */
 const oneSnapshot = { enable_shared_storage_snapshot_in_query: 1 };

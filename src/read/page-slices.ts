@@ -6,7 +6,7 @@ import type { PageStart } from './offset-index.ts';
 import { newestFirst, sliceOfPage } from './plans.ts';
 import { type Around, type SliceBytes, SlicedFlow } from './sliced-flow.ts';
 
-/** Where a row of a page is, and how many bytes it has, about; numbers as the engine quotes them. */
+/** Position and approximate size of a row; numbers as the engine quotes them. */
 interface RowPlace {
   readonly total: string;
   readonly micros: string;
@@ -14,47 +14,39 @@ interface RowPlace {
   readonly bytes: string;
 }
 
-/** Rows of a page that follow one another: those that fit into `pageSliceBytes`, at least one. */
 interface Slice {
-  /** The times of the first row and the last, Unix microseconds. */
   readonly to: string;
   readonly from: string;
   readonly seqs: readonly bigint[];
 }
 
-/** How a page is read: what its rows are, and what of each is read. */
 export interface SlicedPage {
   readonly organization: string;
-  /** The condition for rows that match, and where among them the page begins. */
   readonly where: string;
   readonly start: PageStart;
   readonly parameters: Parameters;
   readonly options: QueryOptions;
-  /** SQL: what is read of a row, how many bytes that is about, and in which format. */
   readonly columns: string;
   readonly bytes: string;
   readonly format: string;
   readonly settings: Settings;
-  /** What stands around the slices, by the total of the page; undefined: the page has no row. */
+  /** Text around the slices, by the total of the page; undefined if it has no row. */
   around(total: number | undefined): Around | Promise<Around>;
-  /** What rows become in the answer. Releases them. */
   render(rows: HeldBytes, count: number): Promise<SliceBytes> | SliceBytes;
 }
 
-/** Gives work of an organization its turn; see `inTurn`. */
+/** Runs work of an organization in its turn (`inTurn`). */
 export type Turn = <T>(
   organization: string,
   work: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,
 ) => Promise<T>;
 
-/** Where nobody else reads. */
 export const atOnce: Turn = (_organization, work, signal) => work(signal);
 
 /**
- * A page that is too large to be held. One query, so one snapshot, says which rows it has and the total; the rows are then
- * read slice by slice. A row that is gone by then, as it has expired, fails the answer: it would be another page.
- * Rejects with EngineError.
+ * Reads a page that is too large to buffer. One query, on one snapshot, lists its rows and the total; then
+ * the rows are read slice by slice. If a row expires meanwhile, the answer fails. Rejects with EngineError.
  */
 export async function readSliced(storage: Storage, page: SlicedPage, turn: Turn): Promise<SlicedFlow<Slice>> {
   const { organization, where, start, parameters, options } = page;
@@ -103,23 +95,22 @@ async function readSlice(
     { org: organization, from, to, seqs },
     { signal, settings: { ...settings, ...sliceOfPage }, ...whole },
   );
-  if (!('release' in rows)) throw new Error('a result without a bound was not held');
+  if (!('release' in rows)) throw new Error('An unbounded result was not buffered');
   return render(rows, seqs.length);
 }
 
-/** A slice has as many bytes as was found before, so it is held whatever it has. */
+/** The size of a slice is known, so it is buffered whatever it is. */
 export const whole = { headroom: 0, tailroom: 0, bytesMax: Number.POSITIVE_INFINITY };
 
-/** Throws where rows of a slice are missing: they expired before they were read. Gives the memory back then. */
+/** Throws, and releases the memory, if rows of a slice expired before they were read. */
 export function checkRows(rows: HeldBytes, found: number, wanted: number): void {
   if (found === wanted) return;
   rows.release();
-  throw new EngineError('refused', `${wanted - found} events of a page were gone before they were read`);
+  throw new EngineError('refused', `${wanted - found} events of a page expired before they were read`);
 }
 
 const lineFeed = 0x0a;
 
-/** Texts of events, one a line. */
 export function textSlice(rows: HeldBytes, wanted: number): SliceBytes {
   const bytes = Buffer.from(rows.buffer.buffer, rows.buffer.byteOffset + rows.start, rows.end - rows.start);
   let lines = bytes.length === 0 ? 0 : 1;

@@ -12,7 +12,6 @@ import { type BodyEnvelope, type ReadBody, readEnveloped } from './read-body.ts'
 import { readOcsf110, ocsf110Slice, type Ocsf110Reads } from './ocsf110/body.ts';
 import { rowColumns } from './ocsf110/rows.ts';
 
-/** The whole body of an answer, and what links to other pages are made of. */
 export type PageBody = ReadBody & Pick<PageMeta, 'total' | 'searchedBackTo'>;
 
 /** Rejects with EngineError. `organization` is a lower-case UUID. */
@@ -25,11 +24,11 @@ export type PageReader = (
 const endOfRows = ']'.charCodeAt(0);
 
 /**
- * Reads pages of one organization with their exact total (contract: GET audit). The count is a part of the page's
- * query, so both see the same rows: whatever arrives, merges or expires meanwhile, the last page of a walk ends at
- * the total.
+ * Reads pages of one organization with their exact total (contract: GET audit). Count and page are one query on one
+ * snapshot, so the last page of a walk ends at the total:
  *
- *     engine:  <total> head text tail ,\n head text tail … ]     answer:  {"data":[ head text tail … ],"meta":{…}}
+ *     engine:  <total> head text tail ,\n head text tail … ]
+ *     answer:  {"data":[ head text tail … ],"meta":{…}}
  */
 export function createPageReader(
   storage: Storage,
@@ -52,7 +51,7 @@ export function createPageReader(
     const meta = new PageMeta(request, place.searchedBackTo);
     const ofNone = () => totalOfNone(storage, request, place, signal);
     const around = async (rows: Uint8Array): Promise<BodyEnvelope> => {
-      // Nothing from this offset on, and so no row that could have told the total.
+      // No row from this offset on, so none with the total.
       if (rows[0] === endOfRows) return { skip: 0, before, after: meta.text(await ofNone()) };
       const oldest = oldestOf(rows, envelope, request);
       if (oldest !== undefined) spans.seen(organization, request, { oldest, now });
@@ -61,7 +60,7 @@ export function createPageReader(
     };
     const query = `${onShard(storage, pageQuery(where, start))} FORMAT CustomSeparated`;
     const whole = await readEnveloped(storage, query, parameters, { settings, signal }, around);
-    if (whole !== undefined) return { ...whole, ...meta.told() };
+    if (whole !== undefined) return { ...whole, ...meta.facts() };
     const page = {
       ...slicedOf(organization, place, signal),
       columns: 'ocsf',
@@ -75,13 +74,13 @@ export function createPageReader(
       render: textSlice,
     };
     const flow = await readSliced(storage, page, turn);
-    return { flow, ...meta.told() };
+    return { flow, ...meta.facts() };
   };
 }
 
 const before = '{"data":[';
 
-/** What stands behind the events of a page. The total is told once the text has been made, which every page does. */
+/** The text after the events of a page; `total` is set by `text`. */
 class PageMeta {
   readonly #request: PageRequest;
   readonly searchedBackTo: string | undefined;
@@ -99,15 +98,12 @@ class PageMeta {
     return `,"meta":{"total":${total},"limit":${limit},"offset":${offset}${searched}}}\n`;
   }
 
-  told(): Pick<PageMeta, 'total' | 'searchedBackTo'> {
+  facts(): Pick<PageMeta, 'total' | 'searchedBackTo'> {
     return { total: this.total, searchedBackTo: this.searchedBackTo };
   }
 }
 
-/**
- * The same pages as events of OCSF 1.1.0: the same rows, which are mapped from their source events here (contract:
- * OCSF 1.1.0).
- */
+/** The same pages as OCSF 1.1.0, mapped here from their source events (contract: OCSF 1.1.0). */
 export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce): PageReader {
   const { storage } = reads;
   return async (organization, request, signal) => {
@@ -123,7 +119,7 @@ export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce
     const query = `${onShard(storage, rows)} FORMAT RowBinary`;
     const read = [query, parameters, { settings, signal }] as const;
     const whole = await readOcsf110(reads, organization, read, before, { of: tailOf, ofNone });
-    if (whole !== undefined) return { ...whole, ...meta.told() };
+    if (whole !== undefined) return { ...whole, ...meta.facts() };
     const page = {
       ...slicedOf(organization, place, signal),
       columns: rowColumns('0'),
@@ -138,11 +134,10 @@ export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce
       render: (held: HeldBytes, count: number) => ocsf110Slice(reads.pool, organization, held, count),
     };
     const flow = await readSliced(storage, page, turn);
-    return { flow, ...meta.told() };
+    return { flow, ...meta.facts() };
   };
 }
 
-/** The total where no row tells it: nothing is from this offset on. */
 async function totalOfNone(
   storage: Storage,
   { offset }: PageRequest,
@@ -158,7 +153,6 @@ async function totalOfNone(
   return Math.min(Number(row?.total ?? 0), offset);
 }
 
-/** The page as rows of two columns: the total in the first row and nothing in the others, and the event's text. */
 function pageQuery({ sql }: Where, { scalars, condition, skip, total }: PageStart): string {
   return (
     `SELECT if(rowNumberInAllBlocks() = 0, counted, '') AS total, ocsf FROM (${scalars} SELECT toString(${total}) AS counted, ` +
@@ -167,19 +161,16 @@ function pageQuery({ sql }: Where, { scalars, condition, skip, total }: PageStar
 }
 
 const lineFeed = '\n'.charCodeAt(0);
-/** As long as `"time":` with any number. */
 const timeBytesMax = 32;
 
-/** More than a count of events can have. */
 const digitsMax = 24;
 
-/** The total, which the first row begins with. */
 function leadingDigits(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.subarray(0, digitsMax)).toString('latin1');
   return /^\d*/.exec(text)?.[0] ?? '';
 }
 
-/** The time (Unix microseconds) of a full page's last row; undefined where it is not full, or of one row. */
+/** Time (Unix microseconds) of the last row; undefined unless the page is full and has several rows. */
 function oldestOf(
   rows: Uint8Array,
   { head }: EventEnvelope,

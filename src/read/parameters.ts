@@ -1,6 +1,6 @@
 /**
- * The query parameters of a request, and which of them had no effect (contract: Read parameters): nobody asked for them,
- * their value could not be used, or it was above the maximum. Of a repeated one the first counts.
+ * The query parameters of a request, and the ones without effect (contract: Read parameters): unknown,
+ * unusable, or above the maximum. The first of a repeated one counts.
  */
 export class QueryParameters {
   readonly #given: URLSearchParams;
@@ -11,18 +11,16 @@ export class QueryParameters {
     this.#given = given instanceof URLSearchParams ? given : new URLSearchParams(given);
   }
 
-  /** The value, be it empty; undefined where there is none. */
   given(name: string): string | undefined {
     this.#asked.add(name);
     return this.#given.get(name) ?? undefined;
   }
 
-  /** The value; undefined where there is none, or an empty one. */
   text(name: string): string | undefined {
     return this.given(name) || undefined;
   }
 
-  /** What `parse` makes of the value; undefined where there is none, or one that it can make nothing of. */
+  /** The parsed value; undefined if absent or not parsable. */
   read<T>(name: string, parse: (text: string) => T | undefined): T | undefined {
     const text = this.text(name);
     const value = text === undefined ? undefined : parse(text);
@@ -30,7 +28,7 @@ export class QueryParameters {
     return value;
   }
 
-  /** As `read`, of a number that counts as `max` at most: one above it had an effect, and not the one that was asked for. */
+  /** As `read`, limited to `max`; a larger number counts as without the requested effect. */
   readCapped(name: string, parse: (text: string) => number | undefined, max: number): number | undefined {
     const value = this.read(name, parse);
     if (value === undefined || value <= max) return value;
@@ -38,7 +36,6 @@ export class QueryParameters {
     return max;
   }
 
-  /** Names of what had no effect, to be asked for when all has been read. */
   ignored(): string[] {
     if (this.#given.size === 0) return [];
     const names = new Set(this.#given.keys());

@@ -5,33 +5,28 @@ import { limits } from './limits.ts';
 import { heldWhole } from './plans.ts';
 
 /**
- * The body of an answer: whole, in memory that `release` gives back, so that a failure of the engine is still
- * answered; or, when it is very large, as it comes, and then a failure must not end cleanly.
+ * The body of an answer: buffered, so that a failure of the engine can still be answered; or, if very large,
+ * a flow, whose failure must not end cleanly.
  */
 export type ReadBody =
   | { readonly bytes: Uint8Array; readonly release: () => void }
   | { readonly flow: ByteFlow };
 
-/** What is left out at the beginning of the engine's bytes, and what is put around the rest. */
 export interface BodyEnvelope {
   readonly skip: number;
   readonly before: string;
   readonly after: string;
 }
 
-/** Code of the engine: a query needs more memory than it may have. */
+/** MEMORY_LIMIT_EXCEEDED */
 const memoryLimitExceeded = 241;
 
 export const isTooLarge = (error: unknown): boolean =>
   error instanceof EngineError && error.engineCode === memoryLimitExceeded;
 
-/** Room around the held bytes, for `before` and `after`. */
 const room = { headroom: 64, tailroom: 1024 };
 
-/**
- * Reads a result that is to be held; undefined where it is too large for that, here or in the engine. Rejects with
- * EngineError.
- */
+/** Buffers a result; undefined if too large, here or in the engine. Rejects with EngineError. */
 export async function readWhole(
   storage: Storage,
   query: string,
@@ -51,8 +46,7 @@ export async function readWhole(
 }
 
 /**
- * Reads a result and puts its envelope around it, which follows from the engine's bytes; undefined where it is too large
- * to be held. Rejects with EngineError.
+ * Buffers a result with an envelope derived from its bytes; undefined if too large. Rejects with EngineError.
  */
 export async function readEnveloped(
   storage: Storage,
@@ -77,7 +71,7 @@ function envelopHeld({ buffer, start, end }: HeldBytes, { skip, before, after }:
   const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, buffer.byteLength);
   const from = start + skip - Buffer.byteLength(before);
   if (from < 0 || end + Buffer.byteLength(after) > bytes.length)
-    throw new RangeError('no room for the envelope');
+    throw new RangeError('The envelope exceeds the room around the result');
   bytes.write(before, from);
   return bytes.subarray(from, end + bytes.write(after, end));
 }

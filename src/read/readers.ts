@@ -1,5 +1,6 @@
 import type { Clock } from '../base/time/clock.ts';
 import type { Storage } from '../storage/storage.ts';
+import { type CaseEventsReader, createCaseEventsReader } from './case-events.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { createExportReader, createOcsf110ExportReader, type ExportReader } from './export.ts';
 import { exportSlots, inTurn, readQueue, sourceStreamSlots, turnOf } from './fair-queue.ts';
@@ -16,12 +17,12 @@ import type { Ocsf110Pool } from './ocsf110/pool.ts';
 import { createTopFilesReader, type TopFilesReader } from './top-files.ts';
 import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
 
-/** What reads records, each for one organization. */
 export interface Readers {
   readonly page: PageReader;
   readonly rows: RowsReader;
   readonly feed: FeedReader;
   readonly export: ExportReader;
+  readonly caseEvents: CaseEventsReader;
   readonly legacy: LegacyReader;
   readonly receipts: ReceiptsReader;
   readonly histogram: HistogramReader;
@@ -32,28 +33,25 @@ export interface Readers {
 
 export interface ReadersOptions {
   readonly storage: Storage;
-  /** Maps events of OCSF 1.1.0. */
   readonly pool: Ocsf110Pool;
   readonly envelope: EventEnvelope;
   readonly clock: Clock;
-  /** The key that signs cursors of the feed is made of it. */
+  /** The key that signs feed cursors is derived from it. */
   readonly secret: string;
-  /** The order of ingest; see `FeedOptions`. */
+  /** See `FeedOptions`. */
   readonly order: {
     watermarks(): { of(organization: string): bigint };
     arrivedBefore(organization: string): bigint | undefined;
     waitingMs(): number;
   };
   /**
-   * Before which time (Unix microseconds) the events of an organization have expired by its retention; undefined: none is. It
-   * is the same for all readers, so what one counts another shows, whatever of it is still in the table.
+   * Events of the organization before this time (Unix microseconds) have expired; undefined: none have. Every
+   * reader applies it, so that counts and lists agree, even while expired events are still in the table.
    */
   retentionCutOff(organization: string): number | undefined;
-  /** Ends requests that only wait: the server stops. */
   readonly stopping: AbortSignal;
 }
 
-/** The readers of a service, which take turns. */
 export function createReaders(options: ReadersOptions): Readers {
   const { storage, pool, envelope, clock, order } = options;
   const queue = readQueue();
@@ -61,15 +59,17 @@ export function createReaders(options: ReadersOptions): Readers {
   const retentionCutOff = (organization: string) => options.retentionCutOff(organization);
   const { ofKept, byKept } = keepingTo(retentionCutOff);
   const turn = turnOf(queue);
+  const exports = exportSlots();
   const page = createPageReader(storage, envelope, clock, turn);
   return {
     page: inTurn(queue, ofKept(bySchema(page, createOcsf110PageReader(options, turn)))),
     rows: inTurn(queue, ofKept(createRowsReader(storage, watermark))),
     export: inTurn(
-      exportSlots(),
+      exports,
       ofKept(bySchema(createExportReader(storage, envelope), createOcsf110ExportReader(options))),
       (result) => result.stream,
     ),
+    caseEvents: inTurn(exports, ofKept(createCaseEventsReader(storage, envelope))),
     feed: createFeedReader({
       storage,
       pool,
@@ -92,7 +92,7 @@ export function createReaders(options: ReadersOptions): Readers {
   };
 }
 
-/** What makes a reader of a request, or of a filter alone, one that leaves out what has expired. */
+/** Wrap a reader of a request, or of a filter alone, so that it leaves out expired events. */
 function keepingTo(retentionCutOff: ReadersOptions['retentionCutOff']) {
   const kept = (organization: string, filter: AuditFilter): AuditFilter => ({
     ...filter,
@@ -114,7 +114,6 @@ function keepingTo(retentionCutOff: ReadersOptions['retentionCutOff']) {
   };
 }
 
-/** The reader of the schema that a request asks for. */
 function bySchema<R extends { readonly schema?: EventSchema }, A extends readonly unknown[], T>(
   ofDefault: (organization: string, request: R, ...rest: A) => T,
   ofOcsf: (organization: string, request: R, ...rest: A) => T,

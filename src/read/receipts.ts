@@ -6,16 +6,15 @@ import type { Storage } from '../storage/storage.ts';
 import { type Moment, momentKey, readAtMoments } from './moments.ts';
 import { sideBySide } from './side-by-side.ts';
 
-/** Whose receipts: an event is the user's by either. Both in lower case, as the columns are. */
+/** An event belongs to a user by either. Lower case, as the columns are. */
 export interface ReceiptOwner {
   readonly id: string;
   readonly email: string;
 }
 
-/** One transfer of a user. What the events do not say is undefined. */
 export interface Receipt {
   readonly members: Omit<Answer<'Receipt'>, 'file_size'>;
-  /** `file_size` as the digits that the engine read: a number would not keep them all. */
+  /** `file_size` as digits: a number would not keep them all. */
   readonly sizeDigits: string | undefined;
 }
 
@@ -33,8 +32,7 @@ export type ReceiptsReader = (
 ) => Promise<ReceiptsPage>;
 
 /**
- * The activities of a transfer. A failure that has a code of its own ends a transfer as a completion with a failed
- * result does; without it such a transfer would look as if it were still going on.
+ * Activities of a transfer. A failure with a code of its own ends the transfer as a failed completion does.
  */
 const transfers: readonly {
   kind: Schemas['Receipt']['kind'];
@@ -51,7 +49,7 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
 const starts = transfers.map(({ start }) => start).join(', ');
 const failures = transfers.map(({ failure }) => failure).join(', ');
 const codes = transfers.flatMap(({ start, completion, failure }) => [start, completion, failure]).join(', ');
-/** The index in `transfers` of an event's kind, a number, so that groups have keys of a fixed size. */
+/** Index of an event's kind in `transfers`: a number keeps group keys small. */
 const kindOfCode = `multiIf(${transfers
   .map(
     ({ start, completion, failure }, index) =>
@@ -60,11 +58,11 @@ const kindOfCode = `multiIf(${transfers
   .join(', ')}, ${transfers.length})::UInt8`;
 
 /**
- * An event's place and outcome in one number, as grouping by tuples takes ten times as long:
+ * Position and outcome of an event in one number, as grouping by tuples takes ten times as long:
  *
  *     | time, microseconds | seq, 64 bits | failed, 1 bit |
  *
- * Larger is newer, none is 0, and no two are equal.
+ * Larger is newer, 0 is absent, and no two are equal.
  */
 const moment = `bitShiftLeft(toUInt128(toUnixTimestamp64Micro(time)), 65) + bitShiftLeft(toUInt128(seq), 1)
   + (result_code >= 400 OR activity_id IN (${failures}))`;
@@ -81,19 +79,15 @@ const transfersOfOwner = `${ofOwner('actor_email = {email:String}')}
   UNION ALL ${ofOwner('actor_id = {id:String} AND actor_email != {email:String}')}`;
 
 /**
- * The receipts of a user, from narrow columns alone. Only the user's own events are looked at, so a flow id that
- * another user's events carry too pairs nothing with them.
+ * The receipts of a user, from narrow columns and the user's own events only, so another user's events with the same flow id pair with nothing.
  *
- * A flow is one gesture, so its start and its completion of one kind are one receipt, however each names the file
- * (a start may know the target only). Where a flow has several starts or several completions of a kind and they name
- * different files, it moved several files, and each name is a receipt; a repeated start or completion of the same
- * file is a retry, and belongs to its receipt. Events without a flow stand alone.
+ * A flow is one gesture: its start and completion of one kind are one receipt, whatever file names they have. If a flow has
+ * several starts or completions of a kind for different files, each file is a receipt; a repeated one for the same
+ * file is a retry. Events without a flow stand alone.
  *
  *   split     flows of several files, by kind
- *   part      tells the receipts of one flow and kind apart: the name where the flow is split, seq where there is
- *             no flow, else nothing
- *   started   the first start, last_start the last, completed the last completion; of retries the last tells
- *             the outcome
+ *   part      divides a flow and kind into receipts: the name if the flow is split, seq without a flow, else nothing
+ *   started   the first start, last_start the last, completed the last completion; the last retry decides the outcome
  */
 const receiptsQuery = `
 SELECT flow_id, kind, if(flow_id = toUUID('${nilUuid}') OR (flow_id, kind) IN split, part, 0) AS receipt,
@@ -122,13 +116,12 @@ const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery}
 
 const extra = lastMember(sourceMember('message'), 'extra');
 
-/** A member of `extra` where it is a string. */
 function textOfExtra(name: string): string {
   return textIn(lastMember(extra, name));
 }
 
 /**
- * What a receipt shows beyond the columns of filters, told by one event of it. `fileSize` only where it is a number.
+ * Facts of a receipt beyond the filter columns, from one of its events. `fileSize` only if it is a number.
  */
 const factColumns = `
   file_name AS file,
@@ -147,7 +140,6 @@ interface Facts {
 
 interface ReceiptRow {
   readonly flow_id: string;
-  /** Index in `transfers`. */
   readonly kind: number;
   readonly failed: number;
   readonly start_micros: string;
@@ -158,15 +150,14 @@ interface ReceiptRow {
   readonly has_completion: number;
 }
 
-/** Grouping a user's transfers spills to disk rather than growing with their number. */
 const spilling = {
   max_bytes_before_external_group_by: limits.readSpillBytes,
   max_bytes_before_external_sort: limits.readSpillBytes,
 };
 
 /**
- * Reads a user's own receipts, newest first by start, else by completion, with their exact number. `retentionCutOff`: see
- * `ReadersOptions`.
+ * Reads a user's own receipts, newest first by start, else by completion, with the exact total.
+ * `retentionCutOff`: see `ReadersOptions`.
  */
 export function createReceiptsReader(
   storage: Storage,
@@ -188,8 +179,8 @@ export function createReceiptsReader(
 }
 
 /**
- * The total: of a last page it follows, so nothing need be counted. Otherwise rows and count may have seen different
- * moments, and a client that stops at `offset + data.length >= total` must neither stop early nor wait for nothing.
+ * A last page determines the total. Otherwise rows and count may be of different moments, and a client that
+ * stops at `offset + data.length >= total` must neither stop early nor loop.
  */
 function agreedTotal(rows: number, offset: number, counted: number, isLast: boolean): number {
   if (isLast) return offset + rows;
@@ -204,26 +195,26 @@ function completionOf(row: ReceiptRow): Moment | undefined {
   return row.has_completion ? { micros: row.completion_micros, seq: row.completion_seq } : undefined;
 }
 
-/** The events that tell about a receipt, the completion first: it knows what came of the start's intent. */
+/** The events of a receipt, the completion first, as it knows the outcome. */
 function momentsOf(row: ReceiptRow): Moment[] {
   return [completionOf(row), startOf(row)].filter((moment) => moment !== undefined);
 }
 
 function receiptOf(row: ReceiptRow, facts: ReadonlyMap<string, Facts>): Receipt {
-  const told = momentsOf(row)
+  const known = momentsOf(row)
     .map((moment) => facts.get(momentKey(moment)))
     .filter((found) => found !== undefined);
   const first = (fact: keyof Facts): string | undefined =>
-    told.map((found) => found[fact]).find((value) => value !== '');
+    known.map((found) => found[fact]).find((value) => value !== '');
   const kind = transfers[row.kind]?.kind;
-  if (kind === undefined) throw new Error(`a transfer of no kind: ${row.kind}`);
+  if (kind === undefined) throw new Error(`Unknown kind of transfer: ${row.kind}`);
   const target = first('target');
   const fileName = first('file') ?? target ?? first('extra_file');
   const members = {
     flow_id: row.flow_id === nilUuid ? undefined : row.flow_id,
     kind,
     file_name: fileName,
-    // What a stream is aimed at is where it goes. Of a file, the target is the place only if it is not the file.
+    // The target of a stream is its destination; that of a file only if it is not the file's name.
     destination: first('destination') ?? (kind === 'stream' || target !== fileName ? target : undefined),
     status: row.failed ? 'failed' : row.has_completion ? 'completed' : 'started',
     started_at: timeText(startOf(row)),

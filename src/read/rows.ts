@@ -6,24 +6,21 @@ import { placeOf } from './page-place.ts';
 import { fewTexts, newestFirst, oldestFirst } from './plans.ts';
 import { isTooLarge } from './read-body.ts';
 
-/** Characters of a message in the list of the web page, which shows a line of it. */
 const rowMessageCharactersMax = 300;
 
-/** Events as a list shows them, newest first, and how many match. */
 export type Rows = Answer<'Rows'>;
 
 /** Rejects with EngineError. `organization` is a lower-case UUID. */
 export type RowsReader = (organization: string, request: RowsRequest, signal: AbortSignal) => Promise<Rows>;
 
-/** What of the rendering a list shows: parsed once a row, and none of it travels that is not shown. */
 const shown =
   'Tuple(message String, actor Tuple(user Tuple(name String, email_addr String)), ' +
   'src_endpoint Tuple(ip String), enrichments Array(Tuple(name String, value String)))';
 
 /**
- * The rendering before `extra_map`, whose numbers no parser of the engine takes all, or else before `metadata`, which is
- * whole on pages only: where a parser gives up, nothing of the row would be shown. What stands in quotation marks is found
- * outside of strings only.
+ * The rendering up to `extra_map`, whose numbers the engine's parsers do not all accept, or else up to
+ * `metadata`, which is complete on pages only: a parser that gives up would show nothing of the row.
+ * Quotation marks keep the search outside of strings.
  */
 const parsable = `concat('{', if(position(ocsf, '],"extra_map":') > 0, substring(ocsf, 1, position(ocsf, '],"extra_map":')),
   substring(ocsf, 1, position(ocsf, ',"metadata":{') - 1)), '}')`;
@@ -41,7 +38,6 @@ const cells = [
   'cells.3.1',
   'target_name',
   'file_name',
-  // A name that is null is none.
   `arrayFirst(pair -> pair.1 = 'fileName' AND pair.2 != 'null', cells.4).2`,
 ].join(', ');
 
@@ -52,11 +48,9 @@ interface RowsAnswer {
 }
 
 /**
- * Reads rows on one side of a place in the order of pages, those next to it; without a place the newest. What arrives
- * meanwhile moves nothing, as it would where rows are counted from the newest. The total is of the same snapshot.
- *
- * `watermark` is an order number below which no event of the organization is stored any more. How many of the total are
- * not below it tells what came later: of `since` that number there are so many more by then.
+ * Reads the rows next to a position in the order of pages, on one side of it; without one, the newest. Unlike
+ * offsets, positions do not shift when events arrive. `unsettled` is the number of matches from the watermark
+ * on: with `since` set to `settled`, a later request counts what has arrived since.
  */
 export function createRowsReader(storage: Storage, watermark: (organization: string) => bigint): RowsReader {
   return async (organization, request, signal) => {

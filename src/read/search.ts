@@ -3,22 +3,21 @@ import type { QueryOptions, Storage } from '../storage/storage.ts';
 import { type AuditFilter, type PageRequest, timesOf, whereClause } from './filter.ts';
 import { newestFirst, planOf, throughTexts } from './plans.ts';
 
-/** A search for words ends after this time. */
 const searchMsMax = 1_500;
-/** Events that it looks through at first. */
 const searchRowsMin = 20_000;
 const searchThreads = 2;
 
-/** What a search has found in the part that it looked through, and how far back that goes. */
 export interface SearchFound {
   readonly total: number;
-  /** The places of the page's events, newest first: Unix microseconds and `seq`, both as decimal text. */
+  /** Positions of the page's events, newest first: Unix microseconds and `seq`, both as decimal text. */
   readonly places: readonly (readonly [micros: string, seq: string])[];
-  /** The newest instant that was not looked at, RFC 3339: with it as `endTime` a search goes on. Undefined: all was. */
+  /**
+   * The newest instant that was not searched, RFC 3339: a search continues with it as `endTime`. Undefined:
+   * all was searched.
+   */
   readonly searchedBackTo: string | undefined;
 }
 
-/** How long a search goes on, and how many events it looks through at first. */
 export interface SearchBudget {
   readonly ms: number;
   readonly firstRows: number;
@@ -27,9 +26,7 @@ export interface SearchBudget {
 const usual: SearchBudget = { ms: searchMsMax, firstRows: searchRowsMin };
 
 /**
- * Looks for words in the texts of events, from the newest on. No index knows them, so it costs by the events that it
- * looks through: after a time it ends, and says how far it came. What it looks at at once is as much as the engine does
- * in the rest of that time, by what it did before.
+ * Searches the texts of events from the newest on. There is no index of words, so the cost grows with the events; the search ends after a time and returns how far it got. Each slice is what the engine can do in the remaining time, at the rate measured so far:
  *
  *     newest ├── slice ──┼── slice ──┼────── slice ──────┤ searchedBackTo        oldest
  *
@@ -50,14 +47,14 @@ export async function search(
   let total = 0;
   let looked = 0;
   for (let upto = to, rows = firstRows; ; ) {
-    const past = await instantBehind(storage, organization, { ...filter, toMicros: upto }, rows, options);
-    // Events of one instant stay together, however many they are.
+    const past = await instantOfNth(storage, organization, { ...filter, toMicros: upto }, rows, options);
+    // Events of one instant stay in one slice.
     const since = past === undefined ? from : Math.min(past + 1, upto);
     const slice = { ...filter, fromMicros: since, toMicros: upto };
     const page = { skip: Math.max(0, offset - total), rows: limit - places.length };
     const found = await matchesOf(storage, organization, slice, isNewer ? { last: limit } : page, options);
     places.push(...found.places);
-    // Of the newer side the page wants the events next to the place, which are the last ones.
+    // A page of newer events consists of those nearest to the position: the last ones.
     if (isNewer) places.splice(0, Math.max(0, places.length - limit));
     total += found.total;
     upto = since - 1;
@@ -69,8 +66,8 @@ export async function search(
   }
 }
 
-/** The time of the event that is so many behind the newest, whatever words stand in it; undefined: there are fewer. */
-async function instantBehind(
+/** Time of the `rows`-th newest event, with or without the words; undefined if there are fewer. */
+async function instantOfNth(
   storage: Storage,
   organization: string,
   filter: AuditFilter,

@@ -1,6 +1,6 @@
 /**
- * Runs work of several queries at once under one signal: when it fails, or when `signal` fires, the queries that are
- * still running are cancelled instead of being left to finish for nobody. Rejects as `work` does.
+ * Runs work with several concurrent queries under one signal, and cancels the rest if one fails or `signal`
+ * aborts. Rejects as `work` does.
  */
 export async function sideBySide<T>(
   signal: AbortSignal,

@@ -1,15 +1,12 @@
 import type { ByteFlow, ByteSink } from '../base/bytes/byte-flow.ts';
 
-/** Pieces in which a slice is handed out. */
 const pagePieceBytes = 256 * 1024;
 
-/** A part of an answer, in memory that `release` gives back. */
 export interface SliceBytes {
   readonly bytes: Uint8Array;
   release(): void;
 }
 
-/** Text before the first slice, between two, and behind the last. */
 export interface Around {
   readonly before: string;
   readonly between: string;
@@ -17,10 +14,9 @@ export interface Around {
 }
 
 /**
- * An answer that is read slice by slice, each when the one before has been taken. So it costs one slice of memory, however
- * large it is and however slow its reader; and while the reader is slow the engine has nothing to do for it.
+ * Reads an answer slice by slice, each once the previous one was consumed. Memory is one slice whatever the size of the answer, and a slow reader holds no query:
  *
- *     next slice ──read──▶ held ──pieces──▶ sink      a failed read is a failed answer: never a clean end
+ *     next slice ──read──▶ buffered ──pieces──▶ sink      a failed read fails the answer: never a clean end
  */
 export class SlicedFlow<Slice> implements ByteFlow {
   readonly #slices: readonly Slice[];
@@ -30,9 +26,8 @@ export class SlicedFlow<Slice> implements ByteFlow {
   readonly #closedCallbacks: (() => void)[] = [];
   #sink: ByteSink | undefined;
   #next = 0;
-  #held: SliceBytes | undefined;
-  /** Bytes of the held slice that have been handed out. */
-  #handed = 0;
+  #slice: SliceBytes | undefined;
+  #sentBytes = 0;
   #isWanted = false;
   #isBusy = false;
   #isClosed = false;
@@ -56,7 +51,7 @@ export class SlicedFlow<Slice> implements ByteFlow {
     this.#isWanted = true;
     if (this.#isBusy || this.#isClosed || this.#sink === undefined) return;
     this.#isBusy = true;
-    this.#handOut(this.#sink).catch((error: unknown) => this.#fail(error as Error));
+    this.#sendAll(this.#sink).catch((error: unknown) => this.#fail(error as Error));
   }
 
   destroy(): void {
@@ -70,45 +65,44 @@ export class SlicedFlow<Slice> implements ByteFlow {
     else this.#closedCallbacks.push(callback);
   }
 
-  heldBytes(): number {
-    return this.#held === undefined ? 0 : this.#held.bytes.length - this.#handed;
+  bufferedBytes(): number {
+    return this.#slice === undefined ? 0 : this.#slice.bytes.length - this.#sentBytes;
   }
 
-  /** Until the sink wants no more, or all is handed out. */
-  async #handOut(sink: ByteSink): Promise<void> {
+  async #sendAll(sink: ByteSink): Promise<void> {
     while (this.#isWanted && !this.#isClosed) {
-      if (this.#held !== undefined) this.#handPiece(sink, this.#held);
+      if (this.#slice !== undefined) this.#sendPiece(sink, this.#slice);
       else if (this.#next < this.#slices.length) await this.#readNext(sink);
       else return this.#end(sink);
     }
     this.#isBusy = false;
   }
 
-  /** The text before the first slice waits for it, so that a failure until then can still be answered. */
+  /** The text before the first slice waits for it, so that an earlier failure can still be answered. */
   async #readNext(sink: ByteSink): Promise<void> {
     const { before, between } = this.#around;
     const isFirst = this.#next === 0;
-    const held = await this.#read(this.#slices[this.#next++] as Slice, this.#reading.signal);
-    if (this.#isClosed) return held.release();
-    this.#held = held;
-    this.#handed = 0;
-    this.#hand(sink, Buffer.from(isFirst ? before : between));
+    const slice = await this.#read(this.#slices[this.#next++] as Slice, this.#reading.signal);
+    if (this.#isClosed) return slice.release();
+    this.#slice = slice;
+    this.#sentBytes = 0;
+    this.#send(sink, Buffer.from(isFirst ? before : between));
   }
 
-  #handPiece(sink: ByteSink, { bytes }: SliceBytes): void {
-    const piece = bytes.subarray(this.#handed, this.#handed + pagePieceBytes);
-    this.#handed += piece.length;
-    this.#hand(sink, piece);
-    if (this.#handed === bytes.length) this.#releaseHeld();
+  #sendPiece(sink: ByteSink, { bytes }: SliceBytes): void {
+    const piece = bytes.subarray(this.#sentBytes, this.#sentBytes + pagePieceBytes);
+    this.#sentBytes += piece.length;
+    this.#send(sink, piece);
+    if (this.#sentBytes === bytes.length) this.#releaseSlice();
   }
 
-  #hand(sink: ByteSink, piece: Uint8Array): void {
+  #send(sink: ByteSink, piece: Uint8Array): void {
     if (piece.length > 0 && !this.#isClosed) this.#isWanted = sink.data(piece);
   }
 
   #end(sink: ByteSink): void {
     const { before, after } = this.#around;
-    this.#hand(sink, Buffer.from(this.#slices.length === 0 ? before + after : after));
+    this.#send(sink, Buffer.from(this.#slices.length === 0 ? before + after : after));
     if (this.#isClosed) return;
     this.#close();
     sink.end();
@@ -122,12 +116,12 @@ export class SlicedFlow<Slice> implements ByteFlow {
 
   #close(): void {
     this.#isClosed = true;
-    this.#releaseHeld();
+    this.#releaseSlice();
     for (const callback of this.#closedCallbacks) callback();
   }
 
-  #releaseHeld(): void {
-    this.#held?.release();
-    this.#held = undefined;
+  #releaseSlice(): void {
+    this.#slice?.release();
+    this.#slice = undefined;
   }
 }

@@ -5,7 +5,6 @@ import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
 import { type Seen, seenColumns, seenTimes } from './seen.ts';
 
-/** Most bytes first, then most events, then by name. */
 export type TopFiles = Answer<'TopFiles'>['data'];
 
 /** Rejects with EngineError. `organization` is a lower-case UUID; `limit` bounds the list. */
@@ -16,12 +15,11 @@ export type TopFilesReader = (
   signal: AbortSignal,
 ) => Promise<TopFiles>;
 
-/** Names of files are as many as producers like. */
 const spilling = { max_bytes_before_external_group_by: limits.readSpillBytes };
 
 /**
- * `extra.fileSize` of an event, 0 where it is no whole number that JavaScript has. `enrichments` stand before anything of
- * `extra` that could look like them, and what stands in quotation marks is found outside of strings only.
+ * `extra.fileSize`, 0 unless it is a safe integer. `enrichments` come before any text of `extra` that could
+ * look like them, and the quotation marks cannot match within a string.
  */
 const pair = '{"name":"fileSize","value":"';
 const sizeAt = `position(ocsf, '${pair}')`;
@@ -38,8 +36,8 @@ interface Row extends Seen {
 }
 
 /**
- * Files of matching events, by the bytes that moved. Their sizes stand in the texts of the events alone, as a column of them
- * costs an INSERT an eighth: so this takes three times as long as what narrow columns tell (top-values.ts).
+ * Files of matching events, by bytes moved. Sizes are only in the texts, as a column would make INSERTs an
+ * eighth slower; so this takes three times as long as top-values.ts.
  */
 export function createTopFilesReader(storage: Storage): TopFilesReader {
   return async (organization, filter, limit, signal) => {
@@ -61,7 +59,7 @@ export function createTopFilesReader(storage: Storage): TopFilesReader {
   };
 }
 
-/** The names as their newest events have them, by how they are matched. Names may be long, so they go by their hashes. */
+/** The names as sent last, by folded name. Long names travel as hashes. */
 async function readNames(
   storage: Storage,
   where: Where,

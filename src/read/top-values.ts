@@ -8,7 +8,7 @@ import { anyNumber } from './moments.ts';
 import { type Seen, seenColumns, seenTimes } from './seen.ts';
 import { sideBySide } from './side-by-side.ts';
 
-/** Each list most frequent first, equals by code or text. Severities and statuses are few, so all of them are there. */
+/** Each list by frequency, then code or text. All severities and statuses are listed, as they are few. */
 export type TopValues = Answer<'TopValues'>['data'];
 type TopSeverity = Schemas['TopValues']['data']['severities'][number];
 
@@ -20,10 +20,8 @@ export type TopValuesReader = (
   signal: AbortSignal,
 ) => Promise<TopValues>;
 
-/** Producers choose codes and addresses, so there may be millions: grouping spills to disk instead of growing. */
 const spilling = { max_bytes_before_external_group_by: limits.readSpillBytes };
 
-/** Reads what is most frequent among matching events, from narrow columns. */
 export function createTopValuesReader(storage: Storage): TopValuesReader {
   return (organization, filter, limit, signal) => {
     const where = whereClause(organization, filter);
@@ -50,9 +48,8 @@ export function createTopValuesReader(storage: Storage): TopValuesReader {
 }
 
 /**
- * A code that the registry has goes by its title there, whatever title producers send with it: many events with another title
- * would hide what the code means. Any other goes by its most frequent title. Titles go by their hashes: to group by numbers
- * alone takes the engine half as long.
+ * A registered code has its registered title, which producers cannot change; another one its most frequent
+ * title. Grouping by hashes of titles takes half as long.
  */
 async function readActivities(
   storage: Storage,
@@ -84,8 +81,8 @@ interface Value extends Seen {
 }
 
 /**
- * The most frequent values of a column, and how many events have none: `none` stands there for these, and their group, if
- * any, comes before all others.
+ * The most frequent values of a column, and the number of events without one, whose value is `none` and whose
+ * group sorts first.
  */
 async function readValues(
   storage: Storage,
@@ -109,8 +106,8 @@ async function readValues(
 }
 
 /**
- * The newest of an actor's events is found by its time alone: that of pairs takes the engine five times as long. Addresses
- * go by their hashes: producers make them as long as they like, and a parameter has no more than 128 KiB.
+ * An actor's newest event is found by its time alone: searching pairs takes five times as long. Addresses
+ * travel as hashes, as they may exceed the 128 KiB of a parameter.
  */
 async function readActors(storage: Storage, where: Where, limit: number, signal: AbortSignal) {
   const column = { column: 'actor_email', none: "''" };
@@ -138,7 +135,6 @@ async function readActors(storage: Storage, where: Where, limit: number, signal:
   return { list, without };
 }
 
-/** Every severity and every status, of one look at both. */
 async function readFew(
   storage: Storage,
   where: Where,

@@ -1,11 +1,9 @@
 import { foldCase, spellingsOf } from '../base/events/fold-case.ts';
 
 /**
- * The condition that words stand in values of the shown event, in any case (contract: Read). Names of members do not
- * count, nor `actor.app_name`, which is the same in every event.
- *
- * The first part is quick and lets some events too many through: it looks at the whole rendering, and passes an event that
- * may have the word in a spelling that the quick look cannot see. The second part reads the rendering as JSON.
+ * The condition that words occur in values of the shown event, in any case (contract: Read); names of members
+ * and the constant `actor.app_name` do not count. A quick condition on the whole rendering comes first, which
+ * passes every event whose spelling it cannot check; the second one reads the rendering as JSON.
  */
 export function wordsCondition(
   words: readonly string[],
@@ -27,33 +25,33 @@ export function wordsCondition(
       `match(${pieces.last}, {${pattern}:String})`,
     ];
     if (index < words.length) return `((${stands} OR ${mayHide}) AND (${inValue.join(' OR ')}))`;
-    // The opposite of each part: see storage/README.md, Conditions.
+    // Each part is negated by itself (storage/README.md, Conditions).
     const isAbsent = `positionCaseInsensitiveUTF8(ocsf, {${plain}:String}) = 0 AND ${hidesNothing}`;
     return `((${isAbsent}) OR (${inValue.map((one) => `NOT ${one}`).join(' AND ')}))`;
   });
   return { sql, parameters };
 }
 
-/** Any character may be written as an escape, and beyond ASCII a letter has more than two spellings. */
+/** Any character may be an escape, and letters beyond ASCII have more than two spellings. */
 const mayHide = "position(ocsf, '\\\\') > 0 OR lengthUTF8(ocsf) != length(ocsf)";
 const hidesNothing = "position(ocsf, '\\\\') = 0 AND lengthUTF8(ocsf) = length(ocsf)";
 
 /**
- * Where the value of `actor.app_name` begins, and where `enrichments` and `extra_map` do; 0 where there is none. These members
- * are ours, and stand before any that a producer can name (src/ocsf/render.ts).
+ * Offsets of the value of `actor.app_name`, of `enrichments` and of `extra_map`; 0 if absent. These members
+ * come before any that a producer can name (src/ocsf/render.ts).
  */
 const appName = '"actor":{"app_name":';
 const appNameAt = `position(ocsf, '${appName}"')`;
 const enrichmentsAt = `position(ocsf, ',"enrichments":[')`;
 const extraAt = `position(ocsf, ',"extra_map":', ${enrichmentsAt})`;
 
-/** Where the rendering ends, or `enrichments` begin, which have the values of `extra_map` once more, beside their names. */
+/** End of the rendering without `enrichments`, which repeat the values of `extra_map`. */
 const end = `if(${enrichmentsAt} > 0, ${enrichmentsAt}, length(ocsf))`;
 const valueAt = `${appNameAt} + ${appName.length}`;
 
 /**
- * The rendering in pieces, without `enrichments`: up to `actor.app_name`, from its value on, and from `extra_map` on. Each is
- * cut by numbers alone: an `if` between texts would copy them once more, and large texts are most of what a read holds.
+ * The rendering without `enrichments`: up to `actor.app_name`, from its value on, and from `extra_map` on.
+ * Cut by numbers alone: an `if` between texts would copy them, and large texts are most of a read's memory.
  */
 const pieces = {
   first: `substring(ocsf, 1, if(${appNameAt} > 0, ${appNameAt} - 1, ${end}))`,
@@ -61,15 +59,15 @@ const pieces = {
   last: `substring(ocsf, if(${enrichmentsAt} > 0, ${extraAt}, length(ocsf) + 1))`,
 };
 
-/** RE2 for what stands between the quotation marks of a string; an escape is one piece. */
+/** RE2 for the content of a string; an escape is one unit. */
 const inString = String.raw`(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*`;
 
-/** RE2 for JSON up to any place that is not within a string. */
+/** RE2 for JSON up to any position outside of strings. */
 const upToValue = `(?:[^"]|"${inString}")*`;
 
 /**
- * RE2 for a word within a value. A string that a colon follows is a name. Numbers, `true`, `false` and `null` are values, too.
- * Looked for from the beginning of the text, so that what is a string and what stands between two of them is never mixed up.
+ * RE2 for a word within a value: a string without a colon behind it, a number, `true`, `false` or `null`.
+ * Anchored at the beginning, so that strings and the text between them cannot be confused.
  */
 function valuePattern(word: string): string {
   const pattern = patternOf(word);
@@ -77,7 +75,7 @@ function valuePattern(word: string): string {
   return `${upToValue}(?:${/^[-+.\w]+$/.test(word) ? `${inText}|${pattern}` : inText})`;
 }
 
-/** RE2 for a word in JSON: each of its characters in all its spellings and escapes. */
+/** RE2 for a word in JSON, with every spelling and escape of each character. */
 function patternOf(word: string): string {
   // A dotted capital I folds to two characters, which are compared together.
   const characters = foldCase(word).match(/i\u0307|./gsu) ?? [];
@@ -92,13 +90,11 @@ function patternOf(word: string): string {
 
 const spellingPattern = (spelling: string): string => Array.from(spelling, characterPattern).join('');
 
-/** RE2 for one character in JSON: itself, or its escapes. */
 function characterPattern(character: string): string {
   const units = Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at)));
   const itself = /^[\p{L}\p{N}]$/u.test(character) ? character : `\\x{${codePoint(character).toString(16)}}`;
-  // A quotation mark and a backslash stand there with a backslash before them, a slash may.
+  // Quotation marks and backslashes are always escaped, slashes optionally.
   const plain = character === '"' || character === '\\' ? `\\\\${itself}` : itself;
-  // These may have a short escape instead, such as a line feed.
   const [, letter] = /^\\([bfnrt])$/.exec(JSON.stringify(character).slice(1, -1)) ?? [];
   const short = character === '/' ? '/' : letter;
   return `(?:${[plain, ...(short === undefined ? [] : [`\\\\${short}`]), units.join('')].join('|')})`;
@@ -106,7 +102,6 @@ function characterPattern(character: string): string {
 
 const codePoint = (character: string): number => character.codePointAt(0) ?? 0;
 
-/** Its digits in either case; the `u` is always small. */
 const unicodeEscape = (unit: number): string =>
   `\\\\u${unit
     .toString(16)

@@ -1,5 +1,5 @@
-/** Bounds of what is asked of Redis; units last. */
+/** Bounds of requests to Redis; units last. */
 export const limits = {
-  /** Then this process counts by itself. */
+  /** After this the process counts alone. */
   redisAnswerMsMax: 200,
 } as const;

@@ -4,9 +4,8 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { counter, gauge } from '../base/observability/metrics.ts';
 import { limits } from './limits.ts';
 
-/** After a failure no request asks Redis for this long. */
+/** No request asks Redis for this long after a failure. */
 const redisRetryMs = 1_000;
-/** How long one attempt to connect may take. */
 const redisConnectMsMax = 2_000;
 
 /** Redis did not answer in time, or is known to be away. */
@@ -17,7 +16,7 @@ export class RedisAwayError extends Error {
   }
 }
 
-/** What Redis was asked, or `own` while Redis is away. */
+/** The result from Redis, or `own` while it is away. */
 export async function ifReachable<T>(asked: Promise<T>, own: () => T | Promise<T>): Promise<T> {
   try {
     return await asked;
@@ -28,9 +27,9 @@ export async function ifReachable<T>(asked: Promise<T>, own: () => T | Promise<T
 }
 
 interface LinkOptions {
-  /** redis:// or rediss://, with user and password where it has them. */
+  /** redis:// or rediss://, optionally with user and password. */
   readonly url: string;
-  /** Names in Redis are hashed with it, so all processes that share counts need the same. */
+  /** Hashes names in Redis; the same in all processes that share counts. */
   readonly secret: string;
   readonly log: Logger;
 }
@@ -38,13 +37,12 @@ interface LinkOptions {
 const prefix = 'auditlog';
 
 /**
- * The connection to Redis, or to another server of its protocol, and what is known of it:
+ * The connection to Redis, or to another server with its protocol:
  *
  *     there ──an error, or no answer in time──▶ away ──connected, and a write answered──▶ there
  *                                               └ tried once a second
  *
- * While it is away nothing is asked and nobody waits. A connection that failed is not used again, so nothing piles up
- * behind a server that stands still.
+ * While Redis is away requests do not wait. A failed connection is not reused, so nothing queues behind a hanging server.
  */
 export class RedisLink {
   readonly #options: LinkOptions;
@@ -53,7 +51,7 @@ export class RedisLink {
   #connecting: Redis | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
-  #isToldAway = false;
+  #isLoggedAway = false;
   readonly #lost = counter(
     'auditlog_redis_lost_total',
     'How often Redis failed or did not answer in time',
@@ -82,17 +80,17 @@ export class RedisLink {
     return this.#client !== undefined;
   }
 
-  /** What names in Redis begin with, before a colon. */
+  /** Prefix of names in Redis, before a colon. */
   prefixOf(kind: string): string {
     return `${prefix}:${kind}`;
   }
 
-  /** A digest that all processes share, and nobody without the secret understands. */
+  /** A digest that all processes share; needs the secret. */
   hide(text: string): string {
     return createHmac('sha256', this.#key).update(text).digest('base64url').slice(0, 22);
   }
 
-  /** Rejects with RedisAwayError when the work fails or takes too long; it may have taken effect. */
+  /** Rejects with RedisAwayError if the work fails or takes too long; it may have taken effect. */
   async run<T>(work: (client: Redis) => Promise<T>): Promise<T> {
     const client = this.#client;
     if (client === undefined) throw new RedisAwayError();
@@ -116,15 +114,16 @@ export class RedisLink {
     const client = this.#newClient();
     this.#connecting = client;
     try {
-      // A server that takes no writes would be lost again with the first request.
+      // A server that takes no writes would fail the first request.
       const probe = client.connect().then(() => client.set(`${prefix}:probe`, '1', 'PX', redisRetryMs));
       await inTime(probe, redisConnectMsMax);
       if (this.#isStopped) return client.disconnect();
       this.#client = client;
       client.once('close', () => this.#lose(client, new Error('the connection was closed')));
-      const words = 'limits, failed passwords and Idempotency-Keys are shared with other servers, in Redis';
+      const words =
+        'Limits, failed passwords and Idempotency-Keys are shared with other servers through Redis';
       this.#options.log.info({}, words);
-      this.#isToldAway = false;
+      this.#isLoggedAway = false;
     } catch (error) {
       client.disconnect();
       this.#away(error);
@@ -142,7 +141,7 @@ export class RedisLink {
       connectTimeout: redisConnectMsMax,
       connectionName: prefix,
     });
-    // Each failure reaches whoever asked, or the attempt to connect.
+    // Failures reach the caller, or the attempt to connect.
     client.on('error', () => undefined);
     return client;
   }
@@ -155,20 +154,20 @@ export class RedisLink {
     this.#away(error);
   }
 
-  /** Logs a line each time that it goes away; tries again in a second. */
+  /** Logs once per outage, and retries after a second. */
   #away(error: unknown): void {
     if (this.#isStopped) return;
     const words =
-      'Redis is away: until it is back this server counts limits and failed passwords, and knows Idempotency-Keys, by itself';
-    if (!this.#isToldAway) this.#options.log.warn(errorFacts(error), words);
-    this.#isToldAway = true;
+      'Redis is away; until it is back, this server counts limits and failed passwords and remembers Idempotency-Keys alone';
+    if (!this.#isLoggedAway) this.#options.log.warn(errorFacts(error), words);
+    this.#isLoggedAway = true;
     this.#timer = setTimeout(() => void this.#connect(), redisRetryMs);
   }
 }
 
 function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    // If this process was held up, an answer may be waiting: it is read before the next turn.
+    // After a blocked event loop an answer may be waiting: read it first.
     const late = (): void => reject(new Error(`no answer within ${ms} ms`));
     const timer = setTimeout(() => setImmediate(late), ms);
     work.then(resolve, reject).finally(() => clearTimeout(timer));

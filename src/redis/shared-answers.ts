@@ -3,14 +3,14 @@ import { Problem } from '../base/errors/problem.ts';
 import { counter } from '../base/observability/metrics.ts';
 import { RedisAwayError, type RedisLink } from './redis-link.ts';
 
-/** A key is refused this long if its server died and does not come back. */
+/** A key is refused for this long if its server died. */
 const answerClaimMs = 600_000;
 const answerKeptMs = 24 * 3_600_000;
-/** How long a request waits for the answer of the server that has claimed its key. */
+/** Wait for the answer of the server that claimed the key. */
 const answerWaitMsMax = 3_000;
 const answerPollMs = 50;
 
-/** Who is at work on a key, or its answer. `sent` is the digest of the body. */
+/** A claim, or its answer. `sent` is the digest of the body. */
 interface Kept<Answer> {
   readonly sent: string;
   readonly instance?: string;
@@ -23,29 +23,24 @@ interface Answered<Answer> {
   readonly answer: Answer;
 }
 
-/** Puts a text, or nothing, in the place of a claim, unless another server's entry is there by now. */
+/** Replaces or deletes a claim, unless another server's entry is there. */
 const replaceScript = `local kept = redis.call('get', KEYS[1])
 if kept and kept ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('del', KEYS[1]) else redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return 1`;
 
-/** The right to store the events of a request. */
 interface Claim<Answer> {
   readonly kind: 'claimed';
-  /** Resolves when the other servers can read the answer, or Redis is away. */
+  /** Resolves when other servers can read the answer, or Redis is away. */
   answered(answer: Answer): Promise<void>;
-  /** Nothing was stored. */
   withdraw(): Promise<void>;
 }
 
 /**
- * Answers to requests with an Idempotency-Key, shared by all servers with the same Redis (contract: Ingest). A server
- * claims a key before it stores anything (SET NX), and puts the answer in the claim's place once the events are durable.
- *
- * A claim lasts ten minutes. If its server dies before it has answered, the others refuse the key until that server is
- * back and has answered it, or until the claim has expired: then the next repeat is stored.
- *
- * While Redis is away each server goes by what it remembers itself.
+ * Answers to requests with an Idempotency-Key, shared by all servers with the same Redis (contract: Ingest).
+ * A server claims a key (SET NX) before it stores events, and replaces the claim by the answer when they are
+ * durable. A claim lasts ten minutes: if its server dies, others refuse the key until that server has
+ * answered it, or the claim expires. While Redis is away each server remembers alone.
  */
 export class SharedAnswers<Answer> {
   readonly #link: RedisLink;
@@ -63,7 +58,7 @@ export class SharedAnswers<Answer> {
   }
 
   /**
-   * `id` is a digest of API key and Idempotency-Key. Rejects with a 503 Problem if another server has the key and
+   * `id`: digest of API key and Idempotency-Key. Rejects with a 503 Problem if another server has the key and
    * does not answer in time.
    */
   async claim(id: string, sent: string): Promise<Claim<Answer> | Answered<Answer>> {
@@ -111,7 +106,7 @@ export class SharedAnswers<Answer> {
     return JSON.stringify({ sent, instance: this.#instance } satisfies Kept<Answer>);
   }
 
-  /** Another server's entry stays: this claim has expired. */
+  /** Keeps another server's entry: this claim has expired. */
   async #replace(id: string, claim: string, text: string): Promise<void> {
     const name = this.#nameOf(id);
     try {
@@ -125,7 +120,7 @@ export class SharedAnswers<Answer> {
     }
   }
 
-  /** Puts a claim if there is no entry. Resolves with the entry. */
+  /** Adds a claim if there is no entry. Resolves with the entry. */
   async #take(id: string, claim: string): Promise<Kept<Answer> | undefined> {
     const name = this.#nameOf(id);
     const text = await this.#link.run(async (client) => {
@@ -147,7 +142,7 @@ function answeredBy<Answer>({ sent }: Kept<Answer>, answer: Answer): Answered<An
   return { kind: 'answered', sent, answer };
 }
 
-/** What cannot be read is none of ours. */
+/** An unreadable entry is not ours. */
 function parsed<Answer>(text: unknown): Kept<Answer> | undefined {
   try {
     return typeof text === 'string' ? (JSON.parse(text) as Kept<Answer>) : undefined;

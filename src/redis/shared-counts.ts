@@ -7,14 +7,14 @@ import { SharedRecords } from './shared-records.ts';
 
 interface SharedCountsOptions {
   readonly url: string;
-  /** The same in all processes that count together. */
+  /** The same in all processes that share counts. */
   readonly secret: string;
   readonly log: Logger;
 }
 
 /**
- * What servers share through Redis (contract: Ingest, Rate limits, Credentials). This folder is loaded only where REDIS_URL
- * is set.
+ * Shared state in Redis (contract: Ingest, Rate limits, Credentials). This folder is loaded only with
+ * REDIS_URL.
  */
 export class SharedCounts {
   readonly #link: RedisLink;
@@ -35,7 +35,7 @@ export class SharedCounts {
     return new SharedRates(this.#link, own);
   }
 
-  /** `ownWith` makes the records of this process for while Redis is away, by the given clock. */
+  /** `ownWith` creates the records used while Redis is away, by the given clock. */
   records<State>(
     kind: string,
     ownWith: ConstructorParameters<typeof SharedRecords<State>>[2],

@@ -4,16 +4,16 @@ import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { formatRate, type Rate, type RateCounter, type Verdict, verdictOf } from '../base/time/rates.ts';
 import { ifReachable, type RedisLink } from './redis-link.ts';
 
-/** Different rates, each with a limiter of its own; makers of keys choose them freely. */
+/** Rates with a limiter each; makers of keys choose them freely. */
 const redisRatesMax = 1_000;
 
-/** Counts a request and returns the time left. The library's script knows whole seconds only. */
+/** Counts a request and returns the remaining time. The library's script knows whole seconds only. */
 const countScript = `redis.call('set', KEYS[1], 0, 'PX', ARGV[2], 'NX')
 return {redis.call('incrby', KEYS[1], ARGV[1]), redis.call('pttl', KEYS[1])}`;
 
 /**
- * Fixed windows of clients, shared through Redis: one round trip a request, none while its client is known to be over
- * the limit. While Redis is away, `own` counts.
+ * Fixed windows shared through Redis: one round trip a request, none while a client is known to be over its
+ * limit. `own` counts while Redis is away.
  */
 export class SharedRates implements RateCounter {
   readonly #link: RedisLink;
@@ -45,7 +45,7 @@ export class SharedRates implements RateCounter {
     return ifReachable(this.#link.run(look), () => this.#own.peek(client, rate));
   }
 
-  /** Each rate has a limiter of its own, each connection new ones. */
+  /** One limiter per rate and connection. */
   #limiterOf(client: Redis, rate: Rate): RateLimiterRedis {
     const text = formatRate(rate);
     const known = this.#limiters.get(text);
@@ -64,7 +64,7 @@ export class SharedRates implements RateCounter {
   }
 }
 
-/** The library rejects with its result where a client is beyond its limit. */
+/** The library rejects with its result if a client is over its limit. */
 async function consumed(
   limiter: RateLimiterRedis,
   name: string,
@@ -74,7 +74,7 @@ async function consumed(
     return { isOver: false, result: await limiter.consume(name) };
   } catch (result) {
     if (!(result instanceof RateLimiterRes)) throw result;
-    // Without points it knows the end by this machine's clock, which may have been set back.
+    // Without points it uses this machine's clock, which may have been set back.
     if (result.consumedPoints > 0 || result.msBeforeNext <= windowMs) return { isOver: true, result };
     limiter.deleteInMemoryBlockedAll();
     return consumed(limiter, name, windowMs);

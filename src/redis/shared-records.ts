@@ -2,14 +2,14 @@ import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import { ifReachable, RedisAwayError, type RedisLink } from './redis-link.ts';
 
-/** The new record, how long to keep it, and the result. */
+/** The new record, its lifetime, and the result. */
 interface Change<State, T> {
   readonly state: State;
   readonly keptMs: number;
   readonly result: T;
 }
 
-/** Records of JSON that are changed in one step. `nowMs` is their clock. */
+/** JSON records with atomic updates. `nowMs` is their clock. */
 interface Records<State> {
   update<T>(
     name: string,
@@ -17,14 +17,14 @@ interface Records<State> {
   ): T | Promise<T>;
 }
 
-/** Replaces a record that nobody has changed since it was read. */
+/** Compare and set. */
 const replaceScript = `if (redis.call('get', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
 /**
- * Records that processes change together through Redis: read, changed here, and put back unless another process was
- * faster; then again. Times are Redis'. `own` has the last state seen, and goes on while Redis is away.
+ * Records that processes update through Redis: read, changed here, and replaced unless another process was
+ * faster; then again. Redis sets the time. `own` mirrors the last state, and takes over while Redis is away.
  */
 export class SharedRecords<State> implements Records<State> {
   readonly #link: RedisLink;
@@ -70,7 +70,7 @@ export class SharedRecords<State> implements Records<State> {
     throw new RedisAwayError();
   }
 
-  /** The record's text, empty where there is none, and the time. */
+  /** The record's text, empty if absent, and the time. */
   async #read(key: string): Promise<{ readonly text: string; readonly nowMs: number }> {
     const answers = await this.#link.run(async (client) => {
       const [record, time] = (await client.multi().get(key).time().exec()) ?? [];
@@ -84,7 +84,7 @@ export class SharedRecords<State> implements Records<State> {
     return { text: typeof answers.text === 'string' ? answers.text : '', nowMs };
   }
 
-  /** What cannot be read is none of ours: the record begins anew. */
+  /** An unreadable record starts over. */
   #parse(text: string): State | undefined {
     try {
       return text === '' ? undefined : (JSON.parse(text) as State);

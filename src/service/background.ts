@@ -27,12 +27,12 @@ import { EventRemoval } from '../storage/removal.ts';
 const retentionMsMin = 200;
 const retentionMsMax = 600_000;
 
-/** Counts of this process alone, or shared through Redis. */
+/** Rate-limit and password counters, own or shared through Redis. */
 export async function openCounts({ config, log, stops }: Base, secret: string) {
   const own = new RateLimiter(() => performance.now());
   const { redisUrl: url } = config;
   if (url === undefined) {
-    const words = 'limits and failed passwords are counted by each process for itself; REDIS_URL shares them';
+    const words = 'Each process counts limits and failed passwords alone; REDIS_URL shares them';
     if (config.clickhouse.url !== undefined) log.info({}, words);
     return {
       rateCounter: own,
@@ -42,11 +42,10 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
     };
   }
   if (config.sessionSecret === undefined) {
-    const words =
-      'without SESSION_SECRET, limits are shared through Redis by processes on this DATA_DIR alone';
+    const words = 'Without SESSION_SECRET, only processes on this DATA_DIR share limits through Redis';
     log.warn({}, words);
   }
-  // Its packages are not loaded where nothing is shared.
+  // Loads its packages only with REDIS_URL.
   const { SharedCounts } = await import('../redis/shared-counts.ts');
   const shared = await SharedCounts.open({ url, secret, log });
   stops.add(() => shared.stop());
@@ -58,7 +57,7 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
   };
 }
 
-/** Trees are built of stored events: started after all that writes, and ended before it. */
+/** Started after, and stopped before, everything that writes events. */
 export async function startEvidence(
   { config, intervals, log, damage, stops, steadyMs }: Base,
   stored: ServiceStorage,
@@ -87,7 +86,10 @@ export async function startEvidence(
   return evidence.reader;
 }
 
-/** Removes what has expired, and carries out erasures: only of what is in its tree, as nothing would tell of it otherwise. */
+/**
+ * Removes expired events and carries out erasures, but only of events that are in their tree, as losses would
+ * go unnoticed otherwise.
+ */
 export function startRetention(
   { config, intervals, log, stops }: Base,
   { storage, instance }: ServiceStorage,
@@ -97,7 +99,7 @@ export function startRetention(
 ): void {
   const { retentionDays } = config;
   const { retentionGraceMs: graceMs } = intervals;
-  // A wait of a day is looked at every ten minutes, a shorter one more often.
+  // Every ten minutes for a grace period of a day, more often for a shorter one.
   const intervalMs = Math.min(retentionMsMax, Math.max(retentionMsMin, graceMs / 144));
   const watermarks = async (): Promise<(organization: string) => bigint> => {
     const { ofAll } = order.watermarks();
@@ -129,7 +131,7 @@ export function startRetention(
   stops.add(() => eraser.stop());
 }
 
-/** Nothing of it is loaded where no traces are asked for. */
+/** Loads its packages only with traces. */
 export async function startTracing(
   { tracesUrl: url, serviceName }: Config,
   log: Logger,

@@ -11,13 +11,22 @@ import type { ServiceStorage } from '../storage/open-storage.ts';
 import { version } from '../tools/version.ts';
 import type { Base } from './base.ts';
 
-/** The control data, read and kept up to date, and the events of its changes, which wait for `handChanges`. */
+/** The control data, kept up to date, and the events of its changes, which wait for `handChanges`. */
 export async function startDirectory(
   { dataDir, log, stops, steadyMs, damage }: Base,
   { storage, instance: server }: ServiceStorage,
   clock: Clock,
 ) {
-  const changes = await JournalEvents.open({ dataDir, storage, log, server });
+  const changes = await JournalEvents.open({
+    dataDir,
+    storage,
+    log,
+    server,
+    refused({ place, event, reason }) {
+      const detail = `event ${event} of row ${place} of the journal cannot be stored, and is only there: ${reason}`;
+      damage.report({ kind: 'control_data', id: `journal ${place} event ${event}`, detail });
+    },
+  });
   const directory = new Directory({
     storage,
     log,
@@ -43,15 +52,16 @@ export async function startDirectory(
   return { directory, changes };
 }
 
-/** Hands the events of changes to ingest from now on; those that an earlier process has left first. */
+/** Passes the events of changes to ingest, those of an earlier process first. */
 export async function handChanges(
   { dataDir, log, stops }: Base,
   { directory, changes }: Awaited<ReturnType<typeof startDirectory>>,
   organizations: IngestDirectory,
   ingest: Ingest,
 ): Promise<void> {
-  const organizationOf = (id: string) => organizations.organization(id);
-  // Nobody is left to read those of an organization that has been deleted.
+  // Events of an organization that damage has closed or lost are kept all the same.
+  const organizationOf = (id: string) => organizations.organization(id) ?? { id, retentionDays: undefined };
+  // The events of a deleted organization have no reader.
   const isOfSomebody = (event: string): boolean => {
     const { message } = JSON.parse(event) as { readonly message: { readonly org: string } };
     return directory.deletionOf(message.org) === undefined;

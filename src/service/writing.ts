@@ -12,17 +12,19 @@ import { WriterNumber } from '../storage/writers.ts';
 import type { Base } from './base.ts';
 
 /**
- * With less room on its disk the log takes no events of producers: the embedded engine needs `engineFreeBytesMin` to
- * take over what is there, and the service's own events need `walKeepFreeOfServiceBytes`.
+ * Below this the log rejects events of producers: the embedded engine needs `engineFreeBytesMin` to take over
+ * the log, and the service's own events `walKeepFreeOfServiceBytes`.
  */
 const walKeepFreeBytes = 512 * 1024 * 1024;
-/** With less the log takes nothing. Between the two it has room for half a million events of the service itself. */
+/**
+ * Below this the log rejects everything. Between the two is room for half a million events of the service.
+ */
 const walKeepFreeOfServiceBytes = 64 * 1024 * 1024;
 const writerRenewMs = 3_600_000;
 
 export type Writing = Awaited<ReturnType<typeof startWriting>>;
 
-/** The log and the way of its segments into the table, in one order with all others that write there. */
+/** The log and its path into the table, in one order with all other writers. */
 export async function startWriting(
   base: Base,
   stored: ServiceStorage,
@@ -103,7 +105,7 @@ class Member {
     const renewal = new Repeated(
       writerRenewMs,
       () => number.renew(),
-      (error) => log.warn(errorFacts(error), 'the lease of this writer number could not be renewed yet'),
+      (error) => log.warn(errorFacts(error), 'Renewing the lease of this writer number failed; will retry'),
     );
     stops.add(() => renewal.stop());
     stops.add(() => order.leave());

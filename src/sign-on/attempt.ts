@@ -6,11 +6,11 @@ import type { Clock } from '../base/time/clock.ts';
 import { limits } from './limits.ts';
 import type { Checks } from './provider.ts';
 
-/** A sign-in under way, as the browser keeps it. */
+/** A sign-in in progress, kept by the browser. */
 export interface Attempt extends Checks {
-  /** Whose sign-in it is; nothing else can come of it. */
+  /** The only organization that it can sign in to. */
   readonly organizationId: string;
-  /** A path of the page where it goes on. */
+  /** Path of the page to return to. */
   readonly returnTo: string;
 }
 
@@ -23,7 +23,7 @@ export class Attempts {
   readonly #key: Uint8Array;
   readonly #clock: Clock;
 
-  /** Attempts have a key derived from the secret of sessions. */
+  /** The key is derived from the secret of sessions. */
   constructor(secret: string, clock: Clock) {
     this.#key = createHmac('sha256', secret).update('sign-on attempt').digest();
     this.#clock = clock;
@@ -37,7 +37,7 @@ export class Attempts {
       .encrypt(this.#key);
   }
 
-  /** Undefined where it is forged, or its time is over. */
+  /** Undefined if forged or expired. */
   async open(text: string): Promise<Attempt | undefined> {
     try {
       const { payload } = await jwtDecrypt(text, this.#key, {

@@ -1,7 +1,7 @@
 import type { CustomFetch } from 'openid-client';
 import { limits } from './limits.ts';
 
-/** A fetch whose answers end beyond `limits.providerAnswerBytesMax`. */
+/** Fails beyond `limits.providerAnswerBytesMax`. */
 export const boundedFetch: CustomFetch = async (url, { body, ...options }) => {
   const response = await fetch(url, { ...options, body: body ?? null });
   if (response.body === null) return response;
@@ -12,7 +12,7 @@ export const boundedFetch: CustomFetch = async (url, { body, ...options }) => {
         bytes += chunk.length;
         if (bytes > limits.providerAnswerBytesMax)
           controller.error(
-            new Error(`the answer of the provider is longer than ${limits.providerAnswerBytesMax} bytes`),
+            new Error(`The answer of the provider exceeds ${limits.providerAnswerBytesMax} bytes`),
           );
         else controller.enqueue(chunk);
       },

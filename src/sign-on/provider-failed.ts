@@ -6,7 +6,7 @@ import { limits } from './limits.ts';
 /** `declined`: by the person or the provider; `invalid`: bad data came back; `provider`: no proper answer. */
 type ProviderFault = 'declined' | 'invalid' | 'provider';
 
-/** The cause is for the log, with nothing from the provider but the code of its error. */
+/** The cause is for the log, with nothing of the provider but its error code. */
 export class ProviderFailed extends Problem {
   readonly reason: ProviderFault;
 
@@ -21,13 +21,13 @@ export class ProviderFailed extends Problem {
 }
 
 const words: Readonly<Record<ProviderFault, string>> = {
-  declined: 'The sign-on of your organization did not let you in.',
-  invalid: 'What the sign-on of your organization sent is not valid here, or not any more: begin again.',
+  declined: 'The identity provider of your organization refused the sign-in.',
+  invalid: "The answer of your organization's identity provider is invalid or has expired; sign in again.",
   provider:
-    'The sign-on of your organization cannot be reached, or does not answer as it should; try again later.',
+    'The identity provider of your organization cannot be reached or answers incorrectly; try again later.',
 };
 
-/** Codes of openid-client that mean no answer, or one that is none. */
+/** Codes of openid-client for no answer, or a malformed one. */
 const noAnswer = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_ABORT',
@@ -41,7 +41,6 @@ export function unavailable(error: unknown): ProviderFailed {
   return new ProviderFailed('provider', words.provider, new Error(harmless(error)));
 }
 
-/** What became of a sign-in, of anything thrown on the way. */
 export function failureOf(error: unknown): ProviderFailed {
   if (error instanceof ProviderFailed) return error;
   const reason = faultOf(error);
@@ -51,12 +50,12 @@ export function failureOf(error: unknown): ProviderFailed {
 function faultOf(error: unknown): ProviderFault {
   if (error instanceof AuthorizationResponseError)
     return ['server_error', 'temporarily_unavailable'].includes(error.error) ? 'provider' : 'declined';
-  // Another refusal of a code means an unknown client, which the operator must see.
+  // Any other refusal of a code means an unknown client, which the operator must see.
   if (error instanceof ResponseBodyError) return error.error === 'invalid_grant' ? 'invalid' : 'provider';
   return error instanceof ClientError && !noAnswer.has(error.code ?? '') ? 'invalid' : 'provider';
 }
 
-/** The library's words and codes, never its cause, which has tokens. */
+/** The library's messages and codes, never its cause, which has tokens. */
 function harmless(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const { cause, message } = error;

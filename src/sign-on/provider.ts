@@ -24,17 +24,17 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';
 import { failureOf, ProviderFailed, unavailable } from './provider-failed.ts';
 
-/** How long metadata of a provider is kept; its keys are asked for again when one is unknown. */
+/** Lifetime of a provider's metadata; an unknown key is fetched sooner. */
 const providerKeptMs = 3_600_000;
-/** Of what a provider says: a longer subject is none (OpenID Connect Core, 2), and a longer text no e-mail address. */
+/** The longest subject (OpenID Connect Core, 2), and the longest e-mail address. */
 const subjectCharactersMax = 255;
 const emailCharactersMax = 254;
 
-/** A provider and the client that this service is there. */
+/** A provider, and this service as its client. */
 export interface ProviderClient {
   readonly issuer: string;
   readonly clientId: string;
-  /** Undefined: a client without a secret. */
+  /** Undefined for a public client. */
   readonly clientSecret: string | undefined;
 }
 
@@ -45,15 +45,15 @@ export interface Checks {
   readonly verifier: string;
 }
 
-/** Claims that a sign-in needs; asked of the provider if the ID token has none. */
+/** Needed claims; requested from the provider if the ID token lacks them. */
 interface Wanted {
   readonly scopes: string;
   readonly roleClaim: string;
 }
 
 /**
- * A provider of OpenID Connect by openid-client. Its metadata is fetched when needed and after `providerKeptMs`, its
- * keys again for an unknown one, at most once a minute.
+ * A provider of OpenID Connect, by openid-client. Fetches metadata when needed and after `providerKeptMs`,
+ * and keys again for an unknown one, at most once a minute.
  */
 export class Provider {
   readonly #discovered: () => Promise<Configuration>;
@@ -69,12 +69,12 @@ export class Provider {
       const { issuer } = (await this.#discovered()).serverMetadata();
       const { headers, body } = await boundedFetch(issuer, plainGet);
       await body?.cancel();
-      const told = Date.parse(headers.get('date') ?? '');
-      return Number.isNaN(told) ? 0 : told - Date.now();
+      const date = Date.parse(headers.get('date') ?? '');
+      return Number.isNaN(date) ? 0 : date - Date.now();
     });
   }
 
-  /** Where the browser is sent to. Rejects with ProviderFailed. */
+  /** The URL to send the browser to. Rejects with ProviderFailed. */
   begin({ redirectUri, state, nonce, verifier }: Checks, scopes: string): Promise<URL> {
     return this.#bounded(async () =>
       buildAuthorizationUrl(await this.#discovered(), {
@@ -90,8 +90,8 @@ export class Provider {
   }
 
   /**
-   * Checks the query that the browser came back with: state, issuer (RFC 9207), code with the PKCE verifier, and the
-   * ID token. Rejects with ProviderFailed.
+   * Verifies the query of the returning browser: state, issuer (RFC 9207), code with the PKCE verifier, and
+   * the ID token. Rejects with ProviderFailed.
    */
   finish(checks: Checks, rawQuery: string, wanted: Wanted): Promise<Identity> {
     return this.#bounded(async () => {
@@ -108,10 +108,10 @@ export class Provider {
       );
       const claims = tokens.claims();
       if (claims === undefined) throw new ClientError('no ID token');
-      // The library checks `exp` alone: a token of tomorrow would be good until then.
+      // The library checks only `exp`: a future token would be valid until then.
       if (claims.iat > Date.now() / 1000 + limits.clockToleranceSeconds)
         throw new ClientError('the ID token was issued in the future');
-      // An empty one would be everybody's.
+      // An empty subject would match everybody.
       if (claims.sub === '' || claims.sub.length > subjectCharactersMax)
         throw new ClientError('the subject is empty or too long');
       const needsMore = claims['email'] === undefined || lacks(claims, wanted.roleClaim);
@@ -123,10 +123,13 @@ export class Provider {
 
   async #bounded<T>(work: () => Promise<T>): Promise<T> {
     if (this.#waiting >= limits.providerWaitingMax)
-      throw new ProviderFailed('provider', 'Too many sign-ins wait for the sign-on of your organization.');
+      throw new ProviderFailed(
+        'provider',
+        'Too many sign-ins are waiting for the identity provider of your organization.',
+      );
     this.#waiting += 1;
     try {
-      // For all requests; the library's own limit is for each.
+      // For all requests together; the library's own limit is for each.
       return await unlessAborted(work(), AbortSignal.timeout(limits.providerMsMax));
     } catch (error) {
       throw failureOf(error);
@@ -143,7 +146,7 @@ function lacks(claims: IDToken, roleClaim: string): boolean {
   return roleClaim !== '' && claims[roleClaim] === undefined && claims[top] === undefined;
 }
 
-/** The issuer must equal the settings': the library lets hosts of Microsoft name a pattern. */
+/** The issuer must equal the configured one: the library allows a pattern for Microsoft's hosts. */
 async function discover({ issuer, clientId, clientSecret }: ProviderClient): Promise<Configuration> {
   const url = new URL(issuer);
   try {
@@ -155,14 +158,14 @@ async function discover({ issuer, clientId, clientSecret }: ProviderClient): Pro
     });
     const said = configuration.serverMetadata().issuer;
     if (new URL(said).href !== url.href)
-      throw new Error(`the provider says that it is ${said.slice(0, 200)}`);
+      throw new Error(`the provider reports the issuer ${said.slice(0, 200)}`);
     return configuration;
   } catch (error) {
     throw unavailable(error);
   }
 }
 
-/** In a header, which every provider must know, unless it says that it does not. */
+/** In a header, which every provider must support unless it says otherwise. */
 function authentication(secret: string | undefined): ClientAuth {
   if (secret === undefined) return None();
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)];
@@ -172,7 +175,7 @@ function authentication(secret: string | undefined): ClientAuth {
   };
 }
 
-/** Signed claims of the ID token come first; address and its verification from one source. */
+/** Signed claims of the ID token have priority; address and its verification come from one source. */
 function identityOf(claims: IDToken, more: Readonly<Record<string, unknown>>): Identity {
   const source = claims['email'] === undefined ? more : claims;
   const { email, email_verified: verified } = source as Record<string, unknown>;
@@ -182,7 +185,7 @@ function identityOf(claims: IDToken, more: Readonly<Record<string, unknown>>): I
     issuer: claims.iss,
     subject: claims.sub,
     email: typeof email === 'string' && email.length <= emailCharactersMax ? email : undefined,
-    // Some send it as a text.
+    // Some providers send it as text.
     emailVerified: verified === undefined ? undefined : verified === true || verified === 'true',
     name: typeof name === 'string' ? name : undefined,
     claims: all,

@@ -4,11 +4,10 @@ import { secretPurpose, type SignOnSettings } from '../control/sign-on-settings.
 import { Provider, type ProviderClient } from './provider.ts';
 import { unavailable } from './provider-failed.ts';
 
-/** Providers of which that is remembered. */
 const providersMax = 1_000;
 
 export interface ProvidersOptions {
-  /** The one of the configuration; undefined: there is none. */
+  /** The configured one; undefined without one. */
   readonly service: ProviderClient | undefined;
   readonly secrets: SealedSecrets;
 }
@@ -21,7 +20,7 @@ export class Providers {
     this.#options = options;
   }
 
-  /** Whether people of an organization can sign in by one. */
+  /** Whether people of an organization can sign in by a provider. */
   isThere(settings: SignOnSettings): boolean {
     return (
       settings.provider === 'own' || (settings.provider === 'service' && this.#options.service !== undefined)
@@ -48,7 +47,7 @@ export class Providers {
     const clientSecret = this.#options.secrets.open(sealed, secretPurpose(settings));
     if (clientSecret !== undefined) return { issuer, clientId, clientSecret };
     throw unavailable(
-      new Error('the client secret was stored with another SESSION_SECRET: give it again by sign-on set'),
+      new Error('the client secret was stored with another SESSION_SECRET; set it again with sign-on set'),
     );
   }
 }

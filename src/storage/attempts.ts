@@ -5,50 +5,44 @@ import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import type { Settings, Storage } from './storage.ts';
 
-/** Time between questions whether an earlier attempt has ended on all nodes, and whether replicas have what was stored. */
 const attemptPollMs = 200;
 
-/** Time in milliseconds; when it is over the question fails, and is asked again. */
+/** Beyond this the question fails, and is asked again. */
 const replaceSettings: Settings = {
   replace_running_query: 1,
   replace_running_query_max_wait_ms: limits.insertEndMsMax,
 };
 
 /**
- * Of a row of system.replicas: nothing was ever written to the table. Its log looks the same while the very first entry has not
- * been copied yet, which takes a replica milliseconds.
+ * A row of system.replicas of a table without any writes. It looks the same for milliseconds while a replica
+ * copies the very first entry.
  */
 const hasEmptyLog =
   "(log_max_index = 0 AND log_pointer = 0 AND zookeeper_exception = '' AND NOT is_readonly AND now() > {begun:DateTime} + 3)";
 
-/** Nodes that do not answer are left out, and counted. */
 const everywhere: Settings = { skip_unavailable_shards: 1 };
 
 const present = 'seq BETWEEN {first:UInt64} AND {last:UInt64}';
 
 /**
- * What earlier attempts to store a segment have left, asked after any doubt. They are ended first, or waited for.
+ * Ends or waits for earlier INSERTs of a segment, then counts the rows that they stored. Called after any doubt.
  *
- * - One server: the question has the query id of the attempts, and takes the place of one that is under way: the engine
- *   ends it and waits until it has ended. KILL QUERY would need a right on `system.processes`.
- * - Several addresses: that is done at each. Behind one that does not answer an attempt may still be at work; so it is
- *   waited for until the time is over that the engine gives an attempt.
- * - A cluster: the attempt may also be at work on nodes whose address the service does not know, and replicas may not
- *   have fetched yet what one of them has stored. Both are asked of all nodes.
+ * - One server: the question has the query id of the INSERT and replaces it; the engine ends a running one first. KILL
+ *   QUERY would need a right on `system.processes`.
+ * - Several addresses: asked at each. If one does not answer, its INSERT is waited for until its time is over.
+ * - A cluster: INSERTs may also run on nodes without an address here, and replicas may lag, so all nodes are asked.
  */
 export class Attempts {
   readonly #storage: Storage;
   readonly #name: string;
-  /** When each attempt of this process began of which it is not known what came of it, by `performance.now()`. */
   readonly #sentAt = new Map<number, number>();
 
-  /** `name` tells those apart that number segments each for itself. */
+  /** `name` tells writers with numbers of their own apart. */
   constructor(storage: Storage, name: string) {
     this.#storage = storage;
     this.#name = name;
   }
 
-  /** Runs the attempt that has this number. */
   async during(number: number, attempt: (queryId: string) => Promise<void>): Promise<void> {
     this.#sentAt.set(number, performance.now());
     await attempt(this.#queryId(number));
@@ -60,8 +54,8 @@ export class Attempts {
   }
 
   /**
-   * Ends the attempt that has this number, then counts the rows that are stored under it. Rejects with an EngineError
-   * while it cannot be known, as a node does not answer or replicas lag behind.
+   * Ends the INSERT with this number, then counts its rows. Rejects with an EngineError while a node does not
+   * answer or replicas lag.
    */
   async rowsStored(number: number): Promise<number> {
     const queryId = this.#queryId(number);
@@ -84,18 +78,18 @@ export class Attempts {
     return this.#rowsOnCluster(cluster, segment);
   }
 
-  /** A node that cannot be asked may be at work on an attempt for as long as one may take. */
+  /** A silent node may be running an INSERT for as long as one may take. */
   #requireAge(segment: number): void {
-    // What an earlier process sent, it sent before this one started.
+    // An earlier process sent it before this one started.
     const ageMs = performance.now() - (this.#sentAt.get(segment) ?? 0);
     if (ageMs > limits.attemptMsMax) return;
-    const words = `a node does not answer, where an earlier attempt may still be under way for ${Math.ceil((limits.attemptMsMax - ageMs) / 1000)} s`;
+    const words = `A node does not answer, and an earlier INSERT may be running there for ${Math.ceil((limits.attemptMsMax - ageMs) / 1000)} s`;
     throw new EngineError('unreachable', words);
   }
 
-  /** What a Distributed table has passed on to other nodes has ids of its own there, and this one as its origin. */
+  /** A Distributed table forwards under other query ids, with this one as the initial id. */
   async #untilEnded(cluster: string, segment: number, queryId: string): Promise<void> {
-    await this.#poll('an earlier attempt is still under way', async () => {
+    await this.#poll('An earlier INSERT is still running', async () => {
       const [row] = await this.#storage.rows<{ running: string; silent: string }>(
         `SELECT toString(countIf(initial_query_id = {queryId:String})) AS running, toString(
            (SELECT count() FROM system.clusters WHERE cluster = {cluster:String}) - uniqExact(_shard_num)) AS silent
@@ -109,13 +103,13 @@ export class Attempts {
   }
 
   /**
-   * Until every replica that answers has fetched what was stored by now. A part that only a dead one has is in the
-   * queues of the others, so what that may bring back is waited for.
+   * Waits until every replica that answers has fetched the parts stored so far. A part that only a dead
+   * replica has is in the queues of the others.
    */
   async #untilReplicated(cluster: string): Promise<void> {
     let begun: string | undefined;
     const of = `database = {database:String} AND table = 'events_local'`;
-    await this.#poll('replicas have not fetched yet what was stored', async () => {
+    await this.#poll('Replicas have not fetched all stored parts yet', async () => {
       const [row] = await this.#storage.rows<{ now: string; behind: string }>(
         `SELECT toString(now()) AS now,
            toString((SELECT count() FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
@@ -130,7 +124,6 @@ export class Attempts {
     });
   }
 
-  /** On whatever replica they are. */
   async #rowsOnCluster(cluster: string, segment: number): Promise<number> {
     const [row] = await this.#storage.rows<{ rows: string }>(
       `SELECT toString(max(found)) AS rows FROM (
@@ -151,6 +144,6 @@ export class Attempts {
   }
 }
 
-/** The table of events of every replica of a cluster, as one: each event once for each replica that has it. */
+/** The events of all replicas; each event once per replica. */
 export const eventsOfAll = (cluster: string): string =>
   `clusterAllReplicas(${quoteString(cluster)}, currentDatabase(), events_local)`;

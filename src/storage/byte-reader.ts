@@ -4,12 +4,12 @@ import { limits } from './limits.ts';
 
 const engineHeadLinesMax = 200;
 
-/** Where an answer goes, in this order: `head`, any number of `data`, then `end`; or at any point `failed`. */
+/** Receives an answer in this order: `head`, any number of `data`, then `end`; or at any point `failed`. */
 export interface Receiver {
   head(status: number, headers: ReadonlyMap<string, string>): void;
   /**
-   * Bytes of the body, which are good only during the call: the next read overwrites them. False asks for a pause
-   * until `resume()`; what had been read already still comes.
+   * Bytes are valid only during the call. Return false to pause until `resume()`; bytes already read still
+   * come.
    */
   data(piece: Uint8Array): boolean;
   end(): void;
@@ -18,15 +18,14 @@ export interface Receiver {
 
 export interface Call {
   resume(): void;
-  /** Gives the call up; the receiver hears no more of it. */
+  /** Abandons the call; the receiver is not called again. */
   destroy(): void;
 }
 
 /**
- * Asks an engine and passes on the bytes of its answers as they come from the socket, without an object for a chunk:
- * a page costs a fifth of the processor time that a stream of Node's needs (bench: `micro.reader`). It speaks as much
- * HTTP/1.1 as that takes. It has a connection for each call under way, whose number src/read bounds, and keeps idle
- * ones for `engineIdleConnectionMs`.
+ * Posts queries and passes on the bytes of answers as the socket reads them, at a fifth of the processor time
+ * of Node's streams (bench: `micro.reader`). It has one connection per call, whose number src/read bounds,
+ * and keeps idle ones for `engineIdleConnectionMs`.
  */
 export class ByteReader {
   readonly #url: URL;
@@ -41,7 +40,6 @@ export class ByteReader {
       .join('');
   }
 
-  /** POST. `target` is path and query. */
   post(target: string, body: string, receiver: Receiver): Call {
     const length = `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
     return this.#connection().start(
@@ -50,14 +48,13 @@ export class ByteReader {
     );
   }
 
-  /** Connections that are idle end now, others with their calls. */
   close(): void {
     this.#isClosed = true;
     for (const connection of this.#idle) connection.destroy();
   }
 
   #connection(): Connection {
-    // The one used last: the others may then grow old and go.
+    // The last used one, so that the others can age and close.
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       if (idle.isUsable()) return idle;
       idle.destroy();
@@ -89,14 +86,14 @@ class Connection {
       if (this.#parser?.endsWithConnection === true) this.#finish(this.#parser);
     });
     this.#socket.on('close', () => {
-      const error = this.#error ?? new Error('the connection was closed in mid-answer');
+      const error = this.#error ?? new Error('The connection closed before the end of the answer');
       this.#forgetCall()?.receiver.failed(error);
     });
   }
 
   /**
-   * False once the connection ends, which its socket tells only later, and when the engine may be closing it: engines
-   * keep an idle one for 3 s at least. The socket's own timer may be late, where the loop was held up for long.
+   * Also false when the engine may be closing the connection: engines keep idle ones for 3 s at least. The
+   * socket's own timer may be late after a blocked event loop.
    */
   isUsable(): boolean {
     return !this.#socket.destroyed && performance.now() - this.#usedAt < limits.engineIdleConnectionMs;
@@ -129,18 +126,17 @@ class Connection {
     return parser;
   }
 
-  /** @returns whether more is to be read from the socket */
   #take(bytes: Uint8Array): boolean {
     const parser = this.#parser;
     try {
-      if (parser === undefined) throw new Error('bytes follow the answer');
+      if (parser === undefined) throw new Error('Unexpected bytes after the answer');
       parser.take(bytes);
     } catch (error) {
       this.#error = error instanceof Error ? error : new Error(String(error));
       this.#socket.destroy();
       return false;
     }
-    // The receiver may have given the call up meanwhile.
+    // The receiver may have abandoned the call.
     if (this.#parser !== parser) return true;
     if (!parser.isComplete) return !parser.isPaused;
     this.#finish(parser);
@@ -158,8 +154,8 @@ class Connection {
 }
 
 /**
- * All sockets read into this one buffer: what was read is used up before the next read. Allocating one for each read,
- * as streams do, makes the collector run for a third of the time that a page takes.
+ * All sockets read into this buffer, which is consumed before the next read. Allocating one per read makes
+ * the collector run for a third of a page's time.
  */
 const received = Buffer.allocUnsafeSlow(limits.engineReadBytes);
 
@@ -173,28 +169,25 @@ function openSocket(url: URL, take: (bytes: Uint8Array) => boolean): Socket {
     return connect({ host, port: Number(url.port || 80), onread, noDelay: true });
   }
   const options = { host, port: Number(url.port || 443), onread };
-  // The name of an address is not sent along.
+  // TLS does not allow an address as server name.
   return connectTls(isIP(host) === 0 ? { ...options, servername: host } : options).setNoDelay(true);
 }
 
 const lineFeed = 10;
 
 /**
- *   head ─▶ body(n bytes) ─────────────────────▶ complete
- *        ─▶ chunk line ⇄ body(n bytes), chunk end ─▶ trailer ─▶ complete
- *        ─▶ body, until the connection ends
+ * head ─▶ body(n bytes) ─────────────────────▶ complete
+ *       ─▶ chunk line ⇄ body(n bytes), chunk end ─▶ trailer ─▶ complete
+ *       ─▶ body, until the connection ends
  */
 class AnswerParser {
   readonly receiver: Receiver;
   isPaused = false;
-  /** The connection may be used again. */
   keepsConnection = false;
   #step: 'head' | 'body' | 'chunk line' | 'chunk end' | 'trailer' | 'complete' | 'stopped' = 'head';
-  /** The line that is being read, as far as it has come, and whole lines of the head. */
   #line = '';
   #headLines: string[] = [];
   #isChunked = false;
-  /** Bytes of the body or chunk that have still to come. */
   #left = 0;
 
   constructor(receiver: Receiver) {
@@ -205,20 +198,19 @@ class AnswerParser {
     return this.#step === 'complete';
   }
 
-  /** The end of the connection is the end of the body. */
   get endsWithConnection(): boolean {
     return this.#step === 'body' && this.#left === Number.POSITIVE_INFINITY;
   }
 
-  /** Hands out no more, not even of the bytes that are being taken. */
+  /** Passes on nothing more, not even of the current bytes. */
   stop(): void {
     this.#step = 'stopped';
   }
 
-  /** Throws on bytes that are no HTTP answer. */
+  /** Throws unless the bytes are an HTTP answer. */
   take(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length && this.#step !== 'stopped'; ) {
-      if (this.#step === 'complete') throw new Error('bytes follow the answer');
+      if (this.#step === 'complete') throw new Error('Unexpected bytes after the answer');
       at = this.#step === 'body' ? this.#takeBody(bytes, at) : this.#takeLine(bytes, at);
     }
   }
@@ -235,7 +227,7 @@ class AnswerParser {
     const found = bytes.indexOf(lineFeed, at);
     const end = found === -1 ? bytes.length : found + 1;
     this.#line += Buffer.from(bytes.buffer, bytes.byteOffset + at, end - at).toString('latin1');
-    if (this.#line.length > limits.engineHeadBytesMax) throw new Error('the answer has a head without end');
+    if (this.#line.length > limits.engineHeadBytesMax) throw new Error('The head of the answer is too large');
     if (found !== -1) {
       const line = this.#line.trimEnd();
       this.#line = '';
@@ -248,14 +240,14 @@ class AnswerParser {
     if (this.#step === 'head') {
       if (line === '') return this.#readHead();
       this.#headLines.push(line);
-      if (this.#headLines.length > engineHeadLinesMax) throw new Error('the answer has a head without end');
+      if (this.#headLines.length > engineHeadLinesMax) throw new Error('The head of the answer is too large');
     } else if (this.#step === 'chunk line') {
       const digits = /^[0-9a-f]{1,12}(?=[;\s]|$)/i.exec(line)?.[0];
-      if (digits === undefined) throw new Error('a chunk of the answer has no length');
+      if (digits === undefined) throw new Error('A chunk of the answer has no length');
       this.#left = Number.parseInt(digits, 16);
       this.#step = this.#left === 0 ? 'trailer' : 'body';
     } else if (this.#step === 'chunk end') {
-      if (line !== '') throw new Error('a chunk of the answer is longer than it says');
+      if (line !== '') throw new Error('A chunk of the answer exceeds its length');
       this.#step = 'chunk line';
     } else if (line === '') this.#step = 'complete';
   }
@@ -264,8 +256,7 @@ class AnswerParser {
     const [first = '', ...lines] = this.#headLines;
     this.#headLines = [];
     const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(first)?.[1]);
-    if (!Number.isInteger(status)) throw new Error('the answer is not HTTP/1');
-    // Interim answers announce another.
+    if (!Number.isInteger(status)) throw new Error('The answer is not HTTP/1');
     if (status < 200) return;
     const headers = new Map<string, string>();
     for (const line of lines) {
@@ -283,7 +274,7 @@ class AnswerParser {
     this.#isChunked = /\bchunked\b/i.test(headers.get('transfer-encoding') ?? '');
     if (this.#isChunked) this.#step = 'chunk line';
     else if (length !== undefined) {
-      if (!/^\d+$/.test(length)) throw new Error('the length of the answer is not a number');
+      if (!/^\d+$/.test(length)) throw new Error('The Content-Length of the answer is not a number');
       this.#left = Number(length);
       this.#step = this.#left === 0 ? 'complete' : 'body';
     } else if (status === 204) this.#step = 'complete';

@@ -3,7 +3,7 @@ import type { Logger } from '../base/observability/log.ts';
 import { traced } from '../base/observability/trace.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { tokenHeader } from './engine-config.ts';
-import { quorumSettings } from './cluster.ts';
+import { Quorum } from './cluster.ts';
 import { checkedWrite, rowsOnDisk } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
@@ -23,16 +23,16 @@ import type {
 const readQueryMsMax = 30_000;
 const readMemoryBytesMax = 768 * 1024 * 1024;
 
-/** Reads are cancelled by the engine when the connection goes; it does that for read-only queries alone. */
+/** The engine cancels queries of closed connections, but only read-only ones. */
 const readSettings: Settings = {
   readonly: 2,
   cancel_http_readonly_queries_on_client_close: 1,
   http_write_exception_in_output_format: 0,
-  // One read out of bounds must fail by itself, before it makes others fail for want of memory.
+  // A read beyond this must fail by itself, before others fail for lack of memory.
   max_memory_usage: readMemoryBytesMax,
 };
 
-/** Settings for small results. The format is one of them, as some statements, such as CHECK GRANT, take no FORMAT. */
+/** The format is a setting, as some statements, such as CHECK GRANT, take no FORMAT. */
 const rowSettings = (timeoutMs: number): Settings => ({
   ...readSettings,
   default_format: 'JSONEachRow',
@@ -41,8 +41,8 @@ const rowSettings = (timeoutMs: number): Settings => ({
 });
 
 /**
- * A write is acknowledged when it is stored: never gathered by the engine (which is its default by now), never
- * queued by a Distributed table, and answered only once its outcome is known.
+ * A write is answered when it is stored: never batched by the engine (its default), nor queued by a
+ * Distributed table.
  */
 const writeSettings: Settings = {
   async_insert: 0,
@@ -50,7 +50,7 @@ const writeSettings: Settings = {
   wait_end_of_query: 1,
 };
 
-/** What belongs to one organization is on one shard, and the others are not asked for it. */
+/** An organization is on one shard; skip the others. */
 const clusterReadSettings: Settings = { optimize_skip_unused_shards: 1 };
 
 const escapes: Readonly<Record<string, string>> = {
@@ -62,34 +62,26 @@ const escapes: Readonly<Record<string, string>> = {
 };
 const escaped = (text: string): string => text.replaceAll(/[\t\n\r'\\]/g, (one) => escapes[one] ?? one);
 
-/** A value as the engine reads a query parameter: escaped as in its TSV, strings within an array in quotation marks. */
 function parameterText(value: unknown): string {
   if (typeof value === 'string') return escaped(value);
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
-  if (!Array.isArray(value)) throw new TypeError('a query parameter is neither text, number nor list');
+  if (!Array.isArray(value)) throw new TypeError('A query parameter is neither text, number nor list');
   const items: readonly unknown[] = value;
   return `[${items.map((item) => (typeof item === 'string' ? `'${escaped(item)}'` : parameterText(item))).join(',')}]`;
 }
 
-/** Objects of a JSONEachRow body. */
 function parseRows<T>(text: string): T[] {
   try {
     return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as T]));
   } catch (error) {
-    // Not an engine, or not all of its answer.
-    throw new EngineError('unreachable', 'the answer is not rows of JSON', undefined, error);
+    throw new EngineError('unreachable', 'The answer is not rows of JSON', undefined, error);
   }
 }
 
 /**
- * Opens the storage at a connection. Nothing is sent until the first call. A connection stays good over restarts of
- * the engine behind it. Every rejection, and every failure of a flow, is an EngineError.
- *
- * Time limits are milliseconds: `readQueryMsMax` for reads, `insertMsMax` for writes unless the call names one. They
- * span a whole call, except in `flow()`: there they span the time to the answer's header and, after that, any time
- * without a byte while the reader waits for one.
- *
- * @param onDamagedPart hears the name of a damaged part each time that it has ended a read
+ * Opens the storage; connects with the first call, and survives restarts of the engine. Every failure is an
+ * EngineError. Time limits (ms) are `readQueryMsMax` and `insertMsMax` unless given. They cover a whole call,
+ * but for `flow()` the time to the head, then any silence while the reader waits.
  */
 export function openStorage(
   connection: EngineConnection,
@@ -98,17 +90,18 @@ export function openStorage(
 ): Storage {
   return new EngineStorage(connection, log, (error, queryId) => {
     const facts = { failure: error.failure, engineCode: error.engineCode, error: error.message };
-    log.debug({ ...facts, queryId }, 'engine request failed');
+    log.debug({ ...facts, queryId }, 'Engine request failed');
     if (error.damagedPart !== undefined) onDamagedPart(error.damagedPart);
   });
 }
 
-/** Its methods are properties, so that a test can spread it and replace one. */
+/** Methods are properties, so that tests can spread and replace them. */
 class EngineStorage implements Storage {
   readonly database: string;
   readonly cluster: string | undefined;
   readonly #nodes: EngineNodes;
-  /** A ClickHouse server reports failed writes. */
+  readonly #quorum = new Quorum(this);
+  /** A ClickHouse server reports failed writes; the embedded engine does not. */
   readonly #isEmbedded: boolean;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
 
@@ -161,7 +154,7 @@ class EngineStorage implements Storage {
     const result = await this.bytes(query, parameters, whole);
     if (!('release' in result)) {
       result.destroy();
-      throw new EngineError('refused', `the result is larger than ${limits.engineRowsBytesMax} bytes`);
+      throw new EngineError('refused', `The result is larger than ${limits.engineRowsBytesMax} bytes`);
     }
     const { buffer, start, end, release } = result;
     const text = Buffer.from(buffer.buffer, start, end - start).toString('utf8');
@@ -193,8 +186,8 @@ class EngineStorage implements Storage {
     if (objects.length === 0) return;
     const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
     const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
-    const settings = { ...(await quorumSettings(this, table)), ...options.settings };
-    // Rows of a replacing table, or with a deduplication token: the same one twice is one.
+    const settings = { ...(await this.#quorum.settings(table)), ...options.settings };
+    // Replacing tables, or a deduplication token, make a repeat harmless.
     await this.#nodes.anywhere(options.signal, (node, signal) =>
       this.#write(node, signal, query, { target: table }, { ...options, settings }, [lines]),
     );
@@ -208,7 +201,7 @@ class EngineStorage implements Storage {
 
   readonly insertNative: Storage['insertNative'] = async (query, body, options = {}, parameters = {}) => {
     const table = /^INSERT INTO (\w+)/.exec(query)?.[1] ?? '';
-    const settings = { ...(await quorumSettings(this, table)), ...options.settings };
+    const settings = { ...(await this.#quorum.settings(table)), ...options.settings };
     await this.#nodes.once(options.signal, (node, signal) =>
       this.#write(node, signal, query, parameters, { ...options, settings }, body),
     );
@@ -228,7 +221,7 @@ class EngineStorage implements Storage {
     );
 
   readonly takesControlWrites: Storage['takesControlWrites'] = async (timeoutMs) => {
-    // No rows, so no part of a table is made.
+    // Without rows, so it creates no part.
     const query = 'INSERT INTO journal SELECT * FROM journal WHERE 0';
     try {
       await this.#nodes.anywhere(undefined, (node, signal) =>
@@ -236,7 +229,6 @@ class EngineStorage implements Storage {
       );
       return true;
     } catch {
-      // Whatever the reason: it cannot be written.
       return false;
     }
   };
@@ -293,12 +285,11 @@ class EngineStorage implements Storage {
     });
   }
 
-  /** The settings of every statement, a read or a write. */
   #settings(defaults: Settings, options: QueryOptions): Settings {
     return { database: this.database, ...rewritesOff, ...defaults, ...options.settings };
   }
 
-  /** The SQL is the body of a read, all else is in the address. */
+  /** The SQL is the body; all else is in the URL. */
   #read(
     node: EngineNode,
     signal: AbortSignal | undefined,
@@ -321,15 +312,18 @@ class EngineStorage implements Storage {
 
 type ResultRow = Record<string, unknown>;
 
-/** What a node has answered, or that it has not. */
 interface Answer {
   readonly rows: readonly ResultRow[];
   readonly error?: EngineError;
 }
 
+/** UNKNOWN_TABLE and UNKNOWN_DATABASE: a server that has lost its disk. What it was at may go on at others. */
+const emptyCodes: ReadonlySet<number | undefined> = new Set([60, 81]);
+
 function unlessSilent(error: unknown): Answer {
-  const isSilence =
-    error instanceof EngineError && (error.failure === 'unreachable' || error.failure === 'timeout');
-  if (isSilence) return { rows: [], error };
+  if (!(error instanceof EngineError)) throw error;
+  const { failure, engineCode } = error;
+  if (failure === 'unreachable' || failure === 'timeout' || emptyCodes.has(engineCode))
+    return { rows: [], error };
   throw error;
 }

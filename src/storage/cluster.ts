@@ -2,63 +2,86 @@ import { EngineError } from '../base/errors/engine-error.ts';
 import { quoteIdentifier, quoteString } from './quote.ts';
 import type { Settings, Storage } from './storage.ts';
 
-/** Nodes that do not answer are left out; whoever must not overlook one looks how many did. */
+/** Skips nodes that do not answer; callers that need all must count them. */
 export const everywhere: Settings = { skip_unavailable_shards: 1 };
 
-/**
- * A replacing table as all replicas of a cluster have it, as one of them may lag behind: its rows may be there several
- * times, and older ones beside newer ones.
- */
+/** A replacing table on all replicas, since one may lag: rows may repeat, and old versions appear. */
 export const everyReplicaOf = ({ cluster }: Storage, table: string): string =>
   cluster === undefined
     ? table
     : `clusterAllReplicas(${quoteString(cluster)}, currentDatabase(), ${quoteIdentifier(table)})`;
 
-/** A row of a replacing table is written to most replicas of a cluster: so where most answer none is overlooked. */
+/**
+ * Control data is written to most replicas, so a majority has all of it. A server that has lost its disk does not
+ * count until it is rebuilt.
+ */
 export async function requireMajority(storage: Storage): Promise<void> {
-  const { cluster } = storage;
+  const { cluster, database } = storage;
   if (cluster === undefined) return;
   const [row] = await storage.rows<{ answer: string; nodes: string }>(
     `SELECT toString(count()) AS answer,
        toString((SELECT count() FROM system.clusters WHERE cluster = {cluster:String})) AS nodes
-     FROM clusterAllReplicas(${quoteString(cluster)}, system.one)`,
-    { cluster },
+     FROM clusterAllReplicas(${quoteString(cluster)}, system.tables)
+     WHERE database = {database:String} AND name = 'journal'`,
+    { cluster, database },
     { settings: everywhere },
   );
   const { answer, nodes } = { answer: Number(row?.answer ?? 0), nodes: Number(row?.nodes ?? 0) };
   if (answer * 2 > nodes) return;
-  const words = `${answer} of the ${nodes} nodes of the cluster answer: this takes most of them`;
+  const words = `Only ${answer} of ${nodes} cluster nodes answer; a majority is required`;
   throw new EngineError('unreachable', words);
 }
 
+/** How long the number of replicas is remembered. */
+const quorumMsMax = 1_000;
+
 /**
- * For an INSERT on a cluster: it is answered once most replicas have the rows, so that losing one loses nothing. Where a
- * shard has a single replica, as after SYSTEM DROP REPLICA, `auto` never returns: one replica is enough then, in all shards.
+ * An INSERT on a cluster is answered once most replicas have the rows. With a single replica, as after SYSTEM DROP
+ * REPLICA, `auto` never returns, so one replica suffices then. An INSERT that waits for a replica dropped in this
+ * second ends by its time limit, and is sent again.
  */
-export async function quorumSettings(storage: Storage, table: string): Promise<Settings> {
-  const { cluster, database } = storage;
-  if (cluster === undefined) return {};
-  // A replica that has lost its Keeper counts none.
-  const [row] = await storage.rows<{ fewest: string }>(
-    `SELECT toString(min(total_replicas)) AS fewest FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
-     WHERE database = {database:String} AND table = {table:String} AND total_replicas > 0`,
-    { database, table: table === 'events' ? 'events_local' : table },
-    { settings: everywhere },
-  );
-  return { insert_quorum: row?.fewest === '1' ? 1 : 'auto' };
+export class Quorum {
+  readonly #storage: Storage;
+  readonly #known = new Map<string, { readonly atMs: number; readonly settings: Promise<Settings> }>();
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /** For an INSERT into a table. Rejects with EngineError. */
+  settings(table: string): Promise<Settings> {
+    const { cluster } = this.#storage;
+    if (cluster === undefined) return Promise.resolve({});
+    const nowMs = performance.now();
+    const known = this.#known.get(table);
+    if (known !== undefined && nowMs - known.atMs < quorumMsMax) return known.settings;
+    const settings = this.#ask(cluster, table === 'events' ? 'events_local' : table);
+    this.#known.set(table, { atMs: nowMs, settings });
+    settings.catch(() => this.#known.delete(table));
+    return settings;
+  }
+
+  async #ask(cluster: string, table: string): Promise<Settings> {
+    const { database } = this.#storage;
+    // A replica without Keeper counts none.
+    const [row] = await this.#storage.rows<{ fewest: string }>(
+      `SELECT toString(min(total_replicas)) AS fewest FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
+       WHERE database = {database:String} AND table = {table:String} AND total_replicas > 0`,
+      { database, table },
+      { settings: everywhere },
+    );
+    return { insert_quorum: row?.fewest === '1' ? 1 : 'auto' };
+  }
 }
 
 const table = / FROM events\b/g;
 
 /**
- * A query that reads the events of the organization `{org:UUID}` in several places, as one that sees one moment of the
- * table. On one engine it is that by itself. On a cluster each place would be a read of its own, so what arrives between
- * the count and the rows would be in one of them only; instead the whole query is handed to the shard that has the
- * organization:
+ * A query that reads the events of `{org:UUID}` several times on one snapshot. One engine does that by itself. On a cluster each read would be separate, so the whole query goes to the organization's shard:
  *
  *     SELECT … FROM cluster(…, view(query, over events_local), the sharding key) WHERE the organization
  *
- * The query says `FROM events`, gives every column a name, and has no FORMAT and no SETTINGS at its end.
+ * The query must say `FROM events`, name every column, and not end in FORMAT or SETTINGS.
  */
 export function onShard({ cluster, database }: Pick<Storage, 'cluster' | 'database'>, query: string): string {
   if (cluster === undefined) return query;

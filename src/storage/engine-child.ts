@@ -1,12 +1,11 @@
 /**
- * The process that is the embedded engine; started by engine-process and by nothing else.
+ * The process of the embedded engine, started by engine-process.ts:
  *
  *     argv: <engine library> <argument of the engine>…
  *
- * The engine runs in a native thread of this process, which leaves the main thread free for one duty: when standard
- * input ends, the parent is gone (however it ended), and this process ends itself. It has to be SIGKILL, because the
- * engine's own teardown inside a host process crashes and `process.exit` waits for it for ever; what was acknowledged
- * has been fsynced before.
+ * The engine runs in a native thread; the main thread ends the process with SIGKILL when standard input closes, since the
+ * parent is gone then. SIGKILL, as the engine's teardown inside a host process crashes, and `process.exit` would wait for
+ * it for ever. Acknowledged data is already synced.
  */
 import { DataType, load, open } from 'ffi-rs';
 
@@ -20,7 +19,7 @@ process.umask(0o077);
 process.stdin.on('end', endNow);
 process.stdin.on('error', endNow);
 process.stdin.resume();
-// The parent decides when the engine stops: it drains first. A terminal or a service manager signals everyone.
+// Signals reach the whole group, but the parent stops the engine after draining.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 
 const commandLine = ['clickhouse', ...engineArguments];

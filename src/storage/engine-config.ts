@@ -6,20 +6,19 @@ import { rewritesOff } from './rewrites.ts';
 import type { EngineConnection } from './storage.ts';
 
 /**
- * Bytes on the disk that mutations (removals, erasures) read each second, for each core. They rewrite whole parts, at some
- * 25 MB/s of a core, and nobody waits for them, as reads leave out what has expired by themselves.
+ * Disk bytes per second and core that mutations (removals, erasures) read. They rewrite whole parts at some
+ * 25 MB/s per core, and are not urgent: reads hide expired events by themselves.
  */
 const mutationBytesOfCore = 2_000_000;
 const gibibyte = 1024 ** 3;
 const mergeThreadsMin = 3;
-/** The engine has two places for merges and mutations a thread: all of them free, where there are few threads. */
+/** The engine has two slots per thread for merges and mutations. */
 const mergesAtOnceMin = 2 * mergeThreadsMin;
 const mebibyte = 1024 ** 2;
 
-/** Header that every request must carry beside the password; without it the engine has no handler to offer. */
+/** Every request must carry this header beside the password; without it the engine has no handler. */
 export const tokenHeader = 'X-Engine-Token';
 
-/** How an engine is started, and reached. */
 export interface EngineConfig extends EngineConnection {
   readonly engineDir: string;
   readonly port: number;
@@ -30,7 +29,7 @@ function xmlText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** A quarter of the memory this process may use, at least 1 and at most 4 GiB. */
+/** A quarter of this process's memory, between 1 and 4 GiB. */
 export function defaultMemoryBytesMax(): number {
   const allowed = process.constrainedMemory();
   const total = allowed > 0 ? Math.min(allowed, totalmem()) : totalmem();
@@ -38,19 +37,15 @@ export function defaultMemoryBytesMax(): number {
 }
 
 /**
- * The engine's configuration. Inserts are fsynced whatever the table. `old_parts_lifetime` is a server's default that
- * this build leaves at 0: merged parts are not fsynced, so what they were merged from must outlive the time the kernel
- * takes to write them back. A disk that fills up while a part is written leaves it cut short without an error, so some
- * room is kept. `file` is where it will stand, as it has the users in it.
+ * The engine's configuration, at `file`, which also has the users.
  *
- * A mutation that waits for its bandwidth sleeps on a thread of the merges. So one begins only while two of these threads
- * are free, and one is left: else mutations may have all of them, and merges wait.
- *
- * The session that keeps the engine running is `default` from loopback without a password, and no address rule could
- * tell it from other local processes. So `default` may hold one session only, which is that one, and may do nothing but
- * open the listener. Everything else is `audit`, by password. The engine waits for a reader of an export for longer than
- * the HTTP server does (`streamStallMsMax`), so that it is never the one to give up. A backup goes where its command says:
- * only `audit` may have one made, and whoever has its password is this system user.
+ * - Inserts are always synced. Merged parts are not, so `old_parts_lifetime` (0 in this build) keeps their sources until
+ *   the kernel has written them. A full disk truncates parts without an error, so some room stays free.
+ * - A mutation waiting for its bandwidth occupies a merge thread, so one begins only while two are free.
+ * - The session that keeps the engine running is `default` from loopback without a password. It may hold one session and
+ *   only open the listener. Everything else is `audit`, by password.
+ * - The engine waits for a slow reader longer than the HTTP server does (`streamStallMsMax`).
+ * - Backups may go anywhere, as only `audit` may make them, and its password belongs to this system user.
  */
 export function renderConfig(config: EngineConfig, file: string): string {
   const { engineDir, port, user, password, headers, memoryBytesMax } = config;

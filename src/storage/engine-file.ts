@@ -8,14 +8,13 @@ import { limits } from './limits.ts';
 import { askEngine } from './statement-client.ts';
 import type { EngineConnection } from './storage.ts';
 
-/** What `DATA_DIR/engine.json` says: the way to the engine and the engine's process id. */
+/** `DATA_DIR/engine.json`: the connection, and the engine's process id. */
 export type EngineFile = EngineConnection & { readonly pid: number };
 
 function engineFilePath(dataDir: string): string {
   return join(dataDir, 'engine.json');
 }
 
-/** Writes the file whole or not at all, readable by its owner only. */
 export async function writeEngineFile(dataDir: string, file: EngineFile): Promise<void> {
   const { url, user, password, headers, database, pid } = file;
   const text = JSON.stringify({ url, user, password, headers, database, pid }, undefined, 2);
@@ -50,43 +49,40 @@ function parseEngineFile(text: string): EngineFile | undefined {
   return { url, user, password, headers, database, pid };
 }
 
-/** True while a process of that id exists, whoever owns it. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // A process of another user is alive all the same.
+    // A process of another user is alive, too.
     return errorCode(error) === 'EPERM';
   }
 }
 
-/** Where the engine at a connection has its files. */
 function askPath(connection: EngineConnection): Promise<string> {
   const sql = "SELECT path FROM system.disks WHERE name = 'default' FORMAT RawBLOB";
   return askEngine(connection, sql, limits.engineAskMsMax);
 }
 
-/** A directory that was copied while its engine ran brings along the file, which leads to the engine of the original. */
+/** A copied directory has the file of the original, whose engine may be running. */
 async function isEngineOf(dataDir: string, path: string, log: Logger | undefined): Promise<boolean> {
   const engineDir = join(dataDir, 'engine');
   try {
     if (await isSameFile(path, engineDir)) return true;
   } catch (error) {
-    // The directory of one or of the other is not there.
     if (errorCode(error) === undefined) throw error;
   }
   log?.warn(
     { dataDir, engineOf: dirname(path) },
-    'engine.json is of another data directory, of which this one seems to be a copy: it is not used',
+    'engine.json belongs to another data directory, of which this one seems to be a copy; it is ignored',
   );
   return false;
 }
 
 /**
- * The connection to an engine that another process runs on this data directory, or undefined when none does: the
- * file is missing or unreadable, its process is gone, it does not answer within `engineAskMsMax`, or it works on
- * another directory, which the log is told.
+ * The connection to an engine that another process runs on this data directory. Undefined without one: no
+ * valid file, its process is gone, it does not answer within `engineAskMsMax`, or it has another directory
+ * (logged).
  */
 export async function readEngineFile(dataDir: string, log?: Logger): Promise<EngineFile | undefined> {
   const text = await readIfThere(engineFilePath(dataDir));
@@ -102,14 +98,13 @@ export async function readEngineFile(dataDir: string, log?: Logger): Promise<Eng
 
 export interface Holder {
   readonly pid: number;
-  /** The process that has started it: a server, or a command. */
   readonly startedBy: number;
-  /** By SIGSTOP or a debugger: it does not notice that its server has gone. */
+  /** By SIGSTOP or a debugger: it does not notice that its server is gone. */
   readonly stopped: boolean;
 }
 
 async function factsOf(pid: number): Promise<Holder> {
-  // "pid (name) state parent …"; the name may hold anything.
+  // "pid (name) state parent …"; the name may contain anything.
   const text = await readFile(`/proc/${pid}/stat`, 'latin1');
   const [state = '', parent = ''] = text
     .slice(text.lastIndexOf(')') + 1)
@@ -119,21 +114,20 @@ async function factsOf(pid: number): Promise<Holder> {
 }
 
 /**
- * The process of an engine that has locked `engineDir`, as far as the system tells; undefined elsewhere than on Linux,
- * for a process that cannot be looked at, and when it has gone meanwhile.
+ * The process of an engine that has locked `engineDir`; undefined except on Linux, or if the process is gone
+ * or inaccessible.
  */
 export async function engineHolder(engineDir: string): Promise<Holder | undefined> {
   try {
     const { ino } = await stat(join(engineDir, 'status'), { bigint: true });
     for (const line of (await readFile('/proc/locks', 'utf8')).split('\n')) {
       const [, pid, locked] = /FLOCK +\w+ +WRITE +(\d+) [0-9a-f]+:[0-9a-f]+:(\d+) /.exec(line) ?? [];
-      // A number of a file is unique on its disk only; an engine works in its own directory.
+      // Inodes are unique per disk only, but an engine works in its own directory.
       if (pid === undefined || locked !== String(ino)) continue;
       if (!(await isSameFile(`/proc/${pid}/cwd`, engineDir))) continue;
       return await factsOf(Number(pid));
     }
   } catch (error) {
-    // No such file, or not for this user to see.
     if (!(error instanceof Error && 'code' in error)) throw error;
   }
   return undefined;

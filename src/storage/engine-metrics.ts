@@ -5,22 +5,21 @@ import type { Storage } from './storage.ts';
 
 interface Watched {
   readonly storage: Pick<Storage, 'rows'>;
-  /** Undefined where a ClickHouse server is used: its memory is its own affair. */
   readonly engine: { pid(): number | undefined } | undefined;
 }
 
-/** Metrics of the engine, asked when they are read. What cannot be told just then is NaN. */
+/** NaN while a value is unknown. */
 export function showEngine({ storage, engine }: Watched): void {
   const parts = {
     name: 'auditlog_engine_partition_parts',
-    help: 'Active parts of the partition that has the most: the engine slows writes down at 1,000',
+    help: 'Active parts of the partition with the most; the engine slows down writes at 1,000',
     labelNames: [],
     ageName: 'auditlog_engine_partition_parts_age_seconds',
   };
   const ask = () => mostParts(storage);
   askedGauge(parts, ask, (it, most) => it.set(most));
   if (engine === undefined) return;
-  const memory = 'Memory of the embedded engine that is in use';
+  const memory = 'Memory in use by the embedded engine';
   gauge('auditlog_engine_resident_memory_bytes', memory, [], async (it) =>
     it.set(await residentBytes(engine.pid())),
   );
@@ -36,7 +35,7 @@ async function mostParts(storage: Pick<Storage, 'rows'>): Promise<number> {
     );
     return Number(row?.most ?? Number.NaN);
   } catch {
-    // Down or busy, of which readiness has a metric of its own.
+    // Down or busy; readiness has its own metric.
     return Number.NaN;
   }
 }
@@ -46,7 +45,6 @@ async function residentBytes(pid: number | undefined): Promise<number> {
     const status = await readFile(`/proc/${pid}/status`, 'utf8');
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
   } catch {
-    // It is just being started again.
     return Number.NaN;
   }
 }

@@ -17,51 +17,46 @@ const engineStderrBytesMax = 16 * 1024;
 const enginePollDelayMs = 10;
 const keeperQuery = 'SELECT sleepEachRow(1) FROM numbers(100000000)';
 
-/** Opens the listener, then holds the session for three years; the engine runs as long as this does. */
+/** Opens the listener, then runs for three years; the engine runs as long as this query. */
 const keeperStatement = `SYSTEM START LISTEN HTTP; ${keeperQuery} SETTINGS max_block_size=1, function_sleep_max_microseconds_per_block=0 FORMAT Null`;
 
-/** Cancels the query above, which lets the engine shut its tables down and return. */
+/** Cancels that query; then the engine shuts its tables down and returns. */
 export const releaseStatement = `KILL QUERY WHERE query LIKE '${keeperQuery}%' ASYNC`;
 
-/** Fails until that query runs, whose id stands for the process (engine-writes.ts). */
+/** Fails until that query runs, whose id identifies the process (engine-writes.ts). */
 const keeperIsThere = `SELECT throwIf(count() = 0) FROM system.processes WHERE query LIKE '${keeperQuery}%'`;
 
 export interface EngineEnd {
-  /** Signal or exit code. */
   readonly how: string;
   readonly stderr: string;
 }
 
-/** The process ended before it answered. The message has the engine's words, for the operational log. */
 export class EngineStartError extends Error {
   readonly how: string;
 
   constructor({ how, stderr }: EngineEnd) {
-    super(`the embedded engine ended at its start (${how}): ${stderr.trim()}`);
+    super(`The embedded engine ended at its start (${how}): ${stderr.trim()}`);
     this.name = 'EngineStartError';
     this.how = how;
   }
 }
 
-/** Another process has the data directory; the message is fit for the operator. */
 export class DataDirLockedError extends Error {
-  /** The process that runs the engine, where the system tells. */
   readonly pid: number | undefined;
 
-  /** `holder`: the engine that has the directory. One that is stopped does not end with its server. */
+  /** `holder`: the engine with the directory. A stopped one does not end with its server. */
   constructor(dataDir: string, holder?: Holder) {
-    super(`another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : wordsOf(holder)}`);
+    super(`Another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : wordsOf(holder)}`);
     this.name = 'DataDirLockedError';
     this.pid = holder?.startedBy;
   }
 }
 
 function wordsOf({ pid, startedBy, stopped }: Holder): string {
-  if (!stopped) return `: process ${startedBy} runs its engine; wait for its end`;
+  if (!stopped) return `: process ${startedBy} runs its engine; wait until it ends`;
   return `: an engine whose process ${pid} is stopped (SIGSTOP); end it with kill -KILL ${pid}`;
 }
 
-/** Absolute path of the engine's library; rejects when the optional packages are not installed. */
 export async function findEngineLibrary(): Promise<string> {
   try {
     createRequire(import.meta.url).resolve('ffi-rs');
@@ -69,13 +64,16 @@ export async function findEngineLibrary(): Promise<string> {
     return libchdbPath();
   } catch (error) {
     throw new Error(
-      'the embedded engine needs the optional packages chdb and ffi-rs: install them, or set CLICKHOUSE_URL',
+      'The embedded engine needs the optional packages chdb and ffi-rs: install them, or set CLICKHOUSE_URL',
       { cause: error },
     );
   }
 }
 
-/** A name of this process's own, so that one who learns that the directory is taken has written over no file of another. */
+/**
+ * A unique name, so that this process overwrites no other's file before it learns that the directory is in
+ * use.
+ */
 async function writeConfigTo(directory: string, config: EngineConfig): Promise<string> {
   const file = join(directory, `config-${process.pid}-${randomBytes(6).toString('hex')}.xml`);
   try {
@@ -87,7 +85,7 @@ async function writeConfigTo(directory: string, config: EngineConfig): Promise<s
   }
 }
 
-/** For the moment of a start the file may lie elsewhere, so that an engine on a full disk can be read. */
+/** Needed only for the start, so it may be elsewhere: then a full disk can still be read. */
 async function writeConfig(config: EngineConfig): Promise<string> {
   for (const directory of [config.engineDir, tmpdir()]) {
     try {
@@ -99,7 +97,6 @@ async function writeConfig(config: EngineConfig): Promise<string> {
   return writeConfigTo('/dev/shm', config);
 }
 
-/** Removes the configuration of processes that were killed while they started an engine. */
 async function removeStaleConfig(engineDir: string): Promise<void> {
   for (const name of await readdir(engineDir)) {
     const pid = /^(?:config|users)-(\d+)-[0-9a-f]+\.xml$/.exec(name)?.[1];
@@ -107,16 +104,14 @@ async function removeStaleConfig(engineDir: string): Promise<void> {
   }
 }
 
-/** From TypeScript sources the child needs the same loader as this process; from compiled ones it needs none. */
 function childArguments(): string[] {
   const fromSource = import.meta.url.endsWith('.ts');
   const program = new URL(`./engine-child.${fromSource ? 'ts' : 'js'}`, import.meta.url);
   return [...(fromSource ? ['--import', import.meta.resolve('tsx')] : []), fileURLToPath(program)];
 }
 
-/** One process of the engine, from its start to its end. */
 export class EngineProcess {
-  /** Settles when the process has ended, with the last words it wrote to standard error. */
+  /** Has the last output to standard error. */
   readonly ended: Promise<EngineEnd>;
   readonly #child: ChildProcess;
   readonly #configFile: string;
@@ -134,7 +129,7 @@ export class EngineProcess {
     });
   }
 
-  /** Starts a process. Nothing secret is in its arguments, and its environment is not this process's. */
+  /** No secrets in the arguments, and a clean environment. */
   static async spawn(libraryPath: string, config: EngineConfig): Promise<EngineProcess> {
     const { engineDir } = config;
     await removeStaleConfig(engineDir);
@@ -147,7 +142,8 @@ export class EngineProcess {
     const child = spawn(process.execPath, [...childArguments(), libraryPath, ...engineArguments], {
       cwd: engineDir,
       env: { TZ: 'UTC' },
-      // A group of its own: an interrupt typed at the terminal must not reach it before this process has drained.
+      // A process group of its own: an interrupt at the terminal must not reach it before this process has
+      // drained.
       detached: true,
       stdio: ['pipe', 'ignore', 'pipe'],
     });
@@ -162,12 +158,12 @@ export class EngineProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** The engine reads its configuration once; the file need not lie about while it runs. */
+  /** The engine reads it only once. */
   removeConfig(): Promise<void> {
     return rm(this.#configFile, { force: true });
   }
 
-  /** Waits for it to answer. Rejects when it ends before that, on the signal, or after `engineStartMsMax`. */
+  /** Waits until the engine answers. Rejects if it ends first, on the signal, or after `engineStartMsMax`. */
   async ready(config: EngineConfig, signal: AbortSignal): Promise<void> {
     let last: EngineEnd | undefined;
     void this.ended.then((end) => {
@@ -192,7 +188,7 @@ export class EngineProcess {
       await client.close();
     }
     throw new Error(
-      `the embedded engine did not answer within ${limits.engineStartMsMax} ms: start again when the machine is less busy`,
+      `The embedded engine did not answer within ${limits.engineStartMsMax} ms; start again when the machine is less busy`,
     );
   }
 }

@@ -8,19 +8,19 @@ import { limits } from './limits.ts';
 import type { Parameters, QueryOptions, Storage } from './storage.ts';
 
 /**
- * Time between looks for failed writes. Much shorter than `old_parts_lifetime`, for which the engine keeps the parts of a merge
- * that was cut short.
+ * Time between checks for failed writes: much shorter than `old_parts_lifetime`, for which the engine keeps
+ * the sources of a truncated merge.
  */
 const engineWritesLookMs = 1_000;
 
 /**
- * The embedded engine does not notice a write that fails, as on a full disk (README.md, Failed writes). It only counts it. So a
- * statement has succeeded once the engine that ran it has no failed write, and an engine with a failed write is killed: the
- * next one sets aside the parts that are cut short, and reads those that they were merged from.
+ * The embedded engine does not notice a failed write, as on a full disk, but counts it (README.md, Failed
+ * writes). So a statement succeeds only if its engine has no failed write, and an engine with one is killed:
+ * the next one sets truncated parts aside and reads their sources.
  */
 
 interface EngineState {
-  /** Of one process of the engine: the id of its oldest statement, which keeps it running from its start to its end. */
+  /** Id of the engine's oldest statement, which identifies its process. */
   readonly engine: string;
   readonly failed: string;
   readonly path: string;
@@ -28,20 +28,20 @@ interface EngineState {
 
 const failedWrites = `(SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed')`;
 
-/** Scalars, one thread and the quick reader: less than half the time of a join. */
+/** Scalars, one thread and the quick reader take less than half the time of a join. */
 const stateQuery = `SELECT argMax(query_id, elapsed) AS engine, ${failedWrites} AS failed,
   (SELECT path FROM system.disks WHERE name = 'default') AS path FROM system.processes`;
 
 const options = { settings: { database: 'default', max_threads: 1 }, timeoutMs: limits.engineAskMsMax };
 
-/** In a database that is there already: the service's may still have to be made. */
 async function askState(storage: Pick<Storage, 'readRows'>): Promise<EngineState> {
   const [state] = await storage.readRows<EngineState>(stateQuery, {}, options);
-  if (state === undefined) throw new EngineError('unreachable', 'the engine does not tell its failed writes');
+  if (state === undefined)
+    throw new EngineError('unreachable', 'The engine did not report its failed writes');
   return state;
 }
 
-/** Runs statements, and rejects with EngineError unless one engine, in which no write has failed, has run all of them. */
+/** Rejects with EngineError unless a single engine without a failed write ran all of `work`. */
 export async function checkedWrite<T>(
   storage: Pick<Storage, 'readRows'>,
   work: () => Promise<T>,
@@ -50,16 +50,13 @@ export async function checkedWrite<T>(
   const done = await work();
   const state = await askState(storage);
   if (state.engine !== before.engine)
-    throw new EngineError('unreachable', 'the engine has ended since it was given this');
+    throw new EngineError('unreachable', 'The engine ended during the statement');
   if (await hasFailedWrite(state))
-    throw new EngineError('refused', 'a write of the engine has failed: its disk is full or failing');
+    throw new EngineError('refused', 'A write of the engine failed: its disk is full or failing');
   return done;
 }
 
-/**
- * Rows of a query by an engine in which no write has failed. What was answered as written before is on the disk then if it is among
- * the rows: this engine has written it, or has found it there at its start.
- */
+/** Rows from an engine without a failed write, so each is on disk: this engine wrote it, or read it at its start. */
 export async function rowsOnDisk<T>(
   storage: Pick<Storage, 'readRows'>,
   query: string,
@@ -73,36 +70,36 @@ export async function rowsOnDisk<T>(
   return checkedWrite(storage, () => storage.readRows<T>(query, parameters, oneThread));
 }
 
-/** A start on a full disk leaves the file `status` empty; no other file is written then, and nothing reads this one. */
+/** A start on a full disk leaves the file `status` empty, which is harmless. */
 async function hasFailedWrite({ failed, path }: EngineState): Promise<boolean> {
   if (failed === '0') return false;
   const { size } = await stat(join(path, 'status'));
   return Number(failed) > (size === 0 ? 1 : 0);
 }
 
-/** Rejects if a disk has little room. A statement that defines a table is not sent then: no engine starts with a cut definition. */
+/** Rejects if the disk has little room: no engine starts with a truncated table definition. */
 export async function requireRoom(dataDir: string): Promise<void> {
   const { bavail, bsize } = await statfs(join(dataDir, 'engine'));
   if (bavail * bsize < limits.engineFreeBytesMin) throw new Error(fullDiskWords(dataDir));
 }
 
 export interface EngineWritesOptions {
-  /** Undefined for a ClickHouse server, which reports failed writes. */
   readonly own: { readonly storage: Storage; readonly dataDir: string; kill(): void } | undefined;
   readonly log: Logger;
 }
 
-/** Kills the embedded engine after a failed write, also of a merge, and knows whether the engine takes writes. */
+/**
+ * Kills the embedded engine after a failed write, also of a merge, and knows whether the engine takes writes.
+ */
 export class EngineWrites {
   readonly #options: EngineWritesOptions;
   readonly #looking: Repeated | undefined;
-  /** The last INSERT of a segment has failed. */
   #isFailing = false;
 
   constructor(options: EngineWritesOptions) {
     this.#options = options;
     const failed = (error: unknown): void =>
-      options.log.debug(errorFacts(error), 'the engine could not be asked for failed writes');
+      options.log.debug(errorFacts(error), 'Asking the engine for failed writes failed');
     if (options.own !== undefined)
       this.#looking = new Repeated(engineWritesLookMs, () => this.#look(), failed);
   }
@@ -117,11 +114,11 @@ export class EngineWrites {
     const state = await askState(own.storage);
     if (!(await hasFailedWrite(state))) return;
     const facts = { failedWrites: Number(state.failed) };
-    log.error(facts, 'the engine could not write its files and has not noticed; it is started again');
+    log.error(facts, 'The engine failed to write its files; restarting it');
     own.kill();
   }
 
-  /** The same sink, which sends nothing to an engine whose disk has little room. */
+  /** The same sink, which sends nothing while the disk has little room. */
   watch<S, T>(sink: (segment: S) => Promise<T>): (segment: S) => Promise<T> {
     return async (segment) => {
       try {
@@ -151,12 +148,12 @@ export class EngineWrites {
 }
 
 const mutationName = /^mutation_\d+\.txt$/;
-// No dot, which ends at separators such as U+2028: texts of events stand in commands.
+// No dot, which stops at separators such as U+2028; commands contain texts of events.
 const wholeMutation = /^format version: 1\ncreate time: [^\n]+\ncommands: [^\n]+\n/;
 
 /**
- * Removes the files of mutations that are cut short, as no engine starts with one, and returns their paths. To be called while no
- * engine runs. The mutation has not been answered as done, so it is asked for again.
+ * Removes truncated mutation files, with which no engine starts, and returns their paths. Call while no
+ * engine runs. An unfinished mutation will be requested again.
  */
 export async function removeCutMutations(engineDir: string): Promise<string[]> {
   const removed: string[] = [];
@@ -171,7 +168,6 @@ export async function removeCutMutations(engineDir: string): Promise<string[]> {
   return removed;
 }
 
-/** The folder of each table, as the engine lays them out: `store/abc/abc…`. Files of others may lie beside them. */
 async function tableFolders(store: string): Promise<string[]> {
   const prefixes = (await ifThere(foldersIn(store))) ?? [];
   return (await Promise.all(prefixes.map(foldersIn))).flat();

@@ -29,21 +29,19 @@ const engineBindAttemptsMax = 5;
 
 export interface EngineOptions {
   readonly dataDir: string;
-  /** Name that the connection carries; the migrations create it. */
   readonly database: string;
   readonly log: Logger;
-  /** Bytes that the engine's own accounting may reach; its process can be a fifth larger. */
+  /** Bound of the engine's own accounting; the process may be a fifth larger. */
   readonly memoryBytesMax?: number;
   /**
-   * No other process is told of this engine: `engine.json` is not written. For an engine that ends with the work of
-   * one command, which could be in the middle of another's.
+   * Does not write `engine.json`: for an engine that ends with one command, perhaps in the middle of
+   * another's work.
    */
   readonly unannounced?: boolean;
 }
 
 /**
- * A port that is free now, outside the range that systems give to outgoing connections: the engine comes back to
- * the same port after a restart, and nothing should have borrowed it meanwhile.
+ * A free port outside the range of outgoing connections, so that it stays free over a restart of the engine.
  */
 async function findFreePort(): Promise<number> {
   for (let attempt = 0; attempt < enginePortAttemptsMax; attempt += 1) {
@@ -55,7 +53,7 @@ async function findFreePort(): Promise<number> {
     });
     if (free) return port;
   }
-  throw new Error('no free port on 127.0.0.1 for the embedded engine');
+  throw new Error('No free port on 127.0.0.1 for the embedded engine');
 }
 
 async function chooseConfig({ dataDir, database, memoryBytesMax }: EngineOptions): Promise<EngineConfig> {
@@ -74,11 +72,9 @@ async function chooseConfig({ dataDir, database, memoryBytesMax }: EngineOptions
 }
 
 /**
- * Starts the engine that runs beside this process and keeps it running. `DATA_DIR/engine.json` describes it while it
- * is up, unless it is unannounced.
- *
- * Rejects with DataDirLockedError when another process has the directory, and with an Error whose message tells the
- * operator what to do when the optional packages are missing or the engine does not come up.
+ * Starts the engine and keeps it running; `DATA_DIR/engine.json` describes it. Rejects with
+ * DataDirLockedError if another process has the directory, and with an Error for the operator if the optional
+ * packages are missing or the engine does not start.
  */
 export async function startEmbeddedEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const { dataDir, log } = options;
@@ -91,20 +87,17 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
     const engine = new EmbeddedEngine(options, library, await chooseConfig(options));
     try {
       await engine.start();
-      log.info({ pid: engine.pid(), ms: Math.round(performance.now() - startedAt) }, 'embedded engine is up');
+      log.info({ pid: engine.pid(), ms: Math.round(performance.now() - startedAt) }, 'Embedded engine is up');
       return engine;
     } catch (error) {
-      // Taken since it was looked at: another may be free.
       const isTaken = errorFacts(error).error.includes('Address already in use');
       if (!isTaken || attempt === engineBindAttemptsMax) throw await explained(error, options);
     }
   }
 }
 
-/** Whether another process has the directory. */
 const isDirectoryTaken = (error: unknown): boolean => errorFacts(error).error.includes('Code: 76.');
 
-/** Why an engine cannot be started, in words for the operator where they are known. */
 async function explained(error: unknown, { dataDir, log }: EngineOptions): Promise<unknown> {
   const text = errorFacts(error).error;
   if (isDirectoryTaken(error)) {
@@ -112,8 +105,8 @@ async function explained(error: unknown, { dataDir, log }: EngineOptions): Promi
   }
   if (text.includes('No space left on device')) return new Error(fullDiskWords(dataDir), { cause: error });
   if (!(error instanceof EngineStartError)) return error;
-  log.error({ error: shortMessage(text) }, 'the embedded engine ended at its start');
-  return new Error(`the embedded engine of DATA_DIR ${dataDir} does not start: ${startWords(error)}`, {
+  log.error({ error: shortMessage(text) }, 'The embedded engine ended at its start');
+  return new Error(`The embedded engine of DATA_DIR ${dataDir} does not start: ${startWords(error)}`, {
     cause: error,
   });
 }
@@ -121,26 +114,25 @@ async function explained(error: unknown, { dataDir, log }: EngineOptions): Promi
 function startWords({ message, how }: EngineStartError): string {
   const page = projectFile('docs/back-up.md');
   if (message.includes('Cannot parse definition from metadata file'))
-    return `the definition of a table is cut short, as a full disk leaves it; restore a backup (${page})`;
-  return `it ended (${how}); LOG_LEVEL=debug shows its words; if its files are damaged, restore a backup (${page})`;
+    return `a table definition is truncated, as after a full disk; restore a backup (${page})`;
+  return `it ended (${how}); LOG_LEVEL=debug shows its output; if its files are damaged, restore a backup (${page})`;
 }
 
 /**
- * The engine of a data directory. One that ends unasked is started again after a delay (see `RestartDelay`). It ends
- * with this process, however that ends.
+ * The engine of a data directory. Restarts it, with a delay, if it ends unexpectedly. It ends with this
+ * process in any case.
  */
 export class EmbeddedEngine {
   readonly #options: EngineOptions;
   readonly #library: string;
   readonly #config: EngineConfig;
   readonly #delay = new RestartDelay();
-  /** Ends all starts. */
   readonly #stopping = new AbortController();
   #running: EngineProcess | undefined;
   #restarts = 0;
   readonly #restartsTotal = counter(
     'auditlog_engine_restarts_total',
-    'Starts of the embedded engine after it ended unasked',
+    'Restarts of the embedded engine after unexpected ends',
     [],
   );
   #supervision: Promise<void> = Promise.resolve();
@@ -152,33 +144,29 @@ export class EmbeddedEngine {
     this.#config = config;
   }
 
-  /** Stays valid over restarts: port, password and header are chosen once. */
   get connection(): EngineConnection {
     const { url, user, password, database, headers } = this.#config;
     return { url, user, password, database, headers };
   }
 
-  /** The first start; to be called once. */
   async start(): Promise<void> {
     this.#supervise(await this.#startOnce());
   }
 
-  /** Process id of the engine, undefined while it is down. */
   pid(): number | undefined {
     return this.#running?.pid;
   }
 
-  /** How often the engine has been started again after it ended unasked. */
   restarts(): number {
     return this.#restarts;
   }
 
-  /** Ends the engine at once; it is started again. */
+  /** The engine is restarted afterwards. */
   kill(): void {
     this.#running?.kill();
   }
 
-  /** Ends the engine and its restarts; at most `engineStopMsMax`, then it is killed. May be called twice. */
+  /** Kills the engine after `engineStopMsMax`. Safe to repeat. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -187,12 +175,12 @@ export class EmbeddedEngine {
   async #stop(): Promise<void> {
     const { dataDir, log } = this.#options;
     this.#stopping.abort();
-    // First, so that no command finds an engine that is about to go.
+    // First, so that no command finds a stopping engine.
     await removeEngineFile(dataDir);
     if (this.#running) await this.#end(this.#running);
     await this.#supervision;
     await removeEngineFile(dataDir);
-    log.info({}, 'embedded engine is stopped');
+    log.info({}, 'Embedded engine is stopped');
   }
 
   async #end(engine: EngineProcess): Promise<void> {
@@ -201,34 +189,31 @@ export class EmbeddedEngine {
     try {
       await askEngine(this.#config, releaseStatement, limits.engineAskMsMax);
     } catch (error) {
-      log.warn(errorFacts(error), 'the embedded engine did not take the request to stop');
+      log.warn(errorFacts(error), 'The embedded engine did not accept the request to stop; killing it');
       engine.kill();
     }
     if ((await Promise.race([engine.ended, deadline])) !== 'late') return;
-    log.warn({ pid: engine.pid }, 'the embedded engine did not stop in time and is killed');
+    log.warn({ pid: engine.pid }, 'The embedded engine did not stop in time; killing it');
     engine.kill();
     await engine.ended;
   }
 
-  /** A start, and a second one where only cut mutations stood against the first. */
+  /** Retries once after removing truncated mutation files. */
   async #startOnce(): Promise<EngineProcess> {
     try {
       return await this.#tryStart();
     } catch (error) {
-      // The directory of another engine is not to be touched.
+      // Never touch the directory of another engine.
       if (isDirectoryTaken(error) || this.#stopping.signal.aborted) throw error;
       const mutations = await removeCutMutations(this.#config.engineDir);
       if (mutations.length === 0) throw error;
       const { log } = this.#options;
-      log.warn(
-        { mutations },
-        'mutations whose files a full disk has cut short are removed: no engine starts with them',
-      );
+      log.warn({ mutations }, 'Removed truncated mutation files, with which the engine cannot start');
       return this.#tryStart();
     }
   }
 
-  /** Process, readiness, engine.json. On failure nothing is left running. */
+  /** On failure no process is left. */
   async #tryStart(): Promise<EngineProcess> {
     const engine = await EngineProcess.spawn(this.#library, this.#config);
     try {
@@ -245,7 +230,7 @@ export class EmbeddedEngine {
     }
   }
 
-  /** A full disk keeps commands from finding the engine; those who read it by way of this process can go on. */
+  /** On a full disk commands do not find the engine, but readers through this process can continue. */
   async #announce(engine: EngineProcess): Promise<void> {
     const { dataDir, log, unannounced } = this.#options;
     if (unannounced === true) return;
@@ -253,7 +238,10 @@ export class EmbeddedEngine {
       await writeEngineFile(dataDir, { ...this.#config, pid: engine.pid ?? 0 });
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      log.error({ dataDir, ...errorFacts(error) }, 'the disk is full: engine.json could not be written');
+      log.error(
+        { dataDir, ...errorFacts(error) },
+        'The disk is full: engine.json was not written, so commands do not find the engine',
+      );
     }
   }
 
@@ -263,40 +251,40 @@ export class EmbeddedEngine {
     this.#supervision = engine.ended.then((end) => this.#restart(end, performance.now() - upSince));
   }
 
-  /** Starts the engine until one is up or it is to stop. */
   async #restart({ how, stderr }: EngineEnd, ranMs: number): Promise<void> {
     const { log } = this.#options;
     const { signal } = this.#stopping;
     this.#running = undefined;
     if (signal.aborted) return;
     let delayMs = this.#delay.next(ranMs);
-    log.error({ how, stderr: shortMessage(stderr), delayMs }, 'the embedded engine ended unasked');
+    log.error(
+      { how, stderr: shortMessage(stderr), delayMs },
+      'The embedded engine ended unexpectedly; restarting it',
+    );
     for (; ; delayMs = this.#delay.next(0)) {
       try {
         await sleep(delayMs, undefined, { signal });
         const engine = await this.#startOnce();
         this.#restarts += 1;
         this.#restartsTotal.inc();
-        log.info({ pid: engine.pid, restarts: this.#restarts }, 'embedded engine is up again');
+        log.info({ pid: engine.pid, restarts: this.#restarts }, 'Embedded engine is up again');
         return this.#supervise(engine);
       } catch (error) {
         if (signal.aborted) return;
         const facts = { error: shortMessage(errorFacts(error).error) };
-        log.error(facts, 'the embedded engine did not restart');
+        log.error(facts, 'The embedded engine did not restart; will retry');
       }
     }
   }
 }
 
 /**
- * How long to wait before an engine that ended is started again. The delay doubles with each end, so that one that
- * cannot run does not keep the machine busy, up to a bound that a reader can wait for; one that ran well is back at
- * once.
+ * The delay doubles with each end, up to a bound that readers can wait for, so that a broken engine does not
+ * keep the machine busy; after a long run it is short again.
  */
 export class RestartDelay {
   #nextMs: number = limits.engineRestartDelayMsMin;
 
-  /** `ranMs`: for how long the engine answered before it ended; 0 for a start that failed. */
   next(ranMs: number): number {
     if (ranMs > limits.engineRestartDelayMsMax) this.#nextMs = limits.engineRestartDelayMsMin;
     const delayMs = this.#nextMs;

@@ -4,19 +4,17 @@ import type { Storage } from './storage.ts';
 
 export interface EventsViewOptions {
   readonly database: string;
-  /** What stands before the stored text, which begins with `"time":`; so it opens the object and ends in a comma. */
+  /** Precedes the stored text, which begins with `"time":`: opens the object and ends in a comma. */
   readonly head: string;
-  /** What follows `"logged_time":<now>`; so it begins with a comma and closes `metadata` and the object. */
+  /** Follows `"logged_time":<now>`: begins with a comma, and closes `metadata` and the object. */
   readonly tail: string;
-  /** Name of the cluster on whose every node the view is created. */
   readonly cluster?: string | undefined;
 }
 
 /**
- * The statements that drop and create the view `ocsf_events` (org, time, seq, event, own), where `event` is one whole
- * audit event as JSON, and `own` tells what the service itself says (contract: Fixed names). The constants are in the view and not in the rows, so it is made again
- * when the product's names have changed. `logged_time` is the moment of the query, in Unix
- * microseconds (contract: Audit event).
+ * Statements that drop and create the view `ocsf_events` (org, time, seq, event, own): `event` is the whole
+ * audit event as JSON, `own` marks the service's own (contract: Fixed names). Constants are in the view, so
+ * it changes with the product's names. `logged_time` is the time of the query (Unix microseconds).
  */
 export function eventsView(options: EventsViewOptions): { drop: string; create: string } {
   const database = quoteIdentifier(options.database);
@@ -38,9 +36,9 @@ AS SELECT org, time, seq, concat(${parts.join(', ')}) AS event, own FROM ${datab
 }
 
 /**
- * Makes the view for operators where it is missing or another one. What it is made of is in its comment, as a hash:
- * the engine tells a view's statement in its own words. Dropping and creating takes fewer rights than replacing, for
- * which the user would have to be allowed to drop tables. `requireRoom`: as of `migrate`.
+ * Creates or replaces the view for operators if its definition changed. The view's comment has a hash of it,
+ * as the engine rephrases statements. Drop and create need fewer rights than replace. `requireRoom`: as of
+ * `migrate`.
  */
 export async function keepEventsView(
   storage: Storage,

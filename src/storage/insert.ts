@@ -12,31 +12,25 @@ const columns = sent.map(([name]) => name).join(', ');
 const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ');
 
 /**
- * A segment is one block, and its rows belong to one month of recording, whatever times its events have: so it becomes
- * one part, which is there whole or not at all.
- *
- * Not here: the engine's own deduplication, which the table has switched off (0001_events.sql). Its memory of a block
- * can outlive the block in a crash, and would then drop the very rows that are missing. Asking the table is the only
- * answer that counts.
+ * A segment is one block, and its rows belong to one month of recording, so it becomes one part: stored whole
+ * or not at all. The engine's own deduplication is off in the table (0001_events.sql): its record of a block
+ * can outlive the block in a crash, and would then drop the missing rows.
  */
 const insertSettings: Settings = {
   min_insert_block_size_rows: rowsPerSegmentMax,
   min_insert_block_size_bytes: 0,
   max_insert_threads: 1,
-  // Nobody waits for an attempt longer than that, and whoever cannot ask for it knows that it has ended.
   max_execution_time: Math.ceil(limits.insertMsMax / 1000),
 };
 
-/** Exceptions that can tell that the content itself cannot be stored, whenever it is sent (ClickHouse error numbers). */
+/** ClickHouse errors that may mean content that can never be stored. */
 const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 131, 190, 321, 349]);
 
 /**
- * Stores segments exactly once. A first attempt is a plain INSERT. After any doubt (an error, a time-out, a restart
- * of this process or of the engine) earlier attempts are ended, the table is asked what they have stored
- * (`attempts.ts`), and only rows that are absent are sent, under a number of their own.
- *
- * `name` tells those apart that number segments each for itself: the log, and each command. Where there is a `condition` of
- * the engine's, nothing is stored once that does not hold any more.
+ * Stores segments exactly once. A first attempt is a plain INSERT. After any doubt (error, time-out, restart)
+ * earlier INSERTs are ended, the table is asked for their rows (`attempts.ts`), and only missing rows are
+ * sent, under a new number. `name` tells writers with numbers of their own apart. Stores nothing once
+ * `condition` (SQL) is false.
  */
 export function createSegmentInsert(
   storage: Storage,
@@ -50,12 +44,12 @@ export function createSegmentInsert(
       if (segment.rows > 0) await store(storage, log, segment, { attempts, condition });
       return 'stored';
     } catch (error) {
-      // Only a second look may condemn a segment: what looks like bad content can be a connection cut short.
+      // Only a second attempt may condemn a segment: a broken connection can look like bad content.
       const isFirst = segment.earlier.length === 0;
       if (!isOfContent(error) || isFirst || (await isReadable(storage, segment))) throw error;
       log.error(
         { segment: segment.segment, ...errorFacts(error) },
-        'the engine cannot read the content of a segment',
+        'The engine cannot read the content of a segment',
       );
       return 'refused';
     }
@@ -67,8 +61,8 @@ function isOfContent(error: unknown): error is EngineError {
 }
 
 /**
- * Whether the engine can read the content, of which it stores nothing here. The same numbers come from a node of a cluster
- * that dies while it takes its share of a segment.
+ * Whether the engine can read the content, without storing it. A cluster node that dies gives the same
+ * errors.
  */
 async function isReadable(storage: Storage, { body }: SegmentInsert): Promise<boolean> {
   const none = `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq = 0 FORMAT Native`;
@@ -98,12 +92,12 @@ async function store(
   const present = [...found.values()].reduce((sum, one) => sum + one, 0);
   if (present === rows && !isDamaged) return;
   if (present > rows && !isDamaged)
-    throw new Error(`segment ${segment.segment} has ${present} rows of ${rows} stored`);
+    throw new Error(`Segment ${segment.segment} has ${present} rows stored of ${rows}`);
   const stored = earlier.filter((number) => (found.get(number) ?? 0) > 0);
-  // On a cluster each shard has a part of its own.
+  // On a cluster each shard has its own part.
   if (present > 0) {
     const facts = { segment: segment.segment, present, rows };
-    log.warn(facts, 'completing a segment that was stored in part');
+    log.warn(facts, 'Completing a partly stored segment');
   }
   const number = await segment.take(stored);
   const where = stored.length > 0 ? absentFrom(storage, stored) : condition;
@@ -117,7 +111,7 @@ async function store(
   );
 }
 
-/** Which rows of a segment are not stored under one of these numbers: a row has the same place in the segment under each. */
+/** Rows that are not stored under one of these numbers; a row has the same index under each. */
 function absentFrom(storage: Storage, numbers: readonly number[]): string {
   const events = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
   const ranges = numbers.map((number) => {
@@ -128,10 +122,9 @@ function absentFrom(storage: Storage, numbers: readonly number[]): string {
   return `${row} NOT IN (SELECT ${row} FROM ${events} WHERE ${ranges.join(' OR ')})`;
 }
 
-/** Rows of a stretch of the order that are stored, ends included. Rejects with EngineError. */
+/** Rejects with EngineError. `first` and `last` are inclusive. */
 export async function storedRowsBetween(storage: Storage, first: bigint, last: bigint): Promise<number> {
   const from = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
-  // A row has several replicas.
   const [row] = await storage.rows<{ present: string }>(
     `SELECT uniqExact(seq) AS present FROM ${from} WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}`,
     { first, last },
@@ -139,7 +132,7 @@ export async function storedRowsBetween(storage: Storage, first: bigint, last: b
   return Number(row?.present ?? 0);
 }
 
-/** The newest number that a segment in the table has, or that the trees of evidence have passed. Rejects with EngineError. */
+/** The newest number in the table, or passed by the trees of evidence. Rejects with EngineError. */
 export async function newestStored(storage: Storage): Promise<number> {
   const [row] = await storage.rows<{ newest: string }>(
     `SELECT toString(bitShiftRight(greatest((SELECT max(seq) FROM events),

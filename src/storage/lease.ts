@@ -6,68 +6,58 @@ import { Problem } from '../base/errors/problem.ts';
 import { everyReplicaOf, everywhere, requireMajority } from './cluster.ts';
 import type { Storage } from './storage.ts';
 
-/** A lease ends this long after its holder's last sign of life. */
 const leaseMsMax = 30_000;
 const leaseRenewMs = 5_000;
-/** Longer than an insert takes to become visible, so that of two that ask for a lease at once each sees the other. */
+/** Longer than an insert needs to become visible, so that two concurrent requests see each other. */
 const leaseAskMs = 400;
 
 export interface LeaseOptions {
   readonly storage: Storage;
-  /** What is held, such as `trees`. */
   readonly name: string;
-  /** UUID of who holds it. */
   readonly owner: string;
-  /** It ends so long after the last sign of life. */
   readonly lastsMs?: number;
-  /** It ends with this process, and lasts by signs of life; else it is renewed by `take` alone. Default: true. */
+  /** Ends with this process, which renews it; otherwise only `take` renews it. Default: true. */
   readonly endsWithProcess?: boolean;
   readonly log?: Logger;
 }
 
-/** Another that has the name, or asks for it. */
 interface Rival {
   readonly owner: string;
   readonly host: string;
   readonly pid: number;
-  /** Rises with each sign of life. */
+  /** Rises with each renewal. */
   readonly newest: string;
 }
 
-/** The newest row of one owner. */
 interface LeaseRow extends ProcessIdentity, Rival {
   /** False while it only asks. */
   readonly held: boolean;
-  /** The number under which it held the lease, or the highest that it knew when it asked. */
+  /** Its fencing number, or the highest that it knew when it asked. */
   readonly number: string;
-  /** How many milliseconds ago it was seen, and how long it lasts from then on. */
   readonly ageMs: string;
   readonly lastsMs: string;
 }
 
-/** Stands for a process that keeps its leases though it has ended. */
+/** Stands for a process that keeps its leases after its end. */
 const nobody: ProcessIdentity = { place: '', pid: 0, begun: '' };
 
 /**
- * Holds a name among the processes that share an engine, until this one ends it, is seen dead, or has given no sign of
- * life for too long.
+ * Holds a name among the processes that share an engine, until this one ends it, is seen dead, or does not renew it:
  *
- *     ask ─▶ wait ─▶ look ─┬─ another holds it, or asked clearly before, or at once and is lower ─▶ end
- *                          └─▶ hold, with a number above all that were ever given ─▶ signs of life ─▶ end
+ *     ask ─▶ wait ─▶ look ─┬─ another holds it, or asked clearly earlier, or tied with a lower id ─▶ end
+ *                          └─▶ hold, with a number above all earlier ones ─▶ renew ─▶ end
  *
- * The number fences: of a name only the highest holds. So who writes under a lease calls `check` before, and one that
- * stood still while another took the name writes no more. On a machine where the owner's process is known to have ended the
- * next one takes the name at once.
+ * The number fences: only the highest of a name holds. So call `check` before writing under a lease, which stops a process
+ * that stood still while another took the name. If the owner's process is known to have ended on this machine, the next
+ * process takes the name at once.
  */
 export class Lease {
   readonly #options: LeaseOptions;
   readonly #lastsMs: number;
   #version = 0n;
   #number = 0n;
-  /** The highest number of the name that this one knows. */
   #highest = 0n;
   #process = nobody;
-  /** The last sign of life that the engine took, by `performance.now()`. */
   #renewedMs = Number.NEGATIVE_INFINITY;
   #renewing: NodeJS.Timeout | undefined;
 
@@ -76,12 +66,12 @@ export class Lease {
     this.#lastsMs = options.lastsMs ?? leaseMsMax;
   }
 
-  /** The fencing number: each time that the lease is held has a higher one; 0 before the first. */
+  /** The fencing number: rises each time the lease is taken; 0 before. */
   get number(): bigint {
     return this.#number;
   }
 
-  /** False where another process has it. Rejects with EngineError. */
+  /** False if another process has it. Rejects with EngineError. */
   async take(): Promise<boolean> {
     const begunMs = performance.now();
     if (this.#renewing !== undefined && this.#isYoung()) return true;
@@ -96,27 +86,29 @@ export class Lease {
     return true;
   }
 
-  /** Whether nobody has taken it since, as the engine knows it. Rejects with EngineError. */
+  /** Asks the engine. Rejects with EngineError. */
   async holds(): Promise<boolean> {
     const { own } = await this.#look();
     return own?.held === true && this.#number === this.#highest;
   }
 
-  /** To be called before what only its holder may write. Rejects with a Problem `conflict`, and with EngineError. */
+  /**
+   * Call before a write that only the owner may make. Rejects with a Problem `conflict`, and with
+   * EngineError.
+   */
   async check(): Promise<void> {
     if (await this.holds()) return;
     this.abandon();
     const { name } = this.#options;
-    throw new Problem('conflict', `another process has taken over "${name}": nothing more was changed`);
+    throw new Problem('conflict', `Another process has taken over "${name}"; nothing more was changed`);
   }
 
-  /** It gives no sign of life any more: it lapses, or ends with its process. */
+  /** Stops renewing: the lease expires, or ends with its process. */
   abandon(): void {
     clearInterval(this.#renewing);
     this.#renewing = undefined;
   }
 
-  /** Leaves the name to whoever asks next. */
   async end(): Promise<void> {
     this.abandon();
     if (this.#number > 0n) await this.#put(false, this.#number, 0);
@@ -131,10 +123,9 @@ export class Lease {
     if (endsWithProcess) this.#renewing = setInterval(() => void this.#renew(), leaseRenewMs);
   }
 
-  /** Whether this one is the first of those that ask now. */
   async #ask(): Promise<boolean> {
     await this.#put(false, this.#highest, leaseMsMax);
-    // What is put down is seen by others after a moment: so of two that ask at once each sees the other.
+    // Others see the row after a moment, so two concurrent requests see each other.
     await sleep(leaseAskMs);
     await requireMajority(this.#options.storage);
     const { rivals } = await this.#look();
@@ -145,7 +136,7 @@ export class Lease {
     return !isLost;
   }
 
-  /** The row of its own, and those of others, while they last. */
+  /** The own row and those of others, unless expired. */
   async #look(): Promise<{ readonly own: LeaseRow | undefined; readonly rivals: readonly LeaseRow[] }> {
     const { storage, name, owner } = this.#options;
     const rows = await storage.rows<LeaseRow>(
@@ -170,7 +161,7 @@ export class Lease {
     };
   }
 
-  /** The engine's clock says when it was seen, and versions rise without any. */
+  /** The engine's clock sets the time of renewal; versions rise without a clock. */
   async #put(held: boolean, number: bigint, lastsMs: number): Promise<void> {
     const { storage, name, owner } = this.#options;
     this.#version += 1n;
@@ -184,7 +175,7 @@ export class Lease {
     return performance.now() - this.#renewedMs < this.#lastsMs;
   }
 
-  /** What comes too late stays lost: another may have been told that it may begin. */
+  /** A late renewal stays lost: another process may have taken the name. */
   async #renew(): Promise<void> {
     if (!this.#isYoung()) return this.abandon();
     const begunMs = performance.now();
@@ -192,7 +183,7 @@ export class Lease {
       await this.#put(true, this.#number, this.#lastsMs);
       this.#renewedMs = begunMs;
     } catch (error) {
-      this.#options.log?.debug(errorFacts(error), 'a lease could not be renewed yet');
+      this.#options.log?.debug(errorFacts(error), 'Renewing a lease failed; will retry');
     }
   }
 }

@@ -18,11 +18,10 @@ const migrationAttemptsMax = 8;
 
 export interface MigrateOptions {
   readonly log: Logger;
-  /** CLICKHOUSE_CLUSTER: every statement runs on every node, tables are replicated. */
+  /** CLICKHOUSE_CLUSTER: statements run on every node, tables are replicated. */
   readonly cluster?: string | undefined;
-  /** Rejects where the engine has no room to write definitions of tables; asked only when some are to be written. */
+  /** Rejects without room for table definitions; called only if some are written. */
   readonly requireRoom?: (() => Promise<void>) | undefined;
-  /** Folder of `NNNN_name.sql` files; default is the project's own. */
   readonly directory?: URL;
 }
 
@@ -32,9 +31,10 @@ const recordsTable = `CREATE TABLE IF NOT EXISTS schema_migrations {{on_cluster}
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;`;
 
 /**
- * Engine codes of two processes that change the same schema at once; the statement is right and is sent again:
- * TABLE_ALREADY_EXISTS, DATABASE_ALREADY_EXISTS, REPLICA_ALREADY_EXISTS, DEADLOCK_AVOIDED, CANNOT_ASSIGN_ALTER,
- * UNKNOWN_DATABASE and UNKNOWN_TABLE (created and not yet visible), TABLE_IS_BEING_RESTARTED, KEEPER_EXCEPTION.
+ * Engine errors of two processes that change the schema at once; the statement is retried:
+ * TABLE_ALREADY_EXISTS, DATABASE_ALREADY_EXISTS, REPLICA_ALREADY_EXISTS, DEADLOCK_AVOIDED,
+ * CANNOT_ASSIGN_ALTER, UNKNOWN_DATABASE and UNKNOWN_TABLE (not visible yet), TABLE_IS_BEING_RESTARTED,
+ * KEEPER_EXCEPTION.
  */
 const concurrentCodes: ReadonlySet<number | undefined> = new Set([57, 82, 253, 473, 517, 81, 60, 733, 999]);
 
@@ -50,10 +50,9 @@ async function withRetry<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The oldest release whose text indexes are for use. */
+/** The first release with production-ready text indexes. */
 const oldestVersion = { major: 26, minor: 2 };
 
-/** `version` as the engine tells it, such as `26.3.1.896`. */
 export function isVersionSupported(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > oldestVersion.major || (major === oldestVersion.major && minor >= oldestVersion.minor);
@@ -67,11 +66,11 @@ async function checkVersion(storage: Storage): Promise<void> {
   );
   if (found !== undefined && isVersionSupported(found.version)) return;
   const { major, minor } = oldestVersion;
-  throw new Error(`ClickHouse ${found?.version} is too old: version ${major}.${minor} or newer is needed`);
+  throw new Error(`ClickHouse ${found?.version} is too old; version ${major}.${minor} or newer is required`);
 }
 
 async function createDatabase(storage: Storage, cluster: string | undefined): Promise<void> {
-  // Asked first: a user of a managed server may use its database without being allowed to create one.
+  // A user of a managed server may lack the right to create the existing database.
   const settings = { database: 'default' };
   const found = await storage.rows(
     'SELECT name FROM system.databases WHERE name = {name:String}',
@@ -90,15 +89,18 @@ interface RecordRow {
   readonly applied: string;
 }
 
-/** The tables are not those that this release makes. */
 export class OtherReleaseError extends Error {
   constructor(database: string, words: string) {
-    super(`the database ${database} is of another release: ${words} (${projectFile('docs/upgrade.md')})`);
+    super(
+      `The database ${database} belongs to another release: ${words}; see ${projectFile('docs/upgrade.md')}`,
+    );
     this.name = 'OtherReleaseError';
   }
 }
 
-/** Names of what has been applied. Rejects with OtherReleaseError where that is not the beginning of what this release has. */
+/**
+ * Names of applied migrations. Rejects with OtherReleaseError unless these are the first of this release's.
+ */
 async function readApplied(storage: Storage, migrations: readonly Migration[]): Promise<ReadonlySet<string>> {
   const rows = await withRetry(() =>
     storage.rows<RecordRow>('SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name'),
@@ -109,14 +111,13 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
     const at = `migration ${name} was applied at ${applied.slice(0, 19)} UTC`;
     const refuse = (words: string) => new OtherReleaseError(storage.database, `${at}, ${words}`);
     if (numberOf(name) > newest)
-      throw refuse(`and this release knows those up to ${levelText(newest)}: start the later one again`);
+      throw refuse(`and this release knows only those up to ${levelText(newest)}; start the later release`);
     if (checksums.get(name) !== checksum)
-      throw refuse('and this release has none, or another one, of that name');
+      throw refuse('and this release has no such migration, or another one of that name');
   }
   return new Set(rows.map(({ name }) => name));
 }
 
-/** Whether migrations have made anything in the database. Rejects with EngineError. */
 export async function hasTables(storage: Storage): Promise<boolean> {
   const tables = await storage.rows(
     "SELECT name FROM system.tables WHERE database = {name:String} AND name = 'schema_migrations'",
@@ -127,8 +128,8 @@ export async function hasTables(storage: Storage): Promise<boolean> {
 }
 
 /**
- * Whether every migration is recorded here. Nothing is sent then: servers must be able to start on a full disk, and while a
- * node of a cluster is down, as a statement for all nodes fails meanwhile.
+ * Without statements, so that servers start on a full disk, and while a node of a cluster is down, when ON
+ * CLUSTER statements fail.
  */
 async function isCurrent(storage: Storage, migrations: readonly Migration[]): Promise<boolean> {
   if (!(await hasTables(storage))) return false;
@@ -137,13 +138,10 @@ async function isCurrent(storage: Storage, migrations: readonly Migration[]): Pr
 }
 
 /**
- * Brings the schema up to date: creates the database, then applies each file of the folder that is not recorded in
- * `schema_migrations`, in order of their numbers. Any number of processes may do this at once: every statement is
- * idempotent, and the record is kept by name.
- *
- * @returns the names of the files applied by this call
- * Rejects with what `requireRoom` does, an EngineError from the engine, an Error where that is too old, one that names the
- * file when one is malformed, or OtherReleaseError.
+ * Creates the database, then applies each migration that is not in `schema_migrations`, in order. Processes
+ * may do this concurrently, as statements are idempotent. @returns the names of the applied files Rejects
+ * with the error of `requireRoom`, EngineError, OtherReleaseError, or an Error for an old engine or a
+ * malformed file.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
   const { cluster, log } = options;
@@ -161,7 +159,7 @@ export async function migrate(storage: Storage, options: MigrateOptions): Promis
   for (const { name, checksum, statements } of missing) {
     for (const statement of statements) await withRetry(() => storage.command(statement));
     await storage.insertRows('schema_migrations', [{ name, checksum }]);
-    log.info({ migration: name }, 'migration applied');
+    log.info({ migration: name }, 'Migration applied');
   }
   return { applied: missing.map(({ name }) => name) };
 }

@@ -3,7 +3,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { messageOf } from '../base/errors/system-error.ts';
 import { quoteIdentifier, quoteString } from './quote.ts';
 
-/** One file of `schema/migrations`, ready to be sent. */
 export interface Migration {
   readonly name: string;
   readonly number: number;
@@ -18,24 +17,22 @@ interface Target {
 
 export const migrationsDirectory = new URL('../../schema/migrations/', import.meta.url);
 
-/** The number of the newest migration in a folder; 0 where there is none. */
 export async function newestMigration(directory: URL = migrationsDirectory): Promise<number> {
   return (await fileNames(directory)).reduce((newest, name) => Math.max(newest, numberOf(name)), 0);
 }
 
-/** Migrations are named in words by four digits, as their files are. */
 export function levelText(number: number): string {
   return String(number).padStart(4, '0');
 }
 
-/** Reads and checks every file before any is applied, so a bad one stops the start with nothing half done. */
+/** Checks every file before any is applied. */
 export async function readMigrations(directory: URL, target: Target): Promise<Migration[]> {
   const numbers = new Set<number>();
   const migrations: Migration[] = [];
   for (const name of await fileNames(directory)) {
     const number = numberOf(name);
     if (numbers.has(number))
-      throw new Error(`migration ${name}: the number ${levelText(number)} is used twice`);
+      throw new Error(`Migration ${name}: the number ${levelText(number)} is used twice`);
     numbers.add(number);
     const bytes = await readFile(new URL(name, directory));
     const checksum = createHash('sha256').update(bytes).digest('hex');
@@ -43,7 +40,7 @@ export async function readMigrations(directory: URL, target: Target): Promise<Mi
     try {
       migrations.push({ name, number, checksum, statements: renderMigration(text, target) });
     } catch (error) {
-      throw new Error(`migration ${name}: ${messageOf(error)}`, {
+      throw new Error(`Migration ${name}: ${messageOf(error)}`, {
         cause: error,
       });
     }
@@ -57,17 +54,15 @@ async function fileNames(directory: URL): Promise<string[]> {
 
 export function numberOf(name: string): number {
   const number = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1];
-  if (number === undefined) throw new Error(`migration ${name}: the name must be NNNN_name.sql`);
+  if (number === undefined) throw new Error(`Migration ${name}: the name must be NNNN_name.sql`);
   return Number(number);
 }
 
 export interface MigrationTarget {
   readonly database: string;
-  /** Name of a cluster of servers; undefined on one engine. */
   readonly cluster?: string | undefined;
 }
 
-/** Statements of a migration: each ends with `;` at the end of a line. Lines that are comments are dropped first. */
 function splitStatements(sql: string): string[] {
   const lines = sql.split(/\r?\n/).filter((line) => !line.trimStart().startsWith('--'));
   return lines
@@ -78,8 +73,8 @@ function splitStatements(sql: string): string[] {
 }
 
 /**
- * Engine of a table on a cluster. Plain tables are sharded: one replicated copy a shard. Replacing tables hold what
- * every node must know (organizations, users, keys, migrations), so all nodes of all shards are replicas of one.
+ * Plain tables are sharded, with one replicated copy per shard. Replacing tables are replicated to every
+ * node, as every node needs them.
  */
 function replicatedEngine(kind: string, version: string): string {
   if (kind === 'everywhere')
@@ -106,10 +101,7 @@ function renderStatement(statement: string, target: MigrationTarget): string | u
     : renderPlaceholders(statement.slice(onDistributed[0].length), target);
 }
 
-/**
- * Text with the placeholders of migration files filled in, for statements about the same tables; `{{distributed …}}`
- * is none of them. Throws an Error when a placeholder is unknown.
- */
+/** Fills in the placeholders, except `{{distributed …}}`. Throws an Error for an unknown one. */
 export function renderPlaceholders(text: string, target: MigrationTarget): string {
   const { cluster } = target;
   const onCluster = cluster === undefined ? '' : `ON CLUSTER ${quoteIdentifier(cluster)}`;
@@ -135,19 +127,18 @@ export function renderPlaceholders(text: string, target: MigrationTarget): strin
 }
 
 /**
- * The statements of a migration file for a target, in order. Pure. The language of the files:
+ * The statements of a migration file for a target, in order. Pure.
  *
  * | placeholder | on one engine | on a cluster |
  * |---|---|---|
  * | `{{on_cluster}}` | nothing | `ON CLUSTER …` |
  * | `{{sharded t}}` | `t` | `t_local` |
  * | `{{distributed t by key}}`, a statement of its own | nothing | the Distributed table `t` over `t_local` |
- * | `{{on_distributed}}`, before a statement | nothing, and not the statement | the statement |
+ * | `{{on_distributed}}`, before a statement | no statement | the statement |
  * | `{{MergeTree}}` | the same | replicated within its shard |
  * | `{{ReplacingMergeTree(version)}}` | the same | replicated to every node |
  *
- * A statement ends with `;` at the end of a line. Lines that begin with `--` are comments. Each statement is
- * idempotent, which a test of the files holds. Throws an Error when a placeholder is unknown.
+ * Statements must be idempotent. Throws an Error for an unknown placeholder.
  */
 export function renderMigration(sql: string, target: MigrationTarget): string[] {
   return splitStatements(sql).flatMap((statement) => renderStatement(statement, target) ?? []);

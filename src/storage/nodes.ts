@@ -8,24 +8,25 @@ import { limits } from './limits.ts';
 import { StatementClient } from './statement-client.ts';
 import type { EngineConnection } from './storage.ts';
 
-/** Each of several addresses of an engine is asked this often whether it answers within `readinessMsMax`. */
+/** Interval of probes of each address, with `readinessMsMax` to answer. */
 const nodeProbeMs = 1_000;
 
-/** One address of the engine, with the connections to it. */
 export class EngineNode {
   readonly address: string;
-  /** Path of the address without a slash at its end; a proxy may stand before the engine. */
   readonly path: string;
   readonly reader: ByteReader;
   readonly statements: StatementClient;
   isDown = false;
-  /** Asks whether the engine is there; requests that fail at once share an answer. Undefined: it is. */
+  /** It answers but has no tables, such as a server that has lost its disk. */
+  isEmpty = false;
+  /** Undefined: the node answers. Concurrent callers share a probe. */
   readonly probe = singleFlight(() => this.#ask());
-  /** Ends a request that is under way, for each. */
+  readonly #database: string;
   readonly #underWay = new Set<() => void>();
 
   constructor(connection: EngineConnection, address: string) {
-    const { user, password, headers } = connection;
+    const { user, password, headers, database } = connection;
+    this.#database = database;
     const credentials = Buffer.from(`${user}:${password}`).toString('base64');
     const all = { Authorization: `Basic ${credentials}`, ...headers };
     const url = new URL(address);
@@ -35,7 +36,7 @@ export class EngineNode {
     this.statements = new StatementClient({ ...connection, url: address });
   }
 
-  /** Work that is ended as `unreachable` when the node is found to be down. `work` gets a signal for that. */
+  /** Work with a signal that ends it as `unreachable` when the node is found down. */
   async untilDown<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const ending = new AbortController();
     const end = (): void => ending.abort();
@@ -44,31 +45,36 @@ export class EngineNode {
       isLost = true;
       end();
     };
-    // The caller's signal may be that of a process: nothing stays on it.
     const leave = (): void => signal?.removeEventListener('abort', end);
     signal?.addEventListener('abort', end, { once: true });
     if (signal?.aborted === true) end();
     this.#underWay.add(lose);
     try {
       const result = await work(ending.signal);
-      // A flow goes on beyond this, and still ends with the caller.
+      // A flow outlives this call, and still ends with the caller.
       if (isFlow(result)) result.onClosed(leave);
       else leave();
       return result;
     } catch (error) {
       leave();
-      if (isLost) throw new EngineError('unreachable', 'the node does not answer any more', undefined, error);
+      if (isLost) throw new EngineError('unreachable', 'The node stopped answering', undefined, error);
       throw error;
     } finally {
       this.#underWay.delete(lose);
     }
   }
 
-  /** Whatever an engine says, it is there. */
+  /** Any answer, even a refusal, proves that the node is up. */
   async #ask(): Promise<EngineError | undefined> {
-    const statement = { query: 'SELECT 1', parameters: {}, settings: {}, timeoutMs: limits.readinessMsMax };
+    const statement = {
+      query:
+        "SELECT count() FROM system.tables WHERE database = {name:String} AND name = 'schema_migrations'",
+      parameters: { name: this.#database },
+      settings: { database: 'default' },
+      timeoutMs: limits.readinessMsMax,
+    };
     try {
-      await this.statements.run(statement);
+      this.isEmpty = (await this.statements.run(statement)).trim() === '0';
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       if (error.failure !== 'refused') return error;
@@ -90,9 +96,8 @@ const isFlow = (result: unknown): result is ByteFlow =>
   typeof result === 'object' && result !== null && 'onClosed' in result;
 
 /**
- * The addresses of the engine. With several, requests go to the first that answers: each is asked every second whether
- * it does, and one that does not is left out until it does again, what is under way there ended. So nobody waits for a
- * node that hangs longer than that takes to be noticed.
+ * The addresses of the engine. With several, requests go to the first that answers: each is probed every
+ * second, and requests at one that does not answer are ended.
  */
 export class EngineNodes {
   readonly all: readonly EngineNode[];
@@ -107,23 +112,24 @@ export class EngineNodes {
       this.#probes = new Repeated(
         nodeProbeMs,
         () => this.#probeAll(),
-        (error) => log.debug(errorFacts(error), 'nodes could not be probed'),
+        (error) => log.debug(errorFacts(error), 'Probing the nodes failed'),
       );
     }
   }
 
-  /** The node that requests go to: the first that answers, as far as is known; the first of all where none does. */
+  /** The first node that answers and has tables; without tables anywhere, the first that answers; else the first. */
   get current(): EngineNode {
-    return this.all.find(({ isDown }) => !isDown) ?? this.#first;
+    const up = this.all.filter(({ isDown }) => !isDown);
+    return up.find(({ isEmpty }) => !isEmpty) ?? up[0] ?? this.#first;
   }
 
   get #first(): EngineNode {
     const [first] = this.all;
-    if (first === undefined) throw new Error('an engine has an address');
+    if (first === undefined) throw new Error('An engine needs an address');
     return first;
   }
 
-  /** Work at the current node, which is not done elsewhere: whether it took effect may be unknown. */
+  /** Runs work at one node only, as it may have taken effect. */
   async once<T>(
     signal: AbortSignal | undefined,
     work: (node: EngineNode, signal: AbortSignal | undefined) => Promise<T>,
@@ -139,7 +145,7 @@ export class EngineNodes {
     }
   }
 
-  /** Work that may be done twice: at the current node, and where that does not answer at each other one. */
+  /** Runs repeatable work, at other nodes if the current one does not answer. */
   async anywhere<T>(
     signal: AbortSignal | undefined,
     work: (node: EngineNode, signal: AbortSignal | undefined) => Promise<T>,
@@ -151,7 +157,7 @@ export class EngineNodes {
         return await this.once(signal, work, node);
       } catch (error) {
         const isGone = error instanceof EngineError && error.failure === 'unreachable';
-        const next = this.all.find((other) => !tried.has(other) && !other.isDown);
+        const next = this.all.find((other) => !tried.has(other) && !other.isDown && !other.isEmpty);
         if (!isGone || next === undefined) throw error;
         node = next;
       }
@@ -168,14 +174,20 @@ export class EngineNodes {
   }
 
   async #probe(node: EngineNode): Promise<void> {
+    const wasEmpty = node.isEmpty;
     const failure = await node.probe();
+    if (node.isEmpty && !wasEmpty && this.all.some((other) => !other.isDown && !other.isEmpty))
+      this.#log.warn(
+        { url: node.address },
+        'a ClickHouse node has no tables: make it anew (docs/cluster.md)',
+      );
     const isDown = failure !== undefined;
-    // Also of one that was known to be down: where all are, requests go there all the same.
+    // Even if it was down before: without any other node, requests go there.
     if (isDown) node.endAll();
     if (isDown === node.isDown) return;
     node.isDown = isDown;
     const url = node.address;
-    if (failure === undefined) return this.#log.info({ url }, 'a ClickHouse node answers again');
-    this.#log.warn({ url, ...errorFacts(failure) }, 'a ClickHouse node does not answer');
+    if (failure === undefined) return this.#log.info({ url }, 'A ClickHouse node answers again');
+    this.#log.warn({ url, ...errorFacts(failure) }, 'A ClickHouse node does not answer');
   }
 }

@@ -22,21 +22,17 @@ import { hasTables, migrate } from './migrate.ts';
 import { checkRights } from './rights.ts';
 import type { EngineConnection, Storage } from './storage.ts';
 
-/** A ClickHouse server that starts at the same moment, or none. */
 const serverStartMsMax = 20_000;
-/** How long a command waits for the engine: other commands, of a few seconds each, may have it. */
+/** Other commands, of a few seconds each, may have the engine. */
 const cliEngineWaitMsMax = 30_000;
 const cliEngineWaitDelayMs = 200;
-/** How long a starting server waits for a command that runs the engine; a service manager gives a start 90 seconds. */
+/** Wait of a starting server for a command's engine; service managers allow a start 90 seconds. */
 const serverEngineWaitMsMax = 60_000;
 
-/** What it takes to reach the engine. */
 interface EngineOptions {
   readonly dataDir: string;
   readonly clickhouse: {
-    /** Undefined: the embedded engine. */
     readonly url: string | undefined;
-    /** The addresses of further nodes. */
     readonly otherUrls: readonly string[];
     readonly user: string;
     readonly password: string;
@@ -48,30 +44,28 @@ interface EngineOptions {
 }
 
 export interface StorageOptions extends EngineOptions {
-  /** What the view for operators puts around the stored text of an event. */
+  /** Constant text around the stored events, for the view for operators. */
   readonly envelope: { readonly head: string; readonly tail: string };
   readonly damage: DamageRegister;
 }
 
-/** The embedded engine. */
 interface HeldEngine {
   readonly storage: Storage;
   readonly engine: EmbeddedEngine;
 }
 
-/** The storage of a service, migrated. */
 export interface ServiceStorage {
   readonly storage: Storage;
   readonly engineWrites: EngineWrites;
-  /** The embedded engine, which shares its disk with the log, and its clock with us; undefined: a ClickHouse server is used. */
+  /** The embedded engine, which shares disk and clock with the log; undefined with a ClickHouse server. */
   readonly held: HeldEngine | undefined;
   /** This server among those that share a ClickHouse server; undefined with the embedded engine. */
   readonly instance: string | undefined;
 }
 
 /**
- * Starts the embedded engine, or waits for the ClickHouse server; makes the tables and the view for operators. The
- * caller makes sure that no other server uses the data directory.
+ * Starts the embedded engine or waits for the ClickHouse server, then creates tables and view. The caller
+ * holds the lock of the data directory.
  */
 export async function startStorage(options: StorageOptions): Promise<ServiceStorage> {
   const { url } = options.clickhouse;
@@ -86,7 +80,6 @@ export async function startStorage(options: StorageOptions): Promise<ServiceStor
   return { storage: held.storage, engineWrites, held, instance: undefined };
 }
 
-/** Starts the embedded engine, and makes the tables in it. */
 async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const { damage, log } = options;
   const engine = await startEngine(options);
@@ -111,14 +104,14 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
   return { storage, engineWrites: new EngineWrites({ own: undefined, log }), held: undefined, instance };
 }
 
-/** Tells the operator of a part that reads have found damaged, once. */
+/** Reports a damaged part once. */
 function reportUnreadable(damage: DamageRegister, log: Logger, part: string): void {
-  const detail = 'a damaged part of a table: reads that need it fail';
+  const detail = 'a damaged part of a table; reads that need it fail';
   if (!damage.report({ kind: 'unreadable', id: part, detail })) return;
-  log.error({ part }, 'a part of a table is damaged, and reads that need it fail; see `auditlog doctor`');
+  log.error({ part }, 'A part of a table is damaged, and reads that need it fail; run `auditlog doctor`');
 }
 
-/** By what a data directory is known among those that share an engine: a UUID that outlives restarts. */
+/** UUID of a data directory among those that share an engine. */
 export async function instanceOf(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
@@ -138,7 +131,7 @@ function connect(
   return storage;
 }
 
-/** Asks for the room of the embedded engine; a ClickHouse server looks after its own disk. */
+/** A ClickHouse server manages its own disk. */
 function roomOf({ dataDir, clickhouse }: EngineOptions): (() => Promise<void>) | undefined {
   return clickhouse.url === undefined ? () => requireRoom(dataDir) : undefined;
 }
@@ -151,19 +144,18 @@ async function makeTables(options: StorageOptions, storage: Storage): Promise<vo
   await keepEventsView(storage, { database, cluster, ...envelope }, room);
 }
 
-/** No other server has the directory (see `lockDirectory`), but a command may, until it ends. */
+/** No other server has the directory (`lockDirectory`), but a command may. */
 async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const deadline = performance.now() + serverEngineWaitMsMax;
-  for (let told = false; ; told = true) {
+  for (let isLogged = false; ; isLogged = true) {
     const engine = await startUnlessLocked(options, deadline, false);
     if (!(engine instanceof DataDirLockedError)) return engine;
     const facts = { dataDir: options.dataDir, pid: engine.pid, waitMsMax: serverEngineWaitMsMax };
-    if (!told) options.log.warn(facts, 'a command runs the engine of DATA_DIR: waiting for its end');
+    if (!isLogged) options.log.warn(facts, 'A command runs the engine of DATA_DIR; waiting until it ends');
     await sleep(limits.engineRestartDelayMsMin);
   }
 }
 
-/** The error while another process holds the data directory; after the deadline that rejects. */
 async function startUnlessLocked(
   { dataDir, clickhouse, log }: EngineOptions,
   deadline: number,
@@ -177,17 +169,17 @@ async function startUnlessLocked(
   }
 }
 
-/** The storage for a command, and whether servers may be at work on its engine at the same time. */
+/** `isShared`: servers may use the engine at the same time. */
 export interface ReachedStorage {
   readonly storage: Storage;
   readonly isShared: boolean;
 }
 
 /**
- * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
- * directory, else an engine of its own until `stops` runs. Commands without a server take turns: an engine that ends
- * with one command is no other's. `asItIs`: what is damaged stays so, for the
- * command that looks at it. Rejects with Problem `malformed` where there are no tables and the command is none that `makes` them.
+ * The storage for a command, migrated: the ClickHouse server, else the engine of the server on the data
+ * directory, else an engine until `stops` runs. Commands without a server take turns. `asItIs` tolerates
+ * damage, for the command that examines it. Rejects with Problem `malformed` without tables, unless the
+ * command `makes` them.
  */
 export async function reachStorage(
   options: EngineOptions & { readonly asItIs?: boolean | undefined; readonly makes?: boolean | undefined },
@@ -200,13 +192,13 @@ export async function reachStorage(
       : { connection: serverConnection(options, url), isShared: true };
   const storage = openStorage(connection, log);
   stops.add(() => storage.close());
-  // A server that has just started its engine is about to make the tables.
+  // A starting server is about to create the tables.
   const isOfServer = isShared && url === undefined;
   if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
   try {
     await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
   } catch (error) {
-    // The tables are there, and what is noted of their migrations cannot be read: it can be repaired.
+    // The tables exist, and only the record of migrations is damaged, which can be repaired.
     const isRepairable = options.asItIs === true && error instanceof EngineError && isDamage(error);
     if (!isRepairable) throw error;
   }
@@ -220,7 +212,7 @@ function noTables({ dataDir, clickhouse: { url, database } }: EngineOptions): Pr
       : `the database "${database}" of the ClickHouse server at ${url} (CLICKHOUSE_URL, CLICKHOUSE_DATABASE)`;
   return new Problem(
     'malformed',
-    `there is no data in ${where}: name that of the service, or begin with "auditlog init"`,
+    `There is no data in ${where}; name the one of the service, or run "auditlog init" first`,
   );
 }
 
@@ -232,7 +224,7 @@ async function reachEngine(
   for (let first = true; ; first = false) {
     const running = await readEngineFile(dataDir, first ? log : undefined);
     if (running !== undefined) return { connection: running, isShared: true };
-    // The engine of a server comes back by itself, and one of ours would keep it from that.
+    // A server's engine restarts by itself; another one would prevent that.
     if ((await ifThere(isServed(dataDir))) === true) {
       if (performance.now() > deadline) throw await noEngine(dataDir);
     } else {
@@ -242,30 +234,29 @@ async function reachEngine(
         return { connection: engine.connection, isShared: false };
       }
     }
-    // A server that holds the directory is about to announce its engine; a command ends, and then it is our turn.
+    // The server will announce its engine soon, or the other command will end.
     await sleep(cliEngineWaitDelayMs);
   }
 }
 
-/** Why a server has no engine that answers, as far as a command can tell. */
 async function noEngine(dataDir: string): Promise<Error> {
   const holder = await engineHolder(join(dataDir, 'engine'));
   if (holder !== undefined) return new DataDirLockedError(dataDir, holder);
   return new Error(
-    `the server that uses DATA_DIR ${dataDir} has no engine running: its log says why; ` +
+    `The server on DATA_DIR ${dataDir} has no running engine; see its log; ` +
       'if it uses a ClickHouse server, set CLICKHOUSE_URL for commands, too',
   );
 }
 
 /**
- * A ClickHouse server may be starting at the same moment, as in a compose file: it is waited for, but not for ever.
- * One that answers and refuses is not going to change its mind.
+ * Waits for a server that may be starting, as in a compose file. One that answers with a refusal will not
+ * change.
  */
 async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
   const deadline = performance.now() + serverStartMsMax;
-  // In a database that is there already: ours may still have to be made.
+  // In a database that always exists.
   const options = { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax };
-  for (let told = false; ; told = true) {
+  for (let isLogged = false; ; isLogged = true) {
     try {
       await storage.rows('SELECT 1', {}, options);
       return;
@@ -273,22 +264,22 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
       if (!(error instanceof EngineError)) throw error;
       if (error.failure === 'refused')
         throw new Error(
-          `the ClickHouse server at ${url} refuses the user "${user}": ${operatorWords(error)}`,
+          `The ClickHouse server at ${url} rejects the user "${user}": ${operatorWords(error)}`,
           { cause: error },
         );
       if (performance.now() > deadline)
-        throw new Error(`no ClickHouse server answers at ${url} (CLICKHOUSE_URL): ${error.message}`, {
+        throw new Error(`No ClickHouse server answers at ${url} (CLICKHOUSE_URL): ${error.message}`, {
           cause: error,
         });
-      if (!told) log.warn({ url, ...errorFacts(error) }, 'waiting for the ClickHouse server');
+      if (!isLogged) log.warn({ url, ...errorFacts(error) }, 'Waiting for the ClickHouse server');
       await sleep(limits.engineRestartDelayMsMin);
     }
   }
 }
 
 /**
- * An error in words for the operator where the reason is that the disk of DATA_DIR is full; any other one as it is. A file
- * elsewhere, such as that of an export, names itself.
+ * Explains an error caused by a full disk of DATA_DIR; returns others unchanged. Errors of files elsewhere
+ * name the file.
  */
 export function explainFullDisk(
   error: unknown,

@@ -5,8 +5,8 @@ import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { isDiskFull } from '../base/errors/system-error.ts';
 
 /**
- * Whether a data directory is where its last server had it: then it is no copy, and as its lock says, that server has
- * ended, in whatever container. It is known by its place on the disk, which a copy has not.
+ * Whether a data directory is where its last server had it, by host and inode: then it is no copy, and its
+ * lock proves that the last server has ended, in whatever container.
  */
 export async function isAtHome(dataDir: string): Promise<boolean> {
   const path = join(dataDir, 'last-run');
@@ -16,7 +16,7 @@ export async function isAtHome(dataDir: string): Promise<boolean> {
   try {
     await replaceFile(path, `${place}\n`);
   } catch (error) {
-    // No reason not to start: the next start then takes its time to look for others.
+    // The next start then takes the time to look for others.
     if (!isDiskFull(error)) throw error;
   }
   return false;

@@ -4,17 +4,16 @@ import { quoteIdentifier, quoteString } from './quote.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Storage } from './storage.ts';
 
-/** How long reading one part whole may take. */
 const partCheckMsMax = 1_800_000;
 
-/** A part that the engine has set aside by itself, as it could not be loaded or merged. */
+/** A part that the engine has set aside, as it could not be loaded or merged. */
 export interface QuarantinedPart {
   readonly table: string;
-  /** The name of its folder below `detached`: the reason, then the part, such as `broken-on-start_202611_4_4_0`. */
+  /** Its folder in `detached`: the reason, then the part, such as `broken-on-start_202611_4_4_0`. */
   readonly name: string;
 }
 
-/** Of all tables. Parts that an operator has taken out have no reason, and are not among them. */
+/** Without parts that an operator has detached, which have no reason. */
 export function quarantinedParts(storage: Storage): Promise<QuarantinedPart[]> {
   return storage.rows<QuarantinedPart>(
     `SELECT table, name FROM system.detached_parts
@@ -30,7 +29,6 @@ export interface ActivePart {
   readonly bytes: number;
 }
 
-/** The parts of one table, or of all tables of the service; views have none. */
 export async function activeParts(storage: Storage, table?: string): Promise<ActivePart[]> {
   const rows = await storage.rows<Record<'table' | 'name' | 'partition_id' | 'rows' | 'bytes', string>>(
     `SELECT table, name, partition_id, rows, bytes_on_disk AS bytes FROM system.parts
@@ -47,7 +45,6 @@ export async function activeParts(storage: Storage, table?: string): Promise<Act
   }));
 }
 
-/** Those of the names that a table of the service still is made of. */
 export async function stillActive(storage: Storage, names: readonly string[]): Promise<Set<string>> {
   const rows = await storage.rows<{ name: string }>(
     'SELECT name FROM system.parts WHERE database = currentDatabase() AND active AND has({names:Array(String)}, name)',
@@ -56,12 +53,12 @@ export async function stillActive(storage: Storage, names: readonly string[]): P
   return new Set(rows.map(({ name }) => name));
 }
 
-/** NO_SUCH_DATA_PART: it was merged with others in the meantime. */
+/** NO_SUCH_DATA_PART: it was merged meanwhile. */
 const noSuchPart = 232;
 
 type PartOf = Pick<ActivePart, 'table' | 'name'>;
 
-/** Reads a whole part and compares it with its sums. True also when it is not there any more. */
+/** Verifies the checksums of a part. True also if it no longer exists. */
 export async function isPartWhole(storage: Storage, { table, name }: PartOf): Promise<boolean> {
   try {
     const [result] = await storage.rows<{ is_passed: number }>(
@@ -78,7 +75,6 @@ export async function isPartWhole(storage: Storage, { table, name }: PartOf): Pr
   }
 }
 
-/** Those parts of a table that are not whole. */
 export async function damagedParts(storage: Storage, table: string): Promise<ActivePart[]> {
   const damaged: ActivePart[] = [];
   for (const part of await activeParts(storage, table))
@@ -86,7 +82,7 @@ export async function damagedParts(storage: Storage, table: string): Promise<Act
   return damaged;
 }
 
-/** A projection of a part that a full disk or a power cut has cut short. Reads pass over it, and look at the events themselves. */
+/** A truncated projection of a part. Reads skip it and use the events themselves. */
 export interface BrokenProjection {
   readonly table: string;
   readonly part: string;
@@ -101,7 +97,7 @@ export function brokenProjections(storage: Storage): Promise<BrokenProjection[]>
   );
 }
 
-/** Makes broken projections anew from the events. Rejects with EngineError where these cannot be read either. */
+/** Rebuilds broken projections. Rejects with EngineError if the events cannot be read either. */
 export async function remakeProjections(
   storage: Storage,
   broken: readonly BrokenProjection[],
@@ -115,7 +111,7 @@ export async function remakeProjections(
         { settings: { mutations_sync: 1 }, timeoutMs: limits.removalMsMax },
       );
     } catch (error) {
-      // The engine would try it again and again, and no later mutation would run.
+      // The engine would retry it for ever, and later mutations would wait.
       await storage.command(
         `KILL MUTATION WHERE database = currentDatabase() AND table = ${quoteString(table)}
          AND command LIKE '%MATERIALIZE PROJECTION%'`,
@@ -125,12 +121,11 @@ export async function remakeProjections(
   }
 }
 
-/** Takes a part out of the table; its files stay below `detached`. */
+/** Its files stay in `detached`. */
 export function detachPart(storage: Storage, { table, name }: PartOf): Promise<void> {
   return storage.command(`ALTER TABLE ${quoteIdentifier(table)} DETACH PART ${quoteString(name)}`);
 }
 
-/** Events of one organization in a part. */
 export interface PartShare {
   readonly organizationId: string;
   readonly events: number;
@@ -139,8 +134,8 @@ export interface PartShare {
 }
 
 /**
- * Whose events are in a part. Only two narrow columns are read, which are mostly whole when a part is damaged;
- * undefined when they are not.
+ * The organizations of a damaged part, from two narrow columns that are mostly intact; undefined if they are
+ * not.
  */
 export async function sharesOfPart(storage: Storage, name: string): Promise<PartShare[] | undefined> {
   try {

@@ -1,4 +1,4 @@
-/** A SQL string literal. For text that cannot be bound as a parameter, such as a view's; values are always bound. */
+/** For text that cannot be a parameter, such as a view's. */
 export function quoteString(text: string): string {
   const escaped = text
     .replaceAll('\\', '\\\\')
@@ -10,7 +10,6 @@ export function quoteString(text: string): string {
   return `'${escaped}'`;
 }
 
-/** A SQL identifier, such as a database's name from configuration. */
 export function quoteIdentifier(name: string): string {
   return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 }

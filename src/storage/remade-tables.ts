@@ -2,21 +2,21 @@ import { damagedParts, detachPart } from './parts.ts';
 import type { Storage } from './storage.ts';
 
 /**
- * Tables whose rows processes make anew, or can do without, and what becomes of the rows of a part that is taken out. The
- * service cannot start while some of them cannot be read.
+ * Tables whose rows are recreated or dispensable, with the effect of detaching a part. The service cannot
+ * start while some of them are unreadable.
  */
 const becomes: Readonly<Record<string, string>> = {
-  schema_migrations: 'the next start notes them again',
-  leases: 'processes take their claims again',
+  schema_migrations: 'the next start records them again',
+  leases: 'processes take their leases again',
   watermarks: 'processes write theirs again',
-  logs: 'processes note their logs again',
-  api_key_uses: 'times at which API keys were used are forgotten',
+  logs: 'processes record their logs again',
+  api_key_uses: 'last uses of API keys are lost',
 };
 
-/** What becomes of rows that are taken out of a table; undefined where nothing may be taken out. */
+/** Undefined if no part may be detached. */
 export const fateOfRows = (table: string): string | undefined => becomes[table];
 
-/** Takes out of these tables the parts that cannot be read. Resolves with their names, by table. */
+/** Detaches the damaged parts of these tables. Resolves with their names, by table. */
 export async function takeOutRemade(storage: Storage): Promise<Map<string, string[]>> {
   const takenOut = new Map<string, string[]>();
   for (const table of Object.keys(becomes)) {

@@ -7,48 +7,43 @@ import { quoteString } from './quote.ts';
 import { renderPlaceholders } from './migration-files.ts';
 import type { Parameters, Settings, Storage } from './storage.ts';
 
-/** Organizations that one mutation names. */
 const removalOrganizationsMax = 200;
-/** How long counting expired events may take. */
 const removalCountMsMax = 120_000;
 
-/** Events of an organization whose time is before a moment (Unix microseconds). */
+/** Events of an organization before a time (Unix microseconds). */
 export interface Expired {
-  /** Lower-case UUID. */
   readonly organization: string;
   readonly beforeMicros: number;
 }
 
-/** Behind every time that an event can have: all that is stored of an organization, the events of its policies too. */
+/** After every possible time: all events of an organization, those of its policies included. */
 export const allTimeMicros = baseLimits.eventTimeMicrosMax + 1;
 
 /**
- * Activities by which the service itself says what an organization's policy was, and which persons were erased (contract: Events). They stay for
- * as long as the organization, since whoever verifies it must be able to tell what they ended or changed from what
- * vanished or was altered; readers are shown them no longer than other events.
+ * The service's own events about policies and erased persons (contract: Events). They stay as long as the
+ * organization, so that its verifier can tell removals from losses; readers do not see them longer than
+ * others.
  */
 export const policyActivities = [5013, 5014, 5015, 5016] as const;
 
-/** A statement that ends when all replicas have done it; also one for all nodes, which is given up after three minutes else. */
+/** Waits for all replicas; ON CLUSTER statements would otherwise give up after three minutes. */
 export const mutationSettings: Settings = {
   mutations_sync: 2,
   distributed_ddl_task_timeout: limits.removalMsMax / 1000,
 };
 
-/** Rows of a plan in one partition that expire on the same day. */
 interface PlannedCount {
   readonly partition: string;
   readonly expires: string;
   readonly rows: number;
 }
 
-/** What is removed at once of an organization. */
 export interface RemovalBounds extends Expired {
-  /** Only events below this place of the order of ingest. */
+  /** Only events below this `seq`. */
   readonly below: bigint;
 }
 
-/** What is to be removed of an organization: fixed when it is written, so that the work can be taken up again. */
+/** A removal, fixed when written, so that it can be resumed. */
 export interface RemovalPlan extends RemovalBounds {
   readonly id: string;
   readonly counts: readonly PlannedCount[];
@@ -56,23 +51,20 @@ export interface RemovalPlan extends RemovalBounds {
 
 export interface CarryOutOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Those of some plans by which events may still go. */
   still?(plans: readonly RemovalPlan[]): Promise<readonly RemovalPlan[]>;
-  /** Told of a partition from which nothing could be removed. */
   failed?(error: unknown): void;
 }
 
-/** A producer's event with such a code is one like any other. No `NOT (… AND …)`: see README.md, Conditions. */
+/** A producer's event with such a code is an ordinary one. Never `NOT (… AND …)` (README.md, Conditions). */
 const isNoPolicy = `NOT own OR activity_id NOT IN (${policyActivities.join(', ')})`;
 const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (${isNoPolicy} OR {before:Int64} >= ${allTimeMicros})`;
-/** The month of recording, as the partition key of the table has it. */
+/** The month of recording, as in the partition key. */
 const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
 const partition = `toString(${recordingMonth})`;
-/** The bucket of the counts that the table keeps by ten minutes; a day is a whole number of them. */
+/** The bucket of the table's counts; a day is a multiple. */
 const bucketMicros = 600_000_000;
 
-/** How many events have expired. From narrow columns of these events alone. Rejects with EngineError. */
 export async function countExpired(
   storage: Storage,
   { organization, beforeMicros }: Expired,
@@ -85,7 +77,7 @@ export async function countExpired(
   return Number(row?.events ?? 0);
 }
 
-/** Removes events that have expired, by mutations of the engine: a partition at a time, for many organizations together. */
+/** Removes expired events by mutations, one partition at a time, for many organizations together. */
 export class EventRemoval {
   readonly #storage: Storage;
 
@@ -94,8 +86,8 @@ export class EventRemoval {
   }
 
   /**
-   * Organizations that have expired events, with their number, events of policies included: from the counts that the table
-   * keeps, so at next to no cost. Bounds that are no whole number of ten minutes count as the one before.
+   * Organizations with expired events, and their number with those of policies: from the table's counts, so
+   * nearly free. Bounds are rounded down to ten minutes.
    */
   async find(allExpired: readonly Expired[]): Promise<Map<string, number>> {
     const found = new Map<string, number>();
@@ -115,7 +107,7 @@ export class EventRemoval {
     return found;
   }
 
-  /** Writes down what is to be removed of an organization; undefined where nothing is. Nothing is removed yet. */
+  /** Records the removal; undefined if there is nothing to remove. Removes nothing yet. */
   async plan(expired: Expired, below: bigint): Promise<RemovalPlan | undefined> {
     const plan = { ...expired, id: randomUUID(), below };
     const counts = await this.#count(plan);
@@ -124,7 +116,7 @@ export class EventRemoval {
     return { ...plan, counts };
   }
 
-  /** Plans that somebody has begun, and not said to be done. A replica of a cluster that does not answer rejects. */
+  /** Plans without an end. Rejects if a replica does not answer. */
   async unfinished(): Promise<RemovalPlan[]> {
     interface RemovalRow extends Omit<PlannedCount, 'rows'> {
       readonly id: string;
@@ -150,10 +142,10 @@ export class EventRemoval {
   }
 
   /**
-   * Removes what plans name, and says that it is done; resolves with the plans and what was removed of them. `still` is
-   * asked before each mutation which plans hold: one may take minutes, and a plan has one for each month. Rejects with
-   * EngineError, and then some may be gone already; where `signal` fires the engine goes on by itself. Where `failed` is
-   * given, the partitions behind one that fails are gone on with, and only the plans of that one are not done.
+   * Removes the events of plans and records the end; resolves with the plans and the removed numbers. Asks
+   * `still` before each mutation, as one may take minutes and a plan has one per month. Rejects with
+   * EngineError; some events may be gone then, and the engine may continue after an abort. With `failed`,
+   * other partitions continue, and only plans in the failed one stay unfinished.
    */
   async carryOut(
     plans: readonly RemovalPlan[],
@@ -180,14 +172,13 @@ export class EventRemoval {
     return done;
   }
 
-  /** How many rows are left within these bounds. */
   async left(bounds: RemovalBounds): Promise<number> {
     return (await this.#count(bounds)).reduce((sum, { rows }) => sum + rows, 0);
   }
 
   /**
-   * Bounds of plans, and `others`, within which nothing is left of an organization, those that reach farthest: whatever a
-   * copy has within them was removed since it was made.
+   * The widest bounds of plans, and of `others`, without remaining events: any such event of a copy was
+   * removed since.
    */
   async gone(organization: string, others: readonly RemovalBounds[] = []): Promise<RemovalBounds[]> {
     const rows = await this.#storage.rows<{ before: string; below: string }>(
@@ -212,7 +203,6 @@ export class EventRemoval {
     return found;
   }
 
-  /** Organizations of which something was removed, or is about to be. */
   async organizations(): Promise<string[]> {
     const rows = await this.#storage.rows<{ org: string }>(
       'SELECT DISTINCT toString(org) AS org FROM removals ORDER BY org',
@@ -220,7 +210,7 @@ export class EventRemoval {
     return rows.map(({ org }) => org);
   }
 
-  /** Says that no more will be removed by a plan, and how much was. */
+  /** Records the end of a plan, and how much it removed. */
   async finish(plan: RemovalPlan): Promise<RemovalPlan> {
     const left = new Map(
       (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),
@@ -235,8 +225,8 @@ export class EventRemoval {
   }
 
   /**
-   * Removals, and erasures of persons, that the engine is at, of an organization or of any; after a restart it goes on with those. On a cluster
-   * every node is asked, and one that does not answer rejects.
+   * Running removals and erasures, of one organization or of any; the engine resumes them after a restart. On
+   * a cluster every node is asked; rejects if one does not answer.
    */
   async underWay(organization = ''): Promise<number> {
     const { cluster } = this.#storage;
@@ -258,8 +248,8 @@ export class EventRemoval {
   }
 
   /**
-   * Parameters of a mutation become part of it as text, so no more plans than `removalOrganizationsMax` come together. The
-   * engine cannot look into `transform`: by `org` it leaves alone, unread, the parts that have nothing of these organizations.
+   * Parameters become text of the mutation, so there are at most `removalOrganizationsMax` plans. The engine
+   * cannot evaluate `transform` on parts; `org IN` lets it skip parts without these organizations.
    */
   async #removeIn(
     month: string,

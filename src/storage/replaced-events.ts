@@ -6,13 +6,13 @@ import { mutationSettings } from './removal.ts';
 import { renderPlaceholders } from './migration-files.ts';
 import type { Storage } from './storage.ts';
 
-/** A statement that replaces texts of events: `erasureBytesOfStep`, or the largest event, with quotes and backslashes escaped. */
+/** A statement that replaces texts: `erasureBytesOfStep`, or the largest event, with escapes. */
 const replaceQueryBytesMax = 64 * 1024 * 1024;
 
-/** What takes the place of an event's texts; its time, order number and organization stay. */
+/** New texts of an event; time, order number and organization stay. */
 export interface ReplacedEvent {
   readonly seq: bigint;
-  /** Hash of the event that it was made of (event-hash.ts), in hex: of any other one the texts stay. */
+  /** Hash of the event that it replaces (event-hash.ts), in hex; a changed event is not replaced. */
   readonly before: string;
   readonly activityName: string;
   readonly actorEmail: string;
@@ -25,7 +25,9 @@ export interface ReplacedEvent {
   readonly source: string;
 }
 
-/** Columns of filters that stay: they name nobody, or the engine takes them out of `ocsf` anew. A filter more decides here. */
+/**
+ * Filter columns without personal data, or derived from `ocsf`. Add each new filter's column here or below.
+ */
 type KeptColumn = 'flow_id' | 'activity_id' | 'severity' | 'status' | 'src_ip';
 type ReplacedColumn =
   | Exclude<FilterColumn, KeptColumn>
@@ -37,10 +39,8 @@ type ReplacedColumn =
 
 const textArray = (texts: readonly string[]): string => `[${texts.map(quoteString).join(',')}]`;
 
-/** Numbers of the order as the engine takes them; their digits can be nothing but that. */
 export const seqList = (seqs: readonly bigint[]): string => seqs.map(String).join(',');
 
-/** What each column that is replaced has of these events, by their order number. */
 function replacements(events: readonly ReplacedEvent[]): (readonly [column: string, value: string])[] {
   const place = `indexOf([${seqList(events.map(({ seq }) => seq))}], seq)`;
   const texts = (of: (event: ReplacedEvent) => string) =>
@@ -62,15 +62,14 @@ function replacements(events: readonly ReplacedEvent[]): (readonly [column: stri
 }
 
 /**
- * The hashes that events will have when they are replaced, in hex, by order number; an event that is not stored has none.
- * Made by what replaces them. Rejects with EngineError.
+ * The hashes after replacement, in hex, by order number; none for events that are not stored. Rejects with
+ * EngineError.
  */
 export async function hashesAfter(
   storage: Storage,
   organization: string,
   events: readonly ReplacedEvent[],
 ): Promise<ReadonlyMap<string, string>> {
-  // Lists of nothing have no type.
   if (events.length === 0) return new Map();
   const replaced = replacements(events);
   const names = replaced.map(([column]) => column).join(', ');
@@ -86,11 +85,10 @@ export async function hashesAfter(
 }
 
 /**
- * Puts other texts into events that are stored, by a mutation of the engine: a reader sees each event as it was or as it
- * is to be. The texts stand in the statement, so that all replicas do the same, and so that the engine goes on after a
- * restart; a statement has a bounded number of them. Which event each was made of stands there, too: the engine looks when it
- * rewrites, so nothing that was changed in between is brought back. Where nobody `waits` the engine does it with those that follow, in one
- * pass over a part. Rejects with EngineError; some may be replaced already then.
+ * Replaces texts of stored events by a mutation: readers see an event either as it was or as it will be. The
+ * texts are in the statement, so that all replicas agree and the engine resumes after a restart; so is the
+ * hash of each old event, which the engine checks while rewriting. Without `waits` the engine merges it with
+ * later ones into one pass. Rejects with EngineError; some may be replaced then.
  */
 export async function replaceEvents(
   storage: Storage,
@@ -102,7 +100,7 @@ export async function replaceEvents(
   const place = `indexOf([${seqs}], seq)`;
   const columns = replacements(events).map(([column, value]) => `${column} = ${value}`);
   const befores = `[${events.map(({ before }) => quoteString(before)).join(',')}]`;
-  // Others in the part are not hashed for that.
+  // Other events of the part are not hashed.
   const isAsPlanned = `if(seq IN (${seqs}), lower(hex(${eventHashNow})) = ${befores}[${place}], false)`;
   const { database, cluster } = storage;
   const statement = renderPlaceholders('ALTER TABLE {{sharded events}} {{on_cluster}} UPDATE ', {

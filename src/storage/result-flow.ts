@@ -6,18 +6,18 @@ import { exceptionInTail, refusal, unreachable } from './exception.ts';
 import { limits } from './limits.ts';
 import type { BytesOptions, HeldBytes } from './storage.ts';
 
-/** What a read asks, and for how long it may. */
 export interface Read {
-  /** Path and query of the address, with settings and parameters. */
   readonly target: string;
   readonly query: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
-  /** Hears of the read's failure, also of one after the read has been answered with a flow. */
+  /** Also called for a failure after the flow was returned. */
   onFailure(error: EngineError): void;
 }
 
-/** Resolves once the engine has answered 200. From then on `timeoutMs` bounds its silence while bytes are wanted. */
+/**
+ * Resolves when the engine answers 200. From then on `timeoutMs` bounds its silence while bytes are wanted.
+ */
 export function readFlow(reader: ByteReader, read: Read): Promise<ByteFlow> {
   return new Promise((resolve, reject) => {
     const opened = (flow: ResultFlow): void => {
@@ -28,7 +28,7 @@ export function readFlow(reader: ByteReader, read: Read): Promise<ByteFlow> {
   });
 }
 
-/** Resolves with the whole result, which comes within `timeoutMs`; with a flow of it once it is larger than `bytesMax`. */
+/** Resolves with the whole result within `timeoutMs`, or with a flow once it exceeds `bytesMax`. */
 export function readBytes(
   reader: ByteReader,
   read: Read,
@@ -41,8 +41,7 @@ export function readBytes(
 }
 
 /**
- * The result of a read. It ends only when all of it has been received, and every failure is told as one. Its tail is
- * held back until the engine has said whether it failed, so the words of an exception never reach the reader of rows.
+ * The result of a read, which ends cleanly only if complete. Its tail is held back until the engine has reported the outcome, so that an exception never appears as rows:
  *
  *     engine ──▶ tail (the last engineTailBytes, a copy) ──▶ sink
  */
@@ -54,10 +53,9 @@ class ResultFlow implements ByteFlow, Receiver {
   readonly #tail = new Tail();
   readonly #closedCallbacks: (() => void)[] = [];
   #call: Call | undefined;
-  /** Tells from the tail whether the read has failed; known from the head on. */
   #failureIn: ((tail: Uint8Array) => EngineError | undefined) | undefined;
   #sink: ByteSink | undefined;
-  /** What came while there was no sink: what one read of the socket gave, at most. */
+  /** Bytes without a sink yet: one read of the socket at most. */
   #early: Uint8Array[] = [];
   #state: 'asked' | 'open' | 'ended' | 'closed' | EngineError = 'asked';
 
@@ -66,7 +64,7 @@ class ResultFlow implements ByteFlow, Receiver {
     this.#opened = opened;
     this.#rejected = rejected;
     this.#deadline = new Deadline(read.timeoutMs, () =>
-      this.#fail(new EngineError('timeout', `no answer within ${read.timeoutMs} ms`)),
+      this.#fail(new EngineError('timeout', `No answer within ${read.timeoutMs} ms`)),
     );
   }
 
@@ -77,7 +75,7 @@ class ResultFlow implements ByteFlow, Receiver {
     this.#call = reader.post(target, query, this);
   }
 
-  /** Time counts only while bytes are wanted and none come, from now on: a slow reader is not the engine's fault. */
+  /** From now on only silence counts, while bytes are wanted: a slow reader is not the engine's fault. */
   limitSilence(): void {
     this.#deadline.limitSilence();
   }
@@ -118,11 +116,10 @@ class ResultFlow implements ByteFlow, Receiver {
     this.#early = [];
     let isWanted = true;
     for (const piece of pieces) isWanted = sink.data(piece) && isWanted;
-    this.#tellEnd();
+    this.#reportOutcome();
     if (isWanted) this.resume();
   }
 
-  /** Takes these pieces back, and hands them to the next sink before what follows. */
   detach(pieces: readonly Uint8Array[]): void {
     this.#sink = undefined;
     this.#early.push(...pieces);
@@ -152,7 +149,7 @@ class ResultFlow implements ByteFlow, Receiver {
     return false;
   };
 
-  readonly #onAbort = (): void => this.#fail(new EngineError('aborted', 'the caller ended the request'));
+  readonly #onAbort = (): void => this.#fail(new EngineError('aborted', 'The caller ended the request'));
 
   #fail(error: EngineError): void {
     const wasOpen = this.#state === 'open';
@@ -166,11 +163,10 @@ class ResultFlow implements ByteFlow, Receiver {
     this.#state = state;
     this.#deadline.clear();
     this.#read.signal?.removeEventListener('abort', this.#onAbort);
-    this.#tellEnd();
+    this.#reportOutcome();
   }
 
-  /** Tells the sink how the result ended, once there is one and it has all bytes. */
-  #tellEnd(): void {
+  #reportOutcome(): void {
     const state = this.#state;
     if (this.#sink === undefined || state === 'asked' || state === 'open' || state === 'closed') return;
     this.#state = 'closed';
@@ -180,7 +176,6 @@ class ResultFlow implements ByteFlow, Receiver {
   }
 }
 
-/** The last bytes of what has come, a copy. */
 class Tail {
   readonly #bytes = Buffer.allocUnsafe(limits.engineTailBytes);
   #length = 0;
@@ -189,7 +184,7 @@ class Tail {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Hands on what is not among the last any more; false when one of the pieces was answered so. */
+  /** Passes on older bytes; false if a receiver asked for a pause. */
   push(piece: Uint8Array, hand: (bytes: Uint8Array) => boolean): boolean {
     const over = Math.max(0, this.#length + piece.length - this.#bytes.length);
     const ofTail = Math.min(over, this.#length);
@@ -202,7 +197,7 @@ class Tail {
   }
 }
 
-/** The time that a read may take: all of it or, once `limitSilence` was called, without a byte while some are wanted. */
+/** Limits a whole read or, after `limitSilence`, the time without a byte while some are wanted. */
 class Deadline {
   readonly #timer: NodeJS.Timeout;
   #ofSilence = false;
@@ -235,7 +230,7 @@ class Deadline {
   }
 }
 
-/** Gathers a result in memory that is used again, with room before and behind. */
+/** Collects a result in pooled memory, with room before and after. */
 function holder(
   flow: ResultFlow,
   { headroom, tailroom, bytesMax }: BytesOptions,
@@ -257,7 +252,6 @@ function holder(
   return {
     data(piece) {
       if (end - headroom + piece.length > bytesMax) {
-        // What is held goes on as the first piece of the flow.
         lease.handOver();
         flow.detach([held.subarray(headroom, end), Uint8Array.from(piece)]);
         flow.limitSilence();

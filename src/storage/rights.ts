@@ -1,19 +1,16 @@
 import { quoteIdentifier } from './quote.ts';
 import type { Storage } from './storage.ts';
 
-/** A right as it stands in GRANT. */
 interface Right {
   readonly privilege: string;
   readonly on: string;
 }
 
-/** The engines of our tables, which a server may want to be granted one by one. */
 const tableEngines = ['MergeTree', 'ReplacingMergeTree'];
 const clusterTableEngines = ['ReplicatedMergeTree', 'ReplicatedReplacingMergeTree', 'Distributed'];
 /**
- * To make tables, write and read them, remove events that have expired, take persons out of others, and
- * replace the view for operators. Migrations to come add columns and projections and alter settings: to ask for that at
- * an upgrade would stop it until somebody grants it.
+ * To create, write and read tables, remove expired events, erase persons, and replace the view for operators;
+ * and for future migrations, so that no upgrade waits for a grant.
  */
 const onTables = [
   'SELECT',
@@ -28,13 +25,13 @@ const onTables = [
 ];
 
 /**
- * On a cluster also: to make tables on all nodes; to hand a query to the shard that has its organization, which takes a
- * table function; to see whether an INSERT is still under way on some node, and what replicas have not fetched yet.
+ * On a cluster also: to create tables on all nodes; to send a query to an organization's shard (a table
+ * function); to see running INSERTs and lagging replicas.
  */
 const onCluster: readonly Right[] = [
   { privilege: 'CLUSTER', on: '*.*' },
   { privilege: 'REMOTE', on: '*.*' },
-  ...['clusters', 'one', 'processes', 'replicas', 'replication_queue'].map((table) => ({
+  ...['clusters', 'processes', 'replicas', 'replication_queue'].map((table) => ({
     privilege: 'SELECT',
     on: `system.${table}`,
   })),
@@ -44,26 +41,25 @@ function neededRights(database: string, cluster: string | undefined): readonly R
   const engines = cluster === undefined ? tableEngines : clusterTableEngines;
   return [
     ...onTables.map((privilege) => ({ privilege, on: `${database}.*` })),
-    // Whether what was removed is gone, before a legal hold says that nothing goes any more.
+    // A legal hold waits for running removals.
     { privilege: 'SELECT', on: 'system.mutations' },
     ...engines.map((engine) => ({ privilege: 'TABLE ENGINE', on: engine })),
     ...(cluster === undefined ? [] : onCluster),
   ];
 }
 
-/** The statements that give these rights, one for each thing they are on. */
 function grantStatements(rights: readonly Right[], user: string): string[] {
   const privileges = new Map<string, string[]>();
   for (const { privilege, on } of rights) privileges.set(on, [...(privileges.get(on) ?? []), privilege]);
   return [...privileges].map(([on, names]) => `GRANT ${names.join(', ')} ON ${on} TO ${user}`);
 }
 
-/** What a user of a ClickHouse server needs on a database that is there; the same for servers and commands. */
+/** Rights on an existing database; the same for servers and commands. */
 export function neededGrants(database: string, user: string, cluster?: string): readonly string[] {
   return grantStatements(neededRights(database, cluster), user);
 }
 
-/** CHECK GRANT denies every right to write to a session that may only read. */
+/** CHECK GRANT denies write rights to read-only sessions. */
 async function isGranted(storage: Storage, { privilege, on }: Right): Promise<boolean> {
   const settings = { database: 'default', readonly: 0, cancel_http_readonly_queries_on_client_close: 0 };
   const query = `CHECK GRANT ${privilege} ON ${on}`;
@@ -71,10 +67,7 @@ async function isGranted(storage: Storage, { privilege, on }: Right): Promise<bo
   return answer?.result === 1;
 }
 
-/**
- * Rejects with an Error that lists, as statements to run, the rights that the user of a ClickHouse server lacks, and
- * with an EngineError when the server does not answer.
- */
+/** Rejects with an Error that lists missing rights as statements to run, and with EngineError. */
 export async function checkRights(storage: Storage, user: string, cluster?: string): Promise<void> {
   const database = quoteIdentifier(storage.database);
   const needed = [...neededRights(database, cluster)];
@@ -90,5 +83,5 @@ export async function checkRights(storage: Storage, user: string, cluster?: stri
   for (const right of needed) if (!(await isGranted(storage, right))) missing.push(right);
   if (missing.length === 0) return;
   const statements = grantStatements(missing, quoteIdentifier(user)).join('; ');
-  throw new Error(`the ClickHouse user "${user}" (CLICKHOUSE_USER) lacks rights: ${statements}`);
+  throw new Error(`The ClickHouse user "${user}" (CLICKHOUSE_USER) lacks rights; run: ${statements}`);
 }

@@ -10,64 +10,55 @@ import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 import { closeWriter, putWriter, reachedBy, readWriters, type WriterRow } from './watermarks.ts';
 
-/** Time in which a server on the original of a copied data directory gives a sign of life. */
+/** Time in which a server on the original of a copied data directory publishes. */
 const writerCopyLookMs = 5_000;
-/** The feed is always a few seconds behind. Beyond this the log names whom it waits for. */
+/** The feed is always a few seconds behind; beyond this the log names the writer that holds it back. */
 const feedHeldMsMin = 10_000;
 const feedHeldLogMs = 60_000;
 
-/** The numbers of this process, which are in memory and in a file (see ingest/order-numbers.ts). */
 export interface OwnNumbers {
-  /** Nothing that this process stores later is below it. */
   lowest(): number;
-  /** From now on numbers are above this one. */
   raise(number: number): void;
-  /** Whether an attempt is in flight, or may be. */
   isInFlight(): boolean;
 }
 
 export interface SharedOrderOptions {
   readonly storage: Storage;
-  /** UUID of the data directory, which a copy of it has, too. */
+  /** UUID of the data directory; a copy has the same. */
   readonly instance: string;
-  /** The data directory is where its last server had it, and so no copy. */
+  /** The data directory has not moved, so it is no copy. */
   readonly isAtHome: boolean;
   readonly log: Logger;
-  /** Makes sure of the writer number, before this process joins. */
   takeNumber(): Promise<void>;
-  /** After so long without a sign of life that the engine took, this process joins anew before it takes a number. */
+  /** Without a successful publication for this long, this process joins anew before it takes a number. */
   readonly leaseMs?: number;
-  /** Called once this process must end. */
   failed(error: Error): void;
 }
 
-/** Another server runs on the data directory that this one is a copy of, or on a copy of this one. */
 class CopiedDataDirError extends Error {
   constructor({ host, pid }: WriterRow) {
     super(
-      `DATA_DIR is a copy of one that a running server uses (host ${host}, process ${pid}): give this server a DATA_DIR ` +
-        'of its own, or remove instance-id, wal, wal-head, wal-order and idempotency from the copy; what is in its log, the other server stores',
+      `DATA_DIR is a copy of the one of a running server (host ${host}, process ${pid}): give this server a DATA_DIR ` +
+        'of its own, or remove instance-id, wal, wal-head, wal-order and idempotency from the copy (the other server stores the events in its log)',
     );
     this.name = 'CopiedDataDirError';
   }
 }
 
-/** Another writer, and since when it has been seen without another sign of life. */
 interface Seen {
   readonly version: bigint;
   readonly sinceMs: number;
 }
 
 /**
- * The order of ingest among servers that share an engine. Each tells the others once a second, by a row of `watermarks`,
- * below which number it stores nothing any more:
+ * The order of ingest among servers that share an engine. Once a second each publishes, in a row of `watermarks`, a number below which it stores nothing more:
  *
- *     join:   publish ─▶ read how far all have come ─▶ take numbers above that
- *     turn:   publish ─▶ read all rows ─▶ the watermark is the lowest of those that are open, this one's among them
+ *     join:   publish ─▶ read all rows ─▶ take numbers above them
+ *     turn:   publish ─▶ read all rows ─▶ the watermark is the lowest of the open ones, its own included
  *
- * So whoever did not see a row told nothing above what its writer read then, and whoever sees it waits for it. No two
- * clocks are compared. A writer that gives no sign of life for as long as its lease and the longest INSERT last together
- * has nothing under way: the others close its row, and it joins anew when it comes back.
+ * So a server that missed a new row published nothing above it, and one that sees the row waits for it; clocks are never
+ * compared. A writer that has not published for its lease plus the longest INSERT has nothing in flight: the others close
+ * its row, and it joins anew when it returns.
  */
 export class SharedOrder {
   readonly #options: SharedOrderOptions;
@@ -77,11 +68,10 @@ export class SharedOrder {
   readonly #seen = new Map<string, Seen>();
   #low = 0;
   #version = 0n;
-  /** When the last sign of life began that the engine took, by `performance.now()`. */
   #confirmedMs = Number.NEGATIVE_INFINITY;
   #watermark = 0;
   #movedMs = performance.now();
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #loggedMs = Number.NEGATIVE_INFINITY;
   #publishing: Repeated | undefined;
   #failure: Error | undefined;
 
@@ -91,41 +81,41 @@ export class SharedOrder {
     this.#leaseMs = options.leaseMs ?? limits.writerLeaseMs;
   }
 
-  /** Joins the others. Rejects with EngineError, and where the data directory is a copy of another server's. */
+  /** Joins the others. Rejects with EngineError, and if the data directory is a copy of another server's. */
   static async join(options: SharedOrderOptions, numbers: OwnNumbers): Promise<SharedOrder> {
     const order = new SharedOrder(options, numbers);
     if (!options.isAtHome) await order.#lookForOriginal();
     await order.#turn();
     if (order.#failure !== undefined) throw order.#failure;
-    const help = 'For how long the feed has not moved because of another server or a command';
+    const help = 'Seconds for which another server or a command has held back the feed';
     gauge('auditlog_feed_held_back_seconds', help, [], (metric) =>
-      metric.set(Math.round(order.#heldMs() / 1000)),
+      metric.set(Math.round(order.#heldBackMs() / 1000)),
     );
     order.#publishing = new Repeated(
       limits.watermarkPublishMs,
       (signal) => order.#turn(signal),
-      (error) => options.log.debug(errorFacts(error), 'the watermark could not be published yet'),
+      (error) => options.log.debug(errorFacts(error), 'Publishing the watermark failed; will retry'),
     );
     return order;
   }
 
-  /** Nothing that comes later is below it, whoever stores it. */
   watermark(): number {
     return this.#watermark;
   }
 
-  /** Resolves when a number may be taken: nobody takes this process for gone before an INSERT of now has ended. */
+  /** Resolves when a number may be taken: the others will wait for an INSERT that begins now. */
   async ready(): Promise<void> {
     if (this.#hasLapsed()) await this.#turn();
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Throws where too much time has passed since `ready`. */
+  /** Throws if too much time has passed since `ready`. */
   requireReady(): void {
-    if (this.#hasLapsed()) throw new EngineError('timeout', 'this server has been cut off from the others');
+    if (this.#hasLapsed())
+      throw new EngineError('timeout', 'This server could not publish its watermark for too long');
   }
 
-  /** This process will take no more numbers. One that may have an attempt under way is waited for. */
+  /** Takes no more numbers. An INSERT that may be in flight is still waited for. */
   async leave(): Promise<void> {
     await this.#publishing?.stop();
     if (this.#numbers.isInFlight()) return;
@@ -146,17 +136,17 @@ export class SharedOrder {
       if (own !== undefined && own.version > this.#version) return this.#fail(new CopiedDataDirError(own));
       this.#confirmedMs = begunMs;
       await this.#closeGone(rows);
-      // Else the others would wait for a clock that is behind theirs.
+      // Otherwise the others would wait for a clock behind theirs.
       this.#numbers.raise(reachedBy(rows) - 1);
       const open = rows.filter(({ isOpen }) => isOpen);
       this.#moveTo(Math.min(...open.map(({ low }) => low)));
-      this.#tellHeld(open);
+      this.#reportHeldBack(open);
     });
   }
 
   /**
-   * As the first row of a process, and of one that may have been taken for gone. Where nobody has closed its row the
-   * others still wait for what it had under way.
+   * For the first row of a process, and after a long pause. If its row is still open, the others wait for its
+   * INSERTs.
    */
   async #joinAnew(signal: AbortSignal | undefined): Promise<void> {
     const { storage, instance } = this.#options;
@@ -178,10 +168,10 @@ export class SharedOrder {
     await this.#put(true);
   }
 
-  /** An INSERT that fails may have taken effect: the next version is above it all the same. */
+  /** A failed INSERT may have taken effect; the next version is above it anyway. */
   async #put(isOpen: boolean): Promise<void> {
     const { storage, instance } = this.#options;
-    // At random, so that of two that give signs of life in one name one sees the other's.
+    // At random, so that of two servers with one name one sees the other.
     this.#version += 2n * BigInt(randomInt(1, 2 ** 20));
     const row = { writer: instance, low: this.#low, isOpen, version: this.#version };
     const goneAfterMs = this.#leaseMs + limits.attemptMsMax;
@@ -198,7 +188,7 @@ export class SharedOrder {
       else if (performance.now() - seen.sinceMs > goneAfterMs) {
         log.warn(
           { writer, host, pid },
-          'a writer has given no sign of life: the feed does not wait for it any more',
+          'A writer has not published its watermark for too long; the feed no longer waits for it',
         );
         await closeWriter(storage, row);
       }
@@ -213,32 +203,32 @@ export class SharedOrder {
     this.#movedMs = performance.now();
   }
 
-  #heldMs(): number {
+  #heldBackMs(): number {
     const heldMs = performance.now() - this.#movedMs;
     return heldMs > feedHeldMsMin ? heldMs : 0;
   }
 
-  #tellHeld(open: readonly WriterRow[]): void {
-    if (this.#heldMs() === 0 || performance.now() - this.#toldMs < feedHeldLogMs) return;
-    this.#toldMs = performance.now();
+  #reportHeldBack(open: readonly WriterRow[]): void {
+    if (this.#heldBackMs() === 0 || performance.now() - this.#loggedMs < feedHeldLogMs) return;
+    this.#loggedMs = performance.now();
     const [first] = open.toSorted((one, other) => one.low - other.low);
     const facts = {
       host: first?.host,
       pid: first?.pid,
       writer: first?.writer,
-      heldBackSeconds: Math.round(this.#heldMs() / 1000),
+      heldBackSeconds: Math.round(this.#heldBackMs() / 1000),
     };
-    this.#options.log.warn(facts, 'the feed waits for a writer that gives no sign of life');
+    this.#options.log.warn(facts, 'The feed waits for a writer that does not publish its watermark');
   }
 
-  /** A row that is open may be that of a server which was killed, or which lives: then there is another one soon. */
+  /** An open row may be of a killed server, or of a running one, which will publish soon. */
   async #lookForOriginal(): Promise<void> {
     const { storage, instance, log } = this.#options;
     const rowOfOwn = async () => (await readWriters(storage)).find(({ writer }) => writer === instance);
     const first = await rowOfOwn();
     if (first?.isOpen !== true) return;
     const { host, pid } = first;
-    log.info({ host, pid }, 'looking whether another server runs on a copy of DATA_DIR');
+    log.info({ host, pid }, 'Checking whether another server runs on a copy of DATA_DIR');
     await sleep(writerCopyLookMs);
     const second = await rowOfOwn();
     if (second !== undefined && second.version > first.version) throw new CopiedDataDirError(second);

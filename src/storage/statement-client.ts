@@ -6,9 +6,7 @@ import { exceptionInTail, refusal, unreachable } from './exception.ts';
 import { limits } from './limits.ts';
 import type { EngineConnection, Parameters, Settings } from './storage.ts';
 
-/** Connections of the official client, which statements and small results use. */
 const statementConnectionsMax = 64;
-/** How long any statement may take; most have a bound of their own. */
 const statementMsMax = 3_600_000;
 
 export interface Statement {
@@ -18,20 +16,19 @@ export interface Statement {
   readonly timeoutMs: number;
   readonly queryId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Pieces of the rows that an INSERT brings, sent without being joined. */
   readonly body?: Iterable<Uint8Array> | AsyncIterable<Uint8Array> | undefined;
   onFailure?(error: EngineError, queryId: string): void;
 }
 
 /**
- * Statements and small results, by the official client. `exec` is the one of its methods that leaves the text of an
- * answer to us, so that its size and the time until its end are bounded; the others bound the time to its head.
+ * Statements and small results, by the official client. Its `exec` leaves the body to us, so that size and
+ * total time are bounded; its other methods bound the time to the head only.
  */
 export class StatementClient {
   readonly #client: ReturnType<typeof createClient>;
 
   constructor({ url, user, password, headers }: EngineConnection, keepAlive = true) {
-    // The client would take the path for a database; a proxy may stand before the engine.
+    // The client would take the path for a database; a proxy may add one.
     const { origin, pathname } = new URL(url);
     this.#client = createClient({
       url: origin,
@@ -42,7 +39,6 @@ export class StatementClient {
       application: 'auditlog',
       max_open_connections: statementConnectionsMax,
       request_timeout: statementMsMax,
-      // A connection that the engine may be closing is not used.
       keep_alive: {
         enabled: keepAlive,
         idle_socket_ttl: limits.engineIdleConnectionMs,
@@ -52,7 +48,7 @@ export class StatementClient {
     });
   }
 
-  /** @returns the body of the answer; rejects with an EngineError, after `timeoutMs` at the latest */
+  /** @returns the body; rejects with an EngineError, after `timeoutMs` at the latest */
   async run(statement: Statement): Promise<string> {
     const { signal, timeoutMs, queryId = randomUUID() } = statement;
     const ending = new AbortController();
@@ -65,8 +61,8 @@ export class StatementClient {
       return await this.#exec(statement, queryId, ending.signal);
     } catch (thrown) {
       let error = thrown instanceof EngineError ? thrown : unreachable(thrown);
-      if (signal?.aborted === true) error = new EngineError('aborted', 'the caller ended the request');
-      else if (ending.signal.aborted) error = new EngineError('timeout', `no answer within ${timeoutMs} ms`);
+      if (signal?.aborted === true) error = new EngineError('aborted', 'The caller ended the request');
+      else if (ending.signal.aborted) error = new EngineError('timeout', `No answer within ${timeoutMs} ms`);
       statement.onFailure?.(error, queryId);
       throw error;
     } finally {
@@ -110,15 +106,15 @@ async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   for await (const piece of stream) {
     bytes += piece.length;
     if (bytes > limits.engineRowsBytesMax)
-      throw new EngineError('refused', `the result is larger than ${limits.engineRowsBytesMax} bytes`);
+      throw new EngineError('refused', `The result is larger than ${limits.engineRowsBytesMax} bytes`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
 }
 
 /**
- * One small statement over a connection of its own, closed after it: for starting and stopping the engine, where a
- * kept connection would hold up its exit by seconds.
+ * One statement over a connection of its own: for starting and stopping the engine, whose exit a kept
+ * connection would delay by seconds.
  */
 export async function askEngine(
   connection: EngineConnection,

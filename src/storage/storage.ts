@@ -1,11 +1,9 @@
 import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 
-/** How to reach an engine over HTTP; what `DATA_DIR/engine.json` holds beside the pid while the embedded one runs. */
+/** How to reach an engine over HTTP; `DATA_DIR/engine.json` has this and the pid. */
 export interface EngineConnection {
   readonly url: string;
-  /** Further nodes, asked in this order where the first does not answer. */
   readonly otherUrls?: readonly string[] | undefined;
-  /** The cluster that the tables are on. */
   readonly cluster?: string | undefined;
   readonly user: string;
   readonly password: string;
@@ -15,73 +13,65 @@ export interface EngineConnection {
 
 export type Settings = Readonly<Record<string, string | number>>;
 
-/** Values bound as typed query parameters (`{name:Type}` in the SQL); never spliced into the text. */
+/** Bound as typed query parameters (`{name:Type}`), never spliced into SQL. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
 export interface QueryOptions {
   readonly settings?: Settings;
   readonly signal?: AbortSignal;
   readonly queryId?: string;
-  /** Milliseconds until the request is given up; default is the bound of a read. */
   readonly timeoutMs?: number;
 }
 
 export interface InsertOptions extends QueryOptions {
-  /** The caller reads the rows by `rowsOnDisk` before it counts on them: that takes one statement, a check two. */
+  /** The caller checks the rows by `rowsOnDisk`, which takes one statement instead of two. */
   readonly isUnchecked?: boolean;
 }
 
-/** How a result is held: room to be left before and behind it, and from what size on it is not held any more. */
+/** Room to leave around a buffered result, and its largest size. */
 export interface BytesOptions extends QueryOptions {
   readonly headroom: number;
   readonly tailroom: number;
   readonly bytesMax: number;
 }
 
-/** A whole result in memory that is used again: `buffer` from `start` to `end`, which whoever holds it may change. */
+/** A result in pooled memory, `buffer` from `start` to `end`; its owner may change it. */
 export interface HeldBytes {
   readonly buffer: Uint8Array<ArrayBuffer>;
   readonly start: number;
   readonly end: number;
-  /** Gives the memory back; at most once, and nobody may touch it any more. */
+  /** Call at most once; the memory must not be used afterwards. */
   release(): void;
 }
 
-/** Rows by an id (UUID) in a column. */
 export interface RemovedRows {
   readonly column: string;
   readonly id: string;
 }
 
 /**
- * All storage: one engine, one protocol. Every rejection is an EngineError.
- *
- * Where the engine has several addresses, reads and rows of control tables move to the next node when one does not
- * answer; commands and INSERTs of events do not, as nobody knows whether they took effect.
+ * All storage: one engine, one protocol. Every rejection is an EngineError. With several addresses, reads and
+ * rows of control tables move on to the next node; commands and INSERTs of events do not, as they may have
+ * taken effect.
  */
 export interface Storage {
   readonly database: string;
-  /** The cluster that the tables are on; undefined on one server. */
   readonly cluster: string | undefined;
-  /** Rows of a small result, parsed from JSONEachRow (64-bit integers as strings, as the engine quotes them). */
+  /** Rows parsed from JSONEachRow; 64-bit integers are strings. */
   rows<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
-  /** The same by the reader of page bytes, at a fifth of the processor time: for what each page of the feed asks. */
+  /** As `rows`, at a fifth of the processor time, for frequent queries. */
   readRows<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
   /**
-   * The bytes of a result in the format that the SQL names. Resolves once the engine has answered 200. A failure
-   * after that is one of the flow, never a clean end, and the engine's words about it are not in the bytes.
-   * Destroying the flow cancels the query.
+   * The bytes of a result in the SQL's format. Resolves when the engine answers 200. A later failure fails
+   * the flow, and its message is not in the bytes. Destroying the flow cancels the query.
    */
   flow(query: string, parameters?: Parameters, options?: QueryOptions): Promise<ByteFlow>;
-  /** The same, held until it is whole; a result that becomes larger than `bytesMax` goes on as a flow of all of it. */
+  /** Buffers the result; beyond `bytesMax` it becomes a flow of all of it. */
   bytes(query: string, parameters: Parameters, options: BytesOptions): Promise<HeldBytes | ByteFlow>;
-  /** DDL and other statements without a result. */
   command(query: string, parameters?: Parameters, options?: QueryOptions): Promise<void>;
-  /** Rows of a control table, as objects named by column. */
   insertRows(table: string, rows: readonly object[], options?: InsertOptions): Promise<void>;
-  /** Removes the rows of a table with an id (UUID) in a column; physically, once this resolves. */
   removeRows(table: string, rows: RemovedRows): Promise<void>;
-  /** `INSERT INTO … FORMAT Native`, its body in pieces that are sent in order without being joined. */
+  /** `INSERT INTO … FORMAT Native`; body pieces are sent in order without joining. */
   insertNative(
     query: string,
     body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
@@ -89,8 +79,7 @@ export interface Storage {
     parameters?: Parameters,
   ): Promise<void>;
   /**
-   * `rows` of each node that the service has an address of. One that does not answer is left out and counts in
-   * `silent`; rejects where none answers.
+   * `rows` of each node with an address. Nodes without an answer count in `silent`; rejects if none answers.
    */
   rowsOfEach(
     query: string,
@@ -98,17 +87,13 @@ export interface Storage {
     options?: QueryOptions,
   ): Promise<{ readonly rows: readonly Record<string, unknown>[]; readonly silent: number }>;
   /**
-   * Runs `work`, and rejects unless all that the embedded engine has written until its end is on the disk. Writes do this by
-   * themselves; a caller that finds rows of an earlier attempt has to.
+   * Rejects unless all writes of the embedded engine until the end of `work` are on disk. Writes check this
+   * by themselves; a caller that finds rows of an earlier INSERT must.
    */
   checked<T>(work: () => Promise<T>): Promise<T>;
-  /**
-   * As `readRows`; rejects unless all that the embedded engine has answered as written before is on the disk, if there are rows.
-   */
+  /** As `readRows`; rejects unless the rows, if any, are on disk. */
   rowsOnDisk<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
-  /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
-  /** True when changes of control data can be written now. */
   takesControlWrites(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -3,23 +3,24 @@ import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import type { Storage } from './storage.ts';
 
-/** A row of the table `watermarks`: who writes events to an engine that several processes share. */
 export interface WriterRow {
   /** UUID of a server's data directory, or of a command. */
   readonly writer: string;
-  /** All below it is stored, or never will be, and nothing that the writer stores later is below it. */
+  /** Rows below it are stored or never will be. */
   readonly low: number;
-  /** It may store something. */
   readonly isOpen: boolean;
-  /** Rises by two with each sign of life; by one, when another says that the writer is gone. */
+  /** Rises by two with each publication, and by one when another server closes the row. */
   readonly version: bigint;
-  /** After so many milliseconds without a sign of life nothing of it is under way any more. */
+  /** After this many milliseconds without a publication it has nothing in flight. */
   readonly goneAfterMs: number;
   readonly host: string;
   readonly pid: number;
 }
 
-/** The newest row of each writer of the last 30 days. Rejects with EngineError, also where most nodes of a cluster do not answer. */
+/**
+ * The newest row of each writer of the last 30 days. Rejects with EngineError, also without a majority of a
+ * cluster's nodes.
+ */
 export async function readWriters(storage: Storage, signal?: AbortSignal): Promise<WriterRow[]> {
   type Row = Record<'writer' | 'low' | 'version', string> &
     Pick<WriterRow, 'isOpen' | 'goneAfterMs' | 'host' | 'pid'>;
@@ -35,7 +36,7 @@ export async function readWriters(storage: Storage, signal?: AbortSignal): Promi
   return rows.map(({ low, version, ...row }) => ({ ...row, low: Number(low), version: BigInt(version) }));
 }
 
-/** Resolves when every later `readWriters` sees the row. */
+/** Every later `readWriters` sees the row. */
 export async function putWriter(storage: Storage, row: WriterRow): Promise<void> {
   const { low, isOpen: is_open, version, goneAfterMs: gone_after, ...rest } = row;
   await storage.insertRows('watermarks', [
@@ -44,23 +45,22 @@ export async function putWriter(storage: Storage, row: WriterRow): Promise<void>
 }
 
 /**
- * For the WHERE of a statement: whether a writer has given a sign of life within its lease, and nobody has closed its row,
- * at the moment at which the engine begins. The clock is the engine's alone.
+ * SQL for a WHERE: whether a writer has published within its lease and its row is open, by the engine's
+ * clock.
  */
 export const hasLease = (storage: Storage, writer: string): string =>
   `(SELECT argMax(is_open AND written > now() - toIntervalMillisecond(${limits.writerLeaseMs}), version)
     FROM ${everyReplicaOf(storage, 'watermarks')} WHERE writer = ${quoteString(writer)})`;
 
-/** The highest number of all rows: what begins above it is above every watermark that was told before. */
 export const reachedBy = (rows: readonly WriterRow[]): number =>
   rows.reduce((most, { low }) => Math.max(most, low), 0);
 
-/** Says of a writer that is gone that nobody waits for it any more. Its own next sign of life counts more. */
+/** The writer's own next publication overrides this. */
 export async function closeWriter(storage: Storage, row: WriterRow): Promise<void> {
   await putWriter(storage, { ...row, isOpen: false, version: row.version + 1n });
 }
 
-/** True when a server has given a sign of life within the last `withinMs`: those that run do each second. */
+/** Whether a server has published within `withinMs`. */
 export async function areServersWriting(storage: Storage, withinMs: number): Promise<boolean> {
   const [row] = await storage.rows<{ servers: string }>(
     `SELECT count() AS servers FROM watermarks FINAL

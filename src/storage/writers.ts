@@ -3,12 +3,15 @@ import { Lease } from './lease.ts';
 import { everyReplicaOf, everywhere } from './cluster.ts';
 import type { Storage } from './storage.ts';
 
-/** A number that no process is known by for this long is given to another. */
+/** A number unused for this long is reassigned. */
 const writerLeaseDays = 7;
 
 const writerLeases = 'writer ';
 
-/** A lease on a number in the order of ingest. It outlives its process: the events of a log have the number. */
+/**
+ * A lease on a number in the order of ingest. It outlives its process, as the events of a log have the
+ * number.
+ */
 const writerLease = (storage: Storage, instance: string, id: number): Lease =>
   new Lease({
     storage,
@@ -19,8 +22,8 @@ const writerLease = (storage: Storage, instance: string, id: number): Lease =>
   });
 
 /**
- * The writer number (0 to `numbers` - 1) of the process whose data directory holds `instance`: the one it had, or
- * else a free one. Of two processes that ask for the same number at once the loser goes on to the next.
+ * The writer number (0 to `numbers` - 1) of a data directory: its last one, or else a free one. The loser of
+ * a race tries the next.
  */
 export async function takeWriter(
   storage: Storage,
@@ -41,14 +44,12 @@ export async function takeWriter(
       (id) => !taken.some((one) => one.id === id && one.owner !== instance),
     );
     const id = own?.id ?? free;
-    if (id === undefined)
-      throw new Error(`all ${numbers} writer numbers are in use by processes on this engine`);
+    if (id === undefined) throw new Error(`All ${numbers} writer numbers of this engine are in use`);
     const lease = writerLease(storage, instance, id);
     if (await lease.take()) return { id, lease };
   }
 }
 
-/** The writer number of this process, which it keeps for as long as it gives signs of life. */
 export class WriterNumber {
   readonly #storage: Storage;
   readonly #instance: string;
@@ -60,9 +61,9 @@ export class WriterNumber {
     this.#instance = instance;
   }
 
-  /** The one it had, or after many days away perhaps another. Rejects with EngineError, and where all numbers are taken. */
+  /** The last number, unless it expired. Rejects with EngineError, and if all are in use. */
   async take(): Promise<void> {
-    // The last number is left to commands that record beside a server.
+    // The last number is for commands that record beside a server.
     const { id, lease } = await takeWriter(this.#storage, this.#instance, writersMax - 1);
     this.#lease = lease;
     this.id = id;

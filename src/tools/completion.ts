@@ -24,10 +24,10 @@ function wordsOf(command: Command): string {
     .join(' ');
 }
 
-/** `_auditlog_tools`: names of functions have no hyphens. */
+/** `_auditlog_tools`: function names have no hyphens. */
 const functionOf = (root: Command): string => `_${root.name().replaceAll('-', '_')}`;
 
-/** Syntax of a shell. Empty words: a file, or any text. */
+/** Syntax of a shell. No words: a file, or any text. */
 interface Syntax {
   readonly before: string;
   readonly last: string;
@@ -40,8 +40,8 @@ const patternOf = (path: string, { short, long }: Option): string =>
   [short, long].flatMap((flag) => (flag === undefined ? [] : [`'${path} ${flag}'`])).join('|');
 
 /**
- * Offers an option's values after it, else what the command of the words so far knows. The same function serves `npx
- * auditlog …`.
+ * Offers the values of the option before the cursor, otherwise the words of the current command. Also serves
+ * `npx auditlog …`.
  */
 function shellFunction(root: Command, syntax: Syntax): string {
   const { before, last, npx, offer, files } = syntax;

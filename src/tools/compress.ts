@@ -6,13 +6,13 @@ export type FileCompression = 'none' | 'gzip' | 'zstd';
 
 const zstdLevel = 3;
 
-/** The compression that the end of a file's name asks for. */
+/** The compression that a file name's ending asks for. */
 export function compressionOfName(name: string): FileCompression {
   if (name.endsWith('.gz')) return 'gzip';
   return name.endsWith('.zst') ? 'zstd' : 'none';
 }
 
-/** Compresses one part of a file; the concatenated parts are a valid file. */
+/** The concatenated parts are a valid file. */
 export function createFileCompressor(compression: FileCompression): Transform | undefined {
   switch (compression) {
     case 'none':

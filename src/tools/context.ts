@@ -1,21 +1,19 @@
-/** Variables by name, as the operating system gives them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Standard streams as the commands use them. */
 export interface CliIo {
   out(text: string): void;
   error(text: string): void;
-  /** Standard output as a stream: for bytes, and where a command must wait until they are taken. */
+  /** For bytes, and for a command that must wait until they are written. */
   readonly output: NodeJS.WritableStream;
-  /** Standard error is a terminal, so a command may redraw lines there. */
+  /** Standard error is a terminal, so a command may redraw lines. */
   readonly errorIsTerminal?: boolean;
   readonly input: NodeJS.ReadStream | NodeJS.ReadableStream;
 }
 
-/** What the commands need of the process; they import none of it, so tests run them in their own. */
+/** The parts of the process that commands need, passed in so that tests can replace them. */
 export interface ToolDeps {
   readonly environment: Environment;
   readonly io: CliIo;
-  /** Resolves when the process is asked to end. */
+  /** Resolves when the process is asked to stop. */
   readonly untilStopped: () => Promise<void>;
 }

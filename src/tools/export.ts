@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import { Interrupted, nothingKept, stopSignal } from './interrupted.ts';
+import { AuditlogError } from '../client/error.ts';
 import { baseUrl, endpoint, httpError, networkError } from '../client/transport.ts';
 import type { ToolDeps } from './context.ts';
 import {
@@ -19,7 +21,6 @@ import { checkOutputFile, tellFile, toOutput, writeWhole } from './output-file.t
 import { neededKey } from './secret.ts';
 import { trustedFetch, type TrustOptions, trustRows } from './trusted-fetch.ts';
 
-/** Formats of the endpoint. */
 const formats = ['ndjson', 'json', 'csv'] as const;
 
 export interface ExportOptions extends TrustOptions {
@@ -29,20 +30,20 @@ export interface ExportOptions extends TrustOptions {
   readonly format?: string;
   readonly schema?: 'default' | 'ocsf';
   readonly output?: string;
+  readonly case?: string;
   readonly bom?: true;
   readonly json?: true;
 }
 
-/** What exports do where there is an engine. */
 export interface ExportEngine {
   readonly formats: readonly string[];
-  /** Options for it alone, beside `--org`. */
+  /** Options beside `--org`. */
   readonly options: readonly OptionRow[];
-  /** The events of the organization of `--org`. */
+  /** Exports the events of the organization of `--org`. */
   readonly run: (options: ExportOptions) => Promise<void>;
 }
 
-/** By `--format`, else by the end of the file's name. */
+/** From `--format`, otherwise from the file name's ending. */
 export function formatOf<T extends string>(
   { format, output = '-' }: Pick<ExportOptions, 'format' | 'output'>,
   known: readonly T[],
@@ -57,29 +58,30 @@ export function formatOf<T extends string>(
   );
 }
 
-/** What a schema or a mark cannot be given with. */
+/** Refuses a schema or byte order mark that the format does not allow. */
 export function checkFormat(format: string, { schema, bom }: ExportOptions): void {
   if (schema === 'ocsf' && format === 'csv')
     throw wrong('--schema', 'ocsf is for --format ndjson, json or parquet; csv has columns of its own');
   if (bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
 }
 
-/** Warns of cells that Excel cuts. */
+/** Warns of cells that Excel truncates. */
 export function tellLongCells({ io }: ToolDeps, cells = 0): void {
   if (cells > 0) io.error(`${cells} cells have more than 32,767 characters: Excel cuts them off\n`);
 }
 
-/** The endpoint's answer before its body. A server that overlooks a filter would send too much. */
+/** The endpoint's answer before its body. Fails if the server ignored a filter: it would send too much. */
 async function answerOf(
   { environment }: ToolDeps,
   url: string,
+  path: string,
   query: object,
   options: ExportOptions & { readonly signal: AbortSignal | null },
 ): Promise<Response> {
   const { signal } = options;
   const key = await neededKey(options, environment);
   const ask = await trustedFetch(options);
-  const address = endpoint(baseUrl(url), 'api/v1/audit/export', query);
+  const address = endpoint(baseUrl(url), path, query);
   const headers = { 'x-api-key': key };
   const response = await ask(address, { headers, redirect: 'manual', signal }).catch((error: unknown) =>
     Promise.reject(networkError(error, address)),
@@ -91,7 +93,7 @@ async function answerOf(
   throw new Error(`the server at ${url} does not know what was asked for: ${ignored}`);
 }
 
-/** From the export endpoint of a server, with a key. */
+/** Reads the export endpoint with a key. */
 async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Promise<void> {
   const format = formatOf(options, formats);
   checkFormat(format, options);
@@ -104,10 +106,10 @@ async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Pr
     ...(schema === 'ocsf' && { schema }),
     ...(bom && { bom: '1' }),
   };
-  // What is written to standard output ends with the process.
+  // Output to standard output ends with the process.
   const signal = output === '-' ? null : stopSignal(deps);
   try {
-    const response = await answerOf(deps, url, query, { ...options, signal });
+    const response = await answerOf(deps, url, 'api/v1/audit/export', query, { ...options, signal });
     tellLongCells(deps, Number(response.headers.get('x-long-cells')));
     const events = Readable.from((response.body ?? []) as AsyncIterable<Uint8Array>, { objectMode: false });
     events.once('error', () => undefined);
@@ -119,14 +121,60 @@ async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Pr
   }
 }
 
+/** A checkpoint comes within half a minute of an event; more of them come meanwhile. */
+const caseTriesMax = 5;
+
+/** Events with their proofs, as a file that `verify` takes: asked for again until a checkpoint covers all of them. */
+async function caseOverHttp(deps: ToolDeps, url: string, options: ExportOptions): Promise<void> {
+  const file = resolve(options.case ?? '');
+  await checkOutputFile(file);
+  const signal = stopSignal(deps);
+  const asking = { ...options, signal };
+  try {
+    for (let tries = 1; ; tries++) {
+      const answer = await answerOf(
+        deps,
+        url,
+        'api/v1/audit/evidence/case',
+        filtersOf(options),
+        asking,
+      ).catch((error: unknown) => {
+        const isLater = error instanceof AuditlogError && error.status === 503 && tries < caseTriesMax;
+        if (!isLater || error.retryAfterMs === undefined) throw error;
+        deps.io.error(`${error.message}; trying again in ${Math.ceil(error.retryAfterMs / 1000)} s\n`);
+        return error.retryAfterMs;
+      });
+      if (typeof answer === 'number') {
+        await sleep(answer, undefined, { signal });
+        continue;
+      }
+      const bytes = Readable.from((answer.body ?? []) as AsyncIterable<Uint8Array>, { objectMode: false });
+      const rows = Number(answer.headers.get('x-total-count'));
+      return tellFile(deps, options, { ...(await writeWhole(file, bytes)), rows });
+    }
+  } catch (error) {
+    throw signal.aborted ? new Interrupted(nothingKept) : error;
+  }
+}
+
+/** What a case has none of. */
+function checkCase(options: ExportOptions): void {
+  const other = (['format', 'output', 'bom'] as const).find((name) => options[name] !== undefined);
+  if (other !== undefined || options.schema === 'ocsf')
+    throw wrong('--case', `without --${other ?? 'schema'}: a case file has one form`);
+  if (options.url === undefined) throw wrong('--case', 'with --url: the service makes and signs the file');
+  if (!options.case?.endsWith('.zip')) throw wrong('--case', 'a name that ends in .zip');
+}
+
 async function run(deps: ToolDeps, options: ExportOptions, engine: ExportEngine | undefined): Promise<void> {
   const { org, url } = options;
+  if (options.case !== undefined) checkCase(options);
   if (engine !== undefined && org !== undefined && url === undefined) return engine.run(options);
   if (url === undefined || org !== undefined)
     throw new Problem('malformed', 'name either an organization of the engine (--org) or a server (--url)');
   const alone = engine?.options.map((row) => option(...row)).find((one) => one.attributeName() in options);
   if (alone !== undefined) throw wrong(alone.long ?? alone.flags, 'with --org alone');
-  await overHttp(deps, url, options);
+  await (options.case === undefined ? overHttp : caseOverHttp)(deps, url, options);
 }
 
 /** `export` (contract: Command line). */
@@ -153,6 +201,10 @@ export function registerExport(program: Command, deps: ToolDeps, engine?: Export
       ),
     )
     .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
+    .option(
+      '--case <file>',
+      'with --url: the events with their proofs as a .zip that "auditlog verify" checks, in place of --output',
+    )
     .option('--bom', 'with csv: begin with a byte order mark, so that Excel reads it as UTF-8')
     .option('--json', 'print JSON about the file');
   addRows(command, [...trustRows, ...(engine?.options ?? [])]);

@@ -84,6 +84,6 @@ export function registerForward(program: Command, deps: ToolDeps): void {
     .addHelpText('after', notes)
     .action((options: ForwardOptions) => run(deps, options));
   addRows(command, optionTable);
-  // Events that end at a time cannot be followed.
+  // A follower has no end time.
   addFilters(command, { except: ['endTime'] });
 }

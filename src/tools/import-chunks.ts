@@ -4,40 +4,40 @@ const importChunkLinesMax = 10_000;
 /** Bytes of a request, up to the end of its last line; fewer with `importChunkLinesMax` lines. */
 const importChunkBytes = 700_000;
 
-/** Whole lines that one request sends. Its end depends on the text alone. */
+/** Whole lines of one request. Its end depends on the text alone. */
 export interface ImportChunk {
   /** First byte in the text, and the one after the last. */
   readonly offset: number;
   readonly end: number;
   readonly nextLine: number;
-  /** Its lines that are not blank, and their numbers. */
+  /** Non-blank lines and their numbers. */
   readonly lines: readonly Buffer[];
   readonly numbers: readonly number[];
-  /** Numbers of lines that are too long to be an event. */
+  /** Numbers of lines too long for an event. */
   readonly tooLong: readonly number[];
-  /** Bytes of an unfinished last line, whose writer may not be done; else 0. */
+  /** Bytes of an unfinished last line; 0 if none. */
   readonly unfinishedBytes: number;
 }
 
 export interface Line {
-  /** Without its end; undefined where it is too long. */
+  /** Without line end; undefined if too long. */
   readonly content: Buffer | undefined;
-  /** With its end. */
+  /** With line end. */
   readonly bytes: number;
 }
 
 const newline = 0x0a;
 const byteOrderMark = Buffer.from('\ufeff');
-/** A line and a byte order mark: one that is longer is too long. */
+/** A line and a byte order mark. */
 export const lineBytesHeldMax = limits.importLineBytesMax + byteOrderMark.length;
 
-/** Finds lines, or records, in pieces of a text. */
+/** Splits a text into lines or records. */
 export interface TextSplitter {
   push(piece: Buffer): Iterable<Line>;
   end(): Iterable<Line>;
 }
 
-/** Divides a text, which begins at `offset` with line `firstLine`; holds one chunk and one line. */
+/** Splits a text that begins at `offset` with line `firstLine`; buffers one chunk and one line. */
 export async function* chunksOf(
   text: AsyncIterable<Buffer>,
   { offset, firstLine }: { readonly offset: number; readonly firstLine: number },
@@ -58,7 +58,7 @@ export async function* chunksOf(
 
 export class LineSplitter implements TextSplitter {
   #held: Buffer[] = [];
-  #heldBytes = 0;
+  #bufferedBytes = 0;
 
   *push(piece: Buffer): Generator<Line> {
     let at = 0;
@@ -66,21 +66,21 @@ export class LineSplitter implements TextSplitter {
       yield this.#lineWith(piece.subarray(at, stop), 1);
       at = stop + 1;
     }
-    // Where a line is too long, only its length matters.
-    if (this.#heldBytes > lineBytesHeldMax) this.#held = [];
+    // Of a line that is too long, only the length matters.
+    if (this.#bufferedBytes > lineBytesHeldMax) this.#held = [];
     else if (at < piece.length) this.#held.push(piece.subarray(at));
-    this.#heldBytes += piece.length - at;
+    this.#bufferedBytes += piece.length - at;
   }
 
   *end(): Generator<Line> {
-    if (this.#heldBytes > 0) yield this.#lineWith(Buffer.alloc(0), 0);
+    if (this.#bufferedBytes > 0) yield this.#lineWith(Buffer.alloc(0), 0);
   }
 
   #lineWith(last: Buffer, endBytes: number): Line {
-    const bytes = this.#heldBytes + last.length;
+    const bytes = this.#bufferedBytes + last.length;
     const held = this.#held;
     this.#held = [];
-    this.#heldBytes = 0;
+    this.#bufferedBytes = 0;
     if (bytes > lineBytesHeldMax) return { content: undefined, bytes: bytes + endBytes };
     const content = held.length === 0 ? last : Buffer.concat([...held, last]);
     return { content, bytes: bytes + endBytes };
@@ -117,7 +117,7 @@ class OpenChunk implements ImportChunk {
     this.nextLine += 1;
   }
 
-  /** No beginning of an event is JSON by itself. */
+  /** The beginning of an event is never valid JSON. */
   addLast(line: Line): void {
     this.add(line);
     if (line.content !== undefined && !isJson(this.lines.at(-1) ?? line.content))
@@ -135,7 +135,7 @@ function isJson(text: Buffer): boolean {
   }
 }
 
-/** Spaces, tabs and carriage returns alone; such a line is no event. */
+/** Spaces, tabs and carriage returns only. */
 function isBlank(line: Buffer): boolean {
   for (const byte of line) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
   return true;

@@ -3,23 +3,19 @@ import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { replaceFile } from '../base/files/durable-file.ts';
 import { ifThere, namingFile } from '../base/errors/system-error.ts';
 
-/** Remembered ids of records: 16 bytes of a file and about 70 of memory each. */
+/** Remembered record ids: 16 bytes on disk and about 70 in memory each. */
 const importIdsMax = 1_000_000;
 
 const digestBytes = 16;
 
 /**
- * The ids of the records that imports have recorded, so that a record which is in two files is recorded once. The file
- * holds a digest of target, mapping and id for each, the newest last:
- *
- *     16 bytes | 16 bytes | …
- *
- * An import adds an id when the server has acknowledged its event, so a record that was not stored is never left out.
+ * Ids of recorded records, so that a record in two files is recorded once. The file has 16 bytes for each (a digest of
+ * target, mapping and id), newest last. An id is added once the server has acknowledged its event, so no record is lost.
  */
 export class ImportedIds {
   readonly #path: string;
   readonly #scope: string;
-  /** Digests in the order in which they came. */
+  /** Digests in order of arrival. */
   readonly #known: Set<string>;
   #file: FileHandle | undefined;
 
@@ -29,7 +25,7 @@ export class ImportedIds {
     this.#known = new Set(known);
   }
 
-  /** `scope` tells targets and mappings apart. `restart`: earlier runs do not count. */
+  /** `scope` separates targets and mappings. `restart`: ignores earlier runs. */
   static async open(path: string, scope: string, restart: boolean): Promise<ImportedIds> {
     const bytes = (await ifThere(readFile(path)))?.toString('latin1') ?? '';
     const whole = bytes.slice(0, bytes.length - (bytes.length % digestBytes));
@@ -39,7 +35,7 @@ export class ImportedIds {
     return new ImportedIds(path, scope, restart ? [] : digestsIn(kept));
   }
 
-  /** The digest of a new id, now known; undefined if it was known. */
+  /** The digest of a new id, now remembered; undefined if known. */
   take(id: string): string | undefined {
     const digest = createHash('sha256')
       .update(`${this.#scope}\0${id}`)

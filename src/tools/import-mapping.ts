@@ -20,11 +20,11 @@ export interface MappingOptions {
 export interface ImportMapping {
   /** Undefined: the records are source events. */
   readonly mapping: Mapping | undefined;
-  /** Tells it from others, in words for the operator. */
+  /** For the operator; distinguishes mappings. */
   readonly name: string;
 }
 
-/** A built-in mapping, one of MAPPINGS_DIR or one of a file. */
+/** A built-in mapping, one of MAPPINGS_DIR, or a file. */
 export function importMapping({ from, map }: MappingOptions, environment: Environment): ImportMapping {
   if (from !== undefined && map !== undefined) throw wrong('--map', 'not with --from: one mapping at a time');
   if (map !== undefined)
@@ -43,7 +43,7 @@ export function importMapping({ from, map }: MappingOptions, environment: Enviro
     : ownMapping(`--from ${from}`, definition);
 }
 
-/** Such a mapping may change between two runs, which a hash tells. */
+/** Named with a hash, because the file may change between runs. */
 function ownMapping(option: string, definition: MappingDefinition): ImportMapping {
   const digest = createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
   return { mapping: new Mapping(definition), name: `${option} with the hash ${digest}` };
@@ -60,10 +60,10 @@ function understood<T>(option: string, path: string, work: () => T): T {
 }
 
 const name = 'Audit Log Service';
-/** A server without settings of its own. */
+/** Settings of a default server. */
 const usual: PreviewOptions = { appName: name, productName: name, vendorName: name, redactKeys: [] };
 
-/** Prints the audit event of each record, and why others would be refused. Rejects if all would be. */
+/** Prints the audit event of each record, or its refusal. Rejects if all are refused. */
 export async function dryRun(
   deps: ToolDeps,
   source: ImportSource,
@@ -75,7 +75,7 @@ export async function dryRun(
   let seen = 0;
   let refused = 0;
   for await (const { lines, numbers, tooLong } of chunksOf(text, { offset: 0, firstLine: 1 }, splitter)) {
-    // A reader such as `head` has gone away.
+    // The reader, such as `head`, closed the pipe.
     if (!deps.io.output.writable) return;
     for (const [index, line] of lines.entries()) {
       const all = seenAs(preview, mapping, line);
@@ -92,7 +92,7 @@ export async function dryRun(
   if (refused > 0 && refused === seen) throw new Error('every line would be rejected');
 }
 
-/** The audit event is text already, and keeps its digits. */
+/** The audit event is already text and keeps its digits. */
 function shown(line: number, { auditEvent, target, activityClass }: Previewed): string {
   const facts = JSON.stringify({ line, class: activityClass, target });
   return `${facts.slice(0, -1)},"event":${auditEvent}}`;

@@ -15,8 +15,7 @@ import { type ImportSource, peek } from './import-source.ts';
 import { limits } from './limits.ts';
 
 /**
- * The text of a source from `offset` on, and how to find its records: by line or in a list, which the beginning of
- * the text tells.
+ * The text of a source from `offset`, and a splitter for lines or for a list, chosen by the text's beginning.
  */
 export async function openRecords(
   source: ImportSource,
@@ -33,7 +32,7 @@ export async function openRecords(
   return { text: source.text(offset), splitter };
 }
 
-/** Position of the bracket that opens the list; undefined: each line is a record. */
+/** Position of the list's opening bracket; undefined: each line is a record. */
 function startOfList(head: Buffer, records: string | undefined): number | undefined {
   const mark = head.subarray(0, 3).equals(Buffer.from('\ufeff')) ? 3 : 0;
   const first = firstToken(head, mark, head.length);
@@ -42,14 +41,13 @@ function startOfList(head: Buffer, records: string | undefined): number | undefi
 }
 
 /**
- * Finds the elements of a JSON array in pieces of its text by strings and brackets, so a record that is no JSON costs
- * only itself. Text after the array is skipped.
+ * Splits a JSON array by strings and brackets, so an invalid record affects only itself. Ignores text after
+ * the array.
  */
 class ListSplitter implements TextSplitter {
-  /** Bytes before the first element. */
   #skip: number;
   #held: Buffer[] = [];
-  #heldBytes = 0;
+  #bufferedBytes = 0;
   #depth = 0;
   #inString = false;
   #escaped = false;
@@ -61,7 +59,7 @@ class ListSplitter implements TextSplitter {
 
   *push(piece: Buffer): Generator<Line> {
     let start = 0;
-    const first = Math.max(0, this.#skip - this.#heldBytes);
+    const first = Math.max(0, this.#skip - this.#bufferedBytes);
     for (let at = first; at < piece.length && !this.#isOver; at++) {
       if (!this.#ends(piece[at] as number)) continue;
       yield this.#take(piece.subarray(start, at), 1);
@@ -71,7 +69,7 @@ class ListSplitter implements TextSplitter {
   }
 
   *end(): Generator<Line> {
-    if (this.#heldBytes > 0) yield this.#take(Buffer.alloc(0), 0);
+    if (this.#bufferedBytes > 0) yield this.#take(Buffer.alloc(0), 0);
   }
 
   /** Whether an element ends before this byte. */
@@ -90,26 +88,26 @@ class ListSplitter implements TextSplitter {
     return this.#isOver || (this.#depth === 0 && code === comma);
   }
 
-  /** Of a record that is too long only the length matters. */
+  /** Of a record that is too long, only the length matters. */
   #hold(bytes: Buffer, isOver = this.#isOver): void {
-    this.#heldBytes += bytes.length;
-    if (this.#heldBytes - this.#skip > lineBytesHeldMax || isOver) this.#held = [];
+    this.#bufferedBytes += bytes.length;
+    if (this.#bufferedBytes - this.#skip > lineBytesHeldMax || isOver) this.#held = [];
     else this.#held.push(bytes);
   }
 
   #take(last: Buffer, endBytes: number): Line {
     this.#hold(last, false);
-    const bytes = this.#heldBytes;
+    const bytes = this.#bufferedBytes;
     const isTooLong = bytes - this.#skip > lineBytesHeldMax;
     const content = isTooLong ? undefined : onOneLine(Buffer.concat(this.#held).subarray(this.#skip));
     this.#held = [];
-    this.#heldBytes = 0;
+    this.#bufferedBytes = 0;
     this.#skip = 0;
     return { content, bytes: bytes + endBytes };
   }
 }
 
-/** Between the tokens of JSON line ends are spaces. */
+/** Between JSON tokens a line end is white space. */
 function onOneLine(record: Buffer): Buffer {
   if (!record.includes(0x0a) && !record.includes(0x0d)) return record;
   return Buffer.from(record.map((byte) => (byte === 0x0a || byte === 0x0d ? 0x20 : byte)));

@@ -13,42 +13,42 @@ import type { ImportedIds } from './import-ids.ts';
 import { limits } from './limits.ts';
 import { isUntrusted } from './trusted-fetch.ts';
 
-/** A running server knows a new key within this. */
+/** Time until a running server knows a new key. */
 const cliKeyKnownMsMax = 10_000;
 const importRequestMsMax = 120_000;
 
-/** A line that is not an event of the service now, and why. */
+/** A refused line, and why. */
 export interface RejectedLine {
   readonly line: number;
   readonly error: string;
-  /** Undefined for a line that is too long to be held. */
+  /** Undefined if the line is too long. */
   readonly bytes: Buffer | undefined;
 }
 
 export interface SentChunk {
   readonly accepted: number;
   readonly rejected: readonly RejectedLine[];
-  /** Records that were left out: ones with their ids were recorded before. */
+  /** Records skipped because their ids were recorded before. */
   readonly repeated: number;
-  /** Digests of the ids of those that are recorded now. */
+  /** Digests of newly recorded ids. */
   readonly digests: readonly string[];
 }
 
 type Sent = Pick<SentChunk, 'accepted' | 'rejected'>;
 
 export interface ImportTarget {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly key: string;
-  /** Goes by what the server is trusted by. */
+  /** Trusts the server by its options. */
   readonly fetch?: typeof fetch;
-  /** The target in words for the operator, the same for each run. */
+  /** The target for the operator, the same in each run. */
   readonly name: string;
   /** A running server may not know the key yet. */
   readonly keyIsNew: boolean;
 }
 
-/** A line, and the source event that is sent for it. */
+/** A line, and the source event sent for it. */
 interface Entry {
   readonly line: number;
   readonly original: Buffer;
@@ -58,8 +58,8 @@ interface Entry {
 const lineEnd = Buffer.from('\n');
 
 /**
- * Sends chunks under an idempotency key made of source, offset and content, so the service stores each once. Retries
- * for `importRetryMsMax`.
+ * Sends chunks with an idempotency key made of source, offset and content, so that each is stored once.
+ * Retries for `importRetryMsMax`.
  */
 export class ImportSender {
   readonly #target: ImportTarget;
@@ -68,7 +68,7 @@ export class ImportSender {
   readonly #mapping: Mapping | undefined;
   readonly #ids: ImportedIds | undefined;
 
-  /** `ids` finds repeated records of a mapping. */
+  /** `ids` detects repeated records of a mapping. */
   constructor(
     target: ImportTarget,
     source: string,
@@ -124,7 +124,7 @@ export class ImportSender {
     return { entries, unmapped, repeated, digests };
   }
 
-  /** Whether a record's id was recorded before; else notes it among `digests`. */
+  /** Whether the id was recorded before; a new one is added to `digests`. */
   #isRepeat({ id }: MappedRecord, line: number, digests: Map<number, string>): boolean {
     if (id === undefined || this.#ids === undefined) return false;
     const digest = this.#ids.take(id);
@@ -144,7 +144,7 @@ export class ImportSender {
         error: this.#mapping === undefined ? error : asMapped(error, this.#mapping),
         bytes: entries[index]?.original,
       }));
-      // A server that does not know `maxErrors` names the first hundred.
+      // A server that ignores `maxErrors` names the first hundred.
       const unnamed = answer.rejected - rejected.length;
       const error = `${unnamed} more lines up to this one were rejected; the server did not say which`;
       if (unnamed > 0) rejected.push({ line: entries.at(-1)?.line ?? 0, error, bytes: undefined });
@@ -167,7 +167,6 @@ export class ImportSender {
     return { accepted: low.accepted + high.accepted, rejected: [...low.rejected, ...high.rejected] };
   }
 
-  /** Words the client's error for an operator. */
   #explained(error: unknown): unknown {
     if (!(error instanceof AuditlogError) || error.code === 'aborted') return error;
     const { status, detail = 'without a word of explanation', cause } = error;
@@ -181,7 +180,7 @@ export class ImportSender {
   }
 }
 
-/** What a line's record becomes, or why it is none. */
+/** The mapped record, or its refusal. */
 export function mapLine(mapping: Mapping, line: Buffer): MappedRecord | string {
   if (!isUtf8(line)) return faultText('record', '', 'is not valid UTF-8');
   return mapping.map(windowOf(line), 0, line.length);

@@ -8,23 +8,23 @@ import { decompressZstdStream, isZstd } from '../base/bytes/zstd-stream.ts';
 
 type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
 
-/** NDJSON of source events, from a file or from standard input. */
+/** NDJSON from a file or from standard input. */
 export interface ImportSource {
   /** Undefined: standard input, read once from its beginning. */
   readonly path: string | undefined;
   readonly compression: SourceCompression;
   /** Compressed size; undefined if unknown. */
   readonly fileBytes: number | undefined;
-  /** How many bytes of the file have been read so far. */
+  /** Bytes of the file read so far. */
   fileBytesRead(): number;
-  /** The decompressed text from this byte on; for standard input from 0 only. */
+  /** The decompressed text from this byte; for standard input from 0 only. */
   text(offset: number): AsyncIterable<Buffer>;
 }
 
 function compressionOf(start: Buffer, path: string | undefined): SourceCompression {
   if (start.length >= 2 && start.readUInt16BE(0) === 0x1f8b) return 'gzip';
   if (start.length >= 4 && isZstd(start)) return 'zstd';
-  // Brotli has no mark of its own.
+  // Brotli has no magic number.
   return path?.endsWith('.br') === true ? 'br' : 'none';
 }
 
@@ -42,13 +42,13 @@ async function* skipping(
   }
 }
 
-/** Throws Problem `malformed` unless the path names a file to read. */
+/** Throws Problem `malformed` unless the path is a readable file. */
 async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly start: Buffer }> {
   try {
     const facts = await stat(path);
     if (facts.isDirectory()) throw new Problem('malformed', `cannot read ${path}: it is a directory`);
     let start: Buffer = Buffer.alloc(0);
-    // What is read of a pipe or a terminal is gone.
+    // Bytes read from a pipe or terminal cannot be read again.
     if (!facts.isFile()) return { facts, start };
     for await (const bytes of createReadStream(path, { end: 3 })) start = bytes as Buffer;
     return { facts, start };
@@ -58,7 +58,7 @@ async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly s
   }
 }
 
-/** Opens a file; its first bytes tell the compression. A pipe counts as standard input. */
+/** Opens a file; its first bytes determine the compression. A pipe counts as standard input. */
 export async function openFileSource(path: string): Promise<ImportSource> {
   const { facts, start } = await lookAt(path);
   if (!facts.isFile()) return openInputSource(opened(path));
@@ -81,12 +81,12 @@ export async function openFileSource(path: string): Promise<ImportSource> {
   };
 }
 
-/** Opening a pipe waits for its writer, and an error that nobody takes ends the process. */
+/** Opens lazily: a pipe waits for its writer, and an unhandled error would end the process. */
 async function* opened(path: string): AsyncGenerator<Buffer, void, undefined> {
   yield* createReadStream(path) as AsyncIterable<Buffer>;
 }
 
-/** Standard input, likewise. */
+/** Likewise, standard input. */
 export function openInputSource(input: AsyncIterable<Buffer | string>): ImportSource {
   let read = 0;
   const chunks = counting(input, (bytes) => {
@@ -99,7 +99,7 @@ export function openInputSource(input: AsyncIterable<Buffer | string>): ImportSo
     fileBytesRead: () => read,
     async *text() {
       let start = Buffer.alloc(0);
-      // The first bytes may come one by one.
+      // The first bytes may arrive one by one.
       while (start.length < 4) {
         const next = await chunks.next();
         if (next.done === true) break;
@@ -114,7 +114,7 @@ export function openInputSource(input: AsyncIterable<Buffer | string>): ImportSo
   };
 }
 
-/** Reads at least so many bytes of the beginning of a text. */
+/** At least this many bytes from the beginning of a text. */
 export async function peek(
   text: AsyncIterable<Buffer>,
   bytesMax: number,
@@ -155,7 +155,7 @@ function decompressed(chunks: AsyncIterable<Buffer>, compression: SourceCompress
   return compression === 'zstd' ? decompressZstdStream(chunks) : decompressedByZlib(chunks, compression);
 }
 
-/** Throws a Problem for bytes that zlib would ignore: after the stream of br, or after a zero byte in gzip. */
+/** Throws a Problem for bytes that zlib would ignore: after a br stream, or after a zero byte in gzip. */
 async function* decompressedByZlib(
   chunks: AsyncIterable<Buffer>,
   compression: 'gzip' | 'br',
@@ -166,7 +166,7 @@ async function* decompressedByZlib(
   const counted = counting(chunks, (bytes) => {
     given += bytes;
   });
-  // A failure destroys the decompressor, so its reader gets it.
+  // A failure destroys the decompressor, so its reader gets the error.
   pipeline(counted, decompressor, () => undefined);
   yield* decompressor as AsyncIterable<Buffer>;
   if (decompressor.bytesWritten < given)

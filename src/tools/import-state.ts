@@ -13,20 +13,20 @@ const importCheckpointMs = 1_000;
 
 /** The service has answered for everything before `offset`. */
 export interface ImportPosition {
-  /** Bytes of the text, decompressed. */
+  /** Bytes of the decompressed text. */
   readonly offset: number;
   readonly nextLine: number;
   readonly accepted: number;
   readonly rejected: number;
 }
 
-/** Identifies a text by its first bytes, which stay while the file grows. */
+/** Identifies a text by its first bytes, which stay as the file grows. */
 interface ImportIdentity {
   readonly headBytes: number;
   readonly headSha256: string;
 }
 
-/** The same text is another import for another target or mapping. */
+/** The same text with another target or mapping is another import. */
 export interface ImportSubject {
   readonly target: string;
   readonly mapping: string;
@@ -35,11 +35,11 @@ export interface ImportSubject {
 interface ImportCheckpoint extends ImportPosition, ImportIdentity, ImportSubject {
   readonly version: 1;
   readonly isWhole: boolean;
-  /** Length of the file of rejected lines at this position. */
+  /** Length of the rejected lines' file at this position. */
   readonly rejectedBytes: number;
 }
 
-/** Files that were named on the command line. */
+/** Paths from the command line. */
 export interface GivenPaths {
   readonly checkpoint?: string;
   readonly rejected?: string;
@@ -61,23 +61,22 @@ export interface ImportStart {
 const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0 };
 
 /**
- * Syncs rejected lines before the checkpoint that counts them; the next run cuts off later ones, so each is there
- * once.
+ * Rejected lines are synced before the checkpoint that counts them; the next run cuts off later ones, so each
+ * occurs once.
  */
 export class ImportState {
-  /** Where to begin. */
+  /** Where to start. */
   readonly first: ImportPosition;
-  /** Where rejected lines go. */
   readonly rejectedPath: string;
-  /** Tells the operator of earlier runs. */
+  /** A note for the operator about earlier runs. */
   readonly note: string | undefined;
   readonly #checkpoint: string | undefined;
   readonly #identity: ImportIdentity & ImportSubject;
   #isWhole = false;
-  /** Undefined while no line is rejected: there is no file then. */
+  /** Undefined until a line is rejected. */
   #rejected: AppendFile | undefined;
   #position: ImportPosition;
-  /** Of an unfinished last line: the next run looks at it again. */
+  /** Of an unfinished last line, which the next run reads again. */
   #left = { bytes: 0, lines: 0, rejectedBytes: 0 };
   #saved: ImportPosition | undefined;
   #savedMs = 0;
@@ -97,8 +96,8 @@ export class ImportState {
   }
 
   /**
-   * Continues an earlier run or begins anew. Throws for the checkpoint of another text or target, or if another
-   * mapping recorded events.
+   * Continues an earlier run or starts anew. Throws if the checkpoint has another text or target, or if
+   * another mapping recorded events.
    */
   static async open({ source, given, subject, restart }: ImportStart): Promise<ImportState> {
     const { paths, note: elsewhere } = await pathsOf(source, given, subject, restart);
@@ -127,7 +126,7 @@ export class ImportState {
     return this.#position;
   }
 
-  /** Tells this text from others. */
+  /** Identifies this text. */
   get identity(): string {
     return this.#identity.headSha256;
   }
@@ -154,7 +153,7 @@ export class ImportState {
     if (performance.now() - this.#savedMs >= importCheckpointMs) await this.#save();
   }
 
-  /** The text has been read to its end. */
+  /** The text was read to its end. */
   whole(): void {
     this.#isWhole = true;
   }
@@ -193,8 +192,8 @@ export class ImportState {
 }
 
 /**
- * The named files, else `<file>.import.json` and `<file>.rejected.ndjson`, with eight digits of the target's hash if
- * another target has these.
+ * Given paths, otherwise `<file>.import.json` and `<file>.rejected.ndjson`, with eight digits of the target's
+ * hash if another target has these.
  */
 async function pathsOf(
   { path }: ImportSource,
@@ -222,12 +221,12 @@ async function pathsOf(
   return { paths: own, note };
 }
 
-/** A checkpoint that names no target was written before they did. */
+/** Old checkpoints name no target. */
 function isOfTarget(known: Partial<ImportCheckpoint>, target: string): boolean {
   return (known.target ?? target) === target;
 }
 
-/** Whether the run before had another mapping and recorded nothing. */
+/** Whether the earlier run had another mapping and recorded nothing. */
 function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, checkpoint = ''): boolean {
   if (!isOfTarget(left, target))
     throw new Error(
@@ -243,7 +242,7 @@ function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, c
   );
 }
 
-/** The SHA-256 of at most so many bytes from the beginning. */
+/** SHA-256 of the first bytes, at most `bytesMax`. */
 async function identityOf(source: ImportSource, bytesMax: number): Promise<ImportIdentity> {
   const hash = createHash('sha256');
   let headBytes = 0;

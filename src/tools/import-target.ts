@@ -13,7 +13,7 @@ export interface TargetOptions extends TrustOptions {
 
 export type ImportWork = (target: ImportTarget) => Promise<void>;
 
-/** The id of a key; nothing of a text of another form may be shown. */
+/** The id of a key; other text must not be shown. */
 function idOf(key: string): string {
   const [, id] = /^ak_([0-9a-z]{16})_/.exec(key) ?? [];
   return id ?? `sha256:${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
@@ -29,7 +29,6 @@ export async function targetAt(
   return { url, key, name, keyIsNew: false, fetch: await trustedFetch(trust, certificate) };
 }
 
-/** The server of `--url`, with a key. */
 export async function givenTarget(
   { environment }: ToolDeps,
   url: string,

@@ -23,7 +23,7 @@ import { createProgress } from './progress.ts';
 import { RetryLog } from './retry-log.ts';
 import { trustRows } from './trusted-fetch.ts';
 
-/** Requests of an import at once. */
+/** Concurrent requests of an import. */
 const importRequestsAtOnceMax = 8;
 
 interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
@@ -34,11 +34,10 @@ interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
   readonly json?: true;
 }
 
-/** What imports do where there is an engine. */
 export interface ImportEngine {
-  /** Runs the work on a server, which need not be named, nor a key given. */
+  /** Runs the work on a server that needs no name and no key. */
   readonly withTarget: (options: TargetOptions, work: ImportWork) => Promise<void>;
-  /** How that server shows events. */
+  /** How that server renders events. */
   readonly previewOptions: () => PreviewOptions;
 }
 
@@ -47,7 +46,7 @@ interface Underway {
   readonly sent: Promise<SentChunk>;
 }
 
-/** Sends several chunks at once, and yields answers in the order of the text. */
+/** Sends several chunks at once, and yields answers in text order. */
 async function* sendInOrder(
   chunks: AsyncIterable<ImportChunk>,
   sender: ImportSender,
@@ -55,7 +54,7 @@ async function* sendInOrder(
   const underway: Underway[] = [];
   for await (const chunk of chunks) {
     const sent = sender.send(chunk);
-    // Taken in its turn; until then it must not end the process.
+    // Awaited in its turn; until then a rejection must not end the process.
     sent.catch(() => undefined);
     underway.push({ chunk, sent });
     if (underway.length >= importRequestsAtOnceMax) yield* underway.splice(0, 1);
@@ -64,8 +63,8 @@ async function* sendInOrder(
 }
 
 /**
- * Sends chunks and takes answers in order, so the checkpoint is one offset. A chunk that was stored but not
- * checkpointed is sent again under the same key, and stored once.
+ * Handles answers in order, so the checkpoint is one offset. A chunk that was stored but not checkpointed is
+ * sent again with the same key, and stored once.
  */
 async function sendAll(
   deps: ToolDeps,

@@ -1,16 +1,13 @@
-/** Bounds of the commands that speak HTTP or read files; units last. */
+/** Bounds of the commands that use HTTP or files. */
 export const limits = {
   helpColumnsMax: 100,
-  /** An import does not send a longer line: it cannot be an event. */
+  /** A longer line cannot be an event. */
   importLineBytesMax: 4 * 1024 * 1024,
   /** How long an import retries one request. */
   importRetryMsMax: 600_000,
   importHeadBytes: 64 * 1024,
-  /** Checkpoints that are compared with one tree. */
+  /** Checkpoints compared with one tree. */
   verifyCheckpointsMax: 10_000,
-  /**
-   * Tiles of entries that are read at once: 131,072 events. Fewer would read events that came out of order more
-   * often.
-   */
+  /** Tiles of entries read at once: 131,072 events. Fewer would read out-of-order events more often. */
   verifyTilesAtOnce: 512,
 } as const;

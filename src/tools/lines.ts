@@ -1,7 +1,7 @@
 import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 
-/** The lines of each piece of a text together: one by one they would cost twice as much. */
+/** Yields the lines of each piece together: one by one costs twice as much. */
 export async function* linesOf(
   text: AsyncIterable<Buffer>,
   lineBytesMax: number = limits.importLineBytesMax,

@@ -8,11 +8,11 @@ import { openFileSource, openInputSource } from './import-source.ts';
 import { linesOf } from './lines.ts';
 import { type JsonOption, printJson } from './output.ts';
 
-/** `ocsf validate`: a line, which may be a whole document. */
+/** Of `ocsf validate`: a line may be a whole document. */
 const validateLineBytesMax = 256 * 1024 ** 2;
 /** Lines of a document, which is held in memory. */
 const validateDocumentLinesMax = 10_000_000;
-/** Faults that `--json` tells. */
+/** Faults in the output of `--json`. */
 const validateFaultsMax = 1_000;
 
 interface Numbered {
@@ -73,7 +73,7 @@ function faultsOf({ line, text }: Numbered): LineFault[] {
   return faults.map((fault) => ({ line, ...fault }));
 }
 
-/** Node's reader of lines would also end them at U+2028. */
+/** Node's line reader would also split at U+2028. */
 async function* textLines(text: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const lines of linesOf(text, validateLineBytesMax))
     for (const line of lines) yield line.toString();

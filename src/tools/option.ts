@@ -21,16 +21,16 @@ import { parseRfc3339Micros } from '../base/time/timestamp.ts';
 import { baseUrl } from '../client/transport.ts';
 
 /**
- * Parses the text of an option; `name` is for the error. `before` is the value so far of an option that may be
- * repeated. Throws Problem `malformed`.
+ * Parses an option's text; `name` is for the error. `before` is the previous value of a repeatable option.
+ * Throws Problem `malformed`.
  */
 export interface ReadOption<T> {
   (text: string, name: string, before: unknown): T;
-  /** All that it takes, where these are few: a shell completes them. */
+  /** All allowed values, if they are few; a shell completes them. */
   readonly values?: readonly string[] | undefined;
 }
 
-/** An option; where it is more than a text, with its parser and the text of its default. */
+/** An option, with its parser and its default text if it has them. */
 export type OptionRow = readonly [
   flags: string,
   meaning: string,
@@ -38,7 +38,7 @@ export type OptionRow = readonly [
   fallback?: string,
 ];
 
-/** An option that commander parses with the command line. */
+/** An option for commander. */
 export function option(...[flags, meaning, read, fallback]: OptionRow): Option {
   const made = new Option(flags, meaning);
   if (read === undefined) return made;
@@ -50,7 +50,7 @@ export function option(...[flags, meaning, read, fallback]: OptionRow): Option {
     : made.default(read(fallback, name, undefined), JSON.stringify(fallback));
 }
 
-/** What a shell offers as the value of an option: what its parser takes, or what its placeholder lists, as `<on|off>`. */
+/** Values for shell completion: from its parser, or from a placeholder such as `<on|off>`. */
 export function valuesOf({ flags, parseArg }: Option): readonly string[] {
   const known = (parseArg as { readonly values?: readonly string[] } | undefined)?.values;
   if (known !== undefined) return known;
@@ -66,7 +66,7 @@ export function wrong(name: string, allowed: string): Problem {
   return new Problem('malformed', `${name}: ${allowed}`);
 }
 
-/** An unreadable file on the command line is wrong usage: nothing has been done. */
+/** An unreadable file on the command line is wrong usage: nothing was done. */
 export function unreadable(name: string, path: string, error: unknown): Problem {
   return wrong(
     name,
@@ -94,7 +94,7 @@ export function integer(min: number, max: number): ReadOption<number> {
   };
 }
 
-/** A number of stored events, as one that is confirmed. */
+/** A number of stored events. */
 export const eventCount = integer(0, 999_999_999_999_999);
 
 export function oneOf<T extends string>(names: readonly T[]): ReadOption<T> {
@@ -114,12 +114,12 @@ export function httpAddress(text: string, name: string): URL {
   return url;
 }
 
-/** Address of a service; a slash is at its end. */
+/** Address of a service, with a trailing slash. */
 export function serviceAddress(text: string, name: string): string {
   return baseUrl(httpAddress(text, name).href).href;
 }
 
-/** Keeps what `read` takes as given. Endpoints ignore the rest, and would then return everything. */
+/** Refuses values that endpoints would ignore, because they would then return everything. */
 function taken(
   read: (text: string) => unknown,
   allowed: string,
@@ -192,7 +192,7 @@ commas, for events that have one of them, or none. In a value a comma is %2C and
 --NAME-is none selects events that have no value, and any the others. NAME is one of
 ${optionalFilterNames.map((name) => filterOf(name).option.flag).join(', ')}.`;
 
-/** The options of `filtersOf`. The names of request parameters work as well. */
+/** Adds the options of `filtersOf`. The names of request parameters work as well. */
 export function addFilters(
   command: Command,
   { except = [] }: { readonly except?: readonly string[] } = {},
@@ -208,10 +208,10 @@ export function addFilters(
   command.addHelpText('after', listNote);
 }
 
-/** Parameters of requests by their names. */
+/** Request parameters by name. */
 export type Filters = Readonly<Record<string, string>>;
 
-/** The filters among the options of a command, without empty ones. */
+/** The filters among a command's options, without empty ones. */
 export function filtersOf(options: object): Filters {
   const values = options as Readonly<Record<string, string | undefined>>;
   const given = Array.from(filterOptions.keys(), (name): [string, string] => {

@@ -9,14 +9,14 @@ import { syncDirectory } from '../base/files/durable-file.ts';
 import { compressionOfName, createFileCompressor } from './compress.ts';
 import { counted, type JsonOption, type Output, printJson } from './output.ts';
 
-/** A file that is whole. */
+/** A complete file. */
 export interface WrittenFile {
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** Writes a file (mode 0600) beside its place and renames it when it is whole; compressed as its name says. */
+/** Writes a temporary file (mode 0600) and renames it when complete; compressed by its name. */
 export async function writeWhole(file: string, content: Readable): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -40,7 +40,7 @@ export async function writeWhole(file: string, content: Readable): Promise<Writt
   return { file, bytes, sha256: hash.digest('hex') };
 }
 
-/** Says what an export has written. */
+/** Reports the file an export wrote. */
 export function tellFile(
   deps: Output,
   { json }: JsonOption,
@@ -51,7 +51,7 @@ export function tellFile(
   else deps.io.error(`${counted(rows, 'event')} in ${file}, ${bytes} bytes, SHA-256 ${sha256}\n`);
 }
 
-/** Writes bytes to standard output. A reader that goes away is no error. */
+/** Writes bytes to standard output. A closed pipe is no error. */
 export async function toOutput(
   events: AsyncIterable<Uint8Array>,
   output: NodeJS.WritableStream,
@@ -63,7 +63,7 @@ export async function toOutput(
   }
 }
 
-/** Throws, with file and reason, before work begins that could not be written. */
+/** Throws, with file and reason, before any work. */
 export async function checkOutputFile(path: string, kind: 'file' | 'directory' = 'file'): Promise<void> {
   const directory = dirname(path);
   if (!(await isDirectory(directory)))

@@ -7,7 +7,7 @@ export interface JsonOption {
   readonly json?: true;
 }
 
-/** One line of JSON for programs, of a schema in schema/commands.yaml. */
+/** One line of JSON, of a schema in schema/commands.yaml. */
 export function printJson<Name extends keyof CommandSchemas>(
   deps: Output,
   _schema: Name,

@@ -1,15 +1,15 @@
 import { fileErrorWords } from '../base/errors/system-error.ts';
 import type { ToolDeps } from './context.ts';
 
-/** What a program of commands has of its process, apart from the environment. */
+/** The process as a program of commands sees it, without the environment. */
 
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** npm repeats a Ctrl-C that the terminal has sent to the whole group. */
+/** npm repeats a Ctrl-C that the terminal sent to the whole group. */
 const sameSignalMs = 1000;
 
 /**
- * The first signal asks for an orderly end, like a closed terminal. Signals within a second are the same one; a later
- * one ends at once.
+ * The first signal asks for an orderly stop, like a closed terminal. Signals within a second count as one; a
+ * later one stops at once.
  */
 function untilStopped(): Promise<void> {
   return new Promise((resolve) => {
@@ -42,10 +42,10 @@ export async function runProcess(commands: () => Promise<number>): Promise<never
     process.stderr.write(`auditlog: ${words ?? `standard output: ${error.message}`}\n`);
     process.exit(1);
   });
-  // There is nowhere left to tell it.
+  // There is no other output left.
   process.stderr.on('error', () => undefined);
   const code = await commands();
-  // A failure of what was printed last is told before this is.
+  // Reports a failure of the last output before this one.
   await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
   process.exit(code);
 }

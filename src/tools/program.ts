@@ -17,14 +17,13 @@ export const exitCodes = { done: 0, failed: 1, wrongUsage: 2, unconfirmed: 3 } a
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** What the same commands do on an engine, in the program that has one. */
+/** The engine's part of the shared commands. */
 export interface Engine {
   readonly import: ImportEngine;
   readonly export: ExportEngine;
   readonly verify: VerifyEngine;
 }
 
-/** A program without commands. */
 export function createProgram(name: string, description: string, { io }: Pick<ToolDeps, 'io'>): Command {
   return new Command(name)
     .description(description)
@@ -32,7 +31,7 @@ export function createProgram(name: string, description: string, { io }: Pick<To
     .configureOutput({
       writeOut: (text) => io.out(text),
       writeErr: (text) => io.error(text),
-      // Wrong usage is told like whatever else goes wrong.
+      // Prints wrong usage like any other error.
       outputError: (text, write) => write(text.replace(/^error: /, `${name}: `)),
       getOutHelpWidth: () => limits.helpColumnsMax,
       getErrHelpWidth: () => limits.helpColumnsMax,
@@ -45,13 +44,13 @@ export function createProgram(name: string, description: string, { io }: Pick<To
     .configureHelp({ optionDescription: described });
 }
 
-/** Wrong usage without it, so the help says so. */
+/** The help marks options without which a command is wrong usage. */
 function described(this: Help, option: Option): string {
   const text = Help.prototype.optionDescription.call(this, option);
   return option.mandatory && option.defaultValue === undefined ? `${text} (required)` : text;
 }
 
-/** The commands that speak HTTP and read files, which both programs have. */
+/** Commands that use HTTP and files; both programs have them. */
 export function registerTools(program: Command, deps: ToolDeps, engine?: Engine): void {
   registerForward(program, deps);
   registerImport(program, deps, engine?.import);
@@ -60,7 +59,7 @@ export function registerTools(program: Command, deps: ToolDeps, engine?: Engine)
   registerVerify(program, deps, engine?.verify);
 }
 
-/** The words for an error, without a stack, and the exit code. */
+/** The message of an error, without a stack, and the exit code. */
 export function explain(error: unknown): { lines: string; code: ExitCode } {
   if (error instanceof Problem && error.code === 'malformed') {
     return { lines: error.message, code: exitCodes.wrongUsage };
@@ -70,7 +69,7 @@ export function explain(error: unknown): { lines: string; code: ExitCode } {
   return { lines: message.split('\n', 1)[0] ?? message, code: exitCodes.failed };
 }
 
-/** Runs one command line to its end; never rejects. */
+/** Runs one command line; never rejects. */
 export async function runProgram(
   program: Command,
   args: readonly string[],
@@ -81,7 +80,7 @@ export async function runProgram(
     await program.parseAsync(args, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
-    // Commander has printed the error or the help.
+    // Commander printed the error or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
     const { lines, code } = explained(error);
     for (const line of lines.split('\n').filter((text) => text !== ''))

@@ -3,13 +3,12 @@ import type { CliIo } from './context.ts';
 const progressIntervalMs = 250;
 
 export interface Progress {
-  /** Reports what is done, in the units of `total`; `items` are for the rate. */
+  /** Progress in units of `total`; `items` are for the rate. */
   at(done: number, items: number): void;
   /** Clears the line. */
   end(): void;
 }
 
-/** Where it is drawn. */
 export type ProgressIo = Pick<CliIo, 'error' | 'errorIsTerminal'>;
 
 const silent: Progress = { at: () => {}, end: () => {} };
@@ -24,8 +23,8 @@ function clockText(seconds: number): string {
 }
 
 /**
- * A bar on standard error, if that is a terminal, with rate and time left. An earlier run did `doneBefore`, which
- * does not count for the rate.
+ * A bar on standard error, if that is a terminal, with rate and remaining time. `doneBefore` (by an earlier
+ * run) does not count for the rate.
  */
 export function createProgress(
   io: ProgressIo,

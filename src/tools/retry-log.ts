@@ -1,22 +1,22 @@
 import type { RetryFacts } from '../client/client.ts';
 
-/** The same failure is logged again after this long. */
+/** Interval for logging the same failure again. */
 const retryTellMs = 30_000;
 
 interface Outage {
   readonly begunMs: number;
-  /** What was written of it last, and when. */
+  /** Last message, and when. */
   readonly message: string;
   readonly toldMs: number;
 }
 
-/** Logs retries of a side: the first at once, repeats seldom. */
+/** Logs the first retry at once, repeats seldom. */
 export class RetryLog {
   readonly #tell: (line: string) => void;
   readonly #giveUpAfterMs: number;
   readonly #outages = new Map<string, Outage>();
 
-  /** A side that fails is retried for `giveUpAfterMs`; Infinity: without an end. */
+  /** A failing side is retried for `giveUpAfterMs`; Infinity: without limit. */
   constructor(tell: (line: string) => void, giveUpAfterMs: number) {
     this.#tell = tell;
     this.#giveUpAfterMs = giveUpAfterMs;

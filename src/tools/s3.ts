@@ -16,7 +16,7 @@ export interface S3Location {
 }
 
 export interface S3Access extends S3Location {
-  /** The address of a service that is compatible with S3; undefined for AWS. */
+  /** Address of an S3-compatible service; undefined for AWS. */
   readonly endpoint: URL | undefined;
   readonly region: string;
   readonly credentials: S3Credentials;
@@ -24,16 +24,16 @@ export interface S3Access extends S3Location {
 
 export const defaultS3Region = 'us-east-1';
 
-/** The URL of an object; its name is put behind the prefix. */
+/** The URL of an object; its name follows the prefix. */
 export function objectUrl({ bucket, prefix, endpoint, region }: S3Access, name: string): URL {
   const path = `${prefix}${name}`.split('/').map(encodeURIComponent).join('/');
-  // A bucket with a dot has no certificate as a host, and own services seldom have host names for buckets.
+  // A bucket with a dot has no certificate as a host, and other services seldom have host names for buckets.
   if (endpoint !== undefined) return new URL(`${endpoint.href.replace(/\/$/, '')}/${bucket}/${path}`);
   if (bucket.includes('.')) return new URL(`https://s3.${region}.amazonaws.com/${bucket}/${path}`);
   return new URL(`https://${bucket}.s3.${region}.amazonaws.com/${path}`);
 }
 
-/** A signed request; the signature covers the body. */
+/** The signature covers the body. */
 export function signed(
   { region, credentials }: S3Access,
   method: 'GET' | 'PUT',
@@ -66,7 +66,7 @@ function s3Region(text: string, name: string): string {
   return text;
 }
 
-/** Credentials of AWS, under the names that its own tools read. */
+/** AWS credentials, from the variables of its own tools. */
 export function s3Credentials(environment: Environment): S3Credentials {
   const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = environment;
   if (accessKeyId === '' || secretAccessKey === '')

@@ -4,7 +4,10 @@ import { unreadable, wrong } from './option.ts';
 
 const secretFileBytesMax = 64 * 1024;
 
-/** The key of `--key-file`, else of the environment; never an argument, which every user of the machine sees. */
+/**
+ * The key from `--key-file`, otherwise from the environment; never an argument, which every user of the
+ * machine sees.
+ */
 export async function givenKey(
   { keyFile }: { readonly keyFile?: string },
   environment: Environment,
@@ -18,7 +21,7 @@ export async function givenKey(
   return key;
 }
 
-/** The same for a command that cannot do without. */
+/** Required. */
 export async function neededKey(...given: Parameters<typeof givenKey>): Promise<string> {
   const key = await givenKey(...given);
   if (key === undefined) throw wrong('AUDITLOG_API_KEY', 'an API key is needed, here or by --key-file');

@@ -1,6 +1,6 @@
 import { readIfThere } from '../base/files/durable-file.ts';
 
-/** What a command remembers between runs in a file of JSON; another version has another meaning. */
+/** A command's state between runs, as JSON; the version states the meaning. */
 interface State {
   readonly version: 1;
 }
@@ -13,7 +13,7 @@ export async function readState<T extends State>(path: string): Promise<T | unde
     const state = JSON.parse(text) as T | null;
     if (state?.version === 1) return state;
   } catch {
-    // Not even JSON: told below.
+    // Not JSON: reported below.
   }
   throw new Error(`${path} is not a checkpoint of this version`);
 }

@@ -6,23 +6,23 @@ import { errorCode } from '../base/errors/system-error.ts';
 import { readSecretFile } from './secret.ts';
 import { wrong } from './option.ts';
 
-/** What a connection to the service is trusted by, beyond what Node.js knows. */
+/** How a command trusts a server, beyond Node.js's defaults. */
 export interface TrustOptions {
-  /** File with authorities that count in place of the usual ones. */
+  /** File of authorities that replace the usual ones. */
   readonly ca?: string;
-  /** Files with a certificate that is shown, and its key. */
+  /** Files with the client certificate and its key. */
   readonly cert?: string;
   readonly certKey?: string;
 }
 
-/** The options of the command line for these. */
+/** The command-line options. */
 export const trustRows = [
   ['--ca <file>', "certificates to trust in place of the system's"],
   ['--cert <file>', 'certificate to show there, where the service asks for one'],
   ['--cert-key <file>', 'key of that certificate'],
 ] as const;
 
-/** What a fetch of Node's has no options for. */
+/** Options that Node's fetch lacks. */
 interface Trust {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
@@ -31,7 +31,7 @@ interface Trust {
   readonly fingerprint?: string | undefined;
 }
 
-/** `fingerprint` counts if no authority is named. */
+/** `fingerprint` applies if no authority is given. */
 export async function trustedFetch(
   { ca, cert, certKey }: TrustOptions,
   fingerprint?: string,
@@ -50,7 +50,7 @@ export async function trustedFetch(
   return fetchBy(new TrustingAgent(trust));
 }
 
-/** Connects to who is trusted alone, before anything is sent. */
+/** Checks trust before anything is sent. */
 class TrustingAgent extends Agent {
   readonly #trust: Trust;
 
@@ -63,7 +63,7 @@ class TrustingAgent extends Agent {
   override createConnection(...[options, made]: Parameters<Agent['createConnection']>) {
     const { fingerprint } = this.#trust;
     if (fingerprint === undefined) return super.createConnection(options, made);
-    // The fingerprint proves the certificate, so name and issuer do not count.
+    // The fingerprint proves the certificate, so name and issuer do not matter.
     const socket = connect({ ...(options as object), rejectUnauthorized: false }, () => {
       if (socket.getPeerX509Certificate()?.fingerprint256 === fingerprint) return made?.(null, socket);
       const error = new Error('the server shows another certificate than the one that it has announced');
@@ -77,7 +77,7 @@ class TrustingAgent extends Agent {
 
 const certificateCode = /CERT|LEAF_SIGNATURE|_CA$|^INVALID_PURPOSE$|^HOSTNAME_MISMATCH$/;
 
-/** Whether a request failed for want of trust, so a retry is useless. `cause` is the connection's error. */
+/** Whether a request failed because of trust, so a retry is useless. `cause` is the connection's error. */
 export function isUntrusted({ cause }: Error): boolean {
   return certificateCode.test(errorCode(cause) ?? '');
 }
@@ -98,7 +98,7 @@ function fetchBy(agent: Agent): typeof fetch {
   };
 }
 
-/** Answers of these statuses have no body, and `Response` takes none. */
+/** Answers of these statuses have no body, and `Response` accepts none. */
 const bodiless = [204, 205, 304];
 
 function responseOf(message: IncomingMessage): Response {

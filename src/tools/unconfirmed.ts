@@ -1,4 +1,4 @@
-/** A command has found something that a person must confirm: an exit code of its own. */
+/** A person must confirm a result: it has its own exit code. */
 export class Unconfirmed extends Error {
   constructor(message: string) {
     super(message);

@@ -4,6 +4,8 @@ import type { ToolDeps } from './context.ts';
 import { openFileSource, peek } from './import-source.ts';
 import { addRows, option, serviceAddress } from './option.ts';
 import { counted, printJson } from './output.ts';
+import { verifyCase } from './verify/case.ts';
+import { filesOfCase } from './verify/case-files.ts';
 import { verifyFile } from './verify/file.ts';
 import { keepTree, type KeepOptions } from './verify/keep.ts';
 import { trustRows } from './trusted-fetch.ts';
@@ -15,9 +17,8 @@ import type { Report } from './verify/report.ts';
 /** A proof: an event of 1 MiB, escaped as JSON, and hashes. */
 const verifyProofBytesMax = 8 * 1024 * 1024;
 
-/** What is verified where there is an engine. */
 export interface VerifyEngine {
-  /** Options for it alone, beside `--org`. */
+  /** Options beside `--org`. */
   readonly options: readonly (readonly [flags: string, meaning: string])[];
   readonly verify: (organization: string, options: VerifyOptions) => Promise<Report>;
 }
@@ -55,8 +56,14 @@ async function examine(
     );
   if (options.fullSpeed)
     throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
+  const files = await filesOfCase(path);
+  if (files !== undefined) {
+    if (options.copy !== undefined || options.checkpoint !== undefined)
+      throw new Problem('malformed', '--copy, --checkpoint: a case is verified without them');
+    return verifyCase(files, options);
+  }
   const source = await openFileSource(path);
-  // A larger file than any proof is an export.
+  // A file larger than any proof is an export.
   const { head, whole: text } = await peek(source.text(0), verifyProofBytesMax);
   const proof = asProof(head.toString());
   if (proof === undefined) return verifyFile(deps, { path, source, text }, options);
@@ -115,7 +122,7 @@ export function registerVerify(program: Command, deps: ToolDeps, engine?: Verify
   const command = program
     .command('verify [file]')
     .description(
-      `compare events with signed checkpoints: ${engine ? 'of an organization, ' : ''}of an export with --evidence, or one by its proof; or keep a copy of the tree`,
+      `compare events with signed checkpoints: ${engine ? 'of an organization, ' : ''}of an export with --evidence, of a case file, or one by its proof; or keep a copy of the tree`,
     );
   for (const row of engine?.options ?? []) command.option(...row);
   command

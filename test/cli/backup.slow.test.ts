@@ -195,7 +195,7 @@ test('every file that is missing, altered or new is named, and nothing is restor
 
   const second = await taken(directory);
   await rm(place.path(id), { recursive: true });
-  refused(await backUp('--verify', directory), new RegExp(`${id}, which ${second.id} stands on, is missing`));
+  refused(await backUp('--verify', directory), new RegExp(`${id}, which ${second.id} extends, is missing`));
 });
 
 test('a run that was killed is noted, and nothing stands on it; wrong options are refused', async () => {
@@ -261,10 +261,10 @@ test('a directory is marked before the backup is looked at: no command uses one 
 
 test('a restore that ends by itself before it has put in anything leaves no mark', async () => {
   const target = join(root, 'no-backup');
-  refused(await restore(target, '--from', join(root, 'nowhere')), /has no backup/);
+  refused(await restore(target, '--from', join(root, 'nowhere')), /has no finished backup/);
   assert.equal(existsSync(target), false);
   await mkdir(target);
-  refused(await restore(target, '--from', join(root, 'nowhere')), /has no backup/);
+  refused(await restore(target, '--from', join(root, 'nowhere')), /has no finished backup/);
   assert.deepEqual(await readdir(target), []);
 });
 
@@ -304,11 +304,11 @@ test('nothing stands on a backup that still has a person who was erased since, a
   const erasure = await begin();
   const during = await taken(place);
   assert.ok(during.base !== null, 'it has changed nothing yet');
-  assert.match(during.notes.join(), /a person is being erased from events/);
+  assert.match(during.notes.join(), /an erasure of a person is in progress/);
   await carryOut(erasure);
   const alone = await taken(place);
   assert.equal(alone.base, null);
-  assert.match(alone.notes.join(), /a person was erased since the backups there: this one stands alone/);
+  assert.match(alone.notes.join(), /a person was erased since the earlier backups, so this one is full/);
   const last = await taken(place);
   assert.deepEqual([last.base, last.notes], [alone.id, []]);
 
@@ -329,10 +329,7 @@ test('nothing stands on a backup that still has a person who was erased since, a
     const options = { momentMs: Date.now(), isFull: false, withSecrets: false, isFullSpeed: true };
     const run = new BackupRun(session, { ...options, place: new BackupPlace(place) });
     const before = await readdir(place);
-    await assert.rejects(
-      () => run.run(),
-      /the erasure of a person was begun or ended meanwhile: run this again/,
-    );
+    await assert.rejects(() => run.run(), /an erasure of a person began or ended meanwhile; run this again/);
     assert.deepEqual(await readdir(place), before);
   }
 });
@@ -364,10 +361,7 @@ test('a disk that is too small is named, and one that fills up ends a backup, of
     encoding: 'utf8',
   });
   assert.match(stdout, /whole, of .*[^]*on top of/, stderr);
-  assert.match(
-    stderr,
-    /the engine has written \d+ of \d+ bytes to .*disk: free some space|ENOSPC|disk .*is full/,
-  );
+  assert.match(stderr, /The engine wrote \d+ of \d+ bytes to .*disk: free some space|ENOSPC|disk .*is full/);
   assert.match(stdout, /\n2\n/, stdout + stderr);
   assert.match(stderr, /the disk of DATA_DIR .* has \d+ MiB free: \d+ MiB may be needed/);
 });

@@ -79,10 +79,7 @@ test('doctor finds damaged evidence, and a command that meets it says so and poi
   ]);
   const answer = await command(['verify', '--org', 'acme']);
   assert.equal(answer.code, 1);
-  assert.match(
-    answer.stderr,
-    /part all_\S+ of the table evidence_tiles is damaged: "auditlog doctor" says what/,
-  );
+  assert.match(answer.stderr, /part all_\S+ of the table evidence_tiles is damaged; run "auditlog doctor"/);
   const people = await command(['doctor']);
   assert.match(
     people.stdout,

@@ -48,7 +48,7 @@ test('in a server without data they name the database, end with 2 and make nothi
     const { code, stdout, stderr } = await run(args, stdin);
     // One of a person needs the secret of the servers first.
     const words =
-      name === 'erase' ? /PSEUDONYM_SECRET is not set/ : /there is no data in the database "audit" of the/;
+      name === 'erase' ? /PSEUDONYM_SECRET is not set/ : /There is no data in the database "audit" of the/;
     assert.match(stderr, words, name);
     assert.deepEqual([code, stdout], [2, ''], name);
   }

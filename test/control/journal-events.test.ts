@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { JournalEvents } from '../../src/control/journal-events.ts';
+import { Problem } from '../../src/base/errors/problem.ts';
+import { JournalEvents, type RefusedEvent } from '../../src/control/journal-events.ts';
 import type { JournalRow } from '../../src/control/journal.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
@@ -39,6 +40,44 @@ test('a start does not fail while the log takes nothing: the events are handed i
     const again = await JournalEvents.open(options);
     for (const place of [1, 2, 3]) again.take(rowAt(place), false);
     assert.equal(again.waiting, 0, 'the mark names what was handed');
+  } finally {
+    await removeDirectory(dataDir);
+  }
+});
+
+test('an event that can never be stored is reported, and holds neither those beside nor those behind it', async () => {
+  const dataDir = await temporaryDirectory();
+  try {
+    const { storage } = await sharedEngine();
+    const refused: RefusedEvent[] = [];
+    const stored: string[][] = [];
+    const changes = await JournalEvents.open({
+      dataDir,
+      storage,
+      log: silentLog,
+      server: undefined,
+      refused: (event) => refused.push(event),
+    });
+    changes.take({ ...rowAt(1), events: ['good', 'bad', 'better'] }, true);
+    for (const place of [2, 3]) changes.take(rowAt(place), true);
+    let isFull = true;
+    await changes.start(async (name, events) => {
+      if (events.includes('bad')) throw new Problem('malformed', 'it is bad');
+      if (isFull && name === 'journal-2') throw new Problem('unavailable', 'the disk is full');
+      stored.push([name, ...events]);
+    });
+    assert.deepEqual(refused, [{ place: 1, event: 2, reason: 'it is bad' }]);
+    assert.equal(changes.waiting, 2, 'what may pass is waited for');
+    isFull = false;
+    await eventually('all events', async () => (changes.mark.place === 3 ? true : undefined));
+    assert.deepEqual(stored, [
+      ['journal-1-1', 'good'],
+      ['journal-1-3', 'better'],
+      ['journal-2', 'event 2'],
+      ['journal-3', 'event 3'],
+    ]);
+    assert.equal(refused.length, 1);
+    await changes.stop();
   } finally {
     await removeDirectory(dataDir);
   }

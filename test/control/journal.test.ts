@@ -304,6 +304,22 @@ test('a change takes two statements, and what nothing comes of is decided by wha
   await heldTogether();
 });
 
+test('a change whose audit event could never be stored is refused, and not made', async () => {
+  const { id } = await addOrganization();
+  const record = (msg: string) =>
+    changeHere(here, operatorCall, 'recordEvents', [
+      [{ time: '2026-01-01T00:00:00Z', msg, message: { action: 1, org: id } }],
+    ]);
+  await assert.rejects(
+    record('x'.repeat(1024 * 1024)),
+    (error) => error instanceof Problem && error.code === 'malformed' && /audit event/.test(error.message),
+  );
+  await record('a\0b\uD800');
+  const rows = await heldTogether();
+  assert.equal(rows.length, 2);
+  assert.match(rows[1]?.events ?? '', /a\uFFFDb\uFFFD/);
+});
+
 test('a repeat that changes nothing writes no row', async () => {
   const secrets = new SealedSecrets('s'.repeat(32));
   const { id } = await addOrganization();
@@ -421,14 +437,14 @@ describe('an answer of the engine that is lost', () => {
       await work();
       // The engine is killed, and the next one finds a part that was cut short.
       await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
-      throw new EngineError('unreachable', 'the engine has ended since it was given this');
+      throw new EngineError('unreachable', 'The engine ended during the statement');
     };
     let isFull = true;
     const insertRows: Insert = async (...inserted) => {
       await storage.insertRows(...inserted);
       if (isFull) {
         isFull = false;
-        throw new EngineError('refused', 'a write of the engine has failed');
+        throw new EngineError('refused', 'A write of the engine failed');
       }
     };
     const state = await openDirectory({ ...storage, checked, insertRows });
@@ -504,6 +520,11 @@ describe('an answer of the engine that is lost', () => {
 });
 
 describe('a journal that is damaged', () => {
+  async function acceptDamage(state: Directory): Promise<number> {
+    const damage = state.damage();
+    await changeHere(state, operatorCall, 'acceptDamage', [damage, 'root']);
+    return damage.length;
+  }
   /** Six rows: 1 acme, 2 other, 3 ann, 4 a key, 5 its revocation, 6 bob. */
   async function sixRows(): Promise<Organization> {
     const acme = await addOrganization();
@@ -618,13 +639,39 @@ describe('a journal that is damaged', () => {
       [undefined, 'other', [3]],
     );
     await assert.rejects(change(createUser({ ...person('cid'), organization: 'acme' }), state));
-    const places = state.damage().map(({ place }) => place);
-    await changeHere(state, operatorCall, 'acceptDamage', [places, 'root']);
-    assert.deepEqual([places, state.damage()], [[3], []]);
+    assert.equal(await acceptDamage(state), 1);
+    const accepted = (await journalRows(storage)).at(-1);
+    assert.deepEqual(accepted && [kindsOf(accepted), codesOf(accepted), accepted.org], [
+      ['accepted_damage'],
+      [4041],
+      acme.id,
+    ]);
     assert.equal(state.organizationById(acme.id)?.slug, 'acme');
     await change(createUser({ ...person('cid'), organization: 'acme' }), state);
     const later = await openDirectory(storage, deps);
     assert.deepEqual([later.damage(), later.organizations().length, told], [[], 2, [3]]);
+  });
+
+  test('each organization is told of damage that may be about it and was accepted', async () => {
+    const acme = await sixRows();
+    await harm(`UPDATE parts = 'x' WHERE place = 3`);
+    await harm('DELETE WHERE place = 5');
+    const state = await openDirectory(storage);
+    await acceptDamage(state);
+    const row = (await journalRows(storage)).at(-1);
+    assert.ok(row);
+    const told = (JSON.parse(row.events) as string[]).map((text) => {
+      const { message } = JSON.parse(text) as {
+        message: { org: string; extra: { damage: { rows: { place: number }[] } } };
+      };
+      return [message.org === acme.id, message.extra.damage.rows.map(({ place }) => place)];
+    });
+    assert.deepEqual(told, [
+      [true, [3, 5]],
+      [false, [5]],
+    ]);
+    assert.equal(await acceptDamage(state), 0);
+    assert.equal((await journalRows(storage)).at(-1)?.place, row.place, 'once');
   });
 
   test('a last row that the engine has lost before anybody saw it is no gap', async () => {

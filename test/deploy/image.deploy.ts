@@ -109,7 +109,7 @@ describe('the images', { skip }, () => {
       server,
     ]);
     await eventually('the service to wait', async () =>
-      (await docker('logs', container)).stderr.includes('waiting for the ClickHouse server')
+      (await docker('logs', container)).stderr.includes('Waiting for the ClickHouse server')
         ? true
         : undefined,
     );

@@ -126,6 +126,7 @@ function evidence(path: string, expected: Readonly<Record<string, number>>): typ
     [`GET ${path}/tile/:path+`]: () => [of('tile/0/000.p/1'), of('tile/entries/000.p/1')],
     [`GET ${path}/key`]: () => [of('key')],
     [`GET ${path}/proof`]: () => [of('proof?position=0'), of('proof?older=1')],
+    [`GET ${path}/case`]: () => [of('case?endTime=2020-01-01T00:00:00Z')],
   };
 }
 

@@ -130,7 +130,7 @@ describe('a node that has no row yet of those that most have', () => {
     await two.b.kill();
     try {
       await assert.rejects(removal.unfinished());
-      await assert.rejects(openDirectory(storage), /1 of the 2 nodes of the cluster answer/);
+      await assert.rejects(openDirectory(storage), /Only 1 of 2 cluster nodes answer/);
       assert.equal(await awaitHold(removal, org), false);
     } finally {
       await two.b.start();

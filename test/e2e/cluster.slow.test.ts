@@ -214,7 +214,7 @@ describe('a doubtful segment on a cluster', () => {
     const insert = createSegmentInsert(through(proxyOfA.url, two.doorOfB.url), silentLog);
     assert.equal(await insert(insertOf(false)), 'stored');
     proxyOfA.set('hang');
-    await assert.rejects(insert(insertOf(true)), /an earlier attempt may still be under way/);
+    await assert.rejects(insert(insertOf(true)), /an earlier INSERT may be running/);
     proxyOfA.set('none');
     await eventually('the node to answer', () => insert(insertOf(true)).catch(() => undefined));
     assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);

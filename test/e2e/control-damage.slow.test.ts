@@ -146,6 +146,13 @@ describe('harmed while the service does not run', () => {
     assert.deepEqual([accepted.length, one?.detail, one?.organization], [1, 'is not as it was written', id]);
     await eventually('it is accepted', async () => ((await told()).length === 0 ? true : undefined));
     assert.deepEqual(await outcomes(), [202, 401, 202, 202], 'without the user, whom nobody knows any more');
+    const acceptances = async (tenant: Tenant): Promise<number> => {
+      const { data } = await tenant.with({ server: service.server }).page({ limit: '1000' });
+      return data.filter(({ activity_id: code }) => code === 4041).length;
+    };
+    await eventually('each organization to be told', async () =>
+      (await acceptances(kept)) === 2 && (await acceptances(other)) === 1 ? true : undefined,
+    );
   });
 
   test('a part that cannot be read: the doctor names it, and takes it out', async () => {
@@ -155,10 +162,11 @@ describe('harmed while the service does not run', () => {
     await flipBit(join(part, 'data.bin'));
     const name = part.split('/').findLast((one) => one !== '') ?? '';
     assert.deepEqual(await namedByDoctor(), [`journal/${name}`]);
-    await assert.rejects(service.start(), /part \S+ of the table journal is damaged: "auditlog doctor" says/);
+    await assert.rejects(service.start(), /part \S+ of the table journal is damaged; run "auditlog doctor"/);
     const { tables, accepted } = await repaired();
     assert.deepEqual(tables, [{ table: 'journal', parts_taken_out: [name] }]);
-    assert.ok(accepted.length > 0 && accepted.every(({ detail }) => detail === 'is missing'));
+    // A merge may have put the row that accepted the damage of before into this part.
+    assert.ok(accepted.some(({ detail }) => detail === 'is missing'));
     await service.start();
     assert.deepEqual(await told(), []);
     assert.equal((await readiness()).checks['nothing_damaged'], true);

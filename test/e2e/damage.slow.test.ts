@@ -123,7 +123,7 @@ describe('a byte of a part changes', () => {
     );
     const lines = service.server
       .stderrLines()
-      .filter((line) => line.includes('a part of a table is damaged'));
+      .filter((line) => line.includes('A part of a table is damaged'));
     assert.equal(lines.length, 1);
     assert.equal((await tenant.post([sourceEvent()])).status, 202);
   });
@@ -195,7 +195,7 @@ test('parts are gone after a restart: it is told, recorded by the operator, and 
     (await call(`${server.url}/metrics`)).text,
     /^auditlog_damage_known\{kind="missing_events"\} [1-9]/m,
   );
-  assert.ok(server.stderrLines().some((line) => line.includes('stored events are missing from the table')));
+  assert.ok(server.stderrLines().some((line) => line.includes('Stored events are missing from the table')));
   assert.equal(pageOf(await tenant.get()).meta.total, 0);
   const report = await doctor(1, '--quick');
   assert.ok(!report.checks.find(({ name }) => name === 'nothing_missing')?.healthy);

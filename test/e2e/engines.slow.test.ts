@@ -71,7 +71,7 @@ describe('the same service on every engine', () => {
     }
   });
 
-  test('a server that comes up later is waited for; one that refuses the user is not', async () => {
+  test('a server that comes up later is waited for; one that rejects the user is not', async () => {
     const engine = await startPlainEngine();
     const proxy = await startFaultProxy(Number(new URL(String(engine.env['CLICKHOUSE_URL'])).port));
     const elsewhere = await temporaryDirectory();
@@ -84,7 +84,7 @@ describe('the same service on every engine', () => {
       const env = { ...engine.env, CLICKHOUSE_PASSWORD: 'not the password' };
       const refused = await runCli(['serve'], { dataDir: elsewhere, env });
       assert.equal(refused.code, 1, refused.stderr);
-      assert.match(refused.stderr, /refuses the user/);
+      assert.match(refused.stderr, /rejects the user/);
       assert.ok(!refused.stderr.includes('not the password'));
     } finally {
       await proxy.stop();

@@ -166,7 +166,7 @@ test('on a full disk reads go on, producers are refused first, and commands name
 
 /** An INSERT or a merge must be under way when the disk has no room any more. */
 const roundsMax = 60;
-const cutShort = 'the engine could not write its files and has not noticed';
+const cutShort = 'The engine failed to write its files';
 
 test('what is acknowledged while the disk fills up again and again is stored once', {
   skip: mayMount ? false : 'NOT TESTED: no mounts of its own for this user, so no full disk',

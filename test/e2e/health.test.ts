@@ -92,7 +92,7 @@ test('an engine whose writes fail without its noticing: readyz names it, and no 
   );
   await tenant.settled(2);
   assert.notEqual(server.enginePid(), engine);
-  assert.ok(server.stderrLines().some((line) => line.includes('could not write its files')));
+  assert.ok(server.stderrLines().some((line) => line.includes('failed to write its files')));
   await eventually(
     'every check to be well',
     async () => Object.values(await checks()).every(Boolean) || undefined,

@@ -73,8 +73,8 @@ test('a log that is taken away is told, with wal-head or without, and an empty o
   const wal = join(dataDir, 'wal');
   let server = await startServer({ dataDir });
   const told = (words: string) => server.stderrLines().filter((line) => line.includes(words)).length;
-  const missing = 'wal-head is missing: whether the newest segments of the log are there is not known';
-  const gone = 'the newest segments of the log are missing, up to this one';
+  const missing = 'wal-head is missing: cannot check that the newest segments of the log exist';
+  const gone = 'he newest segments of the log are missing, up to this one';
   const isDamaged = async () => {
     const metric = /^auditlog_damage_known\{kind="log_segment"\} 1$/m;
     assert.match((await call(`${server.url}/readyz`)).text, /log_segment/);

@@ -2,19 +2,11 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadConfig } from '../../src/config/config.ts';
-import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
-import type { Storage } from '../../src/storage/storage.ts';
 import { followFeed } from '../support/feed.ts';
 import { type AuditEvent, eventually, pageOf } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import { again } from '../support/replicas/again.ts';
-import {
-  type ReplicaNode,
-  type Replicas,
-  startReplicas,
-  whyNoReplicas,
-} from '../support/replicas/replicas.ts';
+import { database, type Replicas, startReplicas, whyNoReplicas } from '../support/replicas/replicas.ts';
 import {
   createTenant,
   keyKnown,
@@ -26,26 +18,13 @@ import {
 
 /** What readers see while a replica lags behind the others; 60 seconds on two quiet cores. */
 const skip = (await whyNoReplicas()) ?? false;
-const database = 'prod';
 
 describe('two shards with two replicas each', { skip, timeout: patience(300_000) }, () => {
   let replicas: Replicas;
-  const open: Storage[] = [];
   before(async () => {
     replicas = await startReplicas(2, 2);
-    await replicas.prepare(database, { head: eventHead, tail: eventTail(loadConfig({})) });
   });
-  after(async () => {
-    await Promise.all(open.map((storage) => storage.close()));
-    await replicas?.stop();
-  });
-  const nodeOf = (shard: number, replica: number): ReplicaNode =>
-    replicas.nodes.find((node) => node.shard === shard && node.replica === replica) ?? assert.fail();
-  const at = (shard: number, replica: number): Storage => {
-    const storage = nodeOf(shard, replica).storage(database);
-    open.push(storage);
-    return storage;
-  };
+  after(() => replicas?.stop());
 
   const feedOf = async (tenant: Tenant, cursor?: string) =>
     again('the feed to answer', () => followFeed(tenant, cursor));
@@ -55,10 +34,11 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
     for (;;) {
       const slug = () => `replicas-${randomUUID().slice(0, 8)}`;
       const tenant = await again('an organization', () => createTenant(server, slug()));
-      const [found] = await at(1, 1).rows<{ shard: number }>(
-        'SELECT toUInt8(cityHash64({org:UUID}) % 2) + 1 AS shard',
-        { org: tenant.organization.id },
-      );
+      const [found] = await replicas
+        .at(1, 1)
+        .rows<{ shard: number }>('SELECT toUInt8(cityHash64({org:UUID}) % 2) + 1 AS shard', {
+          org: tenant.organization.id,
+        });
       if (found?.shard === shard) return tenant;
     }
   };
@@ -68,12 +48,12 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
     let atLagging: TestServer;
     let other: TestServer;
     let tenant: Tenant;
-    const lagging = () => at(2, 2);
+    const lagging = () => replicas.at(2, 2);
     before(async () => {
       const start = (url: string) =>
         again('a server to start', () =>
           startServer({
-            env: { ...replicas.env(database), CLICKHOUSE_URL: url },
+            env: { ...replicas.env, CLICKHOUSE_URL: url },
             intervals: { evidenceMs: 86_400_000 },
           }),
         );
@@ -83,7 +63,7 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
       tenant = await organizationOf(2, atLagging);
       await lagging().command('SYSTEM STOP FETCHES watermarks');
       // Its row is not at that node.
-      other = await start(nodeOf(1, 1).door.url);
+      other = await start(replicas.nodeOf(1, 1).door.url);
       await keyKnown(other, tenant.key);
     });
     after(async () => {
@@ -99,7 +79,7 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
       // The INSERT of the other server waits for its second replica, and has its number.
       const ofFirst = await organizationOf(1, atLagging);
       await keyKnown(other, ofFirst.key);
-      await at(1, 2).command('SYSTEM STOP FETCHES events_local');
+      await replicas.at(1, 2).command('SYSTEM STOP FETCHES events_local');
       const flow = randomUUID();
       await ofFirst.with({ server: other }).record([sourceEvent({ flow_id: flow })]);
       const flows: unknown[] = [];
@@ -114,7 +94,7 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
         await sleep(500);
         await follow();
       }
-      await again('fetches to go on', () => at(1, 2).command('SYSTEM START FETCHES events_local'));
+      await again('fetches to go on', () => replicas.at(1, 2).command('SYSTEM START FETCHES events_local'));
       await eventually(
         'the feed to have the event',
         async () => {
@@ -145,14 +125,14 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
         return fed([...begun, ...more]).length === 20 ? at : undefined;
       });
       // The server writes and reads at the other replica.
-      await at(2, 1).command('SYSTEM STOP FETCHES events_local');
+      await replicas.at(2, 1).command('SYSTEM STOP FETCHES events_local');
       await tenant.record(events);
       await totalIs(40);
       assert.deepEqual((await feedOf(tenant, cursor))[0], []);
-      await nodeOf(2, 2).engine.kill();
+      await replicas.nodeOf(2, 2).engine.kill();
       await totalIs(20);
-      await nodeOf(2, 2).engine.start();
-      await again('fetches to go on', () => at(2, 1).command('SYSTEM START FETCHES events_local'));
+      await replicas.nodeOf(2, 2).engine.start();
+      await again('fetches to go on', () => replicas.at(2, 1).command('SYSTEM START FETCHES events_local'));
       await totalIs(40);
       await eventually('the feed to have them', async () => {
         const [more] = await feedOf(tenant, cursor);

@@ -2,48 +2,64 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadConfig } from '../../src/config/config.ts';
-import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { patience } from '../support/patience.ts';
 import { again } from '../support/replicas/again.ts';
 import { Ledger } from '../support/replicas/ledger.ts';
+import { rebuild, restoreAll, untilFetched } from '../support/replicas/operator.ts';
 import { type Replicas, startReplicas, whyNoReplicas } from '../support/replicas/replicas.ts';
 import { createTenant, startServer, type TestServer } from '../support/server.ts';
 
 /**
  * Replicas under load while parts of the cluster fail. After each failure every acknowledged event is in export, pages,
- * totals and feed, once. A shape takes two minutes on two quiet cores.
+ * totals and feed, once. A shape takes five minutes on two quiet cores.
  */
 const skip = (await whyNoReplicas()) ?? false;
-const database = 'prod';
 const shapes = [
   { shards: 1, replicas: 2 },
   { shards: 2, replicas: 2 },
   { shards: 1, replicas: 3 },
-];
+].map((shape) => ({ ...shape, name: `${shape.shards}x${shape.replicas}` }));
+const wanted = process.env['REPLICAS_SHAPE'];
 
-for (const shape of shapes)
-  describe(`${shape.shards} × ${shape.replicas} nodes`, { skip, timeout: patience(600_000) }, () => {
+for (const shape of shapes.filter(({ name }) => wanted === undefined || name === wanted))
+  describe(`${shape.name} nodes`, { skip, timeout: patience(1_200_000) }, () => {
     let replicas: Replicas;
-    let server: TestServer;
+    /** Each has another node first. */
+    const servers: TestServer[] = [];
+    const directories: string[] = [];
     let ledger: Ledger;
+    const start = async (n: number): Promise<TestServer> => {
+      const urls = replicas.nodes.map(({ door }) => door.url);
+      const env = {
+        ...replicas.env,
+        CLICKHOUSE_URL: (n === 0 ? urls : urls.toReversed()).join(','),
+        SEGMENT_BYTES: '65536',
+      };
+      const dataDir = directories[n] ?? assert.fail();
+      const server = await again('the server to start', () =>
+        startServer({ env, dataDir, intervals: { evidenceMs: 5_000 } }),
+      );
+      servers[n] = server;
+      return server;
+    };
     before(async () => {
       replicas = await startReplicas(shape.shards, shape.replicas);
-      await replicas.prepare(database, { head: eventHead, tail: eventTail(loadConfig({})) });
-      const env = { ...replicas.env(database), SEGMENT_BYTES: '65536' };
-      server = await again('the server to start', () =>
-        startServer({ env, intervals: { evidenceMs: 5_000 } }),
-      );
       const tenants = [];
-      for (let n = 0; n < 2 * shape.shards; n++) {
-        const slug = () => `t-${randomUUID().slice(0, 8)}`;
-        tenants.push(await again('an organization', () => createTenant(server, slug())));
+      for (const n of [0, 1]) {
+        directories[n] = await temporaryDirectory();
+        const server = await start(n);
+        for (let count = 0; count < shape.shards; count++) {
+          const slug = () => `t-${randomUUID().slice(0, 8)}`;
+          tenants.push(await again('an organization', () => createTenant(server, slug())));
+        }
       }
       ledger = new Ledger(tenants);
     });
     after(async () => {
       await ledger?.stop();
-      assert.equal(await server?.stop(), 0);
+      for (const server of servers) assert.equal(await server.stop(), 0);
+      await Promise.all(directories.map((directory) => removeDirectory(directory)));
       await replicas?.stop();
     });
 
@@ -57,11 +73,10 @@ for (const shape of shapes)
     });
 
     test('a node fetches nothing for a while, of any table', async () => {
-      const storage = replicas.nodes.at(-1)?.storage(database) ?? assert.fail();
+      const storage = replicas.at(shape.shards, shape.replicas);
       await storage.command('SYSTEM STOP FETCHES');
       await sleep(10_000);
       await again('fetches to go on', () => storage.command('SYSTEM START FETCHES'));
-      await storage.close();
       await ledger.check('stopped fetches');
     });
 
@@ -71,5 +86,42 @@ for (const shape of shapes)
       await sleep(12_000);
       await zooKeeper.start();
       await ledger.check('ZooKeeper away');
+    });
+
+    test('all nodes and servers are started again, one after the other', async () => {
+      for (const node of replicas.nodes) {
+        await node.engine.kill();
+        await node.engine.start();
+        await untilFetched(node);
+      }
+      for (const [n, server] of servers.entries()) {
+        assert.equal(await server.stop(), 0);
+        ledger.moveTo(server, await start(n));
+      }
+      await ledger.check('a rolling restart');
+    });
+
+    test('a node that has lost its disk is made anew, and what it alone had is stored again', async () => {
+      const lost = replicas.nodeOf(1, 1);
+      const others = replicas.nodes.filter((node) => node !== lost);
+      for (const { storage } of others) await storage.command('SYSTEM STOP FETCHES');
+      await sleep(3_000);
+      await lost.engine.kill();
+      await lost.engine.forget();
+      for (const { storage } of others)
+        await again('fetches to go on', () => storage.command('SYSTEM START FETCHES'));
+      await lost.engine.start();
+      await sleep(3_000);
+      await rebuild(replicas, lost);
+      await ledger.check('a lost disk');
+    });
+
+    test('ZooKeeper comes back empty', async () => {
+      const { zooKeeper } = replicas;
+      await zooKeeper.kill();
+      await zooKeeper.forget();
+      await zooKeeper.start();
+      await restoreAll(replicas);
+      await ledger.check('an empty ZooKeeper');
     });
   });

@@ -2,49 +2,29 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { loadConfig } from '../../src/config/config.ts';
-import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
-import type { Storage } from '../../src/storage/storage.ts';
 import { row, SentSegments } from '../ingest/segment-body.ts';
 import { silentLog } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import { again } from '../support/replicas/again.ts';
-import {
-  type ReplicaNode,
-  type Replicas,
-  startReplicas,
-  whyNoReplicas,
-} from '../support/replicas/replicas.ts';
+import { rebuild } from '../support/replicas/operator.ts';
+import { type Replicas, startReplicas, whyNoReplicas } from '../support/replicas/replicas.ts';
 
 /** Two shards with two real replicas each and a ZooKeeper (test/support/replicas); 25 seconds on two quiet cores. */
 const skip = (await whyNoReplicas()) ?? false;
-const database = 'prod';
 
 describe('two shards with two replicas each', { skip, timeout: patience(300_000) }, () => {
   let replicas: Replicas;
-  const open: Storage[] = [];
   before(async () => {
     replicas = await startReplicas(2, 2);
-    await replicas.prepare(database, { head: eventHead, tail: eventTail(loadConfig({})) });
   });
-  after(async () => {
-    await Promise.all(open.map((storage) => storage.close()));
-    await replicas?.stop();
-  });
-  const nodeOf = (shard: number, replica: number): ReplicaNode =>
-    replicas.nodes.find((node) => node.shard === shard && node.replica === replica) ?? assert.fail();
-  const at = (shard: number, replica: number): Storage => {
-    const storage = nodeOf(shard, replica).storage(database);
-    open.push(storage);
-    return storage;
-  };
+  after(() => replicas?.stop());
 
   const segments = new SentSegments();
   /** Rows of an organization of one shard. */
   const blocksOf = async (shard: number) => {
-    const [found] = await at(1, 1).rows<{ org: string }>(
+    const [found] = await replicas.at(1, 1).rows<{ org: string }>(
       `SELECT org FROM (SELECT generateUUIDv4(number) AS org FROM numbers(100))
        WHERE cityHash64(org) % 2 = ${shard - 1} LIMIT 1`,
     );
@@ -54,13 +34,13 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
   const rowsOn = async (shard: number, replica: number): Promise<number> => {
     const query =
       'SELECT count() AS rows FROM events_local WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}';
-    const [found] = await at(shard, replica).rows<{ rows: string }>(query, segments.range);
+    const [found] = await replicas.at(shard, replica).rows<{ rows: string }>(query, segments.range);
     return Number(found?.rows);
   };
 
   /** As the service does it: after any failure the segment is in doubt, and is sent again. */
-  const stored = async (shard: number, isDoubtful: boolean): Promise<void> => {
-    const insert = createSegmentInsert(at(1, 1), silentLog, randomUUID());
+  const stored = async (shard: number, isDoubtful: boolean, through = replicas.at(1, 1)): Promise<void> => {
+    const insert = createSegmentInsert(through, silentLog, randomUUID());
     const blocks = await blocksOf(shard);
     segments.begin();
     let doubtful = isDoubtful;
@@ -78,12 +58,12 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
     assert.deepEqual([await rowsOn(1, 1), await rowsOn(1, 2), await rowsOn(2, 1)], [20, 20, 0]);
   });
 
-  // The last: shard 1 has one replica from then on.
+  // Shard 1 has one replica from then on.
   test('what one replica has is stored once the other was dropped', {
     timeout: patience(60_000),
   }, async () => {
-    await nodeOf(1, 2).engine.kill();
-    const storage = at(1, 1);
+    await replicas.nodeOf(1, 2).engine.kill();
+    const storage = replicas.at(1, 1);
     await eventually('the replica to count as gone', () =>
       storage.command(`SYSTEM DROP REPLICA '2' FROM TABLE events_local`).then(
         () => true,
@@ -95,5 +75,24 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
       const rows = [await rowsOn(2, 1), await rowsOn(2, 2)];
       return rows.every((one) => one === 20) || undefined;
     });
+  });
+
+  test('a server that has lost its disk is left out until it is made anew', {
+    timeout: patience(90_000),
+  }, async () => {
+    const lost = replicas.nodeOf(1, 2);
+    await lost.engine.forget();
+    await lost.engine.start();
+    const through = replicas.through(lost, replicas.nodeOf(1, 1));
+    try {
+      await eventually('the server to be left out', () =>
+        through.rows('SELECT count() FROM events').catch(() => undefined),
+      );
+      await stored(1, false, through);
+      await rebuild(replicas, lost);
+      await eventually('the server to have all', async () => (await rowsOn(1, 2)) === 20 || undefined);
+    } finally {
+      await through.close();
+    }
   });
 });

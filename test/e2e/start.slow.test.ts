@@ -147,7 +147,7 @@ test('a server waits for a command that runs the engine, and names its process',
   const line = (words: string) =>
     eventually(words, async () => told.split('\n').find((one) => one.includes(words)), 30_000);
   try {
-    const waiting = JSON.parse(await line('waiting for its end')) as { pid: number; waitMsMax: number };
+    const waiting = JSON.parse(await line('waiting until it ends')) as { pid: number; waitMsMax: number };
     assert.equal(waiting.pid, process.pid);
     assert.ok(waiting.waitMsMax >= 30_000, 'longer than commands take');
     await engine.stop();

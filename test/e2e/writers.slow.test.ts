@@ -98,7 +98,7 @@ describe('a server that does not come back', () => {
     );
     await follow();
     assert.ok(!late.some((flow) => seen.includes(flow)), 'the feed has gone on without the dead server');
-    const waits = () => living.stderrLines().filter((line) => line.includes('the feed waits for a writer'));
+    const waits = () => living.stderrLines().filter((line) => line.includes('The feed waits for a writer'));
     await eventually('the line of the log', async () => waits().length > 0 || undefined);
     const lines = waits();
     assert.equal(lines.length, 1, lines.join('\n'));
@@ -151,7 +151,7 @@ describe('a server that does not come back', () => {
       await cp(living.dataDir, copy, { recursive: true, filter: (path) => !/lock\.|\.sock$/.test(path) });
       const copied = await runCli(['serve'], { dataDir: copy, env: { ...env, PORT: '0' } });
       assert.equal(copied.code, 1, copied.stderr);
-      assert.match(copied.stderr, /is a copy of one that a running server uses \(host .*, process \d+\)/);
+      assert.match(copied.stderr, /is a copy of the one of a running server \(host .*, process \d+\)/);
       assert.match(copied.stderr, /remove instance-id, wal, wal-head, wal-order and idempotency/);
       const ready = await call(`${living.url}/readyz`);
       assert.equal(ready.status, 200);

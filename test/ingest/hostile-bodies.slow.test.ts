@@ -141,7 +141,7 @@ describe('a body that is a bomb', () => {
     for (const body of [`[${elements}1]`, `[${good('never')},${elements}1]`]) {
       const { code, message } = await refusalOf(request('a', body, { form: 'json', encoding: 'gzip' }));
       assert.equal(code, 'too_many_events');
-      assert.match(message, /^The body holds more than 1000000 events/);
+      assert.match(message, /^The body contains more than 1000000 events/);
     }
     assert.deepEqual(await storedSince(), []);
   });

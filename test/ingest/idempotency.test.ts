@@ -190,7 +190,7 @@ describe('remembered answers', () => {
     const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
     const files = await openLogFiles(directory);
     const memory = await Idempotency.open(files, Date.now, told);
-    assert.match(lines.join(), /skipped the unfinished end of a file of remembered answers/);
+    assert.match(lines.join(), /Skipped the torn end of a file of remembered answers/);
     await memory.keep([noteOf(memory, 'a')]);
     const again = await Idempotency.open(files, Date.now, silentLog);
     assert.deepEqual(recalled(again, 'a'), answer);
@@ -218,7 +218,7 @@ describe('remembered answers', () => {
         const damaged = kind === 'answers' ? undefined : { ...answer, errors: [] };
         const found = ['a', 'b', 'c'].map((key) => recalled(again, key));
         assert.deepEqual(found, [answer, damaged, answer], `${kind}, byte ${at}`);
-        assert.match(lines.join(), /^a file of remembered answers is damaged/);
+        assert.match(lines.join(), /^A file of remembered answers is damaged/);
       }
   });
 
@@ -266,7 +266,7 @@ describe('remembered answers', () => {
     assert.equal((await forgotten()) - before, 10);
     assert.deepEqual(recalled(memory, 'huge'), { ...answer, errors: [] });
     assert.deepEqual(lines.length, 1);
-    assert.match(lines[0] ?? '', /the oldest are forgotten before 24 hours have passed/);
+    assert.match(lines[0] ?? '', /the oldest answers were forgotten within 24 hours/);
   });
 
   it('come back whole with as many errors as one can ask for', async () => {

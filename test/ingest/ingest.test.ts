@@ -451,8 +451,8 @@ describe('ingest, from request to sink', () => {
       found.push(damage.list().map(({ id, detail }) => `${id}: ${detail.slice(0, 24)}`));
     }
     assert.deepEqual(found, [
-      ['wal-order: wal-order is damaged: wh'],
-      ['wal-order: wal-order is missing: wh'],
+      ['wal-order: wal-order is damaged; se'],
+      ['wal-order: wal-order is missing; se'],
     ]);
   });
 

@@ -508,7 +508,7 @@ describe('write-ahead log', () => {
     content.writeUInt32LE(9, 8);
     content.writeUInt32LE(crc32c(content.subarray(0, 28)), 28);
     await overwrite(disk.files, name, content);
-    await assert.rejects(open(disk.files, Date.now), /has format 9, and this one reads format 1 /);
+    await assert.rejects(open(disk.files, Date.now), /has format 9, this release reads format 1;/);
     assert.deepEqual(await disk.files.read(name), content);
   });
 });

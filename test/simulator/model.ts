@@ -3,6 +3,7 @@ import { parseTree } from '../fuzz/tree.ts';
 import type { Batch } from './batch.ts';
 import type { Draw } from './draw.ts';
 import { limits } from './limits.ts';
+import type { AskedChange } from './operations/changes.ts';
 import { OwnEvents } from './own-events.ts';
 import { patiently } from './waiting.ts';
 
@@ -63,9 +64,26 @@ export interface ModelKey {
 export interface ModelUser {
   readonly email: string;
   readonly password: string;
-  readonly role: 'auditor' | 'member';
+  readonly role: 'admin' | 'auditor' | 'member';
   cookie: string;
   state: 'good' | 'disabled' | 'unsure';
+}
+
+/** Users, keys and the name of an organization. */
+export interface Control {
+  readonly users: readonly {
+    readonly id: string;
+    readonly email: string;
+    readonly role: string;
+    readonly disabled_at?: string;
+  }[];
+  readonly keys: readonly {
+    readonly id: string;
+    readonly name?: string;
+    readonly revoked_at?: string;
+    readonly previous_valid_until?: string;
+  }[];
+  readonly name: string;
 }
 
 /** An event in the form that readers are shown, without what differs from reading to reading. */
@@ -95,6 +113,12 @@ export class ModelOrganization {
   policyKnownAtMs = 0;
   readonly keys: ModelKey[] = [];
   readonly users: ModelUser[] = [];
+  /** Of a program that makes and ends users. */
+  scimKey: string | undefined;
+  /** As an administrator saw it at the last rest. */
+  control: Control = { users: [], keys: [], name: '' };
+  /** Changes since then. */
+  readonly asked: AskedChange[] = [];
   readonly persons: Person[] = [];
   readonly batches: Batch[] = [];
   readonly events = new Map<string, { readonly event: ModelEvent; readonly batch: Batch }>();

@@ -159,7 +159,7 @@ export async function quietPoint(world: World, seed: number): Promise<string> {
   const draw = new Draw(seed);
   await world.commandsEnd();
   await world.calm();
-  await resolveUnsure(world);
+  await resolveUnsure(world, draw);
   for (const organization of world.model.organizations) {
     if (organization.state === 'here') {
       await checkFeeds(world, organization, draw);

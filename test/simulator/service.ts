@@ -149,6 +149,21 @@ export class Service {
     }
   }
 
+  /** Stops the engine for so long, as a machine does that is suspended. */
+  async pauseEngine(ms: number): Promise<boolean> {
+    const pid = (await this.up()).enginePid();
+    if (pid === undefined) return false;
+    try {
+      process.kill(pid, 'SIGSTOP');
+      await sleep(ms);
+      process.kill(pid, 'SIGCONT');
+      return true;
+    } catch {
+      // It has ended meanwhile, and is being brought back.
+      return false;
+    }
+  }
+
   /** Of a service that was started with a wrong one, until the next start. */
   async setClockRight(): Promise<void> {
     process.kill((await this.up()).pid, 'SIGUSR2');

@@ -29,6 +29,10 @@ export interface Asked extends HttpCall {
   readonly organization: ModelOrganization;
   /** 503 is an answer also without a fault: a repeat, while another request works on the first. */
   readonly mayBeBusy?: boolean;
+  /** The client gives up after `timeoutMs`, whatever the service does. */
+  readonly isCut?: boolean;
+  /** What an answer above 499 says counts, where there may be one. */
+  readonly tells?: boolean;
 }
 
 /** What the clients of one run share: the service, the model of it, and how each answer is looked at. */
@@ -170,7 +174,7 @@ export class World {
         const said = `${asked.method ?? 'GET'} ${path}: ${String(error)}`;
         const isAnswered = error instanceof SyntaxError || error instanceof AssertionError;
         hold(!isAnswered, 'every answer is as the contract says', () => said);
-        if (this.mayFail(disturbances)) return undefined;
+        if (asked.isCut === true || this.mayFail(disturbances)) return undefined;
         throw new Finding('every request is answered', said);
       },
     );
@@ -185,7 +189,7 @@ export class World {
       'nothing fails without a fault',
       () => `${asked.method ?? 'GET'} ${path}: ${answer.status} ${brief(answer.text)}`,
     );
-    return answer.status >= 500 ? undefined : answer;
+    return answer.status >= 500 && asked.tells !== true ? undefined : answer;
   }
 
   #look(answer: HttpAnswer, organization: ModelOrganization, path: string, beganMs: number): void {

@@ -31,7 +31,7 @@ test('what an engine has taken counts only while it is that engine', async () =>
     process.kill(engine.pid() ?? 0, 'SIGKILL');
     await eventually('the engine to be up again', async () => (engine.restarts() > 0 ? true : undefined));
   });
-  await assert.rejects(died, /the engine has ended since/);
+  await assert.rejects(died, /The engine ended during/);
   assert.equal(await storage.checked(async () => 2), 2);
 });
 
@@ -40,8 +40,8 @@ test('a failed write fails each statement of that engine, but for its status on 
     checkedWrite(await failing(t, failed, statusBytes), async () => 1);
   assert.equal(await outcome('0', 100), 1);
   assert.equal(await outcome('1', 0), 1);
-  await assert.rejects(outcome('2', 0), /a write of the engine has failed/);
-  await assert.rejects(outcome('1', 100), /a write of the engine has failed/);
+  await assert.rejects(outcome('2', 0), /A write of the engine failed/);
+  await assert.rejects(outcome('1', 100), /A write of the engine failed/);
 });
 
 test('rows are on the disk if no write of their engine has failed', async (t) => {

@@ -185,7 +185,7 @@ test('a directory in use is refused in one line', async () => {
     (error) =>
       error instanceof DataDirLockedError &&
       error.message ===
-        `another process uses DATA_DIR ${dataDir}: process ${process.pid} runs its engine; wait for its end`,
+        `Another process uses DATA_DIR ${dataDir}: process ${process.pid} runs its engine; wait until it ends`,
   );
   assert.equal((await readEngineFile(dataDir))?.pid, engine.pid());
 });
@@ -221,7 +221,7 @@ test('a copy of its directory leads nowhere, which the log tells', async () => {
   await cp(join(dataDir, 'engine.json'), join(copy, 'engine.json'));
   const lines = logged.length;
   assert.equal(await readEngineFile(copy, recordingLog), undefined);
-  assert.match(logged.slice(lines).join(), /engine\.json is of another data directory/);
+  assert.match(logged.slice(lines).join(), /engine\.json belongs to another data directory/);
   // Nor does one without a directory of the engine, and the original is not harmed.
   await rm(join(copy, 'engine'), { recursive: true });
   assert.equal(await readEngineFile(copy), undefined);
@@ -238,7 +238,7 @@ test('stopped, it is named to whoever wants the directory', {
   try {
     // Its threads stop one after the other.
     await waitUntil('it is stopped', async () => (await readEngineFile(dataDir)) === undefined);
-    const words = `another process uses DATA_DIR ${dataDir}: an engine whose process ${pid} is stopped`;
+    const words = `Another process uses DATA_DIR ${dataDir}: an engine whose process ${pid} is stopped`;
     await assert.rejects(start(), (error) => {
       assert.ok(error instanceof DataDirLockedError);
       assert.ok(error.message.startsWith(words), error.message);
@@ -269,7 +269,7 @@ test('killed, it comes back to the same address with its data', async () => {
   assert.notEqual(engine.pid(), pid);
   assert.deepEqual(await readEngineFile(dataDir), { ...engine.connection, pid: engine.pid() });
   assert.deepEqual(await storage.rows('SELECT n FROM kept ORDER BY n'), [{ n: '1' }, { n: '2' }]);
-  assert.ok(logged.some((line) => line.includes('ended unasked') && line.includes('SIGKILL')));
+  assert.ok(logged.some((line) => line.includes('ended unexpectedly') && line.includes('SIGKILL')));
   await storage.close();
 });
 

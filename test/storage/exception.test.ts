@@ -69,11 +69,11 @@ test('an answer of bytes that are no text is worded plainly, with the part where
     Buffer.from(`Code: 40 ${folder}/data.bin `),
   ]);
   const error = refusal(500, '40', bytes.toString('utf8'));
-  assert.match(error.message, /^a file of the engine is damaged \(error 40\): "auditlog doctor" names it/);
+  assert.match(error.message, /^a file of the engine is damaged \(error 40\); run "auditlog doctor"/);
   assert.deepEqual([error.engineCode, error.damagedPart], [40, '202405_3_31_2']);
   assert.equal(
     refusal(500, '241', '\u0000\u0001').message,
-    'the engine refused a statement (error 241), without a message',
+    'the engine rejected a statement (error 241) without a message',
   );
   assert.equal(shortMessage('a\u0000\ufffd\u001b b\n'), 'a b');
 });
@@ -110,11 +110,11 @@ test('whoever ran a command is told what is wrong and what to do, in no words of
   const damage = `Checksum doesn't match: (while reading from part ${folder}/ in table audit.evidence_tiles (90e1)`;
   assert.equal(
     of(40, damage),
-    'part 202405_3_31_2 of the table evidence_tiles is damaged: "auditlog doctor" says what to do',
+    'part 202405_3_31_2 of the table evidence_tiles is damaged; run "auditlog doctor"',
   );
   assert.match(
     of(432, 'Unknown codec family code: 216'),
-    /^a file of the engine is damaged \(error 432\): "auditlog d/,
+    /^a file of the engine is damaged \(error 432\); run "auditlog d/,
   );
   assert.match(
     of(241, 'Memory limit exceeded'),
@@ -122,10 +122,10 @@ test('whoever ran a command is told what is wrong and what to do, in no words of
   );
   assert.match(
     of(60, "Unknown table 'x'"),
-    /^the engine refused a statement \(error 60\): see "auditlog doctor"; LOG/,
+    /^the engine rejected a statement \(error 60\); run "auditlog doctor"; LOG/,
   );
   const cut = exceptionInTail(Buffer.from(`\r\n__exception__\r\n${tag}\r\nno number`), tag);
-  assert.match(operatorWords(cut), /^the engine refused a statement \(error 0\)/);
+  assert.match(operatorWords(cut), /^the engine rejected a statement \(error 0\)/);
   assert.equal(operatorWords(refusal(502, undefined, '<html>')), 'the engine does not answer: status 502');
   assert.match(
     operatorWords(new EngineError('timeout', 'no answer within 5 ms')),

@@ -28,7 +28,7 @@ describe('a lease', () => {
     await first.end();
     assert.equal(await next.take(), true);
     assert.ok(next.number > first.number);
-    await assert.rejects(first.check(), /another process has taken over/);
+    await assert.rejects(first.check(), /Another process has taken over/);
     await next.check();
     await next.end();
   });

@@ -97,15 +97,15 @@ test('a later file is applied later; what another release has applied is refused
   await migrateTo({ '0001_a.sql': first });
   assert.deepEqual(await migrateTo(both), ['0002_b.sql']);
   const when = String.raw`was applied at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`;
-  const start = 'the database later is of another release: migration';
+  const start = 'The database later belongs to another release: migration';
   await refused(
     { '0001_a.sql': first },
     new RegExp(
-      `^${start} 0002_b\\.sql ${when}, and this release knows those up to 0001: start the later one again \\(docs/upgrade\\.md\\)$`,
+      `^${start} 0002_b\\.sql ${when}, and this release knows only those up to 0001; start the later release; see docs/upgrade\\.md$`,
     ),
   );
   const other = new RegExp(
-    `^${start} 0001_a\\.sql ${when}, and this release has none, or another one, of that name \\(docs/upgrade\\.md\\)$`,
+    `^${start} 0001_a\\.sql ${when}, and this release has no such migration, or another one of that name; see docs/upgrade\\.md$`,
   );
   await refused({ ...both, '0001_a.sql': `${first}\n` }, other);
   await refused({ '0002_b.sql': second }, other);

@@ -157,7 +157,7 @@ describe('the order of servers that share an engine', () => {
   test('has a server that was cut off join anew before it takes a number', async () => {
     const one = await join();
     const cut = await join({ leaseMs: 0 });
-    assert.throws(() => cut.order.requireReady(), /has been cut off/);
+    assert.throws(() => cut.order.requireReady(), /could not publish its watermark/);
     one.own.raise(base + 5000);
     await eventually(
       'the other to be far',
@@ -171,13 +171,13 @@ describe('the order of servers that share an engine', () => {
     const one = await join();
     await assert.rejects(
       join({ instance: one.instance, isAtHome: false }),
-      /is a copy of one that a running server uses/,
+      /is a copy of the one of a running server/,
     );
     const failures: string[] = [];
     const failed = (error: Error): void => void failures.push(error.message);
     const two = await join({ failed });
     await join({ instance: two.instance, failed });
     await eventually('one to fail', async () => failures.length > 0 || undefined);
-    assert.match(failures[0] ?? '', /is a copy of one/);
+    assert.match(failures[0] ?? '', /is a copy of the one/);
   });
 });

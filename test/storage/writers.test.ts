@@ -37,7 +37,7 @@ describe('writer numbers', () => {
       (async () => {
         for (;;) await numberOf(randomUUID(), 8);
       })(),
-      /all 8 writer numbers are in use/,
+      /All 8 writer numbers of this engine are in use/,
     );
   });
 });

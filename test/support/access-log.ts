@@ -14,9 +14,9 @@ export interface Line {
   readonly bytesReceived: number;
 }
 
-/** The lines that `act` causes; `act` makes exactly `count` requests and nothing else runs beside it. */
+/** The lines that `act` causes; `act` makes exactly `count` requests, with no others at the time. */
 export async function linesOf(on: TestServer, count: number, act: () => Promise<unknown>): Promise<Line[]> {
-  // Lines may come a moment late: first let those of earlier requests arrive.
+  // First let delayed lines of earlier requests arrive.
   let before = -1;
   await eventually(
     'the access log to be quiet',

@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Texts of PEM, and where each lies as a file. */
+/** PEM texts and their files. */
 export interface Certificate {
-  /** Both, as TLS_CERT has them. */
+  /** Both, as in TLS_CERT. */
   readonly pem: string;
   readonly pemFile: string;
   readonly cert: string;
@@ -17,7 +17,7 @@ export interface Certificate {
 }
 
 export interface Authority extends Certificate {
-  /** A certificate of it for a name, good for localhost and 127.0.0.1. */
+  /** A certificate for a name, valid for localhost and 127.0.0.1. */
   issue(name: string): Promise<Certificate>;
 }
 
@@ -36,7 +36,7 @@ async function read(directory: string, name: string): Promise<Certificate> {
   return { pem, pemFile, cert, key, certFile, keyFile };
 }
 
-/** An authority of its own, made by openssl in a directory; undefined where there is no openssl. */
+/** A new authority, made by openssl in a directory; undefined without openssl. */
 export async function makeAuthority(directory: string, name = 'authority'): Promise<Authority | undefined> {
   const files = ['-keyout', `${name}.key`, '-out', `${name}.pem`];
   try {

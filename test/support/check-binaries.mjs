@@ -6,17 +6,14 @@ import { pipeline } from 'node:stream/promises';
 import { shippedPackages } from './shipped-packages.mjs';
 
 /**
- * Holds the compiled code of other people that the service can load to native-binaries.json, which has the SHA-256 of
- * each file and why its package is there; `npm test` begins with it. package-lock.json says the same of whole packages,
- * but only when they are installed: this finds what has changed since.
+ * Compares third-party binaries with native-binaries.json (SHA-256 of each file, and the package's reason);
+ * `npm test` begins with it. package-lock.json checks packages only on installation.
  *
- * `--write` takes over what is installed here, after a package has got another version. What is listed for other
- * systems stays until somebody does the same there.
+ * `--write` records the installed ones. Entries of other systems stay until the same is run there.
  */
 const listPath = 'native-binaries.json';
 const binary = /\.(node|so(\.\d+)*|dylib|dll|wasm|exe)$/;
 
-/** @returns {Promise<string>} SHA-256 of a file, in hex */
 async function hashOf(path) {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
@@ -43,7 +40,7 @@ async function* packagesWithBinaries() {
   }
 }
 
-/** @returns {string[]} what of a package is not as its entry says */
+/** @returns {string[]} differences from the entry */
 function faultsOf({ name, version, files }, entry) {
   if (entry.version !== version)
     return [`${name} is version ${version}, and ${entry.version} in ${listPath}`];

@@ -7,15 +7,15 @@ import ts from 'typescript';
 import { parse, parseAllDocuments } from 'yaml';
 
 /**
- * Holds what `deploy/` has to what others say it must be; run by `npm run check`, beside a linter of compose files.
+ * Checks `deploy/`; run by `npm run check`.
  *
- * - Manifests have the types of Kubernetes: no member that it does not know, none missing.
- * - Pods are allowed by Kubernetes' profile "restricted", on a read-only file system; no secret is in a manifest.
- * - Each setting is one that the service has.
- * - The Dockerfile and the workflows have no fault that a linter knows.
+ * - Manifests have Kubernetes' types: no unknown or missing members.
+ * - Pods fit the profile "restricted" with a read-only file system; manifests contain no secret.
+ * - Every setting exists in the service.
+ * - Dockerfile and workflows pass their linters.
  */
 
-/** What a kind is in the package of types, by its `apiVersion`. */
+/** The type of a kind by `apiVersion`. */
 const modules = {
   v1: 'core/v1',
   'apps/v1': 'apps/v1',
@@ -44,7 +44,10 @@ async function readManifests() {
   return (await Promise.all(read)).flat();
 }
 
-/** A manifest is a constant of its kind, so the compiler finds what is missing or too much. @param {Manifest[]} all */
+/**
+ * Each manifest becomes a constant of its kind, so the compiler finds missing and unknown members. @param
+ * {Manifest[]} all
+ */
 function typeFaults(all) {
   const unknown = all.filter(({ object }) => !(object.apiVersion in modules));
   const known = all.filter(({ object }) => object.apiVersion in modules);
@@ -82,7 +85,7 @@ function typeFaults(all) {
   ];
 }
 
-/** What the profile "restricted" of Kubernetes asks of a pod, and a file system that is not written to. */
+/** Kubernetes' profile "restricted", and a read-only file system. */
 function podFaults(spec) {
   const { securityContext: pod = {}, containers = [], initContainers = [] } = spec;
   const faults = [];
@@ -123,7 +126,7 @@ async function kustomizationFaults(all) {
   ];
 }
 
-/** Names of settings that the files give the service. @param {Manifest[]} all */
+/** Settings in the files. @param {Manifest[]} all */
 async function namedSettings(all) {
   const names = all.flatMap(({ file, object }) =>
     [
@@ -150,7 +153,7 @@ async function namedSettings(all) {
 async function settingFaults(all) {
   const table = await readFile('src/config/variables.ts', 'utf8');
   const known = new Set([...table.matchAll(/^  ([A-Z][A-Z_]+): /gm)].map(([, name]) => name));
-  // Of Node, which the image sets as well, and of limits that servers share.
+  // Node's, which the image sets as well, and limits that servers share.
   known.add('NODE_ENV');
   const named = await namedSettings(all);
   if (named.length < 10) return ['the settings in deploy/ are not found any more'];
@@ -159,7 +162,7 @@ async function settingFaults(all) {
     .map(([file, name]) => `${file}: the service has no setting ${name}`);
 }
 
-/** The linter's list of machines is older than those that the workflows run on. */
+/** The linter's list of runners is older than the workflows. */
 async function workflowFaults() {
   const lint = await createLinter();
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8'));
@@ -177,7 +180,7 @@ async function workflowFaults() {
   return found.flat();
 }
 
-/** What no linter of workflows knows: actions are named by commit, and scripts and files are there. */
+/** Beyond the linter: actions are pinned by commit, and scripts and files exist. */
 function stepFaults(text, scripts) {
   const jobs = Object.values(parse(text).jobs);
   const steps = jobs.flatMap((job) => job.steps);

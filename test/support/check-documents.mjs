@@ -30,7 +30,7 @@ function headings(text) {
   return [...prose.matchAll(/^#+ (.+)$/gm)].map(([, title]) => title);
 }
 
-/** The name by which a link finds a heading. */
+/** The anchor of a heading in links. */
 const anchorOf = (title) =>
   title
     .toLowerCase()
@@ -72,7 +72,7 @@ async function linkFaults(documents) {
   return faults;
 }
 
-/** Sources that a document names: by their path or its end, and in the README of a folder by a path in that folder. */
+/** Source files named by a document: by path or end of path, in a folder's README relative to it. */
 async function namedFileFaults(document) {
   const files = await Promise.all(['src', 'test', 'bench', 'web'].map((folder) => filesOf(folder, '.ts')));
   const folder = document.startsWith('src/') ? `${dirname(document)}/` : '';
@@ -95,7 +95,7 @@ async function packageFaults(text) {
     .map((name) => `ARCHITECTURE.md has no reason for the package ${name}`);
 }
 
-/** What the rows `| src/folder | … | a, b |` allow, against what the linter of layers does. */
+/** Compares the rows `| src/folder | … | a, b |` with the linter of layers. */
 function arrowFaults(text) {
   const { allowed } = createRequire(import.meta.url)('../../.dependency-cruiser.cjs');
   const rules = allowed.flatMap(({ from, to }) => {
@@ -115,7 +115,7 @@ function arrowFaults(text) {
   ];
 }
 
-/** Metrics are named where they are made, in quotes. */
+/** Metrics are quoted where they are defined. */
 async function metricFaults(documents) {
   const sources = (await filesOf('src', '.ts')).map((file) => readFile(file, 'utf8'));
   const made = new Set(
@@ -131,7 +131,7 @@ async function metricFaults(documents) {
     .map(({ document, name }) => `${document}: there is no metric ${name}`);
 }
 
-/** Messages, comments and alerts lead readers to pages. */
+/** Messages, comments and alerts name pages. */
 async function namedPageFaults() {
   const files = await Promise.all(
     ['src', 'test', 'bench', 'web', 'deploy'].map((folder) => filesOf(folder, '')),
@@ -140,7 +140,7 @@ async function namedPageFaults() {
   for (const file of files.flat().filter((name) => /\.(ts|js|mjs|ya?ml|service|cfg)$/.test(name)))
     for (const [page] of (await readFile(file, 'utf8')).matchAll(/\bdocs\/(?:recipes\/)?[\w-]+\.md\b/g))
       if (!(await readFile(page, 'utf8').catch(() => ''))) faults.push(`${file}: there is no ${page}`);
-  // A reader of a message is seldom in the project's directory.
+  // Readers of a message are seldom in the project's directory.
   for (const file of files.flat().filter((name) => /^src.*\.ts$/.test(name)))
     for (const line of (await readFile(file, 'utf8')).split('\n'))
       if (/^(?!\s*(\*|\/[/*])).*(?<!projectFile\(')docs\/[\w-]+\.md/.test(line))

@@ -3,8 +3,8 @@ import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
 import rules from '../../.dependency-cruiser.cjs';
 
 /**
- * Holds the imports of src/ and web/ against the arrow table. Run by `npm run check`; also fails when the tool saw no module
- * or no import, which is how it behaves when it cannot read the language.
+ * Compares imports of src/ and web/ with the arrow table; run by `npm run check`. Also fails if the tool saw
+ * no module or import, as it does when it cannot parse the language.
  */
 const { options, ...ruleSet } = rules;
 const folders = ['src', 'web'];

@@ -2,11 +2,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { shippedPackages } from './shipped-packages.mjs';
 
 /**
- * Holds THIRD-PARTY.md, the packages of others that an installation contains, to package-lock.json, and their licences
- * to those that may be shipped with ours; run by `npm run check`. `--write` makes the document anew.
+ * Compares THIRD-PARTY.md with package-lock.json, and the licences with the allowed ones; run by `npm run
+ * check`. `--write` rewrites the document.
  */
 const documentPath = 'THIRD-PARTY.md';
-/** MPL-2.0 asks for the sources of its files, which the package of each has. */
+/** MPL-2.0 requires the sources of its files, which each package contains. */
 const allowed = new Set([
   'MIT',
   'ISC',
@@ -16,7 +16,7 @@ const allowed = new Set([
   'MPL-2.0',
 ]);
 
-/** Variants of a package for one system are a line: `@scope/name-linux-x64-gnu` is `@scope/name-*`. */
+/** System variants of a package share a line: `@scope/name-linux-x64-gnu` is `@scope/name-*`. */
 const familyOf = ({ name, os }) =>
   os === undefined ? name : name.replace(/-(android|darwin|freebsd|linux|openharmony|win32)-.*$/, '-*');
 
@@ -28,7 +28,7 @@ const familyLicences = new Map(
 );
 for (const one of packages) {
   const family = familyOf(one);
-  // The lock file tells the licence of what was installed where it was made.
+  // The lock file has licences only of packages installed where it was made.
   const licence = one.license ?? familyLicences.get(family);
   if (!allowed.has(licence))
     faults.push(`${one.name}: is the licence ${licence} one that may be shipped with ours?`);

@@ -14,7 +14,7 @@ const file = 'schema/ocsf-event.schema.json';
 
 const words = (/** @type {string} */ text) => text.split(' ');
 
-/** The attributes that all our events may have, and those of each class beside. */
+/** Attributes of all our events, and the further ones of each class. */
 const common = words(
   'category_uid category_name class_uid class_name activity_id activity_name type_uid type_name time timezone_offset ' +
     'severity_id severity status_id status status_code status_detail message metadata actor observables unmapped',
@@ -30,7 +30,7 @@ const ofClass = {
   6003: 'api resources src_endpoint',
   6006: 'file src_endpoint',
 };
-/** Those that every event of ours has though the schema does not ask for them. */
+/** Required here, though not by OCSF. */
 const always = words(
   'category_name class_name activity_name type_name severity status_id status message metadata actor unmapped',
 );

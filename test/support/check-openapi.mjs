@@ -27,7 +27,7 @@ const copies = {
 const begin = '    # Copies of the schema files, made by `npm run openapi`.\n';
 const end = '    # End of the copies.\n';
 
-/** @returns {Promise<string>} the copies as lines of `components.schemas` */
+/** @returns {Promise<string>} lines of `components.schemas` */
 async function copied() {
   const schemas = await Promise.all(
     Object.entries(copies).map(async ([name, path]) => {
@@ -38,15 +38,15 @@ async function copied() {
   return schemas.join('').replaceAll(/^(?=.)/gm, '    ');
 }
 
-/** @returns {Promise<string[]>} what is wrong with the document, a line each */
+/** @returns {Promise<string[]>} faults, one a line */
 async function faults() {
   const { valid, errors = [] } = await new Validator().validate(file);
   const config = await createConfig({
     extends: ['recommended-strict'],
     rules: {
-      // Producers may send more than the schema names.
+      // Producers may send more members.
       'no-invalid-media-type-examples': { severity: 'error', allowAdditionalProperties: true },
-      // Probes cannot fail in a way of their own; `default` says what every operation can answer.
+      // Probes have no specific errors; `default` covers every operation.
       'operation-4xx-response': 'off',
     },
   });

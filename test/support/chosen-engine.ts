@@ -14,7 +14,7 @@ import { startTwoShards, type TwoShards } from './two-shards.ts';
  * Each server has a database of its own there, which its data directory stands for.
  */
 const wanted = process.env['AUDITLOG_TEST_CLICKHOUSE'];
-/** Whether servers have the embedded engine: some things can be asked of that one only. */
+/** Some tests need the embedded engine. */
 export const hasOwnEngine = wanted === undefined;
 const databases = Array.from({ length: 40 }, (_, n) => `limited_${n}`);
 
@@ -45,7 +45,7 @@ function ownDatabase(dataDir: string): string {
   return database;
 }
 
-/** What the environment of a server on this data directory has besides `given`; nothing in the ordinary case. */
+/** Further environment of a server on this data directory; empty with the embedded engine. */
 export async function chosenEnvironment(
   dataDir: string,
   given: Variables = {},
@@ -63,7 +63,7 @@ export async function chosenEnvironment(
   return two.env(database);
 }
 
-/** How a test reaches the engine of a server beside it, as its owner; undefined where that is the embedded one. */
+/** Connects to a server's engine as its owner; undefined for the embedded engine. */
 export async function chosenConnection(dataDir: string): Promise<EngineConnection | undefined> {
   const database = databaseOf.get(dataDir);
   if (database === undefined) return undefined;
@@ -78,7 +78,7 @@ export async function chosenConnection(dataDir: string): Promise<EngineConnectio
   return { url, user, password, database, headers: {} };
 }
 
-/** A statement that alters events, as the engine's owner has to say it: on a cluster each node has a table of its own. */
+/** A statement that alters events: on a cluster each node has its own table. */
 export function alteringEvents({ cluster: name }: Storage, statement: string): string {
   if (name === undefined) return statement;
   return statement.replace('ALTER TABLE events ', `ALTER TABLE events_local ON CLUSTER \`${name}\` `);

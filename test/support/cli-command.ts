@@ -23,12 +23,12 @@ function buildIsCurrent(): boolean {
 const isBuilt = buildIsCurrent();
 
 /**
- * Arguments of `node` that start the command line: the compiled one, as it is released, which starts several times
- * faster; from its sources where the build is older than they are (`npm test` builds first).
+ * Arguments of `node` for the command line: compiled, which starts several times faster; from the sources if
+ * the build is older.
  */
 export const cliCommand: readonly string[] = programOf('cli');
 
-/** The same for a service with other intervals of its background work (`serve-often.mjs`). */
+/** For a service with other background intervals (`serve-often.mjs`). */
 export function serviceCommand(intervals: Partial<Intervals>): readonly string[] {
   const entry = `${root}test/support/serve-often.mjs`;
   const modules = pathToFileURL(`${root}${isBuilt ? 'dist' : 'src'}/`).href;
@@ -36,17 +36,17 @@ export function serviceCommand(intervals: Partial<Intervals>): readonly string[]
   return [...loader, entry, modules, JSON.stringify(intervals)];
 }
 
-/** The same for another program of the sources, by its path there without its ending; from any working directory. */
+/** For another program by its path without extension. */
 export function programOf(path: string): readonly string[] {
   return isBuilt
     ? [`${root}dist/${path}.js`]
     : ['--import', import.meta.resolve('tsx'), `${root}src/${path}.ts`];
 }
 
-/** A module of the sources by its path there without its ending, as it is built where the build is current. */
+/** A module by its path without extension, built if the build is current. */
 export function sourceModule<T>(path: string): Promise<T> {
   return import(isBuilt ? `${root}dist/${path}.js` : `${root}src/${path}.ts`) as Promise<T>;
 }
 
-/** For `workerFile` and `filename`: the built worker starts in a fifth of the time that one from the sources takes. */
+/** The built worker starts in a fifth of the time. */
 export const builtWorker = isBuilt ? pathToFileURL(`${root}dist/ingest/worker.js`).href : undefined;

@@ -5,13 +5,13 @@ import { projectRoot } from './project-root.ts';
 import { image, whyNoImages } from './server-image.ts';
 
 /**
- * The cluster of `deploy/clickhouse-cluster` out of images, where Docker runs: two shards of two servers each and three
- * Keepers. Here replicas, quorums and statements for all nodes are real.
+ * The cluster of `deploy/clickhouse-cluster` from images, if Docker runs: two shards of two servers each and
+ * three Keepers, with real replicas, quorums and ON CLUSTER.
  */
 export interface ClusterImage {
-  /** The variables that make a service use it, by way of all four servers. */
+  /** Environment of a service that uses all four servers. */
   readonly env: Readonly<Record<string, string>>;
-  /** Takes one away, by its name such as `clickhouse-1-2` or `keeper-3`, and brings it back with its data. */
+  /** Stops a node such as `clickhouse-1-2` or `keeper-3`; it restarts with its data. */
   stopNode(name: string): Promise<void>;
   startNode(name: string): Promise<void>;
   stop(): Promise<void>;
@@ -65,7 +65,7 @@ async function startNode(
     .start();
 }
 
-/** Starts it and waits until all servers answer; a reason in words where there is no Docker, or no image to be had. */
+/** Starts it and waits for all servers; a reason if Docker or an image is missing. */
 export async function startClusterImage(): Promise<ClusterImage | string> {
   const reason = await whyNoImages([image, keeperImage]);
   if (reason !== undefined) return reason;
@@ -81,7 +81,7 @@ export async function startClusterImage(): Promise<ClusterImage | string> {
     const server = servers[index];
     if (server !== undefined) nodes.set(`clickhouse-${shard}-${replica}`, server);
   }
-  // Docker gives a container another port each time that it starts.
+  // Docker assigns a new port at each start.
   const doors = await Promise.all(servers.map((server) => startFaultProxy(() => server.getMappedPort(port))));
   const nodeOf = (name: string): StartedTestContainer => {
     const node = nodes.get(name);

@@ -7,10 +7,9 @@ import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog } from './engine.ts';
 import type { SharedEngine } from './shared.ts';
 
-/** Who makes the changes of a test: an operator on the command line. */
 export const operatorCall: Call = { actor: { name: 'operator', type: 'App/System' } };
 
-/** The control data of an engine as one process has it, up to now. */
+/** The current control data of an engine. */
 export async function openDirectory(
   storage: Storage,
   deps: Partial<Omit<DirectoryDeps, 'storage'>> = {},
@@ -27,7 +26,6 @@ export async function openDirectory(
   return directory;
 }
 
-/** A row of the journal as the engine has it. */
 export interface StoredJournalRow {
   readonly place: string;
   readonly id: string;
@@ -43,7 +41,7 @@ export interface StoredJournalRow {
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** The digest by which the next row names a row. */
+/** The digest that the next row contains. */
 export function digestOfRow(row: Omit<StoredJournalRow, 'parts' | 'events' | 'erased'>): string {
   const { place, id, org, server, parts_sha256, events_sha256, previous } = row;
   return sha256([place, id, org, server, parts_sha256, events_sha256, previous].join('\n'));
@@ -55,7 +53,7 @@ export function journalRows(storage: Storage): Promise<StoredJournalRow[]> {
 
 let journals = 0;
 
-/** An empty journal in a database of its own: some tests harm theirs, or count its rows. To be closed by the caller. */
+/** An empty journal in its own database, for tests that damage it or count rows. The caller closes it. */
 export async function emptyJournal({ storage, connection }: SharedEngine): Promise<Storage> {
   journals += 1;
   const database = `journal_${process.pid}_${journals}`;

@@ -3,7 +3,7 @@ import { mkdtemp, rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A new directory under the system's temporary one; the caller removes it with `removeDirectory`. */
+/** The caller removes it with `removeDirectory`. */
 export function temporaryDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'auditlog-test-'));
 }
@@ -11,9 +11,8 @@ export function temporaryDirectory(): Promise<string> {
 const removed: string[] = [];
 
 /**
- * Takes a directory away at once, and removes what was in it when this process ends. An engine leaves thousands of files,
- * and ext4 searches long for the inode of a new one where many were freed in the last five seconds: to free them while
- * other tests run costs these a tenth of the processor.
+ * Hides a directory at once, and removes it when this process ends: an engine leaves thousands of files, and
+ * freeing their inodes during other tests costs these a tenth of the processor (ext4).
  */
 export async function removeDirectory(path: string): Promise<void> {
   if (!existsSync(path)) return;

@@ -17,7 +17,7 @@ export interface TestEngine {
 
 export const silentLog = createLogger('silent');
 
-/** The engine of a service, without a service. As it is built it starts in half the time: no child needs TypeScript. */
+/** A service's engine without a service, built: it starts in half the time. */
 export async function startEngine(dataDir: string): Promise<EmbeddedEngine> {
   const module = await sourceModule<typeof import('../../src/storage/engine.ts')>('storage/engine');
   return module.startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
@@ -43,7 +43,7 @@ export async function startTestEngine(): Promise<TestEngine> {
   return { storage, connection: engine.connection, dataDir, engine, stop };
 }
 
-/** Runs `work` on the engine of a data directory that nobody uses. */
+/** Runs `work` on the engine of an unused data directory. */
 export async function inEngineOf<T>(dataDir: string, work: (storage: Storage) => Promise<T>): Promise<T> {
   const engine = await startEngine(dataDir);
   const storage = openStorage(engine.connection, silentLog);

@@ -1,8 +1,8 @@
 import { connect, createServer, type Socket } from 'node:net';
 
 /**
- * What happens to connections: passed on; refused, existing ones too; open, but nothing goes through any more; or cut once
- * an answer has that many bytes.
+ * Connections are passed on; refused and closed; open without traffic; or cut after that many bytes of an
+ * answer.
  */
 export type Fault = 'none' | 'refuse' | 'hang' | { readonly cutAfterBytes: number };
 
@@ -12,7 +12,7 @@ export interface FaultProxy {
   stop(): Promise<void>;
 }
 
-/** A TCP proxy before a port of this machine, for tests of what happens when the other side fails. */
+/** A TCP proxy that makes the other side fail. */
 export function startFaultProxy(target: number | (() => number)): Promise<FaultProxy> {
   const targetPort = () => (typeof target === 'number' ? target : target());
   let fault: Fault = 'none';
@@ -28,7 +28,7 @@ export function startFaultProxy(target: number | (() => number)): Promise<FaultP
       incoming.destroy();
       outgoing.destroy();
     };
-    // Without a reset, which a socket sends that is destroyed before all of it is read: engines may abort at one.
+    // Avoids a reset, which a socket with unread bytes sends: engines may abort at one.
     const cut = (rest: Buffer) => {
       isCut = true;
       incoming.end(rest);

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { type AuditEvent, call, type HttpAnswer } from './http.ts';
 import type { Tenant } from './server.ts';
 
-/** The feed of an organization, as one who follows it reads it. */
+/** A page as a follower reads it. */
 export interface FeedPage {
   readonly data: readonly AuditEvent[];
   readonly meta: {
@@ -26,7 +26,7 @@ export async function feedPage(tenant: Tenant, query: Query = {}, headers: Query
   return JSON.parse(answer.text) as FeedPage;
 }
 
-/** Everything from a cursor on until the feed has nothing more, and the cursor behind it. */
+/** Everything from a cursor to the end of the feed, with the last cursor. */
 export async function followFeed(
   tenant: Tenant,
   cursor = '',

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 
-/** Changes a bit of a file, as a disk may, so far from its beginning: 1 is its last byte. */
+/** Flips a bit of a file at a share of its length: 1 is its last byte. */
 export async function flipBit(path: string, share = 0.5): Promise<void> {
   const file = await open(path, 'r+');
   try {

@@ -5,19 +5,18 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { holdAnswer } from './openapi.ts';
 import { patience } from './patience.ts';
 
-/** A client for black-box tests: nothing is decoded, retried or followed behind the test's back; every wait is bounded. */
+/** A client for black-box tests: it decodes, retries and follows nothing by itself; every wait is bounded. */
 
 const requestTimeoutMsDefault = 15_000;
-/** The service closes a connection that is idle for 10 s: one must not be used again at that very moment. */
+/** The service closes connections idle for 10 s, so older ones are not reused. */
 const idleConnectionMsMax = 5_000;
 const firstPauseMs = 20;
 const pauseMsMax = 250;
 const agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: idleConnectionMsMax });
 
-/** Services whose every answer is held to the OpenAPI document. */
+/** Services whose answers are compared with the OpenAPI document. */
 const heldOrigins = new Set<string>();
 
-/** From now on `call` holds all answers of a service to the OpenAPI document. */
 export function holdAnswersOf(url: string): void {
   heldOrigins.add(new URL(url).origin);
 }
@@ -25,9 +24,8 @@ export function holdAnswersOf(url: string): void {
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The body as it came over the wire, still encoded. */
+  /** The body as sent, still encoded. */
   readonly raw: Buffer;
-  /** The body read as UTF-8. */
   readonly text: string;
 }
 
@@ -38,10 +36,10 @@ export interface HttpCall {
   readonly timeoutMs?: number;
 }
 
-/** One request. Rejects on a broken connection, a body cut short, or after `timeoutMs` of a quiet machine. */
+/** Rejects on a broken connection, a truncated body, or after `timeoutMs` (on a quiet machine). */
 export async function call(url: string, options: HttpCall = {}): Promise<HttpAnswer> {
-  // A test that has been computing first takes note of which idle connections have been closed meanwhile: the first
-  // turn ends what the event loop was at, the second asks the sockets.
+  // After a long computation: the first turn finishes the event loop's work, the second notices closed idle
+  // connections.
   await setImmediate();
   await setImmediate();
   const answer = await send(url, options);
@@ -54,7 +52,7 @@ export async function call(url: string, options: HttpCall = {}): Promise<HttpAns
 function send(url: string, options: HttpCall): Promise<HttpAnswer> {
   const { method = 'GET', headers = {}, body, timeoutMs = requestTimeoutMsDefault } = options;
   const target = new URL(url);
-  // The path goes out as written: URL would normalize the odd escapes that some tests are about.
+  // Unchanged: URL would normalize the odd escapes of some tests.
   const path = url.slice(url.indexOf(target.host) + target.host.length) || '/';
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(
@@ -128,21 +126,21 @@ export interface ProblemBody {
   readonly errors?: IngestAnswer['errors'];
 }
 
-/** The envelope of a read that must have succeeded. */
+/** The envelope of a successful read. */
 export function pageOf(answer: HttpAnswer): Page {
   assert.equal(answer.status, 200, `expected a page, got ${answer.status}: ${answer.text.slice(0, 500)}`);
   return JSON.parse(answer.text) as Page;
 }
 
-/** The answer of an ingest that must have been accepted. */
+/** The answer of an accepted ingest. */
 export function acceptedOf(answer: HttpAnswer): IngestAnswer {
   assert.equal(answer.status, 202, `expected 202, got ${answer.status}: ${answer.text.slice(0, 500)}`);
   return JSON.parse(answer.text) as IngestAnswer;
 }
 
 /**
- * The problem body of an answer that must have this status, with everything the contract (Errors) asks of any error:
- * media type, members, the request id in body and header alike, and no word from inside the service.
+ * The problem body of an answer with this status; checks the contract (Errors): media type, members, request
+ * id, no internal text.
  */
 export function problemOf(answer: HttpAnswer, status: number): ProblemBody {
   assert.equal(
@@ -168,7 +166,7 @@ export function problemOf(answer: HttpAnswer, status: number): ProblemBody {
   return problem;
 }
 
-/** Whole seconds of a `Retry-After` header that must be there. */
+/** Whole seconds of a required `Retry-After`. */
 export function retryAfterOf(answer: HttpAnswer): number {
   const text = String(answer.headers['retry-after']);
   assert.match(text, /^\d+$/, 'Retry-After is whole seconds');
@@ -176,9 +174,8 @@ export function retryAfterOf(answer: HttpAnswer): number {
 }
 
 /**
- * Calls `probe` until it gives something other than undefined; fails with `what` after `timeoutMs` (of a quiet machine).
- * The pauses between grow, since a probe is a read that takes the processor from what it waits for; with `pauseMs` they
- * are all the same.
+ * Calls `probe` until it returns a value; fails with `what` after `timeoutMs` (on a quiet machine). Pauses
+ * grow, because a probe takes the processor from its subject; `pauseMs` fixes them.
  */
 export async function eventually<T>(
   what: string,
@@ -198,8 +195,8 @@ export async function eventually<T>(
 }
 
 /**
- * Writes raw bytes to a fresh connection and collects what comes back until `until` says that enough has come, or the
- * server closes it or is quiet for long. Never rejects for a reset: what came before it is returned.
+ * Writes raw bytes to a new connection and collects the answer until `until` returns true, or the server
+ * closes or is quiet for long. Returns the bytes before a reset.
  */
 export function rawExchange(
   port: number,

@@ -1,13 +1,13 @@
 import type { Storage } from '../../src/storage/storage.ts';
 import type { Recorder } from '../read/support.ts';
 
-/** A source event of the service, as far as tests look at it. */
+/** The members of a service event that tests read. */
 export interface OwnEvent {
   readonly time: string;
   readonly message: { readonly action: number; readonly org: string };
 }
 
-/** The last place of the journal behind a given one, and the JSON of the events of changes between them. */
+/** The newest position after a given one, and the JSON of the events between. */
 export async function eventsBehind(
   storage: Storage,
   place: number,
@@ -20,7 +20,7 @@ export async function eventsBehind(
   return { place: Number(rows.at(-1)?.at ?? place), texts };
 }
 
-/** Puts the events of changes into the table, as a server does: of one organization, of changes behind a place of the journal. */
+/** Stores the events of an organization's changes in the table, as a server does. */
 export class JournalEvents {
   readonly #storage: Storage;
   readonly #record: Recorder;
@@ -34,7 +34,7 @@ export class JournalEvents {
     this.#place = place;
   }
 
-  /** Resolves with the events of changes that were made since the last call. */
+  /** Resolves with the events of changes since the last call. */
   async hand(): Promise<OwnEvent[]> {
     const { place, texts } = await eventsBehind(this.#storage, this.#place);
     this.#place = place;

@@ -2,7 +2,7 @@ import { after, before } from 'node:test';
 import { removeDirectory, temporaryDirectory } from './directories.ts';
 import { type ServerOptions, startServer, type TestServer } from './server.ts';
 
-/** A data directory, and the services that run on it one after the other: for tests that stop, kill or restart theirs. */
+/** A data directory with successive services, for tests that stop, kill or restart theirs. */
 export class KeptService {
   readonly #env: ServerOptions['env'];
   readonly #intervals: ServerOptions['intervals'];
@@ -19,19 +19,18 @@ export class KeptService {
     return this.#dataDir;
   }
 
-  /** The one that was started last. */
+  /** The latest one. */
   get server(): TestServer {
     if (this.#server === undefined) throw new Error('no service has been started');
     return this.#server;
   }
 
-  /** The first one, once it listens. Hooks of a file wait for it: they may run side by side. */
+  /** The first one, once it listens; hooks of a file may run concurrently. */
   ready(): Promise<TestServer> {
     this.#first ??= this.start();
     return this.#first;
   }
 
-  /** Starts the next one, when the last has ended. */
   async start(env = this.#env): Promise<TestServer> {
     if (this.#dataDir === '') this.#dataDir = await temporaryDirectory();
     const intervals = this.#intervals && { intervals: this.#intervals };
@@ -45,7 +44,7 @@ export class KeptService {
   }
 }
 
-/** Starts one before the tests of a file, or of the suite that it is called in, and ends it after them. */
+/** Starts one before the tests of a file or suite, and stops it after them. */
 export function keptService(env?: ServerOptions['env'], intervals?: ServerOptions['intervals']): KeptService {
   const service = new KeptService(env, intervals);
   before(() => service.ready());

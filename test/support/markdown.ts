@@ -6,10 +6,10 @@ import { projectRoot } from './project-root.ts';
 
 export interface Block {
   readonly language: string;
-  /** What follows the language: the name of a configuration, or how a block of `sh` is tested. Empty where there is nothing. */
+  /** The words after the language: a configuration's name, or how a block of `sh` is tested. */
   readonly info: string;
   readonly text: string;
-  /** Nothing stands between it and the block before. */
+  /** The block follows the previous one directly. */
   readonly follows: boolean;
 }
 
@@ -24,12 +24,11 @@ export function blocksOf(markdown: string): Block[] {
   });
 }
 
-/** A document of the project, by its path. */
 export function documentText(path: string): string {
   return readFileSync(fileURLToPath(new URL(path, projectRoot)), 'utf8');
 }
 
-/** README.md, then the pages of `docs` by name; with `recipes` those below it, too. */
+/** README.md, then the pages of `docs` by name; with `recipes` also those below. */
 export function pages(recipes?: 'with recipes'): string[] {
   const folders = recipes !== undefined ? ['docs/', 'docs/recipes/'] : ['docs/'];
   const found = folders.flatMap((folder) =>

@@ -1,9 +1,9 @@
 import type * as fc from 'fast-check';
 
 /**
- * Whether this release of Node misreads names: from Node 24 on, JSON.parse takes a name that begins with an escape for
- * one that is a backslash, where it has read an object with such a name before (nodejs/node 63785). The service is not
- * concerned, as it reads events byte by byte; tests that compare with JSON.parse are.
+ * Whether this Node misreads names: from Node 24 on, JSON.parse confuses a name that begins with an escape
+ * with an earlier name (nodejs/node 63785). The service reads events byte by byte; tests that compare with
+ * JSON.parse need this.
  */
 function misreadsNames(): boolean {
   JSON.parse('{"names.ts":[],"\\\\":0}');
@@ -12,7 +12,7 @@ function misreadsNames(): boolean {
 
 const misread = misreadsNames();
 
-/** Names of members, as arbitrary as JSON.parse of this release can be trusted with. */
+/** Names of members that JSON.parse of this release reads correctly. */
 export function namesOf(text: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return misread ? text.filter((name) => !name.includes('\\')) : text;
 }

@@ -3,23 +3,19 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 export interface NodeDoor {
   readonly url: string;
   stop(): Promise<void>;
-  /** The same when this process ends, which the door does not keep from it. */
+  /** Also when this process ends, which the door does not prevent. */
   stopAtExit(): void;
 }
 
 interface DoorOptions {
-  /** Of the node behind it. */
+  /** Of its node. */
   readonly port: number;
-  /** Where requests go that change rows of replacing tables. */
+  /** Target of changes to rows of replacing tables. */
   readonly portOfChanges: number;
-  /** The nodes of the cluster. */
   readonly ports: readonly number[];
-  /**
-   * A statement for the whole cluster as the n-th node can carry it out; undefined: there is nothing for it to do. `target` is
-   * that of the request.
-   */
+  /** A cluster statement for the n-th node; undefined: nothing to do. `target` is the request's. */
   statementFor(n: number, statement: string, target: string): string | undefined;
-  /** Nodes with the same place have what the statement changes in common: one of them carries it out. Default: none have. */
+  /** Nodes with the same value share the changed data: one of them executes the statement. Default: none. */
   placeOf?(n: number, statement: string): string | number;
 }
 
@@ -27,9 +23,9 @@ const onCluster = / ON CLUSTER `\w+`/;
 const change = /^(DELETE|ALTER TABLE|TRUNCATE) /;
 
 /**
- * An HTTP proxy before an engine that passes requests on to it, but for two kinds. Those that change rows in place go to
- * the node that has the replacing tables: on the other one these are Distributed, and nothing can be changed there. And a
- * statement for the whole cluster is carried out by one node after the other, as there is no Keeper that would see to it.
+ * An HTTP proxy in front of an engine, with two exceptions. Changes of rows go to the node with the replacing
+ * tables: on the other one these are Distributed. Cluster statements run on one node after the other, because
+ * there is no Keeper.
  */
 export function startNodeDoor(options: DoorOptions): Promise<NodeDoor> {
   const { port, portOfChanges, ports, statementFor, placeOf = (n) => n } = options;
@@ -41,7 +37,7 @@ export function startNodeDoor(options: DoorOptions): Promise<NodeDoor> {
   };
   const answerWith = (found: IncomingMessage, answer: ServerResponse) => {
     answer.writeHead(found.statusCode ?? 502, found.headers);
-    // Cut short there is cut short here.
+    // Passes a truncated answer on.
     found.once('aborted', () => answer.destroy());
     found.once('error', () => answer.destroy());
     found.pipe(answer);
@@ -78,7 +74,7 @@ export function startNodeDoor(options: DoorOptions): Promise<NodeDoor> {
       done.add(place);
     }
     if ([...silent].every((place) => done.has(place))) return answer.end();
-    // As a cluster says it, which carries the statement out as soon as the node is back.
+    // A cluster's answer if a node will execute the statement later.
     answer.writeHead(500, { 'X-ClickHouse-Exception-Code': '159' });
     answer.end('Code: 159. DB::Exception: a node does not answer. (TIMEOUT_EXCEEDED)');
   };

@@ -2,15 +2,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { call, type HttpAnswer } from './http.ts';
 
-/** A person whom the provider knows: the claims of its account. */
+/** The claims of an account. */
 export type Account = Readonly<Record<string, unknown>> & { readonly sub: string };
 
-/** A real provider of OpenID Connect, whose accounts sign in without being asked. */
+/** A real OpenID Connect provider whose accounts sign in without a prompt. */
 export interface OidcProvider {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Who signs in from now on; undefined: whoever is asked says no. */
+  /** The account that signs in; undefined: the sign-in is declined. */
   account: Account | undefined;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ interface ProviderOfLibrary {
 const scopes = 'openid email profile groups';
 const [clientId, clientSecret] = ['auditlog', 'a secret of the client, long enough'];
 
-/** Starts one on a free port of this machine, which sends browsers back to these addresses alone. */
+/** On a free port; redirects only to these addresses. */
 export async function startOidcProvider(redirectUris: readonly string[]): Promise<OidcProvider> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -95,17 +95,17 @@ function configurationOf(
   };
 }
 
-/** A browser as far as redirects and cookies go; cookies are kept by origin. */
+/** A browser reduced to redirects and cookies by origin. */
 export class Browser {
   readonly #cookies = new Map<string, Map<string, string>>();
-  /** Addresses by origins that no name server knows. */
+  /** Addresses of origins without DNS. */
   readonly #addresses: Readonly<Record<string, string>>;
 
   constructor(addresses: Readonly<Record<string, string>> = {}) {
     this.#addresses = addresses;
   }
 
-  /** Cookies of an origin as they are sent. */
+  /** The Cookie header of an origin. */
   cookies(origin: string): string {
     return [...(this.#cookies.get(origin) ?? [])].map(([name, value]) => `${name}=${value}`).join('; ');
   }
@@ -128,7 +128,7 @@ export class Browser {
     return answer;
   }
 
-  /** Follows redirects until there is none, or until one leads to an address that `until` names; gives that address. */
+  /** Follows redirects to the end, or to an address that `until` accepts; returns the address. */
   async follow(url: string, until: (url: string) => boolean): Promise<string> {
     let at = url;
     for (let redirects = 0; redirects < 12; redirects += 1) {

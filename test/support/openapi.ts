@@ -4,7 +4,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { HttpAnswer } from './http.ts';
 import { projectRoot } from './project-root.ts';
 
-/** A part of an OpenAPI document, as deep as the tests look. */
 export interface OpenApiResponse {
   readonly $ref?: string;
   readonly headers?: Readonly<
@@ -31,7 +30,7 @@ export interface OpenApiDocument {
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-/** The value at a JSON pointer such as `#/components/schemas/Problem`; undefined where there is none. */
+/** The value at a JSON pointer such as `#/components/schemas/Problem`; undefined if missing. */
 export function at(document: unknown, reference: string): unknown {
   let value: unknown = document;
   for (const part of reference.replace(/^#\/?/, '').split('/')) {
@@ -43,18 +42,18 @@ export function at(document: unknown, reference: string): unknown {
   return value;
 }
 
-/** Holds answers against what the document says of them. */
+/** Compares answers with the document. */
 interface Conformance {
-  /** Fails unless status, media type, headers and body are as the document has them for this operation. */
+  /** Fails unless status, media type, headers and body match the document. */
   check(method: string, path: string, answer: HttpAnswer): void;
-  /** Errors of a value against the schema at a pointer into the document; empty when it conforms. */
+  /** Errors of a value by the schema at a pointer; empty if valid. */
   errorsOf(pointer: string, value: unknown): string[];
 }
 
 function conformance(document: OpenApiDocument): Conformance {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
   ajv.addSchema(document, 'openapi');
-  // Headers of every answer are named in the words about the whole.
+  // The introduction names the headers of every answer.
   const everywhere = [...document.info.description.matchAll(/`([A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*)`/g)].map(
     ([, name = '']) => name,
   );
@@ -72,7 +71,7 @@ function conformance(document: OpenApiDocument): Conformance {
     assert.ok(response, `${method} ${path} has no response ${status}`);
     return follow(response) as OpenApiResponse;
   };
-  /** Pointer of a response's schema, which the document may have inline. */
+  /** Pointer of a response's schema, which may be inline. */
   const pointerOf = (method: string, path: string, status: number, type: string): string => {
     const escape = (text: string) => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));
     const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {};
@@ -107,7 +106,7 @@ function conformance(document: OpenApiDocument): Conformance {
   };
 }
 
-/** An answer with so much data has some of it looked at, from the first to near the last: all would cost more than its read. */
+/** Elements of a long answer that are checked: all would cost more than the read. */
 const heldDataMax = 20;
 
 function sampleOf(body: unknown): unknown {
@@ -126,7 +125,7 @@ const conform = conformance(document);
 const outputs = readSchema('commands') as CommandDocument;
 const ajvOfOutputs = new Ajv2020({ strict: false, validateFormats: false }).addSchema(outputs, 'commands');
 
-/** The path of the document that a request's path is, such as `/api/v1/portal/users/{id}/disable`. */
+/** The document's path of a request path, such as `/api/v1/portal/users/{id}/disable`. */
 function templateOf(path: string): string | undefined {
   if (path in document.paths) return path;
   return Object.keys(document.paths).find((one) =>
@@ -135,8 +134,8 @@ function templateOf(path: string): string | undefined {
 }
 
 /**
- * Holds any answer of the service against the document: as `check` does where the document has the operation, else it
- * must be a problem. A body that is encoded, or that is no JSON document, is not looked into.
+ * Checks any answer: by its operation, or as a problem if the document has none. Encoded and non-JSON bodies
+ * are skipped.
  */
 export function holdAnswer(method: string, path: string, answer: HttpAnswer): void {
   const type = String(answer.headers['content-type']).split(';')[0] ?? '';
@@ -151,11 +150,11 @@ export function holdAnswer(method: string, path: string, answer: HttpAnswer): vo
 }
 
 interface CommandDocument {
-  /** The name of a schema in `$defs` by the words of a command. */
+  /** Schema names in `$defs` by a command's words. */
   readonly commands: Readonly<Record<string, string>>;
 }
 
-/** Holds what a command printed with `--json` against schema/commands.yaml; other output is not looked at. */
+/** Compares the output of `--json` with schema/commands.yaml; ignores other output. */
 export function holdOutput(args: readonly string[], stdout: string): void {
   if (!args.includes('--json') || stdout === '') return;
   const command = Object.keys(outputs.commands)

@@ -10,48 +10,47 @@ import { patience } from './patience.ts';
 import { projectRoot } from './project-root.ts';
 
 /**
- * Runs what pages tell readers to type, from top to bottom, in what looks like a clone of the project, and holds the
- * output to the block that follows. How a block of `sh` is marked says whether it is run: not at all, `demo` (beside the
- * demo), `not-run: why`.
+ * Runs the commands of pages from top to bottom in a directory like a clone, and compares the output with the
+ * following block. The mark of a block of `sh` decides: none, `demo` (beside the demo), `not-run: why`.
  */
 
 const root = fileURLToPath(projectRoot);
 
-/** The command line as a process of its own. */
+/** The command line as its own process. */
 export const cliWords = ['node', ...cliCommand]
   .map((part) => (part.includes('/') && !part.startsWith('file:') ? resolve(root, part) : part))
   .join(' ');
 
-/** Links to all of the project but what is made in it. Data go into the directory itself. */
+/** Links to the whole project except its products. Data go into the directory itself. */
 export function makeClone(directory: string): void {
   const own = new Set(['.git', 'data', '.env']);
   for (const name of readdirSync(root))
     if (!own.has(name)) symlinkSync(join(root, name), join(directory, name));
 }
 
-/** A page with how its blocks are run. */
+/** A page, and how to run its blocks. */
 export interface Page {
   readonly path: string;
-  /** Lines of a shell before the first block: the files that a reader has. */
+  /** Shell lines before the first block: the reader's files. */
   readonly before?: string;
-  /** A block's own text, where it cannot be run word for word. */
+  /** Replaces a block that cannot run literally. */
   readonly change?: (text: string) => string;
 }
 
 const markOf = (path: string, index: number): string => `@@ ${path}#${index}`;
 
-/** What the page prints beside a block: the text or JSON that comes right after it. */
+/** The expected output: text or JSON directly after a block. */
 function shownAfter(blocks: readonly Block[], index: number): Block | undefined {
   const next = blocks[index + 1];
   return next?.follows === true && ['', 'json'].includes(next.language) ? next : undefined;
 }
 
-/** The blocks of a page with this mark, as lines of a shell, with a line before the output of each. */
+/** The blocks with this mark as a script, with a line before each output. */
 export function scriptOf({ path, before = '', change = (text) => text }: Page, info = ''): string {
   const blocks = blocksOf(documentText(path));
   const parts = blocks.map((block, index) => {
     if (block.language !== 'sh' || block.info !== info) return '';
-    // What is printed as text are errors, too; JSON is to be read.
+    // Text includes errors; JSON must parse.
     const isText = shownAfter(blocks, index)?.language === '';
     const text = isText ? `exec 3>&2 2>&1\n${change(block.text)}exec 2>&3 3>&-\n` : change(block.text);
     return `echo; echo '${markOf(path, index)}'\n${text}`;
@@ -59,7 +58,7 @@ export function scriptOf({ path, before = '', change = (text) => text }: Page, i
   return parts.some((part) => part !== '') ? `${before}\n${parts.join('')}` : '';
 }
 
-/** Outputs by mark. Fails with what was said last where a command does. */
+/** Outputs by mark. Fails with the last output if a command fails. */
 export async function runScript(
   script: string,
   cwd: string,
@@ -87,7 +86,7 @@ export async function runScript(
   );
 }
 
-/** The same names and values; `…` stands for what differs, and so does the moment of the answer. */
+/** The same names and values; `…` stands for differences, and the time of the answer is ignored. */
 function holdShape(shown: unknown, real: unknown, path: string): void {
   assert.equal(typeof real, typeof shown, path);
   if (typeof shown === 'object' && shown !== null) {
@@ -97,7 +96,7 @@ function holdShape(shown: unknown, real: unknown, path: string): void {
   } else if (!String(shown).includes('…') && !path.endsWith('/logged_time')) assert.equal(real, shown, path);
 }
 
-/** White space is the page's own; `…` stands for anything. */
+/** Ignores white space; `…` stands for anything. */
 function holdText(shown: string, real: string, path: string): void {
   const plain = (text: string): string => text.replaceAll(/\s+/g, '');
   const pieces = plain(shown).split('…').map(escaped);
@@ -115,7 +114,7 @@ const isJson = (text: string): boolean => {
   }
 };
 
-/** Compares outputs with what the page prints beside the commands. Returns how many there were. */
+/** Compares outputs with the page. Returns their number. */
 export function holdOutputs(path: string, outputs: ReadonlyMap<string, string>): number {
   const blocks = blocksOf(documentText(path));
   let compared = 0;

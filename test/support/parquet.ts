@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { decompress } from 'fzstd';
 import { parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 
-/** Parquet of events of OCSF, as others read it. */
+/** Reads OCSF Parquet as other programs do. */
 
 /** The rows of a Parquet file, by column. */
 export function rowsOfParquet(bytes: Uint8Array): Promise<Record<string, unknown>[]> {
@@ -13,7 +13,7 @@ export function rowsOfParquet(bytes: Uint8Array): Promise<Record<string, unknown
   });
 }
 
-/** Events of a Parquet file as NDJSON has them: without what is null, `unmapped` parsed, numbers of 64 bits too. */
+/** Events as in NDJSON: without nulls, `unmapped` parsed, 64-bit numbers too. */
 export async function eventsOfParquet(bytes: Uint8Array): Promise<unknown[]> {
   const rows = await rowsOfParquet(bytes);
   return rows.map((row) => {
@@ -23,7 +23,7 @@ export async function eventsOfParquet(bytes: Uint8Array): Promise<unknown[]> {
   });
 }
 
-/** Events in each row group, the codecs of all columns, and who wrote it. */
+/** Events in each row group, the columns' codecs, and the writer. */
 export async function groupsOfParquet(bytes: Uint8Array): Promise<{
   readonly rows: readonly number[];
   readonly codecs: ReadonlySet<string | undefined>;

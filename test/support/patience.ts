@@ -1,8 +1,8 @@
 import { availableParallelism, loadavg } from 'node:os';
 
-/** What the loop below takes on a quiet machine of today, milliseconds. */
+/** Duration of the loop below on a quiet machine, milliseconds. */
 const referenceMs = 12;
-/** A machine that is slower than this is broken, and a test that waits on it would wait for hours. */
+/** A slower machine is broken. */
 const slownessMax = 20;
 
 const measuredSlowness = spinMs() / referenceMs;
@@ -15,9 +15,8 @@ function spinMs(): number {
 }
 
 /**
- * `ms` on a quiet, quick machine, as much longer as this one is slower: by its speed when the test began, or by how
- * many processes wait for a processor now. Bounds of waits for a condition go through this, so that only what hangs
- * reaches them; nothing that is expected to happen takes longer for it.
+ * `ms` on a quiet machine, scaled by this machine's speed or load. Bounds of waits use it, so that only a
+ * hang reaches them; it delays nothing that happens.
  */
 export function patience(ms: number): number {
   const waiting = (loadavg()[0] ?? 0) / availableParallelism();

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, Socket } from 'node:net';
 import { join } from 'node:path';
 import { findEngineLibrary } from '../../src/storage/engine-process.ts';
@@ -20,33 +20,35 @@ export interface PlainEngine {
   readonly port: number;
   readonly user: string;
   readonly password: string;
-  /** Who may do everything, with the same password. */
+  /** A user with all rights and the same password. */
   readonly owner: string;
-  /** The variables that make a server use it, as the limited user where there is one. */
+  /** The environment of a server that uses it, as the limited user if there is one. */
   readonly env: Readonly<Record<string, string>>;
   /** SIGKILL, resolved once it is gone. */
   kill(): Promise<void>;
   /** Starts it again on the same port and data, after `kill`. */
   start(): Promise<void>;
+  /** Removes its data after `kill`. */
+  forget(): Promise<void>;
   /** `kill`, then removes the data. */
   stop(): Promise<void>;
-  /** The same when this process ends, which the engine does not keep from it. */
+  /** Also when this process ends, which the engine does not prevent. */
   stopAtExit(): void;
 }
 
-/** What makes an engine one of several that know each other: a port for them, and the same words in all of them. */
+/** Makes an engine one of a cluster: a port for the others, and the shared configuration. */
 export interface ClusterMember {
   readonly tcpPort: number;
   readonly password: string;
-  /** Elements of its configuration: `remote_servers`, `macros`. */
+  /** Configuration elements: `remote_servers`, `macros`. */
   readonly elements: string;
-  /** What these elements take from the environment. */
+  /** Environment that these elements use. */
   readonly environment?: Readonly<Record<string, string>>;
   /** A module that its process loads first. */
   readonly preload?: string;
 }
 
-/** What a user may do who is not the owner of the engine: the grants, and the databases that are there for it. */
+/** A user other than the owner: grants and databases. */
 export interface LimitedUser {
   readonly databases: readonly string[];
   readonly grants: readonly string[];
@@ -59,7 +61,7 @@ const keeper =
   'SELECT sleepEachRow(1) FROM numbers(100000000) ' +
   'SETTINGS max_block_size=1, function_sleep_max_microseconds_per_block=0 FORMAT Null';
 
-/** A port that was free a moment ago: this one where it is. */
+/** A port that was just free: `wanted` if possible. */
 export function freePort(wanted = 0): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -71,7 +73,7 @@ export function freePort(wanted = 0): Promise<number> {
   });
 }
 
-/** Everything is refused that the service's documents do not name: what servers can be told to want granted, it wants. */
+/** Refuses everything that the documents do not name: every optional grant is required. */
 const strict = `<access_control_improvements>${[
   'select_from_system_db_requires_grant',
   'select_from_information_schema_requires_grant',
@@ -86,7 +88,7 @@ function limitedUserXml(hash: string, grants: readonly string[]): string {
   return `<${limitedUser}><password_sha256_hex>${hash}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota><grants>${queries}</grants></${limitedUser}>`;
 }
 
-/** A process that is started again when it ends and nobody has killed it. */
+/** A process that restarts unless killed. */
 class KeptChild {
   readonly #spawn: () => ChildProcess;
   #child: ChildProcess | undefined;
@@ -100,7 +102,7 @@ class KeptChild {
     this.#spawn = spawnChild;
   }
 
-  /** How it has ended by itself, in words. */
+  /** Its own exits, in words. */
   get ends(): string {
     return `ended by itself ${this.#ends.length} times ${this.#ends.slice(-5).join(', ')}`;
   }
@@ -121,7 +123,7 @@ class KeptChild {
     if (this.#isReleased) this.release();
   }
 
-  /** Resolves once it is gone, for good. */
+  /** Resolves once it is gone for good. */
   async kill(): Promise<void> {
     this.#isWanted = false;
     clearTimeout(this.#again);
@@ -129,7 +131,7 @@ class KeptChild {
     await this.#gone;
   }
 
-  /** Does not keep this process from ending any more. */
+  /** This process may end before it. */
   release(): void {
     this.#isReleased = true;
     this.#child?.unref();
@@ -177,7 +179,7 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
   const port = await freePort();
   const password = member?.password ?? randomBytes(16).toString('hex');
   const config = await writeConfig(dir, port, password, limited, member);
-  // HTTP last: what answers a ping listens on both, and an engine that cannot ends.
+  // HTTP last: an answered ping means that it listens on both, and an engine that can stop.
   const listen = `${member === undefined ? '' : 'SYSTEM START LISTEN TCP; '}SYSTEM START LISTEN HTTP; `;
   const url = `http://127.0.0.1:${port}`;
   const preloaded = member?.preload === undefined ? [] : ['--import', member.preload];
@@ -219,6 +221,10 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
     env: { CLICKHOUSE_URL: url, CLICKHOUSE_USER: clientUser, CLICKHOUSE_PASSWORD: password },
     start,
     kill: () => engine.kill(),
+    forget: async () => {
+      await rm(data, { recursive: true });
+      await mkdir(data);
+    },
     stopAtExit: () => {
       engine.release();
       process.on('exit', () => {

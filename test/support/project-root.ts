@@ -1,2 +1,2 @@
-/** The folder of the project, with a slash at its end. */
+/** With a trailing slash. */
 export const projectRoot = new URL('../../', import.meta.url);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** What a program of Prometheus says; undefined where it is not installed. */
+/** The output of promtool; undefined if not installed. */
 export async function promtool(
   args: readonly string[],
   stdin = '',

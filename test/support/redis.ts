@@ -4,17 +4,17 @@ import { eventually } from './http.ts';
 import { freePort } from './plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from './directories.ts';
 
-/** A Redis server of a test's own, which keeps nothing on disk. */
+/** A Redis server of one test, without persistence. */
 export interface TestRedis {
   readonly url: string;
   readonly password: string;
-  /** What it holds: names, and values of those that are texts. */
+  /** Names, and values of strings. */
   contents(): Promise<string[]>;
-  /** Forgets everything, as if its time were over. */
+  /** Removes all keys, as if expired. */
   clear(): Promise<void>;
-  /** Puts a text in the place of every text. */
+  /** Replaces every string. */
   overwrite(text: string): Promise<void>;
-  /** SIGSTOP: it takes connections and answers nothing. */
+  /** SIGSTOP: it accepts connections and does not answer. */
   pause(): void;
   resume(): void;
   /** SIGKILL, resolved once it is gone. */
@@ -33,7 +33,7 @@ const isInstalled = ((): boolean => {
   }
 })();
 
-/** For the option `skip` of a test: false where Redis is here, else what everybody should read. */
+/** For a test's option `skip`: false if Redis is installed, otherwise the reason. */
 export const skipWithoutRedis: string | false = isInstalled
   ? false
   : 'redis-server is NOT INSTALLED: nothing of what processes share through Redis is tested here';

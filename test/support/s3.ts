@@ -15,14 +15,13 @@ export interface TakenRequest {
   readonly body: Buffer;
 }
 
-/** Credentials as a command finds them in its environment. */
 export const s3Environment = {
   AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
   AWS_SECRET_ACCESS_KEY: 'secret/of+tests',
   AWS_SESSION_TOKEN: 'session',
 };
 
-/** Signature version 4, by its description: fails unless the request is signed with the secret for the region. */
+/** Signature version 4: fails unless the request is signed with the secret for the region. */
 export function checkSignature(
   { method, path, headers, body }: TakenRequest,
   secret: string,
@@ -46,12 +45,11 @@ export function checkSignature(
   assert.equal(signature, hmac(key, toSign).toString('hex'));
 }
 
-/** A service that keeps objects in memory, and refuses what is not signed. */
+/** An object store in memory that refuses unsigned requests. */
 export interface Bucket {
   readonly url: string;
-  /** By path. */
   readonly objects: Map<string, Buffer>;
-  /** Answers with a status in place of doing what was asked; undefined: does it. */
+  /** Answers with a status instead of the work; undefined: works. */
   refuse: (request: TakenRequest) => number | undefined | Promise<undefined>;
   close(): Promise<void>;
 }

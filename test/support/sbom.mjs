@@ -3,9 +3,9 @@ import { promisify } from 'node:util';
 import { shippedPackages } from './shipped-packages.mjs';
 
 /**
- * Prints a bill of materials (CycloneDX 1.5, JSON) of what an installation contains on any system; `npm run sbom`. npm
- * makes it of package-lock.json, with the SHA-512 of each package. Its own `--omit=dev` leaves out packages that are
- * needed by others of development as well (ajv, pino), so what is not shipped is taken out here.
+ * Prints a CycloneDX 1.5 bill of materials for an installation on any system; `npm run sbom`. npm makes it
+ * from package-lock.json. Its `--omit=dev` also omits packages that development shares (ajv, pino), so
+ * unshipped ones are removed here.
  */
 const { stdout } = await promisify(execFile)(
   'npm',

@@ -1,6 +1,6 @@
 /**
- * `node serve-often.mjs ROOT '{"evidenceMs":200}' serve`: the command line of the modules below ROOT (`dist` or `src`), whose
- * service does its background work at other intervals, as nobody can wait for those it has.
+ * `node serve-often.mjs ROOT '{"evidenceMs":200}' serve`: the command line below ROOT (`dist` or `src`) with
+ * other intervals of background work.
  */
 const [, , root = '', intervals = '{}', ...args] = process.argv;
 const module = (path) => import(new URL(`${path}${root.endsWith('/src/') ? '.ts' : '.js'}`, root).href);

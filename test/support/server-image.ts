@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { patience } from './patience.ts';
 
-/** A ClickHouse server out of its image, where Docker runs. */
+/** A ClickHouse server image, if Docker runs. */
 export const image = 'clickhouse/clickhouse-server:26.3';
 const user = 'audit';
 const password = 'of-the-test';
@@ -10,7 +10,7 @@ const port = 8123;
 const run = promisify(execFile);
 
 export interface ServerImage {
-  /** The variables that make a service use it. */
+  /** Environment of a service that uses it. */
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
@@ -19,7 +19,7 @@ async function docker(timeoutMs: number, ...args: string[]): Promise<void> {
   await run('docker', args, { timeout: patience(timeoutMs) });
 }
 
-/** A reason in words where there is no Docker, or the images are not to be had; undefined where they are here now. */
+/** A reason if Docker or an image is missing; undefined if available. */
 export async function whyNoImages(images: readonly string[]): Promise<string | undefined> {
   try {
     await docker(10_000, 'info');
@@ -28,7 +28,7 @@ export async function whyNoImages(images: readonly string[]): Promise<string | u
   }
   for (const one of images) {
     try {
-      // What is here already is taken, as on a machine without a network.
+      // Prefers local images, as on a machine without network.
       await docker(10_000, 'image', 'inspect', one).catch(() => docker(60_000, 'pull', one));
     } catch {
       return `Docker cannot get ${one}`;
@@ -37,7 +37,7 @@ export async function whyNoImages(images: readonly string[]): Promise<string | u
   return undefined;
 }
 
-/** Starts one and waits until it answers; a reason in words where there is none to be had. */
+/** Starts one and waits until it answers; a reason if that is not possible. */
 export async function startServerImage(): Promise<ServerImage | string> {
   const reason = await whyNoImages([image]);
   if (reason !== undefined) return reason;

@@ -25,23 +25,20 @@ import {
 import { holdOutput } from './openapi.ts';
 import { projectRoot } from './project-root.ts';
 
-/** The service as a process of its own, started the way an operator starts it, for black-box tests. */
+/** The service as its own process, started as an operator does, for black-box tests. */
 
 const strictWriter = fileURLToPath(new URL('./strict-writer.cjs', import.meta.url));
-/** An event is not readable sooner, with the FLUSH_INTERVAL below, so to ask for it sooner only costs the engine. */
+/** With this FLUSH_INTERVAL an event is not readable sooner; earlier reads only load the engine. */
 export const flushMs = 60;
 const startMsMax = 40_000;
 const stopMsMax = 30_000;
-/**
- * How long events take to be readable on this machine, with what else it does: to ask sooner is a read of the engine for
- * nothing, which takes a third of what the event itself does.
- */
+/** Measured time until events are readable on this machine: earlier reads cost a third of an event each. */
 let readableMs = flushMs;
-/** A test that waits for what takes long by itself is no measure for the next. */
+/** A test with slow work must not affect the next one's measure. */
 const readableMsMax = 500;
-/** Far above what the contract allows, for machines that run other tests beside; `defaults` holds the bound itself. */
+/** Far above the contract's bound, for busy machines; `defaults` has the bound. */
 const settleMsMax = 90_000;
-/** Code of the activity "API key created". */
+/** Activity "API key created". */
 const apiKeyCreated = 1300;
 const cliMsMax = 40_000;
 
@@ -51,7 +48,7 @@ export interface CliAnswer {
   readonly stderr: string;
 }
 
-/** A service that a test asks, and does not stop: others may use it. */
+/** A shared service, which tests must not stop. */
 export interface SharedServer {
   readonly url: string;
   readonly port: number;
@@ -61,34 +58,34 @@ export interface SharedServer {
   readonly startedInMs: number;
   stdoutLines(): readonly string[];
   stderrLines(): readonly string[];
-  /** Pid of the embedded engine as `DATA_DIR/engine.json` has it now; undefined while none is announced. */
+  /** Pid of the embedded engine in `DATA_DIR/engine.json`; undefined if none is announced. */
   enginePid(): number | undefined;
-  /** Runs the command line beside the server, on the same data directory. */
+  /** Runs the command line on the same data directory. */
   cli(args: readonly string[], stdin?: string): Promise<CliAnswer>;
-  /** The same in the process of the test; `stopped` stands for a Ctrl-C. */
+  /** In the test's process; `stopped` stands for a Ctrl-C. */
   cliHere(args: readonly string[], stdin?: string, stopped?: Promise<void>): Promise<CliAnswer>;
 }
 
 export interface TestServer extends SharedServer {
-  /** SIGTERM, then the exit code (null when it had to be killed). Removes the data directory unless it was given. */
+  /** SIGTERM, then the exit code (null if killed). Removes the data directory unless it was given. */
   stop(): Promise<number | null>;
   /** Sends a signal; after SIGKILL waits until server and engine are gone. The data directory stays. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Resolves with the exit code once the process has ended by itself or by a signal sent before. */
+  /** Resolves with the exit code once the process has ended. */
   exited(): Promise<number | null>;
 }
 
 export interface ServerOptions {
-  /** On top of the tests' defaults; undefined takes a default of the tests away, so that the service's own holds. */
+  /** Added to the tests' defaults; undefined restores the service's own default. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Of background work; by default the service's own. */
   readonly intervals?: Partial<Intervals>;
   /**
-   * A directory that outlives the server; else a temporary one is made and removed by `stop`. One that is there has the
-   * database already, one that is not there is made by the service from nothing.
+   * A directory that outlives the server; by default a temporary one that `stop` removes. An existing one has
+   * the database, a missing one is created by the service.
    */
   readonly dataDir?: string;
-  /** A program with arguments that becomes the server's process, such as `unshare` or a shell that sets a limit. */
+  /** A program with arguments that becomes the server's process, such as `unshare`. */
   readonly launcher?: readonly string[];
 }
 
@@ -114,7 +111,7 @@ async function environment(
   );
 }
 
-/** Servers of this process that still run. A test file that is ended from outside takes them along. */
+/** Running servers, ended with this process. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -130,7 +127,6 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Lines that are not empty. */
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
 function collectLines(child: ChildProcess, name: 'stdout' | 'stderr'): () => readonly string[] {
@@ -141,7 +137,7 @@ function collectLines(child: ChildProcess, name: 'stdout' | 'stderr'): () => rea
   return () => linesOf(text);
 }
 
-/** Exit of a child as a promise that never rejects; undefined after `timeoutMs`. */
+/** A child's exit as a promise that never rejects; undefined after `timeoutMs`. */
 function waitForExit(
   exit: Promise<number | null>,
   timeoutMs: number,
@@ -155,7 +151,7 @@ function waitForExit(
   });
 }
 
-/** Runs the command line once to its end, in the environment that a server on `dataDir` would have. */
+/** Runs the command line once, with the environment of a server on `dataDir`. */
 export async function runCli(
   args: readonly string[],
   options: { dataDir: string; env?: ServerOptions['env']; stdin?: string | undefined; timeoutMs?: number },
@@ -181,8 +177,8 @@ export async function runCli(
 }
 
 /**
- * The same in this process: a command as a process of its own takes half a second of the processor, and nearly every
- * test makes organizations and keys.
+ * In this process: a separate one costs half a second of the processor, and nearly every test creates
+ * organizations and keys.
  */
 export async function runCliHere(
   args: readonly string[],
@@ -238,7 +234,7 @@ function listeningPort(lines: readonly string[]): number | undefined {
   return undefined;
 }
 
-/** Starts `serve` and resolves once it listens; rejects with its operational log when it does not. */
+/** Starts `serve` and resolves once it listens; rejects with its log otherwise. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const dataDir = options.dataDir ?? (await temporaryDirectory());
   const ownsDirectory = options.dataDir === undefined;
@@ -342,27 +338,26 @@ export interface Key {
   readonly expires_at: unknown;
 }
 
-/** The object that a command printed with `--json`; the command must have ended with 0. */
+/** The object printed with `--json`; the command must have succeeded. */
 export function printed(answer: CliAnswer): unknown {
   assert.equal(answer.code, 0, `the command failed: ${answer.stderr}`);
   return JSON.parse(answer.stdout);
 }
 
-/** A new organization by the command line. */
 export async function createOrganization(server: SharedServer, slug: string): Promise<Organization> {
   return printed(
     await server.cliHere(['org', 'create', '--slug', slug, '--name', `Org ${slug}`, '--json']),
   ) as Organization;
 }
 
-/** A new API key by the command line, once the running server knows it. */
+/** A new API key by the command line, once the server knows it. */
 export async function createKey(server: SharedServer, args: readonly string[]): Promise<Key> {
   const key = printed(await server.cliHere(['key', 'create', ...args, '--json'])) as Key;
   await keyKnown(server, key.key);
   return key;
 }
 
-/** Waits until the server tells this key from an unknown one: only an unknown one gets 401 on a write. */
+/** Waits until the server knows this key: an unknown one gets 401 on a write. */
 export function keyKnown(server: SharedServer, key: string): Promise<true> {
   return eventually('the server to know a new key', async () => {
     const answer = await call(`${server.url}/api/v1/audit`, {
@@ -374,44 +369,44 @@ export function keyKnown(server: SharedServer, key: string): Promise<true> {
   });
 }
 
-/** An organization as its producer and its reader see it: one key with both scopes. */
+/** An organization with one key of both scopes. */
 export interface Tenant {
   readonly server: SharedServer;
   readonly organization: Organization;
   readonly key: string;
-  /** GET on the audit endpoint; `query` goes out as written. */
+  /** GET on the audit endpoint; `query` is sent as written. */
   get(
     query?: string | Readonly<Record<string, string>>,
     headers?: Record<string, string>,
   ): Promise<HttpAnswer>;
-  /** The page of a read that must succeed. */
+  /** The page of a successful read. */
   page(query?: string | Readonly<Record<string, string>>): Promise<Page>;
-  /** POST on the audit endpoint: text and bytes go out as they are, anything else as JSON. */
+  /** POST on the audit endpoint: text and bytes as they are, other values as JSON. */
   post(body: unknown, headers?: Record<string, string>): Promise<HttpAnswer>;
   /** Posts events that must all be accepted. */
   record(events: readonly unknown[]): Promise<void>;
   /**
-   * The events that making the organization and its key left in it (contract: Sessions), newest first.
-   * They lie at the time of the test, so tests that count everything put their own events into other years.
+   * The events of creating the organization and its key (contract: Sessions), newest first. They are at the
+   * time of the test, so tests that count everything use other years.
    */
   own(): Promise<readonly AuditEvent[]>;
   /**
-   * Waits until exactly `total` events match; without a query those of `own` come on top. Fails at once when there
-   * are more.
+   * Waits until exactly `total` events match; without a query plus those of `own`. Fails at once if there are
+   * more.
    */
   settled(total: number, query?: Readonly<Record<string, string>>): Promise<Page>;
-  /** Waits until everything answered so far would be readable, by an event of its own that comes after it. */
+  /** Waits until everything answered so far is readable, by an event recorded after it. */
   caughtUp(): Promise<void>;
-  /** The same organization through another key, or through another (restarted) server. */
+  /** The same organization with another key or server. */
   with(changes: { key?: string; server?: SharedServer }): Tenant;
 }
 
-/** Calls `probe` until it gives something: for what has just been acknowledged, and is asked of the engine. */
+/** Calls `probe` until it returns a value: for data just acknowledged. */
 export async function untilReadable<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
   const begun = performance.now();
   await sleep(readableMs);
   const found = await eventually(what, probe, settleMsMax);
-  // A little less than it took, so that it comes down again.
+  // Slightly less than measured, so that it can decrease.
   readableMs = Math.min(Math.max(flushMs, 0.8 * (performance.now() - begun)), readableMsMax);
   return found;
 }
@@ -421,7 +416,7 @@ function queryText(query: string | Readonly<Record<string, string>> = ''): strin
   return text === '' ? '' : `?${text}`;
 }
 
-/** When an organization and its first key were made, as RFC 3339 texts. */
+/** RFC 3339 times at which an organization and its first key were created. */
 interface Made {
   readonly startTime: string;
   readonly endTime: string;
@@ -468,7 +463,7 @@ function tenantOf(server: SharedServer, organization: Organization, key: string,
         return answer.status === 429 ? undefined : acceptedOf(answer).accepted === 1;
       });
       await tenant.settled(1, { flowId });
-      // Segments go to the engine side by side, so one sealed before may still be on its way.
+      // Segments are sent concurrently, so an earlier one may still be in progress.
       await eventually('older segments to be readable', async () => {
         const { text } = await call(`${server.url}/metrics`);
         return /^auditlog_wal_segments\S* [1-9]/m.test(text) ? undefined : true;
@@ -487,7 +482,7 @@ export async function createTenant(server: SharedServer, slug: string): Promise<
   return tenantOf(server, organization, key.key, { startTime, endTime: new Date().toISOString() });
 }
 
-/** A source event that needs nothing more to be accepted. */
+/** A source event with the required members. */
 export function sourceEvent(message: Readonly<Record<string, unknown>> = {}, rest: object = {}): object {
   return { ...rest, message: { timestamp: '2024-05-06T07:08:09.123456Z', action: 2001, ...message } };
 }

@@ -4,21 +4,20 @@ import { startTestEngine, type TestEngine } from './engine.ts';
 import { type SharedServer, startServer, type TestServer } from './server.ts';
 
 /**
- * One service, and one engine, for all test files of this process. A file that changes nothing beyond organizations of
- * its own uses these: to start its own takes three seconds of a processor. Both are stopped when the process has run
- * all of its files, be it one alone or several together (`together.ts`).
+ * One service and one engine for all test files of a process, stopped after its last file (`together.ts`). A
+ * file that only adds organizations uses these: its own would cost three seconds of a processor.
  */
 
 export type SharedEngine = Omit<TestEngine, 'stop' | 'engine'>;
 
-/** The texts of every event that the shared service puts out: what needs escaping somewhere. */
+/** Configured texts of the shared service, which need escaping in several formats. */
 export const productNames = {
   VENDOR_NAME: 'Ödland "AG" \\ Söhne',
   PRODUCT_NAME: "Watch' %s {{tower}}",
   APP_NAME: 'Audit ✓ App',
 };
 
-/** Mappings of its own, as an installation has them. */
+/** Custom mappings. */
 export const mappingsDir = fileURLToPath(new URL('../fixtures/mappings', import.meta.url));
 
 export const bodyBytesMax = 8 * 1024 * 1024;
@@ -31,7 +30,7 @@ const environment = {
   MAPPINGS_DIR: mappingsDir,
 };
 
-/** To build the trees takes a fifth of what the engine has to do for an event: `evidence` is about them. */
+/** Building trees costs a fifth of an event's work: only the tests of `evidence` need it. */
 const intervals = { evidenceMs: 5_000 };
 
 let server: Promise<TestServer> | undefined;

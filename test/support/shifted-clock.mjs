@@ -1,7 +1,4 @@
-/**
- * For `node --import`: a process whose wall clock is wrong. It is `CLOCK_SHIFT_MS` ahead (or behind, below zero)
- * until the signal SIGUSR2 sets it right.
- */
+/** For `node --import`: shifts the wall clock by `CLOCK_SHIFT_MS` until signal SIGUSR2. */
 const rightNow = Date.now;
 const origin = performance.timeOrigin;
 let shiftMs = Number(process.env['CLOCK_SHIFT_MS'] ?? 0);

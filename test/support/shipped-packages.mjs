@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** Packages of development whose code Vite puts into the page, and so is shipped in `dist/web`. */
+/** Development packages that Vite bundles into the page. */
 export const bundled = ['preact', '@preact/signals', '@preact/signals-core'];
 
 /**

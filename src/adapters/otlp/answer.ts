@@ -11,10 +11,10 @@ export interface PartialSuccess {
   readonly errorMessage: string;
 }
 
-/** ExportLogsServiceResponse: empty where every record was taken. */
+/** ExportLogsServiceResponse: empty if every record was accepted. */
 export function exportAnswer(form: OtlpForm, partial: PartialSuccess | undefined): string | Uint8Array {
   if (form === 'json') {
-    // 64-bit integers are texts in protobuf's JSON.
+    // 64-bit integers are strings in protobuf's JSON.
     const partialSuccess = partial && { ...partial, rejectedLogRecords: String(partial.rejectedLogRecords) };
     return `${JSON.stringify({ partialSuccess })}\n`;
   }
@@ -28,7 +28,7 @@ export function exportAnswer(form: OtlpForm, partial: PartialSuccess | undefined
   return writer.finish();
 }
 
-/** google.rpc.Status: what OTLP answers an error with. */
+/** google.rpc.Status: OTLP's error answer. */
 export function statusAnswer(form: OtlpForm, code: number, message: string): string | Uint8Array {
   if (form === 'json') return `${JSON.stringify({ code, message })}\n`;
   const writer = new BinaryWriter();

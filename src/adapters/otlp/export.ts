@@ -6,8 +6,8 @@ import type { ExportSink } from './sink.ts';
 export type OtlpForm = 'json' | 'protobuf';
 
 /**
- * Reads log records in order; unknown fields are skipped. Throws Problem `malformed` for other bytes: then nothing
- * counts.
+ * Reads log records in order; unknown fields are skipped. Throws Problem `malformed` for invalid bytes: then
+ * nothing counts.
  */
 export function readExport(bytes: Buffer, form: OtlpForm, sink: ExportSink): void {
   const fault = form === 'json' ? readJson(bytes, sink) : readProtobuf(bytes, sink);

@@ -37,14 +37,14 @@ import {
 } from './record.ts';
 import type { ExportSink } from './sink.ts';
 
-/** From this depth on ends of values are noted. */
+/** From this depth on, the ends of values are remembered. */
 const indexedDepth = 4;
 
-/** A JSON value in the body; whitespace may follow it. */
+/** A JSON value in the body, perhaps with trailing white space. */
 interface Span {
   readonly start: number;
   readonly end: number;
-  /** For errors: where in the body it stands, a JSON pointer. */
+  /** Its JSON pointer in the body, for errors. */
   readonly at: string;
 }
 
@@ -73,14 +73,14 @@ export function readJson(bytes: Buffer, sink: ExportSink): string | undefined {
 }
 
 /**
- * Looks at brackets and texts to find where lists, records and members stand, and checks and reads each record by
- * itself: parsed at once, a large body would take many times its size in objects.
+ * Locates lists, records and members by brackets and strings, then checks and reads each record by itself:
+ * parsing a large body at once would take many times its size in objects.
  */
 class ExportReader {
   readonly #bytes: Buffer;
   readonly #sink: ExportSink;
   readonly #cursor = new Cursor();
-  /** Of the last value that was deep enough: looked for anew at each level it would take as many times its bytes. */
+  /** Of the last value that was deep enough: scanning again at each level would multiply the work. */
   #ends: ContainerEnds | undefined;
 
   constructor(bytes: Buffer, sink: ExportSink) {
@@ -126,7 +126,7 @@ class ExportReader {
     }
   }
 
-  /** The members of an object, all but the list in it known to be JSON. */
+  /** The members of an object, all checked but the list in it. */
   #container(span: Span, list: string): ReadonlyMap<string, Span> {
     return this.#members(span, (name, value) => {
       if (name !== list || this.#bytes[value.start] !== openBracket) this.#check(value);
@@ -134,8 +134,8 @@ class ExportReader {
   }
 
   /**
-   * Throws ShapeFault for what is no JSON. What is JSON and yet no event may have, such as a lone surrogate, passes:
-   * the rules of events refuse the record, and its neighbours need not go with it.
+   * Throws ShapeFault for invalid JSON. Valid JSON that no event may contain, such as a lone surrogate,
+   * passes: the event rules refuse only that record.
    */
   #check({ start, end, at }: Span): void {
     const cursor = this.#cursor;
@@ -186,7 +186,7 @@ class ExportReader {
     return attributesText(this.#keyValues(span, 1));
   }
 
-  /** Where a key stands twice, the last counts. */
+  /** Of a repeated key the last counts. */
   #keyValues(span: Span | undefined, depth: number): ReadonlyMap<string, string> {
     const values = new Map<string, string>();
     for (const pair of this.#elements(span)) {
@@ -200,7 +200,7 @@ class ExportReader {
     return values;
   }
 
-  /** An AnyValue as JSON text; one that holds several kinds of value counts as the last. */
+  /** An AnyValue as JSON text; of several kinds the last counts. */
   #value(span: Span, depth: number): string {
     let text = 'null';
     if (depth > limits.valueDepthMax) throw tooDeep(span.at);
@@ -237,7 +237,7 @@ class ExportReader {
     return text;
   }
 
-  /** A 64-bit integer: its digits in quotes as protobuf's JSON has them, or as a number. */
+  /** A 64-bit integer: digits in quotes, as in protobuf's JSON, or a number. */
   #digits(span: Span): string;
   #digits(span: Span | undefined): string | undefined;
   #digits(span: Span | undefined): string | undefined {
@@ -248,7 +248,7 @@ class ExportReader {
     return BigInt(text).toString();
   }
 
-  /** As protobuf's JSON has bytes: either alphabet of base64, with or without its end. */
+  /** Either alphabet of base64, with or without padding, as in protobuf's JSON. */
   #base64(span: Span): string {
     const text = this.#text(span);
     const digits = text.replace(/={1,2}$/, '');
@@ -291,7 +291,7 @@ class ExportReader {
     return this.#bytes.toString('utf8', start, end).trimEnd();
   }
 
-  /** All count for the bound on elements, attributes too: each takes as much work as a small record. */
+  /** Every element counts for the bound, attributes too: each takes as much work as a small record. */
   #elements(span: Span | undefined): Span[] {
     if (span === undefined) return [];
     if (this.#bytes[span.start] !== openBracket) throw mismatch(span, 'an array');
@@ -305,7 +305,7 @@ class ExportReader {
     return elements;
   }
 
-  /** The members of known names with a value other than null. Of a name that stands twice the last counts. */
+  /** Members of known names with a value other than null. Of a repeated name the last counts. */
   #members(
     span: Span,
     onMember: (name: string, value: Span) => void = () => undefined,
@@ -332,7 +332,7 @@ class ExportReader {
     return members;
   }
 
-  /** The name of a member, and where its value begins. */
+  /** A member's name, and the position of its value. */
   #member(start: number, end: number, at: string): readonly [name: string, value: number] {
     const bytes = this.#bytes;
     const nameEnd = bytes[start] === quote ? endOfString(bytes, start, end) : start;
@@ -352,7 +352,7 @@ function endOfString(bytes: Buffer, at: number, end: number): number {
   return next + 1;
 }
 
-/** The value of the JSON string bytes[start, end), which may be none. */
+/** The value of the JSON string bytes[start, end); undefined if invalid. */
 function textIn(bytes: Buffer, start: number, end: number): string | undefined {
   try {
     return JSON.parse(bytes.toString('utf8', start, end)) as string;

@@ -1,5 +1,5 @@
-/** Bounds of what is read of OTLP; units last. */
+/** Bounds of reading OTLP. */
 export const limits = {
-  /** Values within values: as many as an event can have anywhere in its `extra`. */
+  /** Nesting of values: as deep as an event's `extra` allows. */
   valueDepthMax: 123,
 } as const;

@@ -19,29 +19,31 @@ import {
 import type { ExportSink } from './sink.ts';
 
 /**
- * The messages of opentelemetry/proto/logs/v1/logs.proto that an export has, read field by field from the bytes: objects
- * for all of them would take several times the memory of the body, and a body may be large.
+ * Reads the messages of opentelemetry/proto/logs/v1/logs.proto field by field: objects for all of them would
+ * take several times the memory of a large body.
  */
 
 type Span = readonly [start: number, end: number];
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** A field's number and how it is written, in one number as protobuf has it. A field written otherwise is unknown. */
+/**
+ * A field's number and wire type in one number, as in protobuf. A field with another wire type is unknown.
+ */
 const lengthOf = (field: number): number => field * 8 + WireType.LengthDelimited;
 const varintOf = (field: number): number => field * 8 + WireType.Varint;
 const fixed64Of = (field: number): number => field * 8 + WireType.Bit64;
 const fixed32Of = (field: number): number => field * 8 + WireType.Bit32;
 
-/** A resource or a scope while it is read. Its field may be there several times: then they are one. */
+/** A resource or a scope while it is read. Repeated fields are merged. */
 interface SharedState {
   schemaUrl?: string;
   bytes: number;
 }
 
-/** Why the bytes are no message of protobuf. */
+/** The bytes are not valid protobuf. */
 class WireFault extends Error {}
 
-/** Reads an ExportLogsServiceRequest; returns undefined, or what is wrong with the bytes. */
+/** Reads an ExportLogsServiceRequest; returns undefined, or the fault. */
 export function readProtobuf(bytes: Uint8Array, sink: ExportSink): string | undefined {
   const reader = new BinaryReader(bytes);
   try {
@@ -68,7 +70,7 @@ function listsOf(reader: BinaryReader, span: Span, sink: ExportSink): Span[] {
   return lists;
 }
 
-/** Fields may come in any order, so the lists are read when all that their records share is known. */
+/** Fields come in any order, so lists are read after the values that their records share. */
 function readResourceLogs(reader: BinaryReader, span: Span, sink: ExportSink): void {
   const resource: Mutable<Resource> & SharedState = { bytes: 0 };
   const attributes = new Map<string, string>();
@@ -113,7 +115,10 @@ function readScopeLogs(reader: BinaryReader, span: Span, resource: Resource, sin
   }
 }
 
-/** Resource and InstrumentationScope differ in where their attributes begin; a scope has name and version before. */
+/**
+ * Resource and InstrumentationScope differ in the number of their first attribute field; a scope has name and
+ * version before.
+ */
 function readShared(
   reader: BinaryReader,
   attributesField: 1 | 3,
@@ -133,7 +138,7 @@ function readShared(
   });
 }
 
-/** The line of a record; what is wrong in a value of its is told of its field, which `at` holds meanwhile. */
+/** The line of a record; a fault in a value names its field, which `at` holds. */
 function readLine(reader: BinaryReader, span: Span, shared: ReturnType<typeof sharedText>): string {
   const at = { field: '' };
   try {
@@ -180,7 +185,7 @@ const recordFields: ReadonlyMap<number, (reader: BinaryReader, record: Mutable<R
     [lengthOf(12), (reader, record) => void (record.eventName = textIn(reader))],
   ]);
 
-/** Reads a KeyValue into the attributes; of a key that stands twice the last counts. */
+/** Reads a KeyValue into the attributes; of a repeated key the last counts. */
 function readKeyValue(reader: BinaryReader, into: Map<string, string>, depth: number): void {
   let key = '';
   let value = 'null';
@@ -237,7 +242,7 @@ function readKeyValueList(reader: BinaryReader, depth: number): string {
   return attributesText(values) ?? '{}';
 }
 
-/** What is wrong with bytes that the library refuses; its own words are for programmers. */
+/** Replaces the library's message, which is for programmers. */
 function wordsOf(error: Error): string {
   if ('code' in error) return 'a text is not valid UTF-8';
   return error instanceof RangeError
@@ -255,7 +260,7 @@ function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** The message whose length the reader is at. */
+/** The message whose length comes next. */
 function spanOf(reader: BinaryReader): Span {
   const length = reader.uint32();
   return [reader.pos, reader.pos + length];
@@ -267,7 +272,7 @@ function passMessage(reader: BinaryReader): Span {
   return span;
 }
 
-/** Hands each field's tag on; one that `onField` does not read is passed over. */
+/** Calls `onField` with each tag; skips a field that it does not read. */
 function readFields(reader: BinaryReader, [start, end]: Span, onField: (tag: number) => boolean): void {
   reader.pos = start;
   if (end > reader.len) throw new WireFault(`a message ends beyond the body, at byte ${start}`);
@@ -279,8 +284,8 @@ function readFields(reader: BinaryReader, [start, end]: Span, onField: (tag: num
 }
 
 /**
- * Runs what reads bytes and nothing else: the library refuses them with plain errors, with RangeErrors of views, and
- * with the text decoder's own. Any other error is a fault of ours.
+ * Runs code that only reads bytes: the library rejects them with plain errors, RangeErrors, and errors of the
+ * text decoder. Any other error is a defect.
  */
 function decoding<T>(reader: BinaryReader, read: () => T): T {
   try {

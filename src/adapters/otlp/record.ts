@@ -2,7 +2,7 @@ import { Problem } from '../../base/errors/problem.ts';
 import { limits as ocsfLimits } from '../../ocsf/limits.ts';
 import { limits } from './limits.ts';
 
-/** A log record's own fields. What is not there, or has protobuf's default, is undefined; values are JSON texts. */
+/** A log record's own fields. Absent ones and protobuf's defaults are undefined; values are JSON texts. */
 export interface RecordFields {
   /** Digits. */
   readonly timeUnixNano?: string | undefined;
@@ -19,7 +19,7 @@ export interface RecordFields {
   readonly spanId?: string | undefined;
 }
 
-/** What the records of one list share. Attributes are a JSON text. */
+/** Shared by the records of one list. Attributes are a JSON text. */
 export interface Resource {
   readonly attributes?: string | undefined;
   readonly droppedAttributesCount?: number | undefined;
@@ -31,12 +31,12 @@ export interface Scope extends Resource {
 }
 
 /**
- * What stands for a record whose bytes are more than an event may have: too large itself, so that the rules of events
- * refuse it. To read it could take all the memory of a thread.
+ * Replaces a record larger than an event: it is too large itself, so the event rules refuse it. Reading it
+ * could take all memory of a thread.
  */
 export const oversizedRecord = `{"body":"${' '.repeat(ocsfLimits.eventBytesMax)}"}`;
 
-/** Why one record is refused; what it shares with others is not at fault. `pointer` is that of the encoding read. */
+/** Refuses one record, not its list. `pointer` is in the encoding read. */
 export class RecordFault extends Error {
   readonly pointer: string;
   readonly rule: string;
@@ -48,15 +48,12 @@ export class RecordFault extends Error {
   }
 }
 
-/**
- * What stands for a record that is refused for what OTLP says of its fields: a JSON text, and no record is one, so no
- * sender can make it.
- */
+/** Replaces a record that breaks a rule of OTLP: a JSON string, which no sender can make a record. */
 export function refusedRecord(pointer: string, rule: string): string {
   return JSON.stringify(`${pointer}: ${rule}`);
 }
 
-/** Why the record was refused that such a line stands for. */
+/** The reason in such a line. */
 export function refusalIn(line: string): string {
   return JSON.parse(line) as string;
 }
@@ -75,7 +72,9 @@ export function isOversized(bytes: number): boolean {
   return bytes > ocsfLimits.eventBytesMax;
 }
 
-/** Throws Problem `too_large` for a resource or a scope of so many bytes, which each of its records would have. */
+/**
+ * Throws Problem `too_large` for a resource or a scope of this size, which each of its records would repeat.
+ */
 export function checkSharedSize(bytes: number): void {
   if (!isOversized(bytes)) return;
   const most = ocsfLimits.eventBytesMax;
@@ -87,7 +86,7 @@ export function checkSharedSize(bytes: number): void {
 
 type Member = readonly [name: string, text: string | undefined];
 
-/** The JSON object of the members that have a value; undefined where none has. */
+/** The JSON object of the defined members; undefined if there is none. */
 function objectOf(members: readonly Member[]): string | undefined {
   const there = members.filter(([, text]) => text !== undefined);
   return there.length === 0
@@ -103,23 +102,23 @@ function numberOf(value: number | undefined): string | undefined {
   return value === undefined || value === 0 ? undefined : String(value);
 }
 
-/** Time and ids: all zeros say that there is none. */
+/** Time and ids: all zeros mean none. */
 function nonZero(value: string | undefined): string | undefined {
   return value === undefined || /^0*$/.test(value) ? undefined : JSON.stringify(value);
 }
 
-/** A double as JSON text. JSON has no NaN and no infinity; protobuf's own JSON spells them as texts. */
+/** A double as JSON text. NaN and infinities are strings, as in protobuf's JSON. */
 export function doubleText(value: number): string {
   if (!Number.isFinite(value)) return JSON.stringify(String(value));
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** The attributes as the text of an object. Of a key that stands twice the last counts. Undefined where there is none. */
+/** The attributes as an object's text. Of a repeated key the last counts. Undefined if empty. */
 export function attributesText(attributes: ReadonlyMap<string, string>): string | undefined {
   return objectOf([...attributes]);
 }
 
-/** What the records of a scope have in common, as members of each. */
+/** Members shared by the records of a scope. */
 export function sharedText(
   resource: Resource & { readonly schemaUrl?: string | undefined },
   scope: Scope & { readonly schemaUrl?: string | undefined },
@@ -140,10 +139,13 @@ export function sharedText(
   ];
 }
 
-/** Times before are digits of seconds, milliseconds or microseconds, as in source events (contract: Ingest). */
+/**
+ * Smaller values are seconds, milliseconds or microseconds by mistake, as in source events (contract:
+ * Ingest).
+ */
 const nanosMin = 10n ** 17n;
 
-/** What breaks a rule of OTLP in one record alone, as the pointer and the rule. */
+/** A broken rule of OTLP in one record: pointer and rule. */
 function faultIn(record: RecordFields): readonly [pointer: string, rule: string] | undefined {
   const isTimed = nonZero(record.timeUnixNano) !== undefined;
   const name = isTimed ? 'timeUnixNano' : 'observedTimeUnixNano';
@@ -162,7 +164,7 @@ function faultIn(record: RecordFields): readonly [pointer: string, rule: string]
   return undefined;
 }
 
-/** A record with what it shares, as the mapping `otlp` takes it: one JSON object on one line. */
+/** A record with its shared members, as the mapping `otlp` reads it: one JSON object on one line. */
 export function recordText(record: RecordFields, shared: readonly Member[]): string {
   const fault = faultIn(record);
   if (fault !== undefined) return refusedRecord(...fault);

@@ -10,22 +10,25 @@ export function pooledBytes(bytes: number): number {
 }
 
 export interface BufferPoolOptions<Kind> {
-  /** Bytes of all unused buffers. */
+  /** Of all unused buffers. */
   readonly bytesMax: number;
   /** Larger ones are not pooled. */
   readonly largestBytes: number;
   readonly allocate: (bytes: number) => Kind;
-  /** An unused buffer is kept this long at least, and twice as long at most. */
+  /** Unused buffers are kept for this time to twice this time. */
   readonly keptMs?: number;
 }
 
-/** Where the memory of a lease goes when it ends. */
+/** Receives the memory of an ended lease. */
 interface LeaseEnd<Kind> {
   released(memory: Kind): void;
   handedOver(memory: Kind): void;
 }
 
-/** Memory of a pool with one owner. A second release does nothing: the memory may be another request's by then. */
+/**
+ * Pooled memory with one owner. A second release does nothing: the memory may belong to another request by
+ * then.
+ */
 export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
   #memory: Kind | undefined;
   readonly #end: LeaseEnd<Kind>;
@@ -35,13 +38,13 @@ export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
     this.#end = end;
   }
 
-  /** Its content is undefined at first. Throws once the lease is over. */
+  /** Initial content is undefined. Throws once the lease has ended. */
   get memory(): Kind {
     if (this.#memory === undefined) throw new Error('a buffer is used after it was given away');
     return this.#memory;
   }
 
-  /** Gives the memory back; called again it does nothing. */
+  /** Idempotent. */
   release(): void {
     if (this.#memory === undefined) return;
     const memory = this.#memory;
@@ -49,7 +52,7 @@ export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
     this.#end.released(memory);
   }
 
-  /** Ends the lease without giving the memory back: another thread or reader takes it. */
+  /** Ends the lease without returning the memory: another thread or reader takes it. */
   handOver(): Kind {
     const { memory } = this;
     this.#memory = undefined;
@@ -64,14 +67,13 @@ interface Unused<Kind> {
 }
 
 /**
- * Large buffers that are used again, in sizes that are powers of two: a new one costs page faults and full
- * collections, more than the batches themselves at a few hundred batches a second. Unused ones are left to the
- * collector.
+ * Reuses large buffers: new ones cost page faults and full collections, at a few hundred batches a second
+ * more than the batches.
  */
 export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   readonly #options: BufferPoolOptions<Kind>;
   readonly #unused = new Map<number, Unused<Kind>>();
-  /** What is unused or leased. */
+  /** Unused or leased buffers. */
   readonly #own = new WeakSet<Kind>();
   readonly #end: LeaseEnd<Kind> = {
     released: (memory) => this.#keep(memory),
@@ -88,7 +90,6 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
     return this.#unusedBytes;
   }
 
-  /** A buffer of at least `bytes`. */
   take(bytes: number): Lease<Kind> {
     const { largestBytes, allocate } = this.#options;
     if (bytes > largestBytes) return this.#lease(allocate(bytes));
@@ -96,14 +97,14 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
     return this.#lease(this.#spare(size) ?? allocate(size));
   }
 
-  /** Memory that comes back from another thread, or was never the pool's. Throws for what the pool or a lease has. */
+  /** Throws if the pool or a lease has the memory. */
   adopt(memory: Kind): Lease<Kind> {
     if (this.#own.has(memory))
       throw new Error('a buffer is given back that is not in the hands of the giver');
     return this.#lease(memory);
   }
 
-  /** The same for memory that is not used any more. */
+  /** Like `adopt`, for memory that is no longer used. */
   give(memory: Kind): void {
     this.adopt(memory).release();
   }
@@ -114,7 +115,7 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   }
 
   #spare(size: number): Kind | undefined {
-    // A task may come back with a larger buffer than it was given.
+    // A task may return a larger buffer than it got.
     for (const spare of [size, size * 2, size * 4]) {
       const unused = this.#unused.get(spare);
       const buffer = unused?.buffers.pop();
@@ -148,7 +149,6 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
     this.#timer = setTimeout(() => this.#letGo(), keptMs).unref();
   }
 
-  /** Lets go of what nobody has needed since the last time. */
   #letGo(): void {
     this.#timer = undefined;
     for (const [size, unused] of this.#unused) {
@@ -161,7 +161,6 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   }
 }
 
-/** The buffers of this thread. */
 export const buffers = new BufferPool<ArrayBuffer>({
   bytesMax: limits.bufferPoolBytesMax,
   largestBytes: pooledBufferBytesMax,

@@ -1,39 +1,37 @@
 import { finished, Readable } from 'node:stream';
 
-/** Where bytes go. Nothing is called after `end` or `failed`. */
+/** Receives bytes. Nothing is called after `end` or `failed`. */
 export interface ByteSink {
-  /** The bytes are good only during the call. False asks for a pause until `resume`; a little more may still come. */
+  /**
+   * The bytes are valid only during the call. False asks to pause until `resume`; a little more may still
+   * come.
+   */
   data(piece: Uint8Array): boolean;
   end(): void;
   failed(error: Error): void;
 }
 
-/**
- * Bytes that are made as fast as the sink takes them, and lent to it: hundreds of megabytes a second pass through one
- * buffer.
- */
+/** Bytes at the sink's pace, lent from one reused buffer: hundreds of megabytes a second. */
 export interface ByteFlow {
-  /** Begins to hand out, to one sink. */
   to(sink: ByteSink): void;
   resume(): void;
   destroy(): void;
-  /** Runs once the flow has ended in any way; at once where it has. */
+  /** Runs once the flow has ended in any way; at once if it already has. */
   onClosed(callback: () => void): void;
-  heldBytes?(): number;
+  bufferedBytes?(): number;
 }
 
-/** The same flow, handed out by another `to`. */
 function flowWith(flow: ByteFlow, to: ByteFlow['to']): ByteFlow {
   return {
     to,
     resume: () => flow.resume(),
     destroy: () => flow.destroy(),
     onClosed: (callback) => flow.onClosed(callback),
-    heldBytes: () => flow.heldBytes?.() ?? 0,
+    bufferedBytes: () => flow.bufferedBytes?.() ?? 0,
   };
 }
 
-/** The flow as a stream; each piece has memory of its own. Destroying one destroys the other. */
+/** Each piece has its own memory. Destroying one destroys the other. */
 export function toReadable(flow: ByteFlow): Readable {
   let begun = false;
   const readable = new Readable({
@@ -55,10 +53,10 @@ export function toReadable(flow: ByteFlow): Readable {
   return readable;
 }
 
-/** A stream as a flow. One that is destroyed before its end has failed. */
+/** A stream destroyed before its end has failed. */
 export function fromReadable(stream: Readable): ByteFlow {
   let destroyed = false;
-  // Nobody else listens for errors before it is taken, or once it has been given up.
+  // Before the flow starts and after it is destroyed there is no other listener.
   stream.on('error', () => {});
   return {
     to(sink) {
@@ -88,7 +86,7 @@ interface Peeked {
   readonly continueWith: (instead: Uint8Array) => ByteFlow;
 }
 
-/** The first `bytes` of a flow, or all where it has fewer. Rejects where the flow fails before. */
+/** The first `bytes` of a flow, or all if shorter. Rejects if the flow fails before. */
 export function peekFlow(flow: ByteFlow, bytes: number): Promise<Peeked> {
   return new Promise((resolve, reject) => {
     flow.to(new PeekedFlow(flow, bytes, resolve, reject));
@@ -118,8 +116,8 @@ class PeekedFlow implements ByteSink {
     if (this.#target !== undefined) return this.#target.data(piece);
     this.#held.push(Uint8Array.from(piece));
     if (this.#waiting === undefined) return false;
-    const heldBytes = this.#held.reduce((sum, { length }) => sum + length, 0);
-    if (heldBytes < this.#bytes) return true;
+    const bufferedBytes = this.#held.reduce((sum, { length }) => sum + length, 0);
+    if (bufferedBytes < this.#bytes) return true;
     this.#handOut();
     return false;
   }

@@ -5,17 +5,16 @@ import { loadZstd, ZstdFrame } from './zstd.ts';
 const zstdPieceBytes = 64 * 1024;
 
 /**
- * Compresses to one zstd frame where Node cannot: many readers, Node's own among them, stop after the first frame
- * without an error. It works on the event loop in pieces, so other work gets its turn.
+ * One zstd frame: many readers, Node's own among them, stop after the first frame without an error. Works in
+ * pieces, so that the event loop stays free.
  */
 export class ZstdCompressor extends Transform {
   static #open = 0;
   readonly #level: number;
   #frame: ZstdFrame | undefined;
   #held: Uint8Array[] = [];
-  #heldBytes = 0;
+  #bufferedBytes = 0;
 
-  /** How many there are that have not been closed. */
   static open(): number {
     return ZstdCompressor.#open;
   }
@@ -30,11 +29,11 @@ export class ZstdCompressor extends Transform {
     void settle(this.#begin(), done);
   }
 
-  /** Each piece is a block of its own, so small chunks wait for each other. */
+  /** Each piece is a block, so small chunks are collected. */
   override _transform(chunk: Uint8Array, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
-    if (this.#heldBytes < zstdPieceBytes) done();
+    this.#bufferedBytes += chunk.length;
+    if (this.#bufferedBytes < zstdPieceBytes) done();
     else void settle(this.#compressHeld(), done);
   }
 
@@ -53,11 +52,11 @@ export class ZstdCompressor extends Transform {
   }
 
   async #compressHeld(): Promise<void> {
-    const bytes = Buffer.concat(this.#held, this.#heldBytes);
+    const bytes = Buffer.concat(this.#held, this.#bufferedBytes);
     this.#held = [];
-    this.#heldBytes = 0;
+    this.#bufferedBytes = 0;
     for (let at = 0; at < bytes.length; at += zstdPieceBytes) {
-      // Destroyed in the meantime: nobody wants the rest.
+      // Destroyed meanwhile.
       if (this.#frame === undefined) return;
       this.push(this.#frame.add(bytes.subarray(at, at + zstdPieceBytes)));
       await setImmediate();

@@ -5,21 +5,21 @@ const skippableMagic = 0x184d2a50;
 const runBlock = 1;
 const compressedBlock = 2;
 const checksumBytes = 4;
-/** A frame whose content is one byte. */
+/** A frame with one byte of content. */
 const tinyFrame = Buffer.from('28b52ffd200109000078', 'hex');
 
 const isSkippable = (magic: number): boolean => (magic & 0xfffffff0) >>> 0 === skippableMagic;
 
-/** Whether data that begins with these four bytes are zstd, with or without a skippable frame before it. */
+/** Whether these four bytes begin zstd data or a skippable frame. */
 export function isZstd(start: Buffer): boolean {
   const magic = start.readUInt32LE(0);
   return magic === frameMagic || isSkippable(magic);
 }
 
 /**
- * Decompresses zstd data of any size, one frame or several, 128 KiB at a time. Throws a ZstdFormatError if they are
- * malformed or cut short, or a checksum does not match. It feeds the library single blocks, since that does not tell
- * how much of its input it has read, and tells an error only by giving nothing.
+ * Decompresses any number of frames, 128 KiB at a time. Throws a ZstdFormatError if data are malformed,
+ * truncated or fail a checksum. It passes single blocks, because the library reports neither its input
+ * position nor errors (only empty output).
  */
 export async function* decompressZstdStream(
   chunks: AsyncIterable<Buffer>,
@@ -56,14 +56,14 @@ async function* readFrame(
     if (size > zstdBlockBytesMax) throw malformed('a block is too large');
     const block = await input.take(type === runBlock ? 1 : size);
     const content = blocks.decode(Buffer.concat([before, head, block]));
-    // No program writes a compressed block without content; other blocks have their size.
+    // No program writes an empty compressed block; other blocks have their size.
     const isGood = type === compressedBlock ? content.length > 0 : content.length === size;
     if (!isGood) throw malformed('a block or the header of its frame is damaged');
     if (content.length > 0) yield content;
   }
   if ((flags.readUInt8() & 4) === 0) return;
   blocks.decode(await input.take(checksumBytes));
-  // After a checksum that does not match the library refuses whatever comes next.
+  // After a wrong checksum the library refuses any further block.
   if (blocks.decode(tinyFrame).length !== 1) throw malformed('a checksum does not match');
 }
 
@@ -82,7 +82,6 @@ function malformed(what: string): ZstdFormatError {
   return new ZstdFormatError(`the zstd data is malformed: ${what}`);
 }
 
-/** Bytes of chunks, by number. */
 class ChunkReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #held: Buffer = Buffer.alloc(0);

@@ -1,20 +1,18 @@
 /**
- * zstd (RFC 8878) by the reference library in WebAssembly: Node 20 has none, and later decoders stop after the first
- * frame.
+ * zstd (RFC 8878) by the reference library in WebAssembly: Node 20 has none, and later decoders stop after
+ * the first frame.
  */
 
-/** Bytes that are not zstd, damaged or cut short. */
 export class ZstdFormatError extends Error {}
 
-/** What is inside is larger than allowed. */
 export class ZstdSizeError extends Error {}
 
 /**
- * What the package compiles. Its own methods copy every result byte by byte, at ten times the cost of the
- * compression, so this file calls the compiled code; the version is pinned.
+ * The package's own methods copy every result byte by byte, at ten times the cost of the compression, so this
+ * file calls the compiled code; the version is pinned.
  */
 interface Library {
-  /** Its memory; another object once that has grown. */
+  /** Replaced when the memory grows. */
   readonly HEAPU8: Uint8Array;
   _malloc(bytes: number): number;
   _free(address: number): void;
@@ -28,7 +26,7 @@ interface Functions {
   new (): State;
   compress(...place: [...Parameters<Call>, level: number]): number;
   readonly decompress: Call;
-  /** Beyond all safe integers where the frame does not say it. */
+  /** Beyond all safe integers if the frame does not contain it. */
   getFrameContentSize(from: number, length: number): number;
   compressBound(length: number): number;
   CStreamOutSize(): number;
@@ -36,27 +34,26 @@ interface Functions {
   getErrorName(result: number): string;
 }
 
-/** A compression and a decompression under way. */
 interface State {
   setCompressionLevel(level: number): void;
   readonly compressChunk: Call;
   compressEnd(to: number, room: number): number;
-  /** Returns the length of what it wrote; 0 after an error. */
+  /** Returns the bytes written; 0 after an error. */
   readonly decompressChunk: Call;
   reset(): void;
   delete(): void;
 }
 
-/** What a block can hold. */
+/** Maximum content of a block. */
 export const zstdBlockBytesMax = 128 * 1024;
 
-/** The library's errors are numbers below zero, seen as unsigned. */
+/** The library's errors are negative numbers, read as unsigned. */
 const windowTooLarge = 2 ** 32 - 16;
 const roomTooSmall = 2 ** 32 - 70;
 
 let loaded: Library | undefined;
 
-/** Await it before anything else in this file. Compiling takes 0.1 s, which most processes never need. */
+/** Await it before using this file. Compiling takes 0.1 s, which most processes never need. */
 export async function loadZstd(): Promise<void> {
   if (loaded !== undefined) return;
   const { Zstd } = await import('@hpcc-js/wasm-zstd');
@@ -92,15 +89,14 @@ function errorOf(result: number): Error {
   return isSize ? new ZstdSizeError(text) : new ZstdFormatError(text);
 }
 
-/** One frame. */
 export function compressZstd(bytes: Uint8Array, level: number): Buffer {
   const { zstd } = library();
   return run(bytes, zstd.compressBound(bytes.length), (...place) => zstd.compress(...place, level));
 }
 
 /**
- * The content of whole frames, checksums verified. Throws a ZstdSizeError above `bytesMax`, whatever the header says,
- * or a ZstdFormatError.
+ * The content of whole frames, checksums verified. Throws a ZstdSizeError above `bytesMax`, whatever the
+ * header says, or a ZstdFormatError.
  */
 export function decompressZstd(bytes: Uint8Array, bytesMax: number): Buffer {
   if (bytes.length === 0) throw new ZstdFormatError('zstd data is empty');
@@ -112,7 +108,7 @@ export function decompressZstd(bytes: Uint8Array, bytesMax: number): Buffer {
   });
 }
 
-/** Compresses to one frame, piece by piece. Holds 1.2 MB until it is freed. */
+/** One frame, piece by piece. Uses 1.2 MB until freed. */
 export class ZstdFrame {
   readonly #state: State;
 
@@ -121,7 +117,7 @@ export class ZstdFrame {
     this.#state.setCompressionLevel(level);
   }
 
-  /** Ends a block with each call: small pieces compress badly. */
+  /** Each call ends a block: small pieces compress badly. */
   add(bytes: Uint8Array): Buffer {
     const { zstd } = library();
     const room = zstd.compressBound(bytes.length) + zstd.CStreamOutSize();
@@ -138,11 +134,11 @@ export class ZstdFrame {
   }
 }
 
-/** Decodes frames block by block: any frame needs no more memory than its window, of at most 128 MiB. */
+/** Decodes frames block by block: memory is bounded by the window, at most 128 MiB. */
 export class ZstdBlocks {
   readonly #state: State = new (library().zstd)();
 
-  /** Begins a frame, whatever became of the one before. */
+  /** Starts a frame, in any state. */
   reset(): void {
     this.#state.reset();
   }

@@ -1,21 +1,21 @@
 export type EngineFailure =
-  /** No answer: refused, reset, name not found. Whether a write took effect is unknown. */
+  /** No answer: refused, reset, unknown host. Whether a write took effect is unknown. */
   | 'unreachable'
-  /** No answer within the time allowed. Whether a write took effect is unknown. */
+  /** No answer in time. Whether a write took effect is unknown. */
   | 'timeout'
-  /** The engine answered with an exception; `engineCode` has its number. */
+  /** The engine answered with exception `engineCode`. */
   | 'refused'
   /** The caller's signal ended it. */
   | 'aborted';
 
-/** Rejection of every failed query or write; its words are for the operator, never for a client. */
+/** The message is for operators, never for clients. */
 export class EngineError extends Error {
   readonly failure: EngineFailure;
   /** ClickHouse exception number, such as 252 (too many parts) or 241 (memory limit). */
   readonly engineCode: number | undefined;
-  /** The damaged part that the engine names: no retry will read it. */
+  /** The damaged part that the engine names: retries do not help. */
   readonly damagedPart: string | undefined;
-  /** The table of that part, where the engine names it. */
+  /** That part's table, if named. */
   readonly damagedTable: string | undefined;
 
   constructor(

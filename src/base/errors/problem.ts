@@ -1,4 +1,4 @@
-/** The one table of errors that clients see (contract: Errors); a test compares it with openapi.yaml. */
+/** Every error that clients see (contract: Errors); a test compares it with openapi.yaml. */
 export const problemTable = {
   malformed: { status: 400, title: 'Bad Request' },
   nothing_accepted: { status: 400, title: 'Bad Request' },
@@ -22,14 +22,14 @@ export type ProblemCode = keyof typeof problemTable;
 export interface ProblemOptions {
   /** Seconds of the `Retry-After` header. */
   retryAfterSeconds?: number;
-  /** Further response headers, such as `Allow`. */
+  /** Further headers, such as `Allow`. */
   headers?: Readonly<Record<string, string>>;
-  /** Further members of the problem body, such as `errors` of a refused batch. */
+  /** Further members of the body, such as `errors` of a refused batch. */
   members?: Readonly<Record<string, unknown>>;
   cause?: unknown;
 }
 
-/** An error whose `detail` may be shown to the client. */
+/** An error whose `detail` is safe for clients. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly options: ProblemOptions;

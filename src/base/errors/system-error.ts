@@ -1,13 +1,12 @@
-/** The code of an error of the system, such as `ENOENT`; undefined for anything else. */
+/** Such as `ENOENT`. */
 export function errorCode(error: unknown): string | undefined {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
 }
 
-/** What an error says, whatever was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The result, or undefined if the file or directory is missing. */
+/** Undefined if the file or directory is missing. */
 export async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
@@ -39,14 +38,14 @@ const reasons: Readonly<Record<string, string>> = {
   EIO: 'the disk has failed',
 };
 
-/** A failure of the file system for the operator, with file and reason; undefined for anything else. */
+/** For the operator, with file and reason; undefined if not a file system error. */
 export function fileErrorWords(error: unknown): string | undefined {
   const reason = reasons[errorCode(error) ?? ''];
   const path: unknown = error instanceof Error && 'path' in error ? error.path : undefined;
   return reason === undefined || typeof path !== 'string' ? undefined : `${path}: ${reason}`;
 }
 
-/** Adds `path` to errors of an open file, in which the system does not name it. */
+/** Adds `path` to errors of an open file, which do not contain it. */
 export async function namingFile<T>(path: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

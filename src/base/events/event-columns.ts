@@ -1,7 +1,4 @@
-/**
- * The columns of events in the order and with the types in which they travel. `seq` comes last, see
- * ingest/native-block.ts.
- */
+/** Columns in the order and with the types of transfer. `seq` is last, see ingest/native-block.ts. */
 export const eventColumns = {
   org: 'UUID',
   time: "DateTime64(6, 'UTC')",

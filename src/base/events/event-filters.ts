@@ -2,33 +2,31 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { foldCase } from './fold-case.ts';
 
 /**
- * All filters of events: parameters, options of commands, conditions of queries and the self-audit of exports follow
- * from this table, and `npm run check` compares the documents. src/read/README.md tells how to add one.
+ * Parameters, command options, query conditions and the self-audit of exports follow from this table.
+ * src/read/README.md explains how to add a filter.
  */
 interface EventFilter {
-  /** The column of the table of events. */
   readonly column: string;
   readonly isIndexed: boolean;
   readonly match: Match;
-  /** For the command line. */
   readonly option: { readonly flag: string; readonly value: string; readonly meaning: string };
 }
 
-/** How a text becomes a value of the column. */
+/** How a text becomes a column value. */
 export interface Match {
-  /** `equal`: the column is the value. `member`: the column is a list that has it. `range`: between two addresses. */
+  /** `equal`: the column is the value. `member`: the list contains it. `range`: between two addresses. */
   readonly how: 'equal' | 'member' | 'range';
-  /** The type of the engine. */
+  /** The engine's type. */
   readonly type: 'String' | 'Int64' | 'UUID' | 'IPv6';
-  /** Undefined where the text cannot be meant. */
+  /** Undefined if the text is invalid. */
   read(text: string): FilterValue | undefined;
-  /** What `read` takes, in words. */
+  /** Allowed values, in words. */
   readonly allowed: string;
-  /** All that it takes, where these are few. */
+  /** All allowed values, if few. */
   readonly values?: readonly string[];
-  /** The value of events without one; no event has it. */
+  /** Stands for events without a value; no event has it. */
   readonly none?: string;
-  /** The same as a value of conditions; undefined where every event has a value. Of a list it stands for an empty one. */
+  /** That value in conditions; undefined if every event has a value. For a list it means an empty one. */
   readonly absent?: FilterValue;
 }
 
@@ -137,7 +135,7 @@ export type FilterColumn = (typeof eventFilters)[FilterName]['column'];
 export const filterNames = Object.keys(eventFilters) as FilterName[];
 export const filterOf = (name: FilterName): EventFilter => eventFilters[name];
 
-/** `NAME.is`: whether events have a value at all, for filters that not every event has a value of. */
+/** `NAME.is`: events with or without a value, for filters that not every event has. */
 export const presences = ['none', 'any'] as const;
 export type Presence = (typeof presences)[number];
 export const readPresence = (text: string): Presence | undefined => presences.find((one) => one === text);
@@ -149,7 +147,7 @@ export type ListWay = (typeof listWays)[number];
 
 export const listValuesMax = 20;
 
-/** Values of a list between commas, percent-encoded. A broken encoding stays as text. */
+/** Comma-separated, percent-encoded values. A broken encoding stays as text. */
 function listTexts(list: string): string[] {
   return list
     .split(',')
@@ -163,7 +161,7 @@ function listTexts(list: string): string[] {
     });
 }
 
-/** The values of a list; undefined if `read` does not take one, or there are too many. */
+/** Undefined if `read` refuses one, or there are too many. */
 export function listValues<T>(list: string, read: (text: string) => T | undefined): T[] | undefined {
   const values = listTexts(list).map(read);
   if (values.length > listValuesMax) return undefined;
@@ -171,15 +169,15 @@ export function listValues<T>(list: string, read: (text: string) => T | undefine
 }
 
 export const searchWordsMax = 10;
-/** The engine takes patterns up to 128 KiB, with up to a hundred bytes a character. */
+/** The engine accepts patterns up to 128 KiB, with up to a hundred bytes a character. */
 export const searchWordCharactersMax = 255;
 
-/** The words to look for; undefined if there are too many, or one is too long. */
+/** Undefined if there are too many, or one is too long. */
 export function searchWords(given: string): string[] | undefined {
   return searchable([...new Set(given.split(/\s+/).filter(Boolean))]);
 }
 
-/** The same of the texts in a list, such as `q.phrase`: white space belongs to them. */
+/** Like `searchWords`, for a list such as `q.phrase`. */
 export function searchTexts(list: string): string[] | undefined {
   return searchable([...new Set(listTexts(list))]);
 }
@@ -199,7 +197,7 @@ export const selectingParameters: readonly string[] = [
   'q.not',
 ];
 
-/** First and last address as IPv6 in eight groups; IPv4 is mapped. */
+/** First and last IPv6 address in eight groups; IPv4 is mapped. */
 interface IpRange {
   readonly first: string;
   readonly last: string;
@@ -208,10 +206,7 @@ interface IpRange {
 const bitsOfAll = 128n;
 const mappedPrefix = 0xffffn << 32n;
 
-/**
- * The address or CIDR range of a text; undefined if it is neither. The unspecified address stands for events without
- * one.
- */
+/** An address or CIDR range. The unspecified address stands for events without one. */
 function parseIpRange(text: string): IpRange | undefined {
   const range = numbersOf(text);
   if (range === undefined || range.last === 0n) return undefined;
@@ -232,7 +227,7 @@ function numbersOf(text: string): { readonly first: bigint; readonly last: bigin
 
 function addressNumber(text: string): bigint | undefined {
   if (isIPv4(text)) return mappedPrefix | numberOfIpv4(text);
-  // A zone names an interface of some machine.
+  // A zone names a local interface.
   if (!isIPv6(text) || text.includes('%')) return undefined;
   const whole = text.replace(/\d+\.\d+\.\d+\.\d+$/, (ipv4) => {
     const number = numberOfIpv4(ipv4);

@@ -1,7 +1,4 @@
-/**
- * Lower-case letters followed by what Unicode's simple case folding makes of them (CaseFolding.txt, statuses C and
- * S). All others fold to their lower case.
- */
+/** Lower-case letters followed by their simple case folding (CaseFolding.txt, statuses C and S). */
 const pairs =
   'µμ ſs \u0345ι ςσ ϐβ ϑθ ϕφ ϖπ ϰκ ϱρ ϵε ᲀв ᲁд ᲂо ᲃс ᲄт ᲅт ᲆъ ᲇѣ ᲈꙋ ẛṡ \u1fbeι \u1fd3\u0390 \u1fe3\u03b0 ﬅﬆ';
 const folds: ReadonlyMap<string, string> = new Map(
@@ -12,15 +9,14 @@ const special = new RegExp(`[${[...folds.keys()].join('')}]`, 'g');
 const beyondAscii = /[^\u0000-\u007f]/;
 
 /**
- * Unicode's simple case folding, with `toLowerCase` for the dotted capital I. Both stored and searched texts go
- * through it.
+ * Unicode's simple case folding, with `toLowerCase` for the dotted capital I; for stored and searched texts.
  */
 export function foldCase(text: string): string {
   const lower = text.toLowerCase();
   return beyondAscii.test(lower) ? lower.replace(special, (one) => folds.get(one) ?? one) : lower;
 }
 
-/** No letter beyond has a case. */
+/** No later letter has a case. */
 const lettersEnd = 0x20000;
 const surrogates = { start: 0xd800, end: 0xe000 };
 let otherSpellings: Map<string, string[]> | undefined;

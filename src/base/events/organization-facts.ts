@@ -1,9 +1,8 @@
-/** What ingest and its workers must know of an organization. */
 export interface OrganizationFacts {
   /** UUID, lower case. */
   readonly id: string;
   readonly slug: string;
-  /** Undefined: its events are kept for ever. */
+  /** Undefined: its events do not expire. */
   readonly retentionDays: number | undefined;
 }
 

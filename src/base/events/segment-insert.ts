@@ -1,23 +1,23 @@
-/** An attempt to store a segment of the log: the body of one INSERT in Native format. */
+/** One attempt to store a segment: the body of an INSERT in Native format. */
 export interface SegmentInsert {
   /** Its name in the log, for operators. */
   readonly segment: number;
   readonly rows: number;
   /** Numbers of earlier attempts, which may have stored rows. */
   readonly earlier: readonly number[];
-  /** Rows are unreadable that an earlier attempt may have stored. */
+  /** Rows that an earlier attempt may have stored are unreadable. */
   readonly isDamaged: boolean;
   /**
-   * Takes a durable number for this attempt. `stored` are the earlier ones with rows in the table; no more rows can
-   * come under the others.
+   * Reserves a durable number for this attempt. `stored` are earlier numbers with rows in the table; the
+   * others can no longer get rows.
    */
   take(stored: readonly number[]): Promise<number>;
-  /** The rows with their places in the order, under a number. */
+  /** The rows in order, under a number. */
   body(number: number): readonly Uint8Array[];
 }
 
 /**
- * `stored`: every row is in the table, once. `refused`: the engine never takes this content. A rejection: not now,
- * outcome unknown.
+ * `stored`: every row is in the table, once. `refused`: the engine will never accept this content. A
+ * rejection: outcome unknown.
  */
 export type SegmentSink = (insert: SegmentInsert) => Promise<'stored' | 'refused'>;

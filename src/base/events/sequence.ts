@@ -1,12 +1,12 @@
 /**
- * `seq`, the ingest order of an event: unique, rising, and telling the segment it came from.
+ * `seq`, the ingest order of an event: unique, ascending, and naming its segment.
  *
  *     63                     26 25      20 19                    0
  *     | ticks of 10 ms since  | writer     | row within the       |
  *     | 2020-01-01, 38 bits   | 6 bits     | segment, 20 bits     |
  *
- * A segment's number is the upper 44 bits (a safe integer), so its rows are one range of `seq`. 38 bits of ticks
- * last until 2107; the writer tells processes that share an engine apart.
+ * A segment's number is the upper 44 bits (a safe integer), so its rows are one range of `seq`. The ticks last until 2107;
+ * the writer separates processes that share an engine.
  */
 const epochMs = Date.UTC(2020, 0, 1);
 const tickMs = 10;
@@ -14,21 +14,21 @@ export const writersMax = 64;
 export const rowsPerSegmentMax = 1 << 20;
 
 const ticksMax = 2 ** 38;
-/** The highest number a segment can have: 44 bits. */
+/** The highest segment number: 44 bits. */
 export const segmentNumberMax = ticksMax * writersMax - 1;
 /**
- * A clock that is wrong by decades takes numbers up to September 2105; above lie four billion that then continue in
+ * A clock that is wrong by decades gets numbers up to September 2105; the four billion above continue in
  * order.
  */
 const ticksByClockMax = ticksMax - 2 ** 32;
 export const segmentNumberByClockMax = ticksByClockMax * writersMax + writersMax - 1;
 
-/** 10 ms since 2020, within what a number can hold. */
+/** 10 ms since 2020, within the range of a number. */
 function ticksAt(nowMs: number): number {
   return Math.min(ticksByClockMax, Math.max(0, Math.floor((nowMs - epochMs) / tickMs)));
 }
 
-/** The lowest number of `writer` above `after` and not before the clock. Throws if there is none. */
+/** The lowest number of `writer` above `after` and not before the clock. Throws if none is left. */
 export function nextSegmentNumber(nowMs: number, writer: number, after: number): number {
   const byOrder = Math.floor(after / writersMax) + 1;
   const number = Math.max(ticksAt(nowMs), byOrder) * writersMax + writer;
@@ -36,17 +36,16 @@ export function nextSegmentNumber(nowMs: number, writer: number, after: number):
   return number;
 }
 
-/** The first `seq` of a segment. */
 export function firstSeqOf(segment: number): bigint {
   return BigInt(segment) * BigInt(rowsPerSegmentMax);
 }
 
-/** First and last `seq` a segment can hold, as decimal text (they exceed 2^53). */
+/** First and last `seq` of a segment, as decimal text (they exceed 2^53). */
 export function segmentSeqRange(segment: number): { first: string; last: string } {
   return { first: String(firstSeqOf(segment)), last: String(firstSeqOf(segment + 1) - 1n) };
 }
 
-/** The `seq` values of `rows` rows from `firstRow` on, as the little-endian UInt64 of a Native column. */
+/** The `seq` values of `rows` rows from `firstRow` on, as a little-endian UInt64 column. */
 export function encodeSeqColumn(segment: number, firstRow: number, rows: number): Uint8Array {
   const values = new Uint32Array(rows * 2);
   const low = (segment % 4096) * rowsPerSegmentMax;
@@ -58,7 +57,7 @@ export function encodeSeqColumn(segment: number, firstRow: number, rows: number)
   return new Uint8Array(values.buffer);
 }
 
-/** The number that the lowest writer would begin at a moment of the clock. */
+/** The lowest writer's number at a moment. */
 export function segmentAtTime(nowMs: number): number {
   return ticksAt(nowMs) * writersMax;
 }
@@ -67,12 +66,11 @@ export function segmentTimeMs(segment: number): number {
   return epochMs + Math.floor(segment / writersMax) * tickMs;
 }
 
-/** When the event's segment was begun, Unix milliseconds. */
+/** When the event's segment began, Unix milliseconds. */
 export function seqTimeMs(seq: bigint): number {
   return segmentTimeMs(segmentOf(seq));
 }
 
-/** The segment that an order number is of. */
 function segmentOf(seq: bigint): number {
   return Number(seq / BigInt(rowsPerSegmentMax));
 }

@@ -1,7 +1,7 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { namingFile } from '../errors/system-error.ts';
 
-/** A file (mode 0600) of known length: `append` writes there, over whatever lies behind it. */
+/** A file (mode 0600) of known length: `append` overwrites any bytes beyond it. */
 export class AppendFile {
   readonly handle: FileHandle;
   readonly #path: string;
@@ -12,7 +12,7 @@ export class AppendFile {
     this.#path = path;
   }
 
-  /** Opens or makes the file; its length counts as 0 until `truncate` says another. */
+  /** The length counts as 0 until `truncate` sets it. */
   static async open(path: string): Promise<AppendFile> {
     return new AppendFile(await open(path, constants.O_RDWR | constants.O_CREAT, 0o600), path);
   }
@@ -26,7 +26,7 @@ export class AppendFile {
     this.#bytes = bytes;
   }
 
-  /** The length grows only when the whole chunk is written, so a second attempt overwrites what a failed one left. */
+  /** The length grows only after a complete write, so a retry overwrites a failed one. */
   async append(chunk: Uint8Array): Promise<void> {
     await namingFile(this.#path, async () => {
       for (let at = 0; at < chunk.length; ) {

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '../errors/system-error.ts';
 
-/** Another live process has the directory. */
+/** Another live process uses the directory. */
 export class DirectoryInUseError extends Error {
-  /** Undefined where the process is too busy to answer. */
+  /** Undefined if the process is too busy to answer. */
   readonly holder: LockHolder | undefined;
 
   constructor(directory: string, holder: LockHolder | undefined) {
@@ -18,7 +18,7 @@ export class DirectoryInUseError extends Error {
   }
 }
 
-/** Which process it is, and what to do about it. */
+/** Names the process, and what to do. */
 function wordsOf({ kind, pid, isHere }: LockHolder): string {
   if (!isHere) return `: a ${kind} in another container (process ${pid} there); stop that container first`;
   if (kind === 'command') return `: process ${pid}, a command; wait for its end`;
@@ -33,7 +33,7 @@ type State = 'trying' | 'held';
 
 export type HolderKind = 'server' | 'command';
 
-/** The process that holds a lock, by its own word. */
+/** The lock's process, as it reports itself. */
 export interface LockHolder {
   readonly kind: HolderKind;
   readonly pid: number;
@@ -48,38 +48,33 @@ const tryingMsMax = 10_000;
 const askMsMax = 1_000;
 const askAgainMs = 5;
 
-/** A path of a socket has about 100 characters at most; by way of the open directory it is always short. */
+/** Through the open directory a socket's path is short enough (about 100 characters). */
 export function pathOf(handle: FileHandle, directory: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
 }
 
-/**
- * Whether a process holds the lock of this very directory. A copy has the socket's file, but nobody listens there.
- * Rejects if there is no directory.
- */
+/** A copy of the directory has the socket's file, but no listener. Rejects if the directory is missing. */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
   return (await statesOf(directory)).length > 0;
 }
 
-/** The lock's holder; undefined if there is none, or it is too busy to answer. */
+/** Undefined if there is none, or it is too busy to answer. */
 export async function lockHolder(directory: string): Promise<LockHolder | undefined> {
   const held = (await statesOf(directory)).filter((state) => state.startsWith('held '));
   return held[0] === undefined ? undefined : holderIn(held[0]);
 }
 
-/** The process that a state names. */
 function holderIn(text: string): LockHolder | undefined {
   const [, kind, pid, namespace = ''] = /^(?:held|trying) (server|command) (\d+) (.*)$/.exec(text) ?? [];
   if (kind !== 'server' && kind !== 'command') return undefined;
   return { kind, pid: Number(pid), isHere: namespace === processNamespace() };
 }
 
-/** Whether a server has this directory; true also if the holder is too busy to answer. */
+/** True also if the holder is too busy to answer. */
 export async function isServed(directory: string): Promise<boolean> {
   return (await statesOf(directory)).some((state) => state === busy || state.startsWith('held server '));
 }
 
-/** What those say that listen in the directory. */
 async function statesOf(directory: string): Promise<string[]> {
   const handle = await open(directory, 'r');
   try {
@@ -102,10 +97,10 @@ function processNamespace(): string {
 }
 
 /**
- * Lets one process at a time write below `directory`, which must exist. The lock is a listening local socket
- * `lock.<random name>`, which the system ends with the process. No name is used twice, so anybody may remove the
- * socket of a dead process. Each candidate listens first and then looks at the others: it gives up if a lower name
- * tries, and waits while a higher one does. So one of them always gets the lock.
+ * One process at a time. The lock is a listening socket `lock.<random name>`, which the system closes with
+ * the process. Names are never reused, so any process may remove a dead one's socket. Each candidate listens
+ * first, then checks the others: it gives up if a lower name tries, and waits while a higher one does. So one
+ * always gets the lock.
  */
 export async function lockDirectory(directory: string, kind: HolderKind = 'command'): Promise<DirectoryLock> {
   const handle = await open(directory, 'r');
@@ -132,15 +127,14 @@ export async function lockDirectory(directory: string, kind: HolderKind = 'comma
 }
 
 /**
- * The state of the process behind socket `other` if it has the lock or will get it; undefined if `own` goes first or
- * it is dead.
+ * The state of `other` if it has the lock or will get it; undefined if `own` goes first or `other` is dead.
  */
 async function holderBefore(path: string, other: string, own: string): Promise<string | undefined> {
   const deadline = performance.now() + tryingMsMax;
   for (let refused = 0; ; ) {
     const state = await ask(join(path, other));
     if (state === undefined) refused += 1;
-    // A socket has its name a moment before it listens: one refusal does not tell that its process is dead.
+    // A socket has its name a moment before it listens: one refusal does not prove that its process is dead.
     if (refused > 1) {
       await removeDead(join(path, other));
       return undefined;
@@ -152,7 +146,7 @@ async function holderBefore(path: string, other: string, own: string): Promise<s
   }
 }
 
-/** Its process may have removed it itself, or another one. */
+/** Another process may have removed it. */
 const removeDead = (path: string): Promise<void> => rm(path, { force: true });
 
 async function release(server: Server, handle: FileHandle): Promise<void> {
@@ -165,7 +159,7 @@ function ask(path: string): Promise<string | undefined> {
     let text = '';
     const socket = connect(path);
     socket.setTimeout(askMsMax, () => {
-      // Alive but busy: it counts as the one that holds the lock.
+      // Alive but busy: it counts as the holder.
       socket.destroy();
       resolve(busy);
     });
@@ -173,7 +167,7 @@ function ask(path: string): Promise<string | undefined> {
       text += chunk.toString('latin1');
     });
     socket.on('end', () => resolve(text));
-    // As many as it may have wait for an answer already: it is alive.
+    // Its backlog is full: it is alive.
     socket.on('error', (error) => resolve(errorCode(error) === 'EAGAIN' ? busy : undefined));
   });
 }

@@ -3,7 +3,7 @@ import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/
 import { dirname } from 'node:path';
 import { errorCode, ifThere, namingFile } from '../errors/system-error.ts';
 
-/** Makes names that were created, renamed or removed in a directory survive a power cut. */
+/** Created, renamed and removed names then survive a power cut. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -13,7 +13,7 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Makes a directory and those above it (mode 0700). Node's `recursive` hangs in file systems such as /proc. */
+/** Mode 0700. Node's `recursive` hangs in file systems such as /proc. */
 export async function makeDirectories(path: string): Promise<void> {
   try {
     const found = await stat(path);
@@ -24,7 +24,7 @@ export async function makeDirectories(path: string): Promise<void> {
     try {
       return await mkdir(path, { mode: 0o700 });
     } catch (failure) {
-      // Another process was faster.
+      // Another process created it first.
       if (errorCode(failure) !== 'EEXIST') throw failure;
       return;
     }
@@ -44,13 +44,13 @@ async function writeNew(path: string, content: string | Uint8Array): Promise<voi
   }
 }
 
-/** Replaces a file (mode 0600) atomically. Processes that do so at once need different names for `temporary`. */
+/** Replaces a file (mode 0600) atomically. Concurrent processes need different `temporary` names. */
 export async function replaceFile(
   path: string,
   content: string | Uint8Array,
   temporary = `${path}.tmp`,
 ): Promise<void> {
-  // One that a killed process left may have another mode.
+  // A killed process may have left one with another mode.
   await rm(temporary, { force: true });
   try {
     await writeNew(temporary, content);
@@ -62,17 +62,14 @@ export async function replaceFile(
   await syncDirectory(dirname(path));
 }
 
-/**
- * The content of a file (mode 0600); makes it of `content` if it is missing. Processes that do so at once get the
- * same content.
- */
+/** Creates it (mode 0600) if missing. Concurrent processes get the same content. */
 export async function readOrCreateFile(path: string, content: string): Promise<string> {
   const existing = await readIfThere(path);
   if (existing !== undefined) return existing;
   const draft = `${path}.${randomBytes(8).toString('hex')}`;
   try {
     await writeNew(draft, content);
-    // A link never replaces: of several processes, one places its complete file and the others read that.
+    // A link never replaces: one process publishes its complete file, and the others read that.
     await link(draft, path);
     await syncDirectory(dirname(path));
   } catch (error) {
@@ -83,17 +80,17 @@ export async function readOrCreateFile(path: string, content: string): Promise<s
   return readFile(path, 'utf8');
 }
 
-/** The text of a file; undefined where there is none. */
+/** Undefined if missing. */
 export function readIfThere(path: string): Promise<string | undefined> {
   return ifThere(namingFile(path, () => readFile(path, 'utf8')));
 }
 
-/** The names in a directory; none where it is not there. */
+/** Empty if the directory is missing. */
 export async function namesIn(directory: string): Promise<string[]> {
   return (await ifThere(readdir(directory))) ?? [];
 }
 
-/** Whether two paths lead to the same file, not to a copy. Rejects if one is missing. */
+/** The same file, not a copy. Rejects if one is missing. */
 export async function isSameFile(a: string, b: string): Promise<boolean> {
   const one = await stat(a, { bigint: true });
   const other = await stat(b, { bigint: true });

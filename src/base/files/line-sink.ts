@@ -7,17 +7,14 @@ import { counter } from '../observability/metrics.ts';
 const newline = 0x0a;
 
 export interface LineSinkOptions {
-  /** A file descriptor (1 = standard output) or the path of a file to append to. */
+  /** A file descriptor (1 = standard output) or a path to append to. */
   readonly destination: number | string;
-  /** Bytes of lines that the reader has not taken. */
+  /** Bytes of lines not yet written. */
   readonly bufferedBytesMax: number;
   readonly log: Logger;
 }
 
-/**
- * Writes access-log lines. A reader that stalls costs lines beyond `bufferedBytesMax`, which are counted, never a
- * request.
- */
+/** A stalled reader costs lines beyond `bufferedBytesMax`, which are counted, never a request. */
 export class LineSink {
   readonly #sink: sonicBoom.SonicBoom;
   #dropped = 0;
@@ -41,18 +38,17 @@ export class LineSink {
   }
 
   write(lines: Buffer): void {
-    // With `contentMode: 'buffer'` it takes these alone, which its types do not say.
+    // With `contentMode: 'buffer'` it accepts only buffers, which its types omit.
     this.#sink.write(lines as unknown as string);
   }
 
-  /** Lines dropped so far. */
   dropped(): number {
     return this.#dropped;
   }
 
-  /** Writes what is held, within `timeoutMs`. */
+  /** Writes the buffered lines, within `timeoutMs`. */
   async close(timeoutMs: number): Promise<void> {
-    // Rejects with an error of the sink, which is logged above.
+    // Rejects with an error of the sink, logged above.
     const closed = once(this.#sink, 'close').catch(() => {});
     this.#sink.end();
     await Promise.race([closed, sleep(timeoutMs, undefined, { ref: false })]);

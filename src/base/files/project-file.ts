@@ -3,8 +3,8 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * The path of a project's file for a message: relative to the working directory if below it, else absolute. An image
- * has no documents, so there `path` stays as it is.
+ * Relative to the working directory if below it, otherwise absolute. An image has no documents, so there
+ * `path` stays.
  */
 export function projectFile(path: string): string {
   const file = fileURLToPath(new URL(`../../../${path}`, import.meta.url));

@@ -20,7 +20,6 @@ function serverFilePath(dataDir: string): string {
   return join(dataDir, 'server.json');
 }
 
-/** Announces a server to commands on its data directory. */
 export async function writeServerFile(dataDir: string, server: ServerAddress, log: Logger): Promise<void> {
   const file: ServerFile = { ...server, pid: process.pid, started_at: startedAt() };
   try {
@@ -35,10 +34,7 @@ export async function removeServerFile(dataDir: string): Promise<void> {
   await rm(serverFilePath(dataDir), { force: true });
 }
 
-/**
- * The server on a data directory; undefined if none answers: a killed server leaves its file, and a copy has the
- * original's.
- */
+/** Undefined if none answers: a killed server leaves its file, and a copy has the original's. */
 export async function readServerFile(
   dataDir: string,
   doesAnswer: (server: ServerAddress) => Promise<boolean>,
@@ -57,12 +53,11 @@ export async function parseServerFile(dataDir: string): Promise<ServerFile | und
   }
 }
 
-/** When this process began, by the clock of now. */
+/** When this process began, by the current clock. */
 function startedAt(): string {
   return new Date(Date.now() - process.uptime() * 1000).toISOString();
 }
 
-/** Whether a server is up at a URL. */
 export async function answers(url: string, timeoutMs: number, ask = fetch): Promise<boolean> {
   try {
     const answer = await ask(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });

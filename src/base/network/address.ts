@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** Nobody could listen on this address here. */
+/** The address cannot be listened on. */
 export class AddressError extends Error {
   constructor(message: string) {
     super(message);
@@ -22,7 +22,7 @@ function addressError(host: string, port: number, error: NodeJS.ErrnoException):
   return new Error(`cannot listen on ${host} port ${port}: ${code}`, { cause: error });
 }
 
-/** Listens for a moment, as uWebSockets.js does not say why it cannot. Port 0 checks the host alone. */
+/** Listens for a moment, because uWebSockets.js does not report errors. Port 0 checks only the host. */
 export async function checkAddress(host: string, port: number): Promise<void> {
   const failure = await tryToListen(host, port);
   if (failure !== undefined) throw addressError(host, port, failure);

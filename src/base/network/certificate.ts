@@ -1,24 +1,21 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** Texts of PEM. */
 interface CertificateTexts {
-  /** The certificate of a server with its chain, and its key. */
   readonly pem: string;
-  /** Authorities whose certificates clients show; undefined: clients need none. */
+  /** Authorities of client certificates; undefined: clients need none. */
   readonly clientCa: string | undefined;
 }
 
-/** What is known of a certificate that belongs to its key. */
 export interface CertificateFacts {
-  /** SHA-256 of the certificate, as Node.js spells it: `AB:CD:…`. */
+  /** SHA-256 as Node.js writes it: `AB:CD:…`. */
   readonly fingerprint: string;
-  /** When it ends, Unix milliseconds. */
+  /** Expiry, Unix milliseconds. */
   readonly endsMs: number;
-  /** Another one for any other content of the files. */
+  /** Differs for any other content of the files. */
   readonly version: string;
 }
 
-/** Throws an Error that follows a setting's name if the texts cannot be served. */
+/** Throws an Error whose message follows a setting's name. */
 export function certificateFacts({ pem, clientCa }: CertificateTexts): CertificateFacts {
   const certificate = read('the certificate', () => new X509Certificate(pem));
   const privateKey = read('the key', () => createPrivateKey(pem));

@@ -5,7 +5,7 @@ const issuerCharactersMax = 1_000;
 export const issuerWords =
   'an https:// address (http:// on this machine alone) without user, password, query, fragment and .well-known';
 
-/** Whether a text is such an address. The library would not compare the issuer if the address leads to a document. */
+/** The library would not compare the issuer if the address leads to a document. */
 export function isIssuer(text: string): boolean {
   if (!URL.canParse(text) || /\s/.test(text) || text.length > issuerCharactersMax) return false;
   const url = new URL(text);
@@ -13,7 +13,7 @@ export function isIssuer(text: string): boolean {
   return isPlain && !url.pathname.includes('/.well-known/') && (url.protocol === 'https:' || isLoopback(url));
 }
 
-/** Plain HTTP that does not leave this machine. */
+/** Plain HTTP that stays on this machine. */
 export function isLoopback({ protocol, hostname }: URL): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   const isHere = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));

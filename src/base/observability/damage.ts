@@ -2,26 +2,25 @@ import { limits } from '../limits.ts';
 import { gauge } from './metrics.ts';
 
 /**
- * What is known to be damaged or missing of what was acknowledged:
+ * Kinds of damage to acknowledged data.
  *
- * - `log_segment`: a range of, or a whole segment of the write-ahead log, also one that the engine cannot read;
+ * - `log_segment`: bytes or whole segments of the write-ahead log;
  * - `missing_events`: the table has fewer events of an organization than its tree;
- * - `unreadable`: events that the engine has and cannot read;
- * - `control_data`: changes of organizations, users, keys or policies are missing, or not as they were written;
- * - `evidence`: what was signed for an organization's events is not true of them, or cannot be signed here.
+ * - `unreadable`: stored events that the engine cannot read;
+ * - `control_data`: lost or changed changes of organizations, users, keys or policies;
+ * - `evidence`: the signed tree does not match the events, or cannot be signed.
  */
 const kinds = ['log_segment', 'missing_events', 'unreadable', 'control_data', 'evidence'] as const;
 type DamageKind = (typeof kinds)[number];
 
 interface Damage {
   readonly kind: DamageKind;
-  /** Number of a segment, name of a part, a month: one damage is reported once. */
+  /** Segment number, part name or month: one damage is reported once. */
   readonly id: string;
-  /** For the operator; no content of events. */
   readonly detail: string;
 }
 
-/** The damage that this process knows of, for `/readyz` and `auditlog_damage_known` (contract: Operations). */
+/** For `/readyz` and `auditlog_damage_known` (contract: Operations). */
 export class DamageRegister {
   readonly #known = new Map<DamageKind, Map<string, Damage>>(kinds.map((kind) => [kind, new Map()]));
 

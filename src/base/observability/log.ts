@@ -5,7 +5,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 
 export const logLevels: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** The part of a logger that we use: facts, then words. Never pass a secret or event content. */
+/** The part of a logger that we use: facts, then message. Never pass a secret or event content. */
 export interface Logger {
   debug(facts: object, words: string): void;
   info(facts: object, words: string): void;
@@ -13,15 +13,15 @@ export interface Logger {
   error(facts: object, words: string): void;
 }
 
-/** Operational log: JSON lines on standard error. Standard output belongs to the access log. */
+/** Operational log: JSON lines on standard error. Standard output has the access log. */
 export function createLogger(level: LogLevel): Logger {
   const destination = pino.destination({ fd: 2, sync: true });
-  // A terminal that was closed, or a full disk: there is nowhere left to tell it, and it is no reason to lose the service.
+  // A closed terminal or a full disk must not stop the service.
   destination.on('error', () => undefined);
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
-/** Facts of an unknown thrown value that are safe for the operational log. */
+/** Facts of any thrown value that are safe for the operational log. */
 export function errorFacts(error: unknown): { error: string; code?: string } {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
   const isCode = typeof code === 'string' || typeof code === 'number';

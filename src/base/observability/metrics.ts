@@ -5,14 +5,14 @@ import { limits } from '../limits.ts';
 /** Only the main thread's metrics are shown. */
 const registry = new Registry();
 
-/** A name that is defined again gives the existing metric. */
+/** A repeated name returns the existing metric. */
 export function counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
   const known = registry.getSingleMetric(name);
   if (known instanceof Counter) return known;
   return new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
-/** What has been counted since the metrics were last read. */
+/** The count since metrics were last read. */
 class Tally {
   readonly #counter: { inc(value: number): void };
   #value = 0;
@@ -25,7 +25,6 @@ class Tally {
     this.#value += value;
   }
 
-  /** Adds it to the counter. */
   settle(): void {
     if (this.#value > 0) this.#counter.inc(this.#value);
     this.#value = 0;
@@ -34,14 +33,14 @@ class Tally {
 
 const tallies: Tally[] = [];
 
-/** Adds to a counter, or to one of its children, at every request: the counter itself hashes its labels each time. */
+/** The counter itself would hash its labels at each call. */
 export function tally(counter: { inc(value: number): void }): (value: number) => void {
   const made = new Tally(counter);
   tallies.push(made);
   return (value) => made.add(value);
 }
 
-/** `collect` sets it when the metrics are read, and may not reject. */
+/** `collect` sets it when metrics are read, and must not reject. */
 export function gauge<L extends string>(
   name: string,
   help: string,
@@ -71,8 +70,8 @@ interface AskedGauge<L extends string> {
 }
 
 /**
- * A gauge of another program's figure, and one of its age: readers of metrics wait `metricsWaitMsMax`, then get the
- * last figure. `ask` may not reject.
+ * A gauge of another program's figure, and one of its age: metrics wait `metricsWaitMsMax`, then show the
+ * last figure. `ask` must not reject.
  */
 export function askedGauge<T, L extends string>(
   { name, help, labelNames, ageName }: AskedGauge<L>,
@@ -90,7 +89,7 @@ export function askedGauge<T, L extends string>(
   });
 }
 
-/** A distribution, of seconds or bytes; `buckets` are upper bounds in that unit. */
+/** In seconds or bytes; `buckets` are upper bounds. */
 export function histogram<L extends string>(
   name: string,
   help: string,
@@ -110,20 +109,17 @@ export function histogram<L extends string>(
 
 let collectingProcess = false;
 
-/** Adds memory, CPU, event-loop and garbage-collection metrics of the process. */
 export function collectProcessMetrics(): void {
   if (collectingProcess) return;
   collectingProcess = true;
   collectDefaultMetrics({ register: registry });
-  // promtool rejects gauges under names of counters; each is the sum of one that stays.
+  // promtool rejects gauges with names of counters; each is the sum of one that stays.
   for (const name of ['handles', 'requests', 'resources'])
     registry.removeSingleMetric(`nodejs_active_${name}_total`);
 }
 
-/** Content type of `renderMetrics`. */
 export const metricsContentType: string = registry.contentType;
 
-/** All metrics in the Prometheus text format. */
 export function renderMetrics(): Promise<string> {
   for (const one of tallies) one.settle();
   return registry.metrics();

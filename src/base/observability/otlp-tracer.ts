@@ -5,7 +5,7 @@ import { counter } from './metrics.ts';
 import { Repeated } from '../waiting/repeated.ts';
 import type { RequestSpan, SpanAttributes, Tracer } from './trace.ts';
 
-/** Spans of traces that wait to be sent. */
+/** Bound of unsent spans. */
 const traceSpansWaitingMax = 4_096;
 const traceExportMs = 2_000;
 const traceExportMsMax = 5_000;
@@ -16,7 +16,7 @@ interface OtlpTracerOptions {
   readonly log: Logger;
 }
 
-/** The span that a step of a request belongs to. */
+/** The span of a request that a step belongs to. */
 interface ParentSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -30,8 +30,8 @@ const internalKind = 1;
 const errorStatus = 2;
 
 /**
- * Sends spans as OTLP/HTTP JSON: OpenTelemetry's SDK would bring dozens of packages and hooks into Node's modules.
- * Spans without room or receiver are dropped and counted.
+ * OTLP/HTTP JSON: OpenTelemetry's SDK would bring dozens of packages and hooks into Node's modules. Spans
+ * without room or receiver are dropped and counted.
  */
 export class OtlpTracer implements Tracer {
   readonly #options: OtlpTracerOptions;
@@ -88,7 +88,6 @@ export class OtlpTracer implements Tracer {
     }
   }
 
-  /** Sends what waits, and no more. */
   async stop(): Promise<void> {
     await this.#exporting.stop();
     await this.#export().catch((error: unknown) => {
@@ -147,7 +146,7 @@ function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Text, as numbers of JSON do not hold it. */
+/** Text, because JSON numbers lose digits. */
 function nanos(ms: number): string {
   return `${Math.round(ms * 1000)}000`;
 }

@@ -1,19 +1,18 @@
 /** Without a tracer each call costs one comparison. */
 
-/** A request that is sampled. */
 export interface RequestSpan {
   within<T>(work: () => T): T;
   end(status: number): void;
 }
 
 export interface Tracer {
-  /** Undefined: the request is not sampled. `traceparent` is the caller's (W3C Trace Context). */
+  /** Undefined: not sampled. `traceparent` is the caller's (W3C Trace Context). */
   begin(name: string, attributes: SpanAttributes, traceparent: string | undefined): RequestSpan | undefined;
-  /** Measures a step of the request that it belongs to, if any. */
+  /** Measures a step of the current request, if any. */
   step<T>(name: string, work: () => Promise<T>): Promise<T>;
 }
 
-/** Names and values from a fixed set, never what clients send. */
+/** Names and values from a fixed set, never from clients. */
 export type SpanAttributes = Readonly<Record<string, string | number>>;
 
 let tracer: Tracer | undefined;
@@ -22,7 +21,6 @@ export function setTracer(chosen: Tracer | undefined): void {
   tracer = chosen;
 }
 
-/** Begins the spans of requests; undefined: nothing is traced. */
 export function requestTracer(): Pick<Tracer, 'begin'> | undefined {
   return tracer;
 }

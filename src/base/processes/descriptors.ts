@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { errorCode } from '../errors/system-error.ts';
 
-/** Where the system sets or tells no limit: what Linux gives a process at most (fs.nr_open). */
+/** If the system reports no limit: Linux's maximum for a process (fs.nr_open). */
 const unlimitedDescriptors = 1_048_576;
 
-/** How many files and sockets this process may open (RLIMIT_NOFILE). */
 export function descriptorsMax(): number {
   const found = /^Max open files\s+(\d+)/m.exec(limitsOfProcess());
   return found === null ? unlimitedDescriptors : Number(found[1]);

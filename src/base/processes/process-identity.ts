@@ -1,11 +1,11 @@
 import { readFile, readlink } from 'node:fs/promises';
 
-/** Tells a process on this machine from a later one with its id. */
+/** Distinguishes a process from a later one with the same id. */
 export interface ProcessIdentity {
-  /** The boot of the machine and the namespace of process ids; empty: not known. */
+  /** Boot of the machine and namespace of process ids; empty: unknown. */
   readonly place: string;
   readonly pid: number;
-  /** When it began, as the system counts it; empty: not known. */
+  /** Start time in the system's units; empty: unknown. */
   readonly begun: string;
 }
 
@@ -14,7 +14,7 @@ export async function ownIdentity(): Promise<ProcessIdentity> {
   return { place: await placeOfProcesses(), pid, begun: (await stateOf(pid))?.begun ?? '' };
 }
 
-/** True only if it is certain; never for another machine or container. */
+/** True only if certain; never for another machine or container. */
 export async function hasEnded({ place, pid, begun }: ProcessIdentity): Promise<boolean> {
   if (place === '' || begun === '' || place !== (await placeOfProcesses())) return false;
   const now = await stateOf(pid);
@@ -30,7 +30,7 @@ async function placeOfProcesses(): Promise<string> {
   }
 }
 
-/** Undefined: there is no such process. */
+/** Undefined: no such process. */
 async function stateOf(
   pid: number,
 ): Promise<{ readonly begun: string; readonly isDead: boolean } | undefined> {
@@ -40,7 +40,7 @@ async function stateOf(
   } catch {
     return undefined;
   }
-  // "pid (name) state …", the name may hold anything; the time is the 22nd of all.
+  // "pid (name) state …"; the name may contain anything; the time is field 22.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return { begun: fields[19] ?? '', isDead: fields[0] === 'Z' || fields[0] === 'X' };
 }

@@ -1,6 +1,6 @@
 import { errorFacts, type Logger } from '../observability/log.ts';
 
-/** How to stop what has been started, in the opposite order. */
+/** Stops started parts in reverse order. */
 export class StopStack {
   readonly #log: Logger;
   readonly #stops: (() => unknown)[] = [];
@@ -15,7 +15,7 @@ export class StopStack {
 
   async run(): Promise<void> {
     for (const stop of this.#stops.splice(0).toReversed()) {
-      // One part that cannot stop must not keep the others from it: the engine and the lock are the last.
+      // A failure must not prevent the remaining stops: the engine and the lock come last.
       try {
         await stop();
       } catch (error) {

@@ -1,4 +1,4 @@
-/** Unix time in whole microseconds, UTC. Injected where a test needs to hold time still. */
+/** Unix time in whole microseconds, UTC. */
 export type Clock = () => number;
 
 export const systemClock: Clock = () => Math.floor((performance.timeOrigin + performance.now()) * 1000);

@@ -1,6 +1,6 @@
 import { formatDurationMs, parseDurationMs } from './units.ts';
 
-/** So many requests in every window, per client. */
+/** Requests per window and client. */
 export interface Rate {
   readonly requests: number;
   readonly windowMs: number;
@@ -16,13 +16,12 @@ export interface Verdict {
 
 /** Counts requests of clients in fixed windows. */
 export interface RateCounter {
-  /** Counts a request of the client. */
   consume(client: string, rate: Rate): Verdict | Promise<Verdict>;
-  /** The verdict on a request that is not counted. */
+  /** The verdict without counting a request. */
   peek(client: string, rate: Rate): Verdict | Promise<Verdict>;
 }
 
-/** The verdict on the window's request number `count`, when the window has `leftMs` to go. */
+/** The verdict on request number `count` of a window with `leftMs` left. */
 export function verdictOf({ requests }: Rate, count: number, leftMs: number): Verdict {
   return {
     allowed: count <= requests,
@@ -35,7 +34,7 @@ export function verdictOf({ requests }: Rate, count: number, leftMs: number): Ve
 const requestsMax = 1_000_000_000;
 const windowMsMax = 86_400_000;
 
-/** The rate of a text such as `300/15s`; undefined when it is not one (requests from 1, windows from 1ms to 1d). */
+/** Parses a rate such as `300/15s`; undefined if invalid (requests from 1, windows from 1ms to 1d). */
 export function parseRate(text: string): Rate | undefined {
   const match = /^(\d{1,10})\/(\w{1,12})$/.exec(text);
   if (!match) return undefined;
@@ -46,7 +45,7 @@ export function parseRate(text: string): Rate | undefined {
   return { requests, windowMs };
 }
 
-/** The text that `parseRate` reads. */
+/** The inverse of `parseRate`. */
 export function formatRate(rate: Rate): string {
   return `${rate.requests}/${formatDurationMs(rate.windowMs)}`;
 }

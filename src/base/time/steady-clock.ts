@@ -1,6 +1,6 @@
 /**
- * The wall clock without jumps ahead: never more than the latest known moment plus the time since the start, so that
- * nothing is forgotten because somebody sets the clock. `knownMs` undefined: the clock is believed once.
+ * The wall clock without jumps ahead: at most the latest known moment plus the time since the start, so that
+ * setting the clock expires nothing. `knownMs` undefined: trusts the clock once.
  */
 export function steadyClock(
   knownMs?: number,

@@ -6,7 +6,7 @@ const zero = 0x30;
 function twoDigits(text: string, at: number): number {
   const tens = text.charCodeAt(at) - zero;
   const ones = text.charCodeAt(at + 1) - zero;
-  // The negated form also refuses NaN, which is what lies past the end of the text.
+  // Negated, so that NaN past the end of the text is refused as well.
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : -1;
 }
 
@@ -50,9 +50,9 @@ function parseOffsetSeconds(text: string, at: number): number | undefined {
 }
 
 /**
- * Unix microseconds of an RFC 3339 timestamp; undefined if the text is none (contract: Read parameters). 1 to 9
- * fraction digits are cut to microseconds, downwards before 1970 too. Second 60 counts as the second after it, only
- * at 23:59:60 UTC. Exact from 1685 to 2255.
+ * Unix microseconds of an RFC 3339 timestamp; undefined if invalid (contract: Read parameters). 1 to 9
+ * fraction digits are cut to microseconds, downwards before 1970 too. Second 60 counts as the next second,
+ * only at 23:59:60 UTC. Exact from 1685 to 2255.
  */
 export function parseRfc3339Micros(text: string): number | undefined {
   const days = parseDays(text);
@@ -85,12 +85,13 @@ export function parseRfc3339Micros(text: string): number | undefined {
   if (offset === undefined) return undefined;
   const seconds = days * secondsPerDay + hour * 3600 + minute * 60 + second - offset;
   if (second === 60 && seconds % secondsPerDay !== 0) return undefined;
-  // The addition of zero turns a negative zero into zero.
+  // Turns a negative zero into zero.
   return seconds * microsPerSecond + micros + 0;
 }
 
 /**
- * As `parseRfc3339Micros`, with a space for the `T` and an offset without colon allowed: `2024-05-01 10:11:12+0200`.
+ * Like `parseRfc3339Micros`, but accepts a space for the `T` and an offset without colon: `2024-05-01
+ * 10:11:12+0200`.
  */
 export function parseEventTimeMicros(text: string): number | undefined {
   return parseRfc3339Micros(text) ?? parseRfc3339Micros(toRfc3339(text));
@@ -100,14 +101,14 @@ function toRfc3339(text: string): string {
   return text.replace(/^(\d{4}-\d\d-\d\d) /, '$1T').replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
 }
 
-/** ISO 8601 text with six fraction digits and `Z`. @throws {RangeError} outside what Date can hold (±8.64e18). */
+/** ISO 8601 with six fraction digits and `Z`. @throws {RangeError} outside Date's range (±8.64e18). */
 export function formatMicros(micros: number): string {
   const millis = Math.floor(micros / 1000);
   const rest = micros - millis * 1000;
   return `${new Date(millis).toISOString().slice(0, -1)}${String(rest).padStart(3, '0')}Z`;
 }
 
-/** As `formatMicros`; undefined stays undefined. */
+/** Undefined stays undefined. */
 export function formatMicrosIfAny(micros: number | undefined): string | undefined {
   return micros === undefined ? undefined : formatMicros(micros);
 }

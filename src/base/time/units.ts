@@ -6,14 +6,14 @@ const unitMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** Milliseconds of a duration such as `500ms`, `90s`, `15m`, `12h` or `30d`; undefined when it is not one. */
+/** Milliseconds of a duration such as `500ms`, `90s`, `15m`, `12h` or `30d`; undefined if invalid. */
 export function parseDurationMs(text: string): number | undefined {
   const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text);
   if (!match) return undefined;
   return Number(match[1]) * (unitMs[match[2] ?? ''] ?? Number.NaN);
 }
 
-/** The shortest whole-unit text of a duration: 43,200,000 becomes `12h`. */
+/** The shortest whole-unit text: 43,200,000 becomes `12h`. */
 export function formatDurationMs(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     const size = unitMs[unit] ?? 1;
@@ -24,7 +24,7 @@ export function formatDurationMs(ms: number): string {
 
 const bytesOfUnit: Readonly<Record<string, number>> = { '': 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 
-/** Bytes of a size such as `33554432`, `64 MiB` or `8GiB`; undefined when it is not one. */
+/** Bytes of a size such as `33554432`, `64 MiB` or `8GiB`; undefined if invalid. */
 export function parseBytes(text: string): number | undefined {
   const match = /^(\d{1,15}) ?(|KiB|MiB|GiB)$/.exec(text);
   if (!match) return undefined;

@@ -2,36 +2,36 @@ import { Problem } from '../errors/problem.ts';
 import { WaitingLine, type WaitingLineOptions } from './waiting-line.ts';
 
 export interface FairQueueOptions {
-  /** What runs side by side, of one organization and of all. */
+  /** Concurrent work, of one organization and of all. */
   readonly slotsPerOrganization: number;
   readonly slots: number;
-  /** What waits for a slot, of one organization and of all. */
+  /** Waiting callers, of one organization and of all. */
   readonly waitingPerOrganization: number;
   readonly waiting: number;
   readonly waitMs: number;
-  /** What a refused caller reads. */
+  /** Message of a refusal. */
   readonly refusal: string;
   readonly retryAfterSeconds: number;
-  /** What a caller gets whose signal fires while it waits. */
+  /** Error for a caller whose signal fires while it waits. */
   readonly aborted?: () => Error;
 }
 
 type Release = () => void;
 
-/** Present while something of the organization runs or waits. */
+/** Exists while the organization runs or waits. */
 interface Usage {
   running: number;
   readonly line: WaitingLine<Release>;
 }
 
 /**
- * A semaphore that organizations share (contract: Rate limits): a free slot goes to the organization with the fewest,
- * among equals to the one that has waited longest.
+ * A semaphore shared by organizations (contract: Rate limits): a free slot goes to the organization with the
+ * fewest, among equals to the one that has waited longest.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;
   readonly #lineOptions: WaitingLineOptions & { readonly aborted: () => Error };
-  /** In the order in which they last got a slot. */
+  /** In the order of their last slot. */
   readonly #usages = new Map<string, Usage>();
   #running = 0;
 
@@ -41,13 +41,13 @@ export class FairQueue {
     this.#lineOptions = {
       waitMs,
       refused: () => new Problem('rate_limited', refusal, { retryAfterSeconds }),
-      aborted: options.aborted ?? (() => new Error('the caller ended the request')),
+      aborted: options.aborted ?? (() => new Error('The caller ended the request')),
     };
   }
 
   /**
-   * Waits for a slot; the returned function releases it. Rejects with Problem `rate_limited` if too many wait or no
-   * slot is free in time, with the error of `aborted` if `signal` fires.
+   * Waits for a slot; the returned function releases it. Rejects with Problem `rate_limited` if too many wait
+   * or no slot is free in time, with the error of `aborted` if `signal` fires.
    */
   async acquire(organization: string, signal?: AbortSignal): Promise<Release> {
     if (signal?.aborted === true) throw this.#lineOptions.aborted();
@@ -66,7 +66,6 @@ export class FairQueue {
     }
   }
 
-  /** How many run and how many wait. */
   size(): { readonly running: number; readonly waiting: number } {
     return { running: this.#running, waiting: this.#waiting() };
   }

@@ -1,7 +1,7 @@
-/** A map that removes its oldest entry in constant time; `set` makes an entry the newest. */
+/** Removes its oldest entry in constant time; `set` makes an entry the newest. */
 export class FifoMap<V> {
   readonly #entries = new Map<string, V>();
-  /** Kept for good: a new iterator would first pass over all deleted entries. */
+  /** Reused: a new iterator would first skip all deleted entries. */
   #iterator = this.#entries.entries();
   #oldest: [string, V] | undefined;
 
@@ -18,12 +18,11 @@ export class FifoMap<V> {
     this.#entries.set(key, value);
   }
 
-  /** All values, oldest first. */
   values(): IterableIterator<V> {
     return this.#entries.values();
   }
 
-  /** The oldest value, which stays. */
+  /** Does not remove it. */
   oldest(): V | undefined {
     return this.#peek()?.[1];
   }

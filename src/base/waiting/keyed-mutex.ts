@@ -1,16 +1,16 @@
-/** Runs work one at a time in the order of arrival, whether the work before it failed or not. */
+/** Runs work one at a time in order of arrival, even after a failure. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
   #held = 0;
 
-  /** How many run or wait. */
+  /** Running and waiting. */
   get held(): number {
     return this.#held;
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
     this.#held += 1;
-    // Each waits for the one before it: waking all each time would cost a million wakes for a thousand.
+    // Each waits for its predecessor: waking all each time would cost a million wakes for a thousand.
     const result = this.#last.then(work);
     this.#last = result.catch(() => undefined);
     try {
@@ -21,13 +21,13 @@ export class Mutex {
   }
 }
 
-/** A mutex for each key, which is forgotten when nobody holds it. */
+/** A mutex for each key, dropped when unused. */
 export class KeyedMutex {
   readonly #mutexes = new Map<string, Mutex>();
   readonly #waitingMax: number;
   readonly #refused: () => Error;
 
-  /** For each key at most `waitingMax` run or wait; all others get the error of `refused`. */
+  /** For each key at most `waitingMax` run or wait; others get the error of `refused`. */
   constructor(
     waitingMax = Number.POSITIVE_INFINITY,
     refused: () => Error = () => new Error('too many wait for one key'),

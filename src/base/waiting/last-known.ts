@@ -6,13 +6,13 @@ interface Known<T> {
   readonly ageMs: number;
 }
 
-/** The last answer of somebody who may be slow. `get` waits for a moment; the question goes on, one at a time. */
+/** The last answer of a slow source. `get` waits briefly; the question continues, one at a time. */
 export class LastKnown<T> {
   /** Undefined before the first answer. */
   readonly get: () => Promise<Known<T> | undefined>;
   #last: { readonly value: T; readonly atMs: number } | undefined;
 
-  /** `ask` is to end in some time and may not reject. */
+  /** `ask` must end eventually and must not reject. */
   constructor(waitMs: number, ask: () => Promise<T>) {
     const once = singleFlight(async () => {
       const value = await ask();

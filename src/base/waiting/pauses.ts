@@ -1,16 +1,15 @@
 /**
- * Pauses of requests, which end early with their request or all at once. Not `AbortSignal.any` with a signal of the
- * whole process: Node.js 20 leaks 60 bytes a pause there.
+ * Pauses of requests that end early with their request or all together. Not `AbortSignal.any` with a
+ * process-wide signal: Node.js 20 leaks 60 bytes a pause there.
  */
 export class Pauses {
   readonly #ends = new Set<() => void>();
 
-  /** How many are taken now. */
   get count(): number {
     return this.#ends.size;
   }
 
-  /** Resolves after `ms`, or earlier when the signal fires or all pauses are ended. */
+  /** Resolves after `ms`, or earlier when the signal fires or all pauses end. */
   take(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {

@@ -1,4 +1,4 @@
-/** Runs work at an interval, one run at a time. A run that is due while the last is under way is left out. */
+/** Runs work at an interval, one run at a time; skips a run while the last is in progress. */
 export class Repeated {
   readonly #work: (signal: AbortSignal) => Promise<void>;
   readonly #failed: (error: unknown) => void;
@@ -6,7 +6,7 @@ export class Repeated {
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | undefined;
 
-  /** `work` gets a signal that fires when it is stopped; `failed` is called if a run rejects before that. */
+  /** `work` gets a signal that fires on stop; `failed` is called if a run rejects before. */
   constructor(
     everyMs: number,
     work: (signal: AbortSignal) => Promise<void>,

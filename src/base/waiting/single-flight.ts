@@ -1,4 +1,4 @@
-/** Calls that come while `run` is under way share it. A failure goes to all of them and is not kept. */
+/** Calls during a run share it. A failure rejects all of them and is not kept. */
 export function singleFlight<T>(run: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {
@@ -9,7 +9,7 @@ export function singleFlight<T>(run: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Calls during a run share the next one, which begins when the first has ended: an answer is newer than its call. */
+/** Calls during a run share the next one, so that an answer is newer than its call. */
 export function freshSingleFlight<T>(run: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<T> | undefined;

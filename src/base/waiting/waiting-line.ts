@@ -1,12 +1,12 @@
 export interface WaitingLineOptions {
-  /** How long one may wait; without it there is no end. */
+  /** Maximum wait; undefined: no limit. */
   readonly waitMs?: number | undefined;
-  /** What a caller gets whose time is over, and one whose signal fires. */
+  /** Errors for a timeout, and for a fired signal. */
   readonly refused: () => Error;
   readonly aborted?: (() => Error) | undefined;
 }
 
-/** Callers that wait for a `T`, first come first served. */
+/** Callers waiting for a `T`, first come first served. */
 export class WaitingLine<T> {
   readonly #options: WaitingLineOptions;
   readonly #waiting = new Set<(value: T) => void>();

@@ -1,7 +1,4 @@
-/**
- * What `work` comes to, or a rejection with the signal's reason. The work goes on: only for questions that change
- * nothing.
- */
+/** The result of `work`, or a rejection with the signal's reason. The work continues: only for reads. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);

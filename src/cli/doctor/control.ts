@@ -8,7 +8,7 @@ import { repairControl } from './remedies.ts';
 const wordsOf = ({ place, detail, organization }: JournalDamage): string =>
   `row ${place} of the journal ${detail}, of ${organization === undefined ? 'any organization' : `the organization ${organization}`}`;
 
-/** Whether the journal can be read, has no gaps, and each row is as it was written. */
+/** Whether the journal is readable, has no gaps, and each row is as written. */
 export async function checkControlData(context: EngineContext): Promise<Check> {
   const { storage, config } = context;
   const parts = config.clickhouse.url === undefined ? await damagedParts(storage, 'journal') : [];
@@ -25,8 +25,8 @@ export async function checkControlData(context: EngineContext): Promise<Check> {
 }
 
 /**
- * Takes out what cannot be read of the journal and of tables that processes make anew, makes broken projections anew, and accepts what is
- * missing or altered in the journal: what is known of organizations, users and keys counts again.
+ * Removes unreadable parts of the journal and of rebuildable tables, rebuilds broken projections, and accepts
+ * missing or altered rows of the journal: the remaining organizations, users and keys are in effect again.
  */
 export async function repairControlData(context: EngineContext) {
   const { storage } = context;
@@ -42,11 +42,7 @@ export async function repairControlData(context: EngineContext) {
     );
   const { directory, change, hand } = await openDirectory(context);
   const accepted = directory.damage();
-  await change(
-    'acceptDamage',
-    accepted.map(({ place }) => place),
-    operator(),
-  );
+  await change('acceptDamage', accepted, operator());
   await hand();
   const ofProjections = projections.map(({ table, part, name }) => `${table}/${part}/${name}`);
   const lines = [

@@ -18,7 +18,7 @@ import { limits } from '../limits.ts';
 import { type Check, check, type Finding } from './check.ts';
 import { damagedPart, restoreBackup } from './remedies.ts';
 
-/** How long a look at the tiles of all trees may take. */
+/** Time limit for checking the tiles of all trees. */
 const doctorTreesMsMax = 600_000;
 
 const keptFor: Readonly<Record<string, Omit<Finding, 'id'>>> = {
@@ -36,7 +36,10 @@ const keptFor: Readonly<Record<string, Omit<Finding, 'id'>>> = {
   },
 };
 
-/** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (docs/operate.md, Damage). */
+/**
+ * Finds files that the log keeps as evidence of loss, or for an operator to inspect (docs/operate.md,
+ * Damage).
+ */
 export async function checkLogFolder(dataDir: string): Promise<Check> {
   const names = (await namesIn(join(dataDir, 'wal'))).sort();
   const findings = names.flatMap((id) => {
@@ -51,7 +54,9 @@ export async function checkLogFolder(dataDir: string): Promise<Check> {
   ]);
 }
 
-/** Compares the number of stored events with the trees of evidence, and names the parts that the engine has set aside. */
+/**
+ * Compares the number of stored events with the trees of evidence, and lists parts that the engine detached.
+ */
 export async function checkMissing(storage: Storage): Promise<Check> {
   const missing = await findMissing(storage, Date.now());
   const losses = await listAcknowledged(storage);
@@ -68,7 +73,8 @@ export async function checkMissing(storage: Storage): Promise<Check> {
         ({ organization, events, recorded }) =>
           `${events} events of ${organization} were recorded as lost at ${recorded}Z`,
       ),
-      // Mostly a part that a full disk or a power cut has cut short: its rows were stored again, or are in the parts it was merged from.
+      // Mostly a part truncated by a full disk or a power cut: its rows were stored again, or are in the
+      // parts it was merged from.
       ...setAside.map(({ table, name }) => `the engine has set aside ${table}/${name}`),
     ],
   );
@@ -76,7 +82,7 @@ export async function checkMissing(storage: Storage): Promise<Check> {
 
 const rowName = ({ table }: { readonly table: string }) => (table === 'events' ? 'event' : 'row');
 
-/** The engine looks at nothing else of a part once one of its projections is broken. */
+/** The engine checks nothing else of a part with a broken projection. */
 function findingOf(part: ActivePart, broken: readonly BrokenProjection[]): Finding {
   const { table, name, rows } = part;
   const projections = broken.filter((one) => one.table === table && one.part === name);
@@ -115,9 +121,9 @@ export async function checkParts(storage: Storage, io: CliIo): Promise<Check> {
   ]);
 }
 
-/** A tree whose tiles have gaps, or end before its checkpoint: the engine has lost some of it. */
+/** A tree whose tiles have gaps or end before its checkpoint: the engine lost data. */
 export async function checkTrees(storage: Storage): Promise<Check> {
-  // A deletion that is under way takes tiles and checkpoints one after the other.
+  // A running deletion removes tiles and checkpoints one after the other.
   const deletions = (await readControlState(storage)).deletions();
   const deleted = deletions.filter(({ finishedMicros }) => finishedMicros === undefined).map(({ id }) => id);
   const gaps = await storage.rows<Record<'id' | 'tiles', string>>(

@@ -16,7 +16,7 @@ import { limits } from '../limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
 import { type Check, check, checkOfPlace, type Finding } from './check.ts';
 
-/** The clocks of processes that share an engine differ by no more than this. */
+/** Maximum difference between the clocks of processes that share an engine. */
 const clockSkewMsMax = 2_000;
 const doctorLogShareMax = 0.5;
 const doctorLogAgeMsMax = 60_000;
@@ -24,15 +24,15 @@ const doctorPartsMax = 300;
 
 const dayMicros = 86_400_000_000;
 
-/** The engine's release. One that is too old is refused before anything is asked of it. */
+/** Refuses an old release before any further query. */
 export async function checkVersion(storage: Storage): Promise<Check> {
   const [row] = await storage.rows<{ version: string }>('SELECT version() AS version');
   return checkOfPlace('engine_version', [], [`ClickHouse ${row?.version}`]);
 }
 
-/** How far the tables are; those of another release were refused before. */
+/** The migration level of the tables; other releases were refused before. */
 export async function checkTables(storage: Storage): Promise<Check> {
-  // Every column, as a start reads them.
+  // Every column, as at a start.
   const rows = await storage.rows<{ name: string }>(
     'SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name',
   );
@@ -40,7 +40,7 @@ export async function checkTables(storage: Storage): Promise<Check> {
   return checkOfPlace('tables', [], [note]);
 }
 
-/** What the user of a ClickHouse server may do. */
+/** The rights of a ClickHouse server's user. */
 export async function checkUser(storage: Storage, { user, cluster }: Config['clickhouse']): Promise<Check> {
   try {
     await checkRights(storage, user, cluster);
@@ -52,7 +52,10 @@ export async function checkUser(storage: Storage, { user, cluster }: Config['cli
   return checkOfPlace('engine_rights', []);
 }
 
-/** The clock of this machine beside the engine's, and beside the newest segment of the log, which was made by it. */
+/**
+ * Compares this machine's clock with the engine's, and with the newest segment of the log, which came from
+ * it.
+ */
 export async function checkClock(storage: Storage, dataDir: string): Promise<Check> {
   const [row] = await storage.rows<{ now: string }>(
     'SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now',
@@ -79,14 +82,14 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
-/** What waits in the log for the engine. */
+/** Events in the log that wait for the engine. */
 export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: boolean): Promise<Check> {
   let bytes = 0;
   let segments = 0;
   let oldest = Number.POSITIVE_INFINITY;
   const directory = join(dataDir, 'wal');
   for (const segment of await segmentsIn(directory)) {
-    // The engine may have it by now.
+    // The engine may have stored it by now.
     bytes += (await ifThere(stat(join(directory, segmentName(segment)))))?.size ?? 0;
     segments += 1;
     oldest = Math.min(oldest, segment);
@@ -112,7 +115,10 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
   return checkOfPlace('backlog', findings, [figures]);
 }
 
-/** Whether all that is stored has a place in the order that a writer can have given out; others are in no tree, and on pages. */
+/**
+ * Whether every stored event has an order number that a writer can have given out; others are on pages, but
+ * in no tree.
+ */
 export async function checkOrder(storage: Storage, config: Config): Promise<Check> {
   const end = await endOfOrder(storage, config);
   const rows = await storage.rows<Record<'id' | 'events' | 'first', string>>(
@@ -128,10 +134,10 @@ export async function checkOrder(storage: Storage, config: Config): Promise<Chec
   return check('order', findings);
 }
 
-/** ClickHouse's ACCESS_DENIED: the service does without this right. */
+/** ClickHouse's ACCESS_DENIED: the service works without this right. */
 const accessDenied = 497;
 
-/** How many parts the engine has to merge; each costs each page. */
+/** Number of parts to merge; each slows every page. */
 export async function checkPartCount(storage: Storage): Promise<Check> {
   let row: { readonly partition: string; readonly parts: string } | undefined;
   try {
@@ -158,7 +164,7 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
   return checkOfPlace('parts', findings, [`${parts} parts at most in a month of recording`]);
 }
 
-/** Whether what has expired goes: a server removes it every few minutes, where its engine lets it. */
+/** Whether expired events are removed: a server does so every few minutes if its engine allows it. */
 export async function checkRetention(storage: Storage): Promise<Check> {
   const nowMicros = systemClock() - limits.doctorExpiredDaysMax * dayMicros;
   const state = await readControlState(storage);

@@ -20,7 +20,7 @@ type LogSettings = Pick<Config, 'dataDir' | 'walMaxBytes'>;
 const mebibyte = 1024 * 1024;
 const inMebibytes = (bytes: number): string => `${Math.floor(bytes / mebibyte)} MiB`;
 
-/** Room on the disk of DATA_DIR, for bytes and for files. */
+/** Free bytes and inodes on the disk of DATA_DIR. */
 export async function checkDiskSpace({ dataDir, walMaxBytes }: LogSettings): Promise<Check> {
   const { bavail, bsize, files, ffree } = await statfs(dataDir);
   const free = bavail * bsize;
@@ -31,7 +31,7 @@ export async function checkDiskSpace({ dataDir, walMaxBytes }: LogSettings): Pro
       detail: `${inMebibytes(free)} are free; below ${inMebibytes(storageLimits.engineFreeBytesMin)} nothing is stored any more`,
       remedy: 'make room on this disk, or shorten the retention of organizations',
     });
-  // File systems that make inodes as they need them say that there are none.
+  // File systems that create inodes on demand report none.
   if (files > 0 && ffree < doctorFreeFilesMin)
     findings.push({
       id: dataDir,
@@ -63,7 +63,10 @@ function mountOf(line: string): Mount {
   return { point, type, options: new Set(`${fields[5]},${superOptions}`.split(',')) };
 }
 
-/** The mount that a path lies on, by the text of /proc/self/mountinfo. The last line of a point is what can be seen. */
+/**
+ * The mount of a path, from the text of /proc/self/mountinfo. The last line of a mount point is the visible
+ * one.
+ */
 export function mountFor(path: string, mountInfo: string): Mount | undefined {
   const lies = ({ point }: Mount): boolean => point === '/' || path === point || path.startsWith(`${point}/`);
   let found: Mount | undefined;
@@ -72,7 +75,7 @@ export function mountFor(path: string, mountInfo: string): Mount | undefined {
   return found;
 }
 
-/** What is wrong with keeping evidence on a kind of file system; undefined where nothing is. */
+/** File systems that are unfit for evidence. */
 const unfit: readonly (readonly [types: RegExp, detail: string, remedy: string])[] = [
   [/^(tmpfs|ramfs)$/, 'is in memory: all events are gone when the machine ends', 'put DATA_DIR on a disk'],
   [
@@ -87,7 +90,7 @@ const unfit: readonly (readonly [types: RegExp, detail: string, remedy: string])
   ],
 ];
 
-/** On what kind of file system DATA_DIR lies, and how it is mounted. */
+/** File system and mount options of DATA_DIR. */
 export async function checkFileSystem({ dataDir }: LogSettings): Promise<Check> {
   const mountInfo = await readIfThere('/proc/self/mountinfo');
   const mount = mountInfo === undefined ? undefined : mountFor(await realpath(dataDir), mountInfo);
@@ -95,7 +98,7 @@ export async function checkFileSystem({ dataDir }: LogSettings): Promise<Check> 
   return checkOfPlace('file_system', faultsOf(mount, dataDir), [`${mount.type} at ${mount.point}`]);
 }
 
-/** What is wrong with a mount for DATA_DIR. */
+/** Faults of a mount for DATA_DIR. */
 export function faultsOf({ point, type, options }: Mount, dataDir: string): Finding[] {
   const findings = unfit
     .filter(([types]) => types.test(type))
@@ -110,7 +113,7 @@ export function faultsOf({ point, type, options }: Mount, dataDir: string): Find
   return findings;
 }
 
-/** How long the disk takes for a write like those that an answer waits for. */
+/** Duration of a synced write, as answers wait for it. */
 export async function checkSyncedWrites(settings: LogSettings): Promise<Check> {
   try {
     return await trySyncedWrites(settings);
@@ -152,11 +155,11 @@ async function trySyncedWrites({ dataDir }: LogSettings): Promise<Check> {
   return checkOfPlace('synced_writes', findings, [figures]);
 }
 
-/** Files of DATA_DIR whose content lets others in. */
+/** Files of DATA_DIR whose content gives access. */
 const secretFiles = ['engine.json', ...secretNames];
 const othersBits = 0o077;
 
-/** Who may read what only the service should. The modes of DATA_DIR itself every start and command puts right. */
+/** Who may read the service's files. Every start and command corrects the mode of DATA_DIR itself. */
 export async function checkPermissions({ dataDir }: LogSettings): Promise<Check> {
   const findings: Finding[] = [];
   for (const name of secretFiles) {
@@ -181,7 +184,7 @@ export async function checkPermissions({ dataDir }: LogSettings): Promise<Check>
 
 const dayMs = 86_400_000;
 
-/** How long the certificates of TLS_CERT are good. */
+/** Expiry of the certificates of TLS_CERT. */
 export function checkCertificate(pem: string, nowMs: number): Check {
   const findings: Finding[] = [];
   const notes: string[] = [];

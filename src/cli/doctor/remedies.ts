@@ -6,7 +6,7 @@ export const restoreBackup = `restore a backup (${projectFile('docs/back-up.md')
 
 export const repairControl = `${restoreBackup}; or "auditlog doctor --repair" goes on with what is left, and users, keys and holds must be looked at`;
 
-/** What to do about a part of a table that is damaged. */
+/** The remedy for a damaged part of a table. */
 function remedyOf(table: string, part: string): string {
   if (table === 'events')
     return `${restoreBackup}, or take it out with "auditlog doctor --detach ${part}", which gives up its events`;
@@ -17,7 +17,7 @@ function remedyOf(table: string, part: string): string {
   return fate === undefined ? restoreBackup : `"auditlog doctor --repair" takes it out: ${fate}`;
 }
 
-/** A part that is damaged. `table`: undefined where the engine does not name it. */
+/** A damaged part. `table`: undefined if the engine does not name it. */
 export function damagedPart(table: string | undefined, part: string, detail: string): Finding {
   if (table === undefined)
     return { id: part, detail, remedy: '"auditlog doctor" without --quick finds its table' };

@@ -12,12 +12,12 @@ import type { Setup } from '../command-work.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
 
-/** Providers of sign-on that `doctor` asks. */
+/** Sign-on providers that `doctor` queries. */
 const doctorProvidersMax = 100;
-/** How far their clocks may be away. */
+/** Maximum difference of their clocks. */
 const doctorProviderSkewMsMax = 30_000;
 
-/** Whether the providers by which people sign in answer, are who they should be, and have the same time. */
+/** Whether the sign-on providers answer, have the expected identity, and the same time. */
 export async function checkSignOn(storage: Storage, setup: Setup): Promise<Check | undefined> {
   const { config } = setup;
   const settings = await settingsByProvider(storage, config);
@@ -41,7 +41,7 @@ export async function checkSignOn(storage: Storage, setup: Setup): Promise<Check
   return asked === 0 ? undefined : checkOfPlace('sign_on', findings, notes);
 }
 
-/** Whoever only looks makes no secret: where there is none, one of now opens as little. */
+/** A check creates no secret: without one, a temporary secret opens as little. */
 async function knownSecret({ config, log }: Setup): Promise<string> {
   const isThere =
     config.sessionSecret !== undefined ||
@@ -49,7 +49,7 @@ async function knownSecret({ config, log }: Setup): Promise<string> {
   return isThere ? sessionSecret(config, log) : randomUUID();
 }
 
-/** One of each organization with a provider of its own, by slug, and of the service. */
+/** One of each organization with its own provider, by slug, and the service's. */
 async function settingsByProvider(storage: Storage, config: Config) {
   const state = await readControlState(storage);
   const all = state.organizations().map(({ id, slug }) => [slug, state.signOnOf(id)] as const);

@@ -2,16 +2,16 @@ import type { SchemaElement } from 'hyparquet-writer';
 import { ocsfEventSchema } from '../../contract/document.ts';
 import { type AttributeFacts, type ClassFacts, ocsfFacts } from '../../ocsf/ocsf110/facts.ts';
 
-/** Columns of a Parquet file for events of OCSF 1.1.0: an attribute each, with the types that the schema gives it. */
+/** Columns of a Parquet file of OCSF 1.1.0 events: one for each attribute, with the schema's types. */
 export interface EventColumns {
   readonly names: readonly string[];
-  /** In the order of Parquet: each group stands before its members. */
+  /** In Parquet's order: each group before its members. */
   readonly elements: readonly SchemaElement[];
-  /** Where numbers of 64 bits are in an event: names from the outside in. */
+  /** Paths of 64-bit numbers in an event. */
   readonly longs: readonly (readonly string[])[];
 }
 
-/** The attributes that our events have, by class and object: those that schema/ocsf-event.schema.json names. */
+/** Attributes of our events by class and object, from schema/ocsf-event.schema.json. */
 interface EventSchema {
   readonly $defs: Readonly<Record<string, { readonly properties?: Readonly<Record<string, unknown>> }>>;
 }
@@ -19,10 +19,10 @@ interface EventSchema {
 const longTypes = new Set(['long_t', 'timestamp_t']);
 const integerTypes = new Set(['integer_t', 'port_t']);
 
-/** An attribute of no fixed form (`unmapped`): Parquet has no such type that all readers know, so it is JSON text. */
+/** An attribute without fixed form (`unmapped`): JSON text, because no Parquet type for it is universal. */
 const isFree = ({ type }: AttributeFacts): boolean => type === 'object';
 
-/** Columns of one class, or of all classes that our events have. */
+/** Columns of one class, or of all classes of our events. */
 export function eventColumns(classUid?: number): EventColumns {
   const { $defs } = JSON.parse(ocsfEventSchema()) as EventSchema;
   const namesOf = (entity: string): string[] => Object.keys($defs[entity]?.properties ?? {});
@@ -54,7 +54,7 @@ interface Context {
   readonly longs: string[][];
 }
 
-/** Every attribute may be absent, required ones too: readers that join files of several releases expect no less. */
+/** Every attribute is optional, even required ones: readers that join files of several releases expect it. */
 function elementsOf(
   path: readonly string[],
   attribute: AttributeFacts,

@@ -5,22 +5,22 @@ import { linesOf } from '../../tools/lines.ts';
 import { version } from '../../tools/version.ts';
 import type { EventColumns } from './columns.ts';
 
-/** Events of a row group of Parquet. Eight files may be open at once. */
+/** Events of a row group. Eight files may be open at once. */
 const parquetGroupRowsMax = 65_536;
 
 type ParquetRow = Record<string, unknown>;
 
 const zstdLevel = 3;
 /**
- * The last member of an event. The text cannot occur before it: quotation marks within strings have a backslash before
- * them, and no attribute before it holds members of the producer's choice.
+ * The last member of an event. The text cannot occur before it: quotation marks in strings are escaped, and
+ * no earlier attribute contains the producer's members.
  */
 const unmappedStart = ',"unmapped":{';
 const unmappedName = 'unmapped';
 
 /**
- * A Parquet file of events of OCSF 1.1.0, made a row group at a time: events wait as text until they are enough for
- * one. All that a file keeps until its end is where its row groups begin.
+ * A Parquet file of OCSF 1.1.0 events, written by row group: events wait as text for the next group. Until
+ * its end a file keeps only the offsets of its groups.
  */
 export class ParquetFile {
   readonly #columns: EventColumns;
@@ -32,7 +32,7 @@ export class ParquetFile {
 
   private constructor(columns: EventColumns) {
     this.#columns = columns;
-    // An attribute of one of these names is such a number wherever it stands.
+    // Any attribute of these names is such a number.
     const names = columns.longs.map((path) => path.at(-1)).join('|');
     this.#longNumber = new RegExp(`,"(${names})":(-?\\d+)`, 'g');
     const compressors = { ZSTD: (page: Uint8Array) => compressZstd(page, zstdLevel) };
@@ -42,7 +42,7 @@ export class ParquetFile {
       schema,
       codec: 'ZSTD',
       compressors,
-      // Readers look for the word in the middle, and doubt the statistics of files without it.
+      // Readers look for the word in the middle, and distrust statistics of files without it.
       createdBy: `auditlog version ${version()}`,
     });
   }
@@ -52,20 +52,20 @@ export class ParquetFile {
     return new ParquetFile(columns);
   }
 
-  /** Takes an event in, as the text of a line. */
+  /** Adds an event's line. */
   add(line: string): void {
     this.#lines.push(line);
     this.#lineCharacters += line.length;
   }
 
-  /** Whether the events that wait are enough for a row group. */
+  /** Whether the waiting events fill a row group. */
   get isFull(): boolean {
     return (
       this.#lines.length >= parquetGroupRowsMax || this.#lineCharacters >= limits.parquetGroupCharactersMin
     );
   }
 
-  /** Makes a row group of the events that wait; returns what the file goes on with. */
+  /** Makes a row group of the waiting events; returns the next bytes of the file. */
   async group(): Promise<Buffer> {
     const rows = this.#lines.map((line) => this.#rowOf(line));
     this.#lines = [];
@@ -84,12 +84,12 @@ export class ParquetFile {
 
   #take(): Buffer {
     const taken = Buffer.from(this.#bytes.getBytes());
-    // The library's own writer of files does the same after each piece: its offset goes on, its memory begins anew.
+    // As the library's own file writer does after each piece: its offset continues, its memory starts anew.
     this.#bytes.index = 0;
     return taken;
   }
 
-  /** The attributes by name. What is `unmapped` stays text, with every digit; numbers of 64 bits are not rounded. */
+  /** Attributes by name. `unmapped` stays text with every digit; 64-bit numbers are not rounded. */
   #rowOf(line: string): ParquetRow {
     const at = line.indexOf(unmappedStart);
     if (at < 0) throw new Error('an event of OCSF has nothing unmapped');
@@ -101,7 +101,7 @@ export class ParquetFile {
   }
 }
 
-/** Puts a number of 64 bits in the place of its digits. */
+/** Replaces digits by a 64-bit number. */
 function makeLong(row: ParquetRow, [name = '', ...inner]: readonly string[]): void {
   const value = row[name];
   if (value === undefined) return;

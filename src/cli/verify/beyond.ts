@@ -5,17 +5,17 @@ import type { Report } from '../../tools/verify/report.ts';
 
 interface Beyond {
   readonly organization: string;
-  /** How far in the order the trees had come when the verification began. */
+  /** The trees' position in the order when the verification began. */
   readonly watermark: bigint;
-  /** What no writer can have given out (order-end.ts). */
+  /** Above all possible order numbers (order-end.ts). */
   readonly end: bigint;
   /** Events in the tree. */
   readonly position: number;
 }
 
 /**
- * What pages show of an organization though no tree has come so far: events that wait for their checkpoint, and such as no writer
- * can have recorded, which no tree would come to for as long as it took the clock. Rejects with EngineError.
+ * Events on pages beyond every tree: those that wait for their checkpoint, and those that no writer can have
+ * recorded, which no tree would reach for years. Rejects with EngineError.
  */
 export async function beyondTrees(
   storage: Storage,

@@ -28,24 +28,23 @@ import { policiesOf } from './policies.ts';
 import { contradictionsIn, differencesIn, type Report } from '../../tools/verify/report.ts';
 
 /**
- * Uncompressed bytes that `verify` may always read each second beside running servers, for each core of the engine. That
+ * Uncompressed bytes a second and engine core that `verify` may always read beside running servers. This
  * takes some 2 % of the core: an event of a kilobyte costs 4 us (bench/notes.md, Evidence).
  */
 const throttleVerifyBytes = 8_000_000;
-/** How long `verify` may read a stretch: at the slowest throttle, of large events or of such as are spread over a large part. */
+/** Time limit of reading one range: at the slowest throttle, of large or widely spread events. */
 const verifyStretchMsMax = 6 * 3_600_000;
 
 export interface EngineOptions extends TrustOptions {
   readonly fullSpeed?: boolean;
 }
 
-/** Entries of the tree, and what is stored now, of one stretch of the order. */
+/** Entries of the tree and stored events of one range of the order. */
 interface Chunk {
   readonly entries: Buffer;
   readonly events: Run;
 }
 
-/** What it takes of a context. */
 interface Verifying {
   readonly storage: Storage;
   readonly isShared: boolean;
@@ -53,7 +52,7 @@ interface Verifying {
   readonly deps: { readonly io: ProgressIo };
 }
 
-/** An organization in the engine against its checkpoints: those that were given, and those that the engine has. */
+/** Compares an organization in the engine with its checkpoints: given ones and the engine's. */
 export async function verifyEngine(
   { storage, isShared, config, deps }: Verifying,
   slug: string,
@@ -104,7 +103,7 @@ export async function verifyEngine(
   };
 }
 
-/** What was signed of an organization: checkpoints that were given, those of a copy, and those in the engine. */
+/** Checkpoints: given ones, those of a copy, and the engine's. */
 async function signedFor(
   storage: Storage,
   { service, id }: { readonly service: string; readonly id: string },
@@ -128,7 +127,10 @@ async function signedFor(
 const throttleOf = (context: ThrottledSession, { fullSpeed = false }: EngineOptions): Promise<Throttle> =>
   Throttle.of(context, throttleVerifyBytes, fullSpeed);
 
-/** The keys to believe, those that the engine names among them as far as the others lead there. Rejects where they are another log's. */
+/**
+ * The trusted keys; keys from the engine only if another trusted key signed for them. Rejects if they belong
+ * to another log.
+ */
 async function trustIn(
   storage: Storage,
   serviceName: string,
@@ -153,7 +155,7 @@ async function trustIn(
   return trust;
 }
 
-/** What is looked at, and how fast. */
+/** The subject, and the speed. */
 interface Stored {
   readonly storage: Storage;
   readonly organization: string;
@@ -161,7 +163,7 @@ interface Stored {
   readonly throttle: Throttle;
   /** Events that checkpoints cover. */
   readonly covered: number;
-  /** How far in the order the trees had come when it began. */
+  /** The trees' position in the order when it began. */
   readonly watermark: bigint;
 }
 
@@ -171,11 +173,11 @@ interface Audits {
   readonly progress: Progress;
 }
 
-/** Compares tree and table from end to end; what could not be compared, as the table has too much there, is a finding. */
+/** Compares tree and table completely; a range with too many rows to compare is a finding. */
 async function compareAll(stored: Stored, { tree, events, progress }: Audits): Promise<Report['findings']> {
   try {
     for await (const { entries, events: now } of chunksOf(stored)) {
-      // The engine has hashed what is stored now: where that is what the tree says, its leaves are those of the tree.
+      // The engine hashed the stored events: if these equal the tree's, the leaves are the tree's.
       const isSame = entries.equals(now.entries);
       tree.add(entries, isSame ? now.leaves : undefined);
       events.compare(entries, now.entries);
@@ -190,7 +192,7 @@ async function compareAll(stored: Stored, { tree, events, progress }: Audits): P
   }
 }
 
-/** Adds what the engine has: the newest, and so many before it, spread evenly, as each narrows down where a change is. */
+/** Adds the engine's newest checkpoint, and others spread evenly before it, which narrow down a change. */
 async function addStored(
   checkpoints: Checkpoints,
   table: CheckpointTable,
@@ -208,7 +210,7 @@ async function addStored(
   return notes;
 }
 
-/** The entries of the tree: those of a copy, as far as there is one, else those in the engine. */
+/** The tree's entries: a copy's as far as it goes, otherwise the engine's. */
 class EntrySource {
   readonly #tiles: TileTable;
   readonly #organization: string;
@@ -223,12 +225,12 @@ class EntrySource {
       copy === undefined ? undefined : new CopyAudit(copy, 'contradicted', 'the tree of the engine');
   }
 
-  /** Where the tree in the engine is another one than the copy. */
+  /** Differences between the engine's tree and the copy. */
   get findings(): CopyAudit['findings'] {
     return this.#audit?.findings ?? [];
   }
 
-  /** The entries of so many tiles as are looked at at once; empty behind the last. */
+  /** The entries of the tiles read at once; empty after the last. */
   async read(firstTile: number): Promise<Buffer> {
     const stored = await this.#tiles.entries(this.#organization, firstTile, toolLimits.verifyTilesAtOnce);
     const copied = await this.#copy?.entries(firstTile, toolLimits.verifyTilesAtOnce);
@@ -241,16 +243,15 @@ class EntrySource {
 const lastSeq = 2n ** 64n - 1n;
 
 /**
- * Whether more of the tree can lie behind these entries. Where they are fewer than were asked for, the tree ended among
- * them; what it has got since begins in tiles that have been read, so to go on would leave events out.
+ * Whether more entries may follow. Fewer than requested means that the tree ended here; entries added since
+ * are in tiles already read, so continuing would omit events.
  */
 const isWhole = (entries: Buffer): boolean =>
   entries.length === toolLimits.verifyTilesAtOnce * tileWidth * entryBytes;
 
 /**
- * Stretch by stretch, the next one being read while this one is looked at. It ends where trees had come by the beginning,
- * as they may grow as fast as they are read. Behind the tree come the events up to there: what is there has been put in
- * afterwards.
+ * Range by range, prefetching the next. It ends where the trees stood at the beginning, because they may grow
+ * as fast as they are read. After the tree come stored events up to there, which were inserted afterwards.
  */
 async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
   const { storage, organization, source, throttle, covered, watermark } = stored;
@@ -281,13 +282,13 @@ async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
   }
 }
 
-/** The order number behind those of entries; the last one that there is where somebody gave it to an entry. */
+/** The order number after those of entries; the last possible one if an altered entry has it. */
 function endOf(entries: Buffer): bigint {
   const { seq } = entryAt(entries, entries.length / entryBytes - 1);
   return seq === lastSeq ? seq : seq + 1n;
 }
 
-/** A promise whose rejection is met where it is waited for, later. */
+/** Marks a rejection as handled until it is awaited. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;

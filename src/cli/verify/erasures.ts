@@ -7,10 +7,10 @@ import { hashOf, type PlacedEvent } from '../../tools/verify/policies.ts';
 import type { Report } from '../../tools/verify/report.ts';
 import { eventsInTree, type Statements } from './policies.ts';
 
-/** Erased events that `verify` reads at once. */
+/** Erased events read at once. */
 const verifyErasedAtOnce = 20_000;
 
-/** Lists of erased events that the tree speaks for, the events that say so, and what is wrong with others. */
+/** Lists of erased events confirmed by the tree, their events, and faults of the others. */
 export interface FoundErasures {
   readonly erasures: readonly Erasure[];
   readonly placed: readonly PlacedEvent[];
@@ -18,9 +18,9 @@ export interface FoundErasures {
 }
 
 /**
- * What was erased from an organization, as far as the tree says so in an event that was signed for. A list that is not the
- * one of its event counts for nothing. An event that speaks of a list may be changed itself, by another list, which has to
- * be believed before. Rejects with EngineError.
+ * An organization's erasures, as signed events of the tree state them. A list that differs from its event is
+ * ignored. The event of a list may itself be changed by another list, which must be verified first. Rejects
+ * with EngineError.
  */
 export async function erasuresOf(
   storage: Storage,
@@ -66,5 +66,5 @@ async function listOf(storage: Storage, org: string, id: string): Promise<Buffer
   }
 }
 
-/** Whatever somebody has written there: a hash has 32 bytes. */
+/** The text is arbitrary: a hash has 32 bytes. */
 const fromHex = (text: string): Buffer => Buffer.concat([Buffer.from(text, 'hex')], 32);

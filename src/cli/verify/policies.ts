@@ -7,7 +7,7 @@ import type { ErasureHistory } from '../../tlog/erasure.ts';
 import { policyCodes } from '../../tlog/policy.ts';
 import { hashOf, type PlacedEvent } from '../../tools/verify/policies.ts';
 
-/** What the tree has to say of an organization: as far as it was signed for, `covered` entries. */
+/** Statements of the tree about an organization, within the `covered` entries. */
 export interface Statements {
   readonly organization: string;
   readonly codes: readonly number[];
@@ -15,8 +15,8 @@ export interface Statements {
 }
 
 /**
- * The events of an organization's policies that the tree has as they are stored, or as an erasure has left them. Any other
- * could have been put in by whoever removed events, and counts for nothing. Rejects with EngineError.
+ * Policy events that are as the tree recorded them, or as an erasure left them. Others could have been
+ * inserted by whoever removed events, and are ignored. Rejects with EngineError.
  */
 export async function policiesOf(
   storage: Storage,
@@ -29,8 +29,8 @@ export async function policiesOf(
 }
 
 /**
- * Events with some activities that the tree has entries of, as the service's own: others state nothing, whatever they say. They
- * need not be as they were recorded.
+ * Events of some activities with entries as the service's own: others state nothing. They may differ from the
+ * recorded ones.
  */
 export async function eventsInTree(
   storage: Storage,

@@ -1,10 +1,27 @@
+import { zip } from '../../base/bytes/zip.ts';
 import { Problem } from '../../base/errors/problem.ts';
 import { formatMicros } from '../../base/time/timestamp.ts';
-import { type EventName, type Inclusion, uncovered } from '../../evidence/evidence-reader.ts';
+import type { Answer } from '../../contract/document.ts';
+import { stringify } from '../../contract/stringify.ts';
+import { exported, keyActor, userActor } from '../../control/change-events.ts';
+import { filesOfCase } from '../../evidence/case-file.ts';
+import {
+  type EventName,
+  type EvidenceReader,
+  type Inclusion,
+  uncovered,
+} from '../../evidence/evidence-reader.ts';
+import { caseSlots } from '../../read/fair-queue.ts';
+import { readFilter } from '../../read/filter.ts';
+import { QueryParameters } from '../../read/parameters.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
+import { ignoredParameters } from '../read-headers.ts';
 import type { RequestContext } from '../request-context.ts';
-import { jsonReply } from '../response.ts';
+import { jsonLine, jsonReply } from '../response.ts';
+import { selfAuditOrigin } from '../self-audit.ts';
+import { publicAddress } from '../sign-on-place.ts';
+import { fileTime, filtersGiven } from './export.ts';
 
 /**
  * GET /api/v1/audit/evidence/checkpoint: the newest signed checkpoint, or the oldest of at least `size`
@@ -22,21 +39,77 @@ export function evidenceCheckpointHandler({ evidence }: Pick<EndpointDeps, 'evid
  * signature; and when the evidence began.
  */
 export function evidenceKeyHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
-  return async (_, { organization }) => {
-    const { origin, keys, progress } = await evidence.keys(organization.id);
-    return jsonReply(200, 'EvidenceKeys', {
-      origin,
-      keys: keys.map(({ verifierKey, statement, addedMicros }) => ({
-        key: verifierKey,
-        added_at: formatMicros(addedMicros),
-        ...(statement !== '' && { statement }),
-      })),
-      ...(progress !== undefined && {
-        begun_at: formatMicros(progress.begunMicros),
-        begun_before_seq: String(progress.begunBefore),
-      }),
-    });
+  return async (_, { organization }) =>
+    jsonReply(200, 'EvidenceKeys', await publishedKeys(evidence, organization.id));
+}
+
+async function publishedKeys(
+  evidence: EvidenceReader,
+  organization: string,
+): Promise<Answer<'EvidenceKeys'>> {
+  const { origin, keys, progress } = await evidence.keys(organization);
+  return {
+    origin,
+    keys: keys.map(({ verifierKey, statement, addedMicros }) => ({
+      key: verifierKey,
+      added_at: formatMicros(addedMicros),
+      ...(statement !== '' && { statement }),
+    })),
+    ...(progress !== undefined && {
+      begun_at: formatMicros(progress.begunMicros),
+      begun_before_seq: String(progress.begunBefore),
+    }),
   };
+}
+
+/**
+ * GET /api/v1/audit/evidence/case: the events that match, with their proofs, as one .zip that `auditlog verify` checks without the
+ * service (contract: Read, evidence). It is recorded as an export.
+ */
+export function evidenceCaseHandler(deps: EndpointDeps): SharedHandler {
+  const { config, read, evidence, selfAudit, clock } = deps;
+  const slots = caseSlots();
+  return async (context, caller) => {
+    const { organization } = caller;
+    const release = await slots.acquire(organization.id, context.signal);
+    try {
+      const parameters = new QueryParameters(context.query);
+      const filter = readFilter(parameters, organization);
+      const now = clock();
+      const filters = filtersGiven(parameters);
+      const events = await read.caseEvents(organization.id, { filter }, now, context.signal);
+      const actor = 'user' in caller ? userActor(caller.user) : keyActor(caller.key);
+      const files = await filesOfCase(evidence, {
+        organization,
+        filters,
+        link: pageLink(publicAddress(context, config, organization.slug), filters),
+        madeMicros: now,
+        madeBy: { ...actor },
+        events,
+        keys: jsonLine(stringify('EvidenceKeys', await publishedKeys(evidence, organization.id))),
+      });
+      const body = await zip(files, now / 1000);
+      const details = { format: 'case', filters, events: events.length };
+      await selfAudit.recordBefore(exported(actor, organization.id, details), selfAuditOrigin(context));
+      const headers = {
+        'Content-Type': 'application/zip',
+        'Content-Disposition': `attachment; filename="case-${organization.slug}-${fileTime(now)}.zip"`,
+        'X-Total-Count': String(events.length),
+        ...ignoredParameters(parameters),
+      };
+      return { status: 200, headers, body };
+    } finally {
+      release();
+    }
+  };
+}
+
+/** The view of events with these filters; without an address only its place in the page. */
+function pageLink(address = '', filters: Readonly<Record<string, string>>): string {
+  const { startTime, endTime, orgId: _, ...others } = filters;
+  const times = { ...(startTime && { from: startTime }), ...(endTime && { to: endTime }) };
+  const range = Object.keys(times).length === 0 ? { range: 'all' } : times;
+  return `${address}/#/events?${new URLSearchParams({ ...range, ...others }).toString()}`;
 }
 
 /** GET /api/v1/audit/evidence/tile/…: hashes and entries of the tree, by the paths of C2SP tlog-tiles. */

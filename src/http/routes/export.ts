@@ -74,7 +74,7 @@ function readSchema(text: string | undefined, format: ExportFormat): { readonly 
 }
 
 /** As sent, not as interpreted. */
-function filtersGiven(parameters: QueryParameters): Record<string, string> {
+export function filtersGiven(parameters: QueryParameters): Record<string, string> {
   const given: Record<string, string> = {};
   for (const name of selectingParameters) {
     const value = parameters.text(name);
@@ -84,6 +84,6 @@ function filtersGiven(parameters: QueryParameters): Record<string, string> {
 }
 
 /** `20240506T070809Z`: valid in file names of every system. */
-function fileTime(micros: number): string {
+export function fileTime(micros: number): string {
   return formatMicros(micros).replaceAll(/[-:]|\.\d+/g, '');
 }

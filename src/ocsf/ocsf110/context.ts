@@ -2,11 +2,11 @@ import { fromByteText, toByteText } from '../byte-text.ts';
 import { kind, type SourceReading, slot } from '../source-fields.ts';
 
 /**
- * Members of `extra` with attributes in the schema. They are in `unmapped` as well, so only what surely fits is
- * taken.
+ * Members of `extra` with attributes in the schema. `unmapped` has them as well, so only safe matches are
+ * used.
  */
 
-/** Digits that any signed number of 64 bits can have. */
+/** Digits of any signed 64-bit number. */
 const longDigitsMax = 18;
 const textCharactersMax = 4_096;
 
@@ -33,7 +33,7 @@ function memberText(r: SourceReading, names: readonly string[]): string | undefi
   return undefined;
 }
 
-/** Bytes of a file, as the digits that were sent. */
+/** Bytes of a file, in the digits sent. */
 export function fileSizeOf(r: SourceReading): string | undefined {
   const text = memberText(r, sizeNames);
   return text !== undefined && text.length <= longDigitsMax && /^\d+$/.test(text) ? text : undefined;
@@ -48,7 +48,7 @@ export function privilegesOf(r: SourceReading): string | undefined {
   return isListOfNames ? toByteText(JSON.stringify(list)) : undefined;
 }
 
-/** Who was added to a group or taken out. */
+/** The user added to or removed from a group. */
 export function memberOf(r: SourceReading): string | undefined {
   const text = memberText(r, memberNames);
   if (text?.startsWith('"') !== true || text.length > textCharactersMax) return undefined;

@@ -17,15 +17,17 @@ const json = {
 };
 
 const ipCharactersMax = 40;
-/** Two labels at least, as a producer's word for a place is often one; the last begins with a letter. */
+/**
+ * At least two labels, because a producer's word for a location is often one; the last begins with a letter.
+ */
 const hostnamePattern =
   /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?\.)+[a-zA-Z](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?$/;
 
 const isAddress = (text: string): boolean => isIPv4(text) || (text.length <= ipCharactersMax && isIPv6(text));
 
 /**
- * Puts the origin as an endpoint where the class has one, else as a device: an address is `ip`, a domain name
- * `hostname`, anything else `name`. False if the port has no place.
+ * Writes the origin as an endpoint if the class has one, otherwise as a device: an address is `ip`, a domain
+ * name `hostname`, any other text `name`. False if the port has no attribute.
  */
 export function putOrigin(out: Output, r: SourceReading, classUid: OcsfClassUid): boolean {
   const isRequired = classUid === ocsfClass.api || classUid === ocsfClass.file;

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * What OCSF 1.1.0 says of its classes and objects, from schema/ocsf-1.1.0.json. An attribute is written there in one
- * word: `!` required, `+` recommended, `?` only with its profile; then its type, or the object that it is; then `[]`
- * for a list.
+ * OCSF 1.1.0 classes and objects, from schema/ocsf-1.1.0.json. An attribute is one word there: `!` required,
+ * `+` recommended, `?` only with its profile; then its type or object; then `[]` for a list.
  */
 export interface Facts {
   readonly version: string;
@@ -14,7 +13,7 @@ export interface Facts {
   readonly objects: ReadonlyMap<string, ObjectFacts>;
 }
 
-/** A primitive type; what it does not say, its base type says. */
+/** A primitive type; its base type supplies missing facts. */
 export interface TypeFacts {
   readonly type?: string;
   readonly max_len?: number;
@@ -26,7 +25,7 @@ export type EnumFacts = Readonly<Record<string, string>>;
 
 export interface AttributeFacts {
   readonly requirement: 'required' | 'recommended' | 'optional' | 'profile';
-  /** Ends in `_t` for a primitive; else the name of an object. */
+  /** Ends in `_t` for a primitive; otherwise an object's name. */
   readonly type: string;
   readonly isObject: boolean;
   readonly isArray: boolean;
@@ -114,7 +113,7 @@ function read(): Facts {
   const { version, types, observables, common } = stored;
   const objects = objectsOf(stored.objects);
   const { observable } = stored.objects;
-  // The schema fills this list from what its types and objects say of themselves.
+  // The schema derives this list from its types and objects.
   if (observable !== undefined)
     objects.set('observable', objectOf({ ...observable, enums: { type_id: observables } }));
   const classes = Object.entries(stored.classes).map(

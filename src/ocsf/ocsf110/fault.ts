@@ -1,4 +1,4 @@
-/** What is wrong with an event, and where: a JSON pointer. */
+/** A fault of an event, and its JSON pointer. */
 export interface Fault {
   readonly pointer: string;
   readonly rule: string;

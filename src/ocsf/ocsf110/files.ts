@@ -19,7 +19,7 @@ const json = {
 };
 
 const hashCharactersMax = 64;
-/** Hexadecimal digits of the algorithms whose values the schema has room for. */
+/** Hexadecimal digits of the hash algorithms in the schema. */
 const algorithms: ReadonlyMap<number, Range> = new Map([
   [32, shared.add('{"algorithm_id":1,"algorithm":"MD5","value":"')],
   [40, shared.add('{"algorithm_id":2,"algorithm":"SHA-1","value":"')],
@@ -27,7 +27,7 @@ const algorithms: ReadonlyMap<number, Range> = new Map([
 ]);
 const folders = new Set(['folder', 'directory']);
 
-/** Puts the file of an event: the sender's, else the target. */
+/** Writes the event's file: the sender's, otherwise the target. */
 export function putFile(out: Output, r: SourceReading): void {
   const target = plainOr(r, slot.target, slot.targetName);
   const named = firstText(r, slot.senderFile, target, slot.targetId);
@@ -68,7 +68,7 @@ function putHashes(out: Output, r: SourceReading): void {
   out.put(json.hashesEnd);
 }
 
-/** A "hash" that is none stays in `unmapped`. */
+/** An invalid hash stays in `unmapped`. */
 function hashIn(r: SourceReading, at: number): string | undefined {
   const text = textIn(r, at);
   const isHash = text !== undefined && text.length <= hashCharactersMax && /^[\w:+/=.-]+$/.test(text);

@@ -2,11 +2,11 @@ import { type ActivityClass, allActivities } from '../activity-classes.ts';
 import { ocsfFacts } from './facts.ts';
 import type { Constants, Range } from './output.ts';
 
-/** The beginning of all events of an activity, in two parts around the event's own name of it. */
+/** The beginning of an activity's events, in two parts around the event's own name of it. */
 export interface Head {
   readonly before: Range;
   readonly after: Range;
-  /** The schema has no such activity ("Other"): the source's name stands there. */
+  /** The schema has no such activity ("Other"): the source's name is used. */
   readonly isOther: boolean;
 }
 
@@ -32,7 +32,7 @@ function makeHead(constants: Constants, { classUid, activityId }: ActivityClass)
   };
 }
 
-/** The heads of all activities, as constants of a mapper. */
+/** The heads of all activities, as a mapper's constants. */
 export function makeHeads(constants: Constants): ReadonlyMap<ActivityClass, Head> {
   return new Map(allActivities.map((one) => [one, makeHead(constants, one)]));
 }

@@ -6,11 +6,11 @@ import { isText, putMember, putToken, putRaw, textIn, timeSlotOf } from './token
 export interface Ocsf110Names {
   readonly vendorName: string;
   readonly productName: string;
-  /** The application that the events are of. */
+  /** The application of the events. */
   readonly appName: string;
 }
 
-/** What is stored of an event beside its source. */
+/** Stored facts of an event beside its source. */
 export interface StoredFacts {
   /** The organization's id, a lower-case UUID. */
   readonly organization: string;
@@ -20,7 +20,7 @@ export interface StoredFacts {
   readonly timeMicros: number;
 }
 
-/** What the metadata of all events of a mapper begin with. */
+/** The beginning of all events' metadata. */
 export function metadataStart(constants: Constants, product: string, logName: string): Range {
   return constants.add(`,"metadata":{"version":"1.1.0","product":${product},"log_name":${logName},"uid":"`);
 }
@@ -81,7 +81,7 @@ export function putMetadata(
 
 const timezone = shared.add(',"timezone_offset":');
 
-/** Puts the offset from UTC in minutes, if the time has one. */
+/** Writes the offset from UTC in minutes, if the time has one. */
 export function putTimezone(out: Output, r: SourceReading): void {
   const at = timeSlotOf(r);
   if (r.kinds[at] !== kind.text) return;

@@ -1,8 +1,8 @@
 import type { Fault } from './fault.ts';
 
 /**
- * Each observable names an attribute of its event by a path (`actor.user.name`; lists on the way are looked through),
- * and one that names a scalar has its value.
+ * Each observable names an attribute by path (`actor.user.name`, through lists); if it is a scalar, the
+ * observable has its value.
  */
 export function checkObservables(event: Readonly<Record<string, unknown>>): Fault[] {
   const { observables } = event;

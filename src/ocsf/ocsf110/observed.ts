@@ -1,8 +1,8 @@
 import { type Output, type Range, shared } from './output.ts';
 
 /**
- * An observable up to its value. The type is a caption beside 99, which every validator takes: OCSF's files list 0
- * and 99 alone.
+ * An observable up to its value. The type is 99 with a caption, which every validator accepts: OCSF's files
+ * list only 0 and 99.
  */
 function observable(name: string, type: string): Range {
   return shared.add(`,{"name":"${name}","type_id":99,"type":"${type}","value":"`);
@@ -32,7 +32,7 @@ const valueEnd = shared.add('"}');
 const closeList = shared.add(']');
 const openBracket = 0x5b;
 
-/** Puts those that were noted, and forgets them. */
+/** Writes and clears the noted ones. */
 export function putObservables(out: Output): void {
   const { observed } = out;
   if (observed.length === 0) return;

@@ -18,7 +18,7 @@ const json = {
   end: shared.add('}}'),
 };
 
-/** A text is in no more attributes of one event than this. */
+/** Bound of attributes that contain the same text. */
 const growthMax = 14;
 const addedBytesMax = 8 * 1024;
 
@@ -31,7 +31,7 @@ export class Ocsf110Mapper {
   readonly #metadata: Range;
   readonly #named: NamedConstants;
   readonly #addedBytesMax: number;
-  /** Stored events need no copy, so nothing is put into it. */
+  /** Stored events need no copy. */
   readonly #minified: ByteSink = { bytes: noBytes, view: viewOf(noBytes), length: 0, end: 0 };
   #sources: Buffer = Buffer.alloc(0);
   #sourcesAt = 0;
@@ -47,26 +47,26 @@ export class Ocsf110Mapper {
     this.#out = new Output(constants);
   }
 
-  /** Takes new sources; earlier output is gone. */
+  /** Sets new sources and discards earlier output. */
   open(sources: Uint8Array): void {
     this.#sourcesAt = this.#out.open(sources);
     this.#sources = Buffer.from(sources.buffer, sources.byteOffset, sources.length);
   }
 
-  /** All that has been put since `open`; good until the next. */
+  /** All output since `open`; valid until the next. */
   events(): Uint8Array {
     return this.#out.events();
   }
 
-  /** Puts a text between events: ASCII. */
+  /** Writes ASCII text between events. */
   put(text: string): void {
     this.#out.reserve(text.length);
     this.#out.text(text);
   }
 
   /**
-   * Puts the OCSF 1.1.0 event of the stored source event at [from, to). The same facts always give the same bytes.
-   * Throws if the source is none.
+   * Writes the OCSF 1.1.0 event of the stored source event [from, to). The same facts always give the same
+   * bytes. Throws if the source is invalid.
    */
   map(from: number, to: number, facts: StoredFacts): void {
     const out = this.#out;
@@ -75,7 +75,7 @@ export class Ocsf110Mapper {
     this.#minified.length = to + this.#sourcesAt;
     const place = { bytes: out.bytes, eventStart: from + this.#sourcesAt, minified: this.#minified };
     try {
-      // Short texts die young; one of all sources would be collected with the old.
+      // Short texts die young; one text of all sources would reach the old generation.
       const fault = readSource(reading, place, this.#sources.toString('latin1', from, to), 0);
       if (fault !== undefined) throw new Error(`a stored source event ${fault}`);
       this.#put(facts);

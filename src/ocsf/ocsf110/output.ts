@@ -1,7 +1,7 @@
 import { type ByteSink, putInteger, putRange, putText } from '../byte-sink.ts';
 import { noBytes, viewOf } from '../json-cursor.ts';
 
-/** Where bytes stand in the working memory of a mapper. */
+/** A range in a mapper's working memory. */
 export interface Range {
   readonly start: number;
   readonly end: number;
@@ -12,7 +12,7 @@ export class Constants {
   readonly #texts: string[];
   #length: number;
 
-  /** With all constants of another one, at the same places. */
+  /** Includes all constants of `others`, at the same positions. */
   constructor(others?: Constants) {
     this.#texts = others === undefined ? [] : [...others.#texts];
     this.#length = others === undefined ? 0 : others.#length;
@@ -31,7 +31,7 @@ export class Constants {
   }
 }
 
-/** Those of every mapper. */
+/** Constants of every mapper. */
 export const shared = new Constants();
 
 const comma = shared.add(',');
@@ -39,15 +39,13 @@ const quote = shared.add('"');
 const close = shared.add('}');
 
 const openBrace = 0x7b;
-/** Memory that one huge task has made large is not kept. */
+/** Larger memory is not kept. */
 const keptBytesMax = 4 * 1024 * 1024;
 const smallestBytes = 256 * 1024;
 
 /**
- * Working memory in which events are put together: bytes are moved within one buffer, since that takes a third of the
- * time of copying between two.
- *
- *     constants | sources | events …
+ * A mapper's working memory. Bytes move within one buffer, which takes a third of the time of copying between
+ * two: constants | sources | events …
  */
 export class Output implements ByteSink {
   bytes: Uint8Array = noBytes;
@@ -63,7 +61,7 @@ export class Output implements ByteSink {
     this.#constants = constants.bytes();
   }
 
-  /** Takes sources in, and returns where they begin. */
+  /** Copies sources in; returns their start. */
   open(sources: Uint8Array): number {
     const start = this.#constants.length;
     const needed = start + sources.length * 4;
@@ -82,7 +80,7 @@ export class Output implements ByteSink {
     return true;
   }
 
-  /** The events: good until the next sources are taken in. */
+  /** The events; valid until the next sources. */
   events(): Uint8Array {
     return this.bytes.subarray(this.#eventsStart, this.length);
   }
@@ -113,7 +111,9 @@ export class Output implements ByteSink {
     this.range(quote.start, quote.end);
   }
 
-  /** Ends an object whose members, each after a comma, begin at `start`: the first comma becomes its brace. */
+  /**
+   * Closes an object whose members, each after a comma, begin at `start`: the first comma becomes its brace.
+   */
   closeObject(start: number): void {
     this.bytes[start] = openBrace;
     this.put(close);

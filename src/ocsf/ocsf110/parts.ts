@@ -43,7 +43,7 @@ const json = {
   resourcesEnd: shared.add(']'),
 };
 
-/** Constants of one mapper: with texts of the configuration. */
+/** Constants of one mapper, with texts of the configuration. */
 export interface NamedConstants {
   readonly invokedBy: Range;
   readonly service: Range;
@@ -60,13 +60,12 @@ export function namedConstants(constants: Constants, names: Ocsf110Names): Named
   };
 }
 
-/** What the attributes of a class are made of, beside the source. */
+/** Facts for a class's attributes, beside the source. */
 export interface PartsContext {
   readonly out: Output;
   readonly lossy: Lossy;
   readonly named: NamedConstants;
   readonly organization: string;
-  /** The activity's code. */
   readonly code: number;
 }
 
@@ -84,7 +83,7 @@ const plainActor: UserSlots = {
   type: slot.actorType,
 };
 
-/** Puts the attributes that differ by class, each after a comma. */
+/** Writes the attributes that differ by class, each after a comma. */
 export function putParts(r: SourceReading, entry: ActivityClass, context: PartsContext): void {
   const { out, lossy, named } = context;
   const start = out.length;
@@ -139,7 +138,7 @@ function putOfClass(
   }
 }
 
-/** Kinds of targets that nobody logs in as. */
+/** Types of targets that are not accounts. */
 const things = new Set(
   (
     'app appinstance application authenticatorenrollment device directoryrole factor file folder group organization ' +
@@ -168,7 +167,7 @@ function putSubject(
   else putUnknownUser(out);
 }
 
-/** Puts the actor's text again, as the user. */
+/** Repeats the actor as the user. */
 function putActorAgain(out: Output, actor: PutUser): void {
   out.range(actor.start, actor.end);
   observeUser(out, actor, observables.user);

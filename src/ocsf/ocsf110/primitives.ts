@@ -2,7 +2,7 @@ import type { TypeFacts } from './facts.ts';
 
 const regexes = new Map<string, RegExp>();
 
-/** Beyond this an integer is not a signed number of 64 bits. */
+/** Beyond this an integer does not fit into signed 64 bits. */
 const longMax = 2 ** 63;
 
 export function checkPrimitive(

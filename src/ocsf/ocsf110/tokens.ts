@@ -4,11 +4,11 @@ import { kind, type SourceReading, slot, textOf } from '../source-fields.ts';
 import type { Output, Range } from './output.ts';
 
 /**
- * Fields of a reading as JSON. A token is the inside of a JSON string as in the source, so it goes between quotes
- * unchanged.
+ * Fields of a reading as JSON. A token is the inside of a JSON string of the source, so it is copied between
+ * quotes unchanged.
  */
 
-/** OCSF's bound on any string, characters. */
+/** OCSF's bound of a string, characters. */
 const stringCharactersMax = 65_535;
 
 export function has(r: SourceReading, at: number): boolean {
@@ -20,7 +20,7 @@ export function isText(r: SourceReading, at: number): boolean {
   return what === kind.text || what === kind.escaped;
 }
 
-/** The string in a slot, its escapes undone, as byte text. */
+/** The string of a slot, unescaped, as byte text. */
 export function textIn(r: SourceReading, at: number): string | undefined {
   return isText(r, at) ? textOf(r, at) : undefined;
 }
@@ -34,7 +34,7 @@ export function firstText(r: SourceReading, ...slots: readonly number[]): number
   return -1;
 }
 
-/** The slot of the event's own time: `message.timestamp` goes before `time`. */
+/** The slot of the event's own time: `message.timestamp` before `time`. */
 export function timeSlotOf(r: SourceReading): number {
   return has(r, slot.timestamp) ? slot.timestamp : slot.time;
 }
@@ -43,7 +43,7 @@ export function isLong({ starts, ends }: SourceReading, at: number): boolean {
   return (ends[at] as number) - (starts[at] as number) > stringCharactersMax;
 }
 
-/** Puts as much of a token as a string of OCSF may hold. */
+/** Writes a token up to OCSF's string bound. */
 export function putToken(out: Output, r: SourceReading, at: number): void {
   const start = r.starts[at] as number;
   const end = r.ends[at] as number;
@@ -51,7 +51,7 @@ export function putToken(out: Output, r: SourceReading, at: number): void {
   else out.range(start, end);
 }
 
-/** Puts `opening`, which ends in a quote, the token and a quote; nothing for an empty slot. */
+/** Writes `opening` (ends in a quote), the token and a quote; nothing for an empty slot. */
 export function putMember(out: Output, r: SourceReading, at: number, opening: Range): void {
   if (!isText(r, at)) return;
   out.put(opening);
@@ -59,7 +59,7 @@ export function putMember(out: Output, r: SourceReading, at: number, opening: Ra
   out.quote();
 }
 
-/** Puts a field as it stands in the source. */
+/** Writes a field as in the source. */
 export function putRaw(out: Output, r: SourceReading, at: number): void {
   const edge = isText(r, at) ? 1 : 0;
   out.range((r.starts[at] as number) - edge, (r.ends[at] as number) + edge);
@@ -70,7 +70,7 @@ export function clipped(token: string): string {
   const value = JSON.parse(fromByteText(`"${token}"`)) as string;
   if (value.length <= stringCharactersMax) return token;
   const last = value.charCodeAt(stringCharactersMax - 1);
-  // Not between the halves of a character.
+  // Never between the halves of a surrogate pair.
   const end = last >= 0xd800 && last <= 0xdbff ? stringCharactersMax - 1 : stringCharactersMax;
   return toByteText(JSON.stringify(value.slice(0, end)).slice(1, -1));
 }

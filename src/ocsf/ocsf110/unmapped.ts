@@ -8,7 +8,7 @@ const rowsOf = (names: Readonly<Record<string, number>>): readonly (readonly [nu
 /** Fields that `unmapped` always has as sent. */
 const kept = rowsOf({ target: slot.target, sender: slot.sender, extra: slot.extra, org: slot.org });
 
-/** Fields that attributes hold whole unless they are unusual. */
+/** Fields that attributes hold whole unless unusual. */
 const keptWhereLossy = rowsOf({
   time: slot.time,
   level: slot.level,
@@ -48,7 +48,7 @@ function isTooLong(r: SourceReading, at: number): boolean {
   return isText(r, at) && isLong(r, at);
 }
 
-/** Puts the source's part of `unmapped`: fields as sent, and unknown members of `message` and the event. */
+/** Writes the source's part of `unmapped`: fields as sent, and unknown members of `message` and the event. */
 export function putUnmappedFields(out: Output, r: SourceReading, lossy: Lossy): void {
   const others = r.others ?? [];
   for (let at = 0; at < others.length; at += 3) {
@@ -77,7 +77,7 @@ export function putUnmappedFields(out: Output, r: SourceReading, lossy: Lossy): 
   }
 }
 
-/** Members of one object that are no fields, as they were sent. */
+/** Unknown members of one object, as sent. */
 function putOthers(out: Output, others: readonly number[], owner: number, name: Range): void {
   let start = -1;
   for (let at = 0; at < others.length; at += 3) {

@@ -2,11 +2,11 @@ import type { SourceReading } from '../source-fields.ts';
 import { type Output, type Range, shared } from './output.ts';
 import { isLong, isText, putMember, putToken, textIn } from './tokens.ts';
 
-/** A user that was put, with its name and address (0, 0: none). */
+/** A written user, with name and address (0, 0: none). */
 export interface PutUser extends Range {
   readonly name: Range;
   readonly email: Range;
-  /** What the text does not hold as it was sent. */
+  /** The part that the text does not hold as sent. */
   readonly lossy: 'nothing' | 'type' | 'more';
 }
 
@@ -17,7 +17,7 @@ export interface UserSlots {
   readonly type: number;
 }
 
-/** What observables say of a user. */
+/** Observables of a user. */
 export interface UserObservables {
   readonly name: Range;
   readonly email: Range;
@@ -34,7 +34,7 @@ const user = shared.add(',"type_id":1,"type":"User"');
 const admin = shared.add(',"type_id":2,"type":"Admin"');
 const system = shared.add(',"type_id":3,"type":"System"');
 
-/** Types of users by the producer's word for them, in lower case. */
+/** Types of users by the producer's word, in lower case. */
 const types: ReadonlyMap<string, Range> = new Map([
   ['user', user],
   ['admin', admin],
@@ -53,12 +53,12 @@ export const isEmailAddress = (text: string): boolean => emailPattern.test(text)
 
 const nowhere: Range = { start: 0, end: 0 };
 
-/** Nobody is known, where a class must have a user. */
+/** For classes that need a user when none is known. */
 export function putUnknownUser(out: Output): void {
   out.put(json.unknown);
 }
 
-/** Puts a user; undefined without name, address and id. An address is the name of one without. */
+/** Writes a user; undefined without name, address and id. An address serves as a missing name. */
 export function putUser(out: Output, r: SourceReading, slots: UserSlots): PutUser | undefined {
   const shown = isText(r, slots.name) ? slots.name : slots.email;
   const hasName = isText(r, shown);
@@ -86,7 +86,7 @@ function putShown(out: Output, r: SourceReading, at: number): Range {
   return { start, end };
 }
 
-/** Puts `opening`, byte text whose place is returned, and a quote. */
+/** Writes `opening`, byte text (whose range is returned), and a quote. */
 function putText(out: Output, opening: Range, text: string): Range {
   out.put(opening);
   const start = out.length;
@@ -96,7 +96,7 @@ function putText(out: Output, opening: Range, text: string): Range {
   return { start, end };
 }
 
-/** False if the producer's word is no kind of user. */
+/** False if the producer's word is not a user type. */
 function putType(out: Output, r: SourceReading, at: number): boolean {
   const type = textIn(r, at);
   if (type === undefined) return true;
@@ -109,7 +109,7 @@ function putType(out: Output, r: SourceReading, at: number): boolean {
   return captions.has(type);
 }
 
-/** Puts a user of whom only a name is known: byte text. */
+/** Writes a user known only by name (byte text). */
 export function putNamedUser(out: Output, text: string): PutUser {
   const start = out.length;
   const token = JSON.stringify(text).slice(1, -1);
@@ -123,7 +123,7 @@ export function isUserType(type: string | undefined): boolean {
   return type !== undefined && types.has(type.toLowerCase());
 }
 
-/** Tells observables of a user that has been put. */
+/** Adds observables of a written user. */
 export function observeUser(out: Output, { name, email }: PutUser, told: UserObservables): void {
   if (name.end > 0) out.observe(told.name, name.start, name.end);
   if (email.end > 0) out.observe(told.email, email.start, email.end);

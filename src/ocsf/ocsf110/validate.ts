@@ -26,7 +26,7 @@ export function validateEvent(event: unknown, facts: Facts = ocsfFacts()): Fault
   return validation.faults;
 }
 
-/** The profiles that an event says it has. */
+/** The event's profiles. */
 function profilesOf({ metadata }: JsonObject): readonly string[] {
   const profiles = isObject(metadata) ? metadata['profiles'] : undefined;
   return Array.isArray(profiles) ? profiles.filter((one) => typeof one === 'string') : [];
@@ -69,7 +69,7 @@ class Validation {
       this.#fault(pointer, `must have just one of ${one.join(', ')}`);
   }
 
-  /** What only a whole event can be asked. */
+  /** Rules of a whole event. */
   ofClass(event: JsonObject, { uid, caption, categoryUid, categoryName, attributes }: ClassFacts): void {
     const { activity_id: activity, time, metadata } = event;
     const activityName = attributes.get('activity_id')?.values?.[String(activity)];
@@ -79,7 +79,7 @@ class Validation {
     if (typeof activity === 'number') this.#equal('/type_uid', event['type_uid'], uid * 100 + activity);
     if (activityName !== undefined)
       this.#equal('/type_name', event['type_name'], `${caption}: ${activityName}`);
-    // The year 5138: nobody's milliseconds.
+    // The year 5138: no time in milliseconds.
     if (typeof time === 'number' && time >= 1e14)
       this.#fault('/time', 'must be milliseconds; this looks like microseconds');
     if (isObject(metadata)) this.#equal('/metadata/version', metadata['version'], this.#facts.version);
@@ -95,7 +95,7 @@ class Validation {
       this.#fault(pointer, `must be ${JSON.stringify(expected)}`);
   }
 
-  /** An attribute of a profile of the event, `<name>_dt` beside a time included. */
+  /** An attribute of one of the event's profiles, `<name>_dt` beside a time included. */
   #ofProfile(name: string, attributes: ObjectFacts['attributes']): AttributeFacts | undefined {
     for (const profile of this.#profiles) {
       const added = this.#facts.profiles.get(profile)?.attributes.get(name);
@@ -135,7 +135,7 @@ class Validation {
     }
   }
 
-  /** The name beside an id is the value's; beside 99 ("Other") the producer's own. */
+  /** The name beside an id is the value's caption; beside 99 ("Other") the producer's own. */
   #caption(object: JsonObject, name: string, { values }: AttributeFacts, pointer: string): void {
     const sibling = name.endsWith('_id') ? siblingOf(name) : undefined;
     const id = object[name];

@@ -20,7 +20,7 @@ const titles: ReadonlyMap<number, Range> = new Map(
 
 const failureCodeMin = 400;
 
-/** Puts the source's name of the activity or ours, cut to a string of OCSF. */
+/** Writes the source's name of the activity or ours, cut to OCSF's string bound. */
 export function putActivityName(out: Output, r: SourceReading, code: number, all?: 'all'): void {
   const at = slot.actionTitle;
   if (isText(r, at)) {
@@ -50,7 +50,7 @@ export function putOutcome(out: Output, r: SourceReading, code: number): void {
   putMessage(out, r, code);
   const end = out.length;
   out.quote();
-  // A failure says why in the best words that there are.
+  // A failure states its reason in the best words available.
   const why = isFailure ? [slot.resultDescription, slot.resultTitle] : [];
   const detail = firstText(r, slot.resultDetail, ...why);
   if (detail < 0 && !isFailure) return;

@@ -8,24 +8,21 @@ import type { SliceBytes } from '../sliced-flow.ts';
 import type { MappedEvents, Ocsf110Pool } from './pool.ts';
 import { countRows, taskRows, totalOf } from './rows.ts';
 
-/** Rows up to this size are held until they are mapped; more are read in slices. */
 const ocsf110PageBytesMax = 8 * 1024 * 1024;
 
-/** What stands behind the events of an answer: by the total that each row has, or where there is no row. */
 export interface Tail {
   of(total: number): string;
   ofNone(): string | Promise<string>;
 }
 
-/** The pool, and where the rows come from. */
 export interface Ocsf110Reads {
   readonly storage: Storage;
   readonly pool: Ocsf110Pool;
 }
 
 /**
- * Reads rows and answers their events: `before`, events, `tail`. Held until all is mapped, so that a failure is still
- * answered; undefined where there is too much for that. Rejects with EngineError.
+ * Reads rows and returns `before`, events, `tail`. Buffers the whole answer, so that a failure can still be
+ * answered; undefined if too large. Rejects with EngineError.
  */
 export async function readOcsf110(
   { storage, pool }: Ocsf110Reads,
@@ -47,7 +44,6 @@ export async function readOcsf110(
   }
 }
 
-/** The events of a slice's rows, which are released. */
 export async function ocsf110Slice(
   pool: Ocsf110Pool,
   organization: string,
@@ -78,7 +74,7 @@ async function mapped(
   }
 }
 
-/** A few tasks at once: a page of large events takes no more of the threads than a stream does. */
+/** Few concurrent tasks, so that a page of large events uses no more of the threads than a stream does. */
 async function mapAll(pool: Ocsf110Pool, organization: string, bytes: Uint8Array): Promise<MappedEvents[]> {
   const tasks: Promise<MappedEvents>[] = [];
   try {

@@ -3,23 +3,19 @@ import { limits } from '../limits.ts';
 import type { MappedEvents, Ocsf110Pool } from './pool.ts';
 import { RowCutter } from './rows.ts';
 
-/** Text around and between mapped events. */
 export interface Frame {
   readonly before: string;
   readonly between: string;
-  /** Behind each event, the last one included. */
   readonly behind: string;
   readonly after: string;
 }
 
-/** A task under way, or its result. */
 interface Entry {
   mapped: MappedEvents | undefined;
 }
 
 /**
- * A flow of rows as a flow of events: rows are gathered to tasks, a few of which are under way at once, and handed out
- * in their order.
+ * Maps a flow of rows to a flow of events, in order, with a few concurrent tasks:
  *
  *     engine ──▶ cutter ──▶ tasks (ocsf110TasksAtOnce at most) ──▶ sink
  */
@@ -114,7 +110,7 @@ export class Ocsf110Flow implements ByteFlow {
       this.#entries.shift();
       this.#isWanted = sink.data(first.mapped.bytes);
       first.mapped.release();
-      // The sink may have ended all this.
+      // The sink may have destroyed this flow.
       if (this.#isClosed()) return;
       first = this.#entries[0];
     }

@@ -6,24 +6,20 @@ import { threadArguments } from '../../base/processes/worker-threads.ts';
 import { limits } from '../limits.ts';
 import type { Around, Ocsf110Result, Ocsf110Settings, Ocsf110Task } from './task.ts';
 
-/** Threads that map events for `schema=ocsf` (ocsf110/). */
 const ocsf110ThreadsMax = 4;
-/** A thread without work ends after this long. */
 const ocsf110IdleMsMax = 60_000;
-/** Room for a task's result, as a multiple of its rows; a task that needs more makes it. */
+/** Output bytes per input byte; a larger result allocates its own buffer. */
 const ocsf110Growth = 4;
 
-/** Mapped events, in memory that `release` gives back. */
 export interface MappedEvents {
   readonly bytes: Uint8Array;
   release(): void;
 }
 
 /**
- * Threads that map stored events for readers. They are apart from those of ingest: an export as fast as its reader
- * takes it would otherwise stand in the way of every body, and the system shares the processors between both kinds.
- * They start with the first task and end when there has been none for a while. What waits for them is bounded by the
- * reads that are let in, each of which has few tasks at once (`ocsf110TasksAtOnce`).
+ * Threads that map stored events for readers, apart from those of ingest, so that an export cannot delay
+ * every body. They start with the first task and end when idle. Admitted reads bound the queue: each has few
+ * concurrent tasks (`ocsf110TasksAtOnce`).
  */
 export class Ocsf110Pool {
   readonly #piscina: Piscina<Ocsf110Task, Ocsf110Result>;
@@ -39,10 +35,10 @@ export class Ocsf110Pool {
       resourceLimits: { maxOldGenerationSizeMb: limits.ocsf110HeapMegabytesMax },
       execArgv: threadArguments(),
     });
-    this.#piscina.on('error', (error: unknown) => log.error(errorFacts(error), 'a mapping thread failed'));
+    this.#piscina.on('error', (error: unknown) => log.error(errorFacts(error), 'A mapping thread failed'));
   }
 
-  /** Maps rows, whose memory is given away. Rejects when the thread fails. */
+  /** Takes the memory of the rows over. Rejects if the thread fails. */
   async map(organization: string, rows: Uint8Array<ArrayBuffer>, around: Around): Promise<MappedEvents> {
     const output = buffers.take(rows.length * ocsf110Growth).handOver();
     const task: Ocsf110Task = { organization, rows, around, output };

@@ -5,7 +5,7 @@ import { Ocsf110Mapper } from '../../ocsf/ocsf110/ocsf110-event.ts';
 import { findSource, seqOf, timeOf, viewOf } from './rows.ts';
 import type { Ocsf110Result, Ocsf110Settings, Ocsf110Task } from './task.ts';
 
-/** The body of a thread that maps stored events on a read. It opens no socket; buffers come with the task and go back. */
+/** A thread that maps stored events for a read. It opens no socket; buffers travel with the tasks. */
 const mapper = new Ocsf110Mapper(workerData as Ocsf110Settings);
 
 function mapRows({ organization, rows, around }: Ocsf110Task): Uint8Array {
@@ -27,7 +27,7 @@ function mapRows({ organization, rows, around }: Ocsf110Task): Uint8Array {
   return mapper.events();
 }
 
-/** Piscina calls this with each task; buffers of the result are moved, not copied. */
+/** Piscina calls this; buffers of the result are moved, not copied. */
 export default function runTask(task: Ocsf110Task): unknown {
   const mapped = mapRows(task);
   const isRoom = task.output.byteLength >= mapped.length;

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { AuditEvent, EventSchema, OcsfEvent } from '../../client/client.ts';
 
-/** An event on its way to another system. */
 export interface ForwardedEvent {
-  /** The event object as it was received, on one line. */
+  /** The event as received, on one line. */
   readonly text: string;
   /** Unix microseconds. */
   readonly time: number;
-  /** Unique in a checkpoint, and the same when the event is delivered again. */
+  /** Unique in a checkpoint, and stable across deliveries. */
   id(): string;
 }
 
@@ -17,24 +16,24 @@ export type Position =
   | { readonly mode: 'feed'; readonly cursor: string }
   | {
       readonly mode: 'pages';
-      /** Everything up to here has been looked at, Unix microseconds. */
+      /** Everything up to here was read, Unix microseconds. */
       readonly through: number | undefined;
-      /** From here on, `known` has every event delivered. */
+      /** From here on `known` contains every delivered event. */
       readonly knownFrom: number;
       readonly known: readonly KnownEvent[];
     };
 
-/** What is delivered in one piece. */
 export interface Batch {
   readonly events: readonly ForwardedEvent[];
   position(): Position;
   /**
-   * Everything recorded before this moment (Unix microseconds) is delivered with this batch; undefined: not known.
+   * All events recorded before this moment (Unix microseconds) are delivered with this batch; undefined:
+   * unknown.
    */
   readonly settledThrough: number | undefined;
 }
 
-/** Time of an event of either schema, Unix microseconds. Throws for an event of another schema than was asked for. */
+/** Unix microseconds. Throws if the event has another schema than requested. */
 export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: EventSchema): number {
   if (event === undefined) return 0;
   if ('unmapped' in event && schema === 'ocsf') return event.unmapped.time_us;
@@ -42,7 +41,7 @@ export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: Even
   return event.time;
 }
 
-/** JSON strings have no raw line ends, so a line end is only layout. */
+/** JSON strings contain no raw line ends, so a line end is only layout. */
 export function oneLine(text: string): string {
   return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text;
 }

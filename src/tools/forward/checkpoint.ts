@@ -10,13 +10,12 @@ import { readState } from '../state-file.ts';
 import type { Position } from './batch.ts';
 import { type FileState, orTransient } from './sink.ts';
 
-/** What is remembered between runs. */
 export interface CheckpointState {
   readonly position: Position | undefined;
   readonly file: FileState | undefined;
 }
 
-/** What a checkpoint is of: going on with another source or other filters would leave events out. */
+/** Identifies the source and filters: continuing with others would omit events. */
 export interface CheckpointSubject {
   readonly url: string;
   readonly filter: EventFilter;
@@ -25,17 +24,16 @@ export interface CheckpointSubject {
 
 interface Stored extends CheckpointState {
   readonly version: 1;
-  /** A name that this checkpoint keeps as long as it lives. */
+  /** A name that stays with this checkpoint. */
   readonly stream: string;
   readonly subject: string;
 }
 
-/** Each save replaces the file atomically and synced. Without a path it keeps nothing. */
+/** Each save replaces the file atomically and syncs it. Without a path it saves nothing. */
 export class ForwardCheckpoint {
-  /** As the run before left it. */
   readonly stored: Stored;
   readonly #path: string | undefined;
-  /** Of this run alone: another run may use the same checkpoint. */
+  /** Unique to this run: another run may use the same checkpoint. */
   readonly #temporary: string;
   #mark: string | undefined;
 
@@ -45,7 +43,7 @@ export class ForwardCheckpoint {
     this.stored = stored;
   }
 
-  /** The checkpoint at a path, or a new one. Throws Problem `malformed` for another source or other filters. */
+  /** The checkpoint at a path, or a new one. Throws Problem `malformed` if source or filters differ. */
   static async open(given: string | undefined, of: CheckpointSubject): Promise<ForwardCheckpoint> {
     const path = given === undefined ? undefined : resolve(given);
     if (path !== undefined) await checkOutputFile(path);
@@ -73,7 +71,7 @@ export class ForwardCheckpoint {
   }
 }
 
-/** A canonical text, for comparison: sorted, without what is not given. */
+/** Canonical text for comparison. */
 function subjectText({ url, filter, schema }: CheckpointSubject): string {
   const form = schema === 'default' ? {} : { schema };
   const given = Object.entries({ ...filter, ...form }).filter(([, value]) => value !== undefined);

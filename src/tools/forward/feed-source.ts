@@ -8,7 +8,7 @@ import {
 } from '../../client/client.ts';
 import { type Batch, type ForwardedEvent, microsOf, oneLine, shortHash } from './batch.ts';
 
-/** How long a request for new events waits: short enough to keep the figures current. */
+/** Long-poll time, short enough to keep the metrics current. */
 const forwardWaitSeconds = 10;
 
 export interface SourceOptions {
@@ -17,14 +17,14 @@ export interface SourceOptions {
   readonly schema: EventSchema;
   readonly batchEvents: number;
   readonly intervalMs: number | undefined;
-  /** Ends when nothing more is there. */
+  /** Ends after the last event instead of waiting. */
   readonly once: boolean;
-  /** Names this run of deliveries over restarts; part of every event's id. */
+  /** Names these deliveries across restarts; part of every event's id. */
   readonly stream: string;
   readonly signal: AbortSignal;
 }
 
-/** Follows the feed from a cursor on, a page a batch. */
+/** Follows the feed from a cursor; each page is a batch. */
 export async function* feedSource(options: SourceOptions, from: string): AsyncGenerator<Batch> {
   const { client, filter, schema, batchEvents: limit, intervalMs, once, stream, signal } = options;
   const wait = once || intervalMs !== undefined ? 0 : forwardWaitSeconds;
@@ -34,7 +34,7 @@ export async function* feedSource(options: SourceOptions, from: string): AsyncGe
     const events = forwarded(page, schema, stream, cursor);
     cursor = page.cursor;
     const position = { mode: 'feed', cursor } as const;
-    // Times of events do not tell the lag: old ones may have come today.
+    // Event times do not show the lag: old events may have arrived today.
     const settledThrough = page.hasMore ? page.readThrough : page.settledThrough;
     yield { events, position: () => position, settledThrough };
   }
@@ -45,14 +45,14 @@ async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
     const { done, value } = await asked;
     if (done === true) return;
     asked = items.next();
-    // The next turn awaits it. A delivery that fails first ends the loop, and then nobody does.
+    // The next turn awaits it; if a delivery fails first, nothing does.
     asked.catch(() => undefined);
     yield value;
   }
 }
 
 /**
- * An id has the page's cursor, the event's text and how often that came before in the page: a page that is asked for
+ * An id consists of the page's cursor, the event's text and its count within the page: a page that is read
  * again begins with the same events.
  */
 function forwarded(

@@ -11,9 +11,9 @@ import { type Delivery, type FileState, orTransient, type Sink } from './sink.ts
 export interface FileSinkOptions {
   readonly path: string;
   readonly format: FormatName;
-  /** The file is rotated before it would grow above this; a batch is never divided. */
+  /** The file is rotated before it exceeds this; batches are not split. */
   readonly rotateBytes: number | undefined;
-  /** How many closed files are kept; undefined: all. */
+  /** Number of closed files to keep; undefined: all. */
   readonly rotateKeep: number | undefined;
   readonly warn: (text: string) => void;
 }
@@ -21,8 +21,8 @@ export interface FileSinkOptions {
 const tailBytes = 64 * 1024;
 
 /**
- * Appends to a file. A batch is synced before the checkpoint, which has the file's length: after a crash each event
- * is there once.
+ * Appends to a file. A batch is synced before the checkpoint, which stores the file's length: after a crash
+ * each event occurs once.
  */
 export class FileSink implements Sink {
   readonly #options: FileSinkOptions;
@@ -86,8 +86,8 @@ export class FileSink implements Sink {
 }
 
 /**
- * Throws if the file is not the checkpoint's or has lost some of it: those events are not delivered again. A copy
- * that was put back is good; after a rotation that a crash cut short, the known file is beside the new one.
+ * Throws if the file is not the checkpoint's or is shorter: those events would not be delivered again. A
+ * restored copy is accepted; after an interrupted rotation the known file is beside the new one.
  */
 async function checkKnown(path: string, known: FileState): Promise<void> {
   const whatToDo = `put back ${known.path} with its first ${known.bytes} bytes, or begin with a new --checkpoint`;
@@ -118,8 +118,8 @@ async function openFile(path: string): Promise<AppendFile> {
 }
 
 /**
- * The length at which writing continues. Bytes behind the checkpoint's length come again. Of an unknown file only an
- * unfinished line of ours is cut.
+ * The length at which writing continues. Later bytes are delivered again. Of an unknown file only our
+ * unfinished line is cut.
  */
 async function usableLength(
   { handle }: AppendFile,
@@ -150,7 +150,7 @@ async function wholeLines(handle: FileHandle, size: number): Promise<number> {
   return 0;
 }
 
-/** Numbers of the closed files beside a path: 7 for `events.ndjson.7` and `events.ndjson.7.gz`. */
+/** Numbers of closed files: 7 for `events.ndjson.7` and `events.ndjson.7.gz`. */
 async function closedNumbers(path: string): Promise<number[]> {
   const prefix = `${basename(path)}.`;
   const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix));

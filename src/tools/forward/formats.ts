@@ -14,8 +14,8 @@ function seconds(micros: number): string {
 }
 
 /**
- * A batch as it is sent. Splunk wants each event wrapped with its time, Elasticsearch an action before it, whose id
- * makes a second delivery harmless; Loki and OTLP take one document.
+ * Splunk needs each event wrapped with its time, Elasticsearch an action before it (whose id makes a second
+ * delivery harmless); Loki and OTLP take one document.
  */
 function formatBatch(
   format: FormatName,

@@ -14,17 +14,17 @@ export interface HttpSinkOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly format: FormatName;
-  /** Labels of a Loki stream, or attributes of OTLP's resource. */
+  /** Labels of a Loki stream, or attributes of the OTLP resource. */
   readonly labels: Readonly<Record<string, string>>;
   readonly gzip: boolean;
   readonly timeoutMs: number;
-  /** NDJSON file for events that are refused for good; undefined: they end the command. */
+  /** NDJSON file for permanently refused events; undefined: a refusal ends the command. */
   readonly rejectedTo: string | undefined;
 }
 
 const compress = promisify(gzip);
 
-/** Posts batches to an HTTP address; a 2xx answer means delivered. */
+/** Posts batches; a 2xx answer means delivered. */
 export class HttpSink implements Sink {
   readonly #options: HttpSinkOptions;
   readonly #headers: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export class HttpSink implements Sink {
 
   static async open(options: HttpSinkOptions): Promise<HttpSink> {
     const { rejectedTo } = options;
-    // Fails now if the file cannot be written.
+    // Fails before any delivery if the file cannot be written.
     if (rejectedTo !== undefined) await (await open(rejectedTo, 'a', 0o600)).close();
     return new HttpSink(options);
   }
@@ -55,7 +55,7 @@ export class HttpSink implements Sink {
     return { rejected, later };
   }
 
-  /** A batch that is refused as a whole is divided. */
+  /** Splits a batch that is refused as a whole. */
   async #post(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<Answered> {
     const { url, format, labels, timeoutMs, rejectedTo } = this.#options;
     const plain = formatEvents(format, events, labels);
@@ -77,7 +77,7 @@ export class HttpSink implements Sink {
 }
 
 interface Answered extends Delivered {
-  /** With OTLP also events that were taken: its answer has only a number. */
+  /** With OTLP also accepted events: its answer has only a number. */
   readonly refused: readonly ForwardedEvent[];
 }
 
@@ -95,7 +95,7 @@ function isLines(format: FormatName): boolean {
   return format !== 'splunk-hec' && !isDocument(format);
 }
 
-/** What an answer of success says of each event. */
+/** The outcome of each event after a success status. */
 function answeredBy(format: FormatName, answer: string, events: readonly ForwardedEvent[]): Answered {
   if (format === 'otlp') {
     const rejected = rejectedByOtlp(answer);
@@ -109,7 +109,7 @@ interface BulkAnswer {
   readonly items?: readonly ({ readonly create?: { readonly status?: number } } | null)[];
 }
 
-/** Elasticsearch answers for each event; 409 means that it has it. */
+/** Elasticsearch reports each event; 409 means that it already has it. */
 function answeredByBulk(text: string, events: readonly ForwardedEvent[]): Answered {
   let answer: BulkAnswer | null;
   try {

@@ -1,8 +1,8 @@
 import type { ForwardedEvent } from './batch.ts';
 
 /**
- * A push request: all events are one stream. Loki drops lines that are equal in stream, time and text, so a second
- * delivery changes nothing.
+ * A push request with one stream. Loki drops entries equal in stream, time and text, so a second delivery is
+ * harmless.
  */
 export function lokiPush(
   events: readonly ForwardedEvent[],

@@ -43,22 +43,22 @@ export const eventSchemas = ['default', 'ocsf'] as const satisfies readonly Even
 export const forwardModes = ['auto', 'feed', 'pages'] as const;
 export type ForwardMode = (typeof forwardModes)[number];
 
-/** What of a run is not in the options themselves. */
+/** Values of a run that are not command-line options. */
 export interface ForwardSecrets {
   readonly apiKey: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** With an S3 destination. */
+  /** For an S3 destination. */
   readonly s3Credentials: S3Credentials | undefined;
-  /** Text of the file with certificates to trust at the destination. */
+  /** PEM text of the certificates to trust at the destination. */
   readonly sinkCa: string | undefined;
-  /** Goes by what the source is trusted by. */
+  /** Trusts the source by its options. */
   readonly fetch: typeof fetch;
 }
 
 export function destination(text: string, name: string): Destination {
   if (text === '-') return { kind: 'stream' };
   if (text.startsWith('file:')) {
-    // Both file:path and file:///path, as people write them.
+    // Accepts file:path and file:///path.
     const path = text.slice('file:'.length).replace(/^\/\/(?=\/)/, '');
     if (path === '' || path.includes('\0')) throw wrong(name, 'file: needs a path');
     return { kind: 'file', path };
@@ -73,7 +73,7 @@ export function destination(text: string, name: string): Destination {
   return { kind: 'http', url: httpAddress(text, name) };
 }
 
-/** The registered ports: 601 for syslog over TCP (RFC 3195), 6514 over TLS (RFC 5425). */
+/** Registered ports: 601 for syslog over TCP (RFC 3195), 6514 over TLS (RFC 5425). */
 function syslogDestination(text: string, name: string): Destination {
   const tls = text.startsWith('syslog+tls:');
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -98,7 +98,7 @@ export function labelsOf({ label = [] }: ForwardOptions): Readonly<Record<string
   );
 }
 
-/** Throws Problem `malformed` for an option that does not fit the destination. */
+/** Throws Problem `malformed` if an option does not fit the destination. */
 export function checkCombination(options: ForwardOptions): void {
   const { to, format } = options;
   const isLinesOnly = to.kind === 's3' || to.kind === 'syslog';
@@ -163,7 +163,7 @@ async function headersOf(
   ]);
 }
 
-/** `Name: value`; `${VARIABLE}` is taken from the environment. Values are never shown. */
+/** `Name: value`; `${VARIABLE}` comes from the environment. Errors never quote values. */
 function headerOf(option: string, line: string, environment: Environment | undefined): [string, string] {
   const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/.exec(line) ?? [];
   if (name === undefined || value === undefined) throw wrong(option, "'Name: value'");

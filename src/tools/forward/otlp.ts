@@ -2,10 +2,10 @@ import { AuditlogError } from '../../client/client.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { severityOf } from './severity.ts';
 
-/** Severities of OCSF, from Unknown to Fatal, as severity numbers of OpenTelemetry. */
+/** OpenTelemetry severity numbers of OCSF severities, Unknown to Fatal. */
 const severityNumbers = [0, 9, 10, 13, 17, 18, 21] as const;
 
-/** An ExportLogsServiceRequest in JSON; `log.record.uid` is the same if an event is delivered again. */
+/** An ExportLogsServiceRequest in JSON; `log.record.uid` is stable across deliveries. */
 export function otlpExport(
   events: readonly ForwardedEvent[],
   labels: Readonly<Record<string, string>>,
@@ -25,7 +25,7 @@ function textAttribute([key, stringValue]: readonly [string, string]) {
   return { key, value: { stringValue } };
 }
 
-/** How many records of an export the other side refused; which ones it does not tell. */
+/** Number of refused records; OTLP does not identify them. */
 export function rejectedByOtlp(text: string): number {
   try {
     const answer = (text === '' ? null : JSON.parse(text)) as {

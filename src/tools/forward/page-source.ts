@@ -12,26 +12,25 @@ import {
 } from './batch.ts';
 import type { SourceOptions } from './feed-source.ts';
 
-/** Events of a time slice that is read as one, without a feed. */
+/** Largest time slice read at once, without a feed. */
 const forwardSliceEventsMax = 10_000;
-/** Events of one microsecond, which cannot be divided further. */
+/** Events of one microsecond, which cannot be split. */
 const forwardInstantEventsMax = 200_000;
 const forwardSliceTriesMax = 5;
-/** Remembered events of the overlap; with more, the overlap is shortened. */
+/** Remembered events of the overlap; with more, the overlap shrinks. */
 const forwardKnownEventsMax = 50_000;
 
 type PagePosition = Extract<Position, { mode: 'pages' }>;
 
 export interface PageSourceOptions extends SourceOptions {
   readonly intervalMs: number;
-  /** How far each look reaches back, microseconds. */
+  /** Overlap of reads, microseconds. */
   readonly overlapMicros: number;
-  /** Unix microseconds. */
   readonly now: () => number;
   readonly warn: (text: string) => void;
 }
 
-/** A stretch of time, Unix microseconds, both ends included. */
+/** Unix microseconds, both ends inclusive. */
 interface Slice {
   readonly from: number;
   readonly to: number;
@@ -40,9 +39,9 @@ interface Slice {
 type TimedLines = { readonly text: string; readonly time: number }[];
 
 /**
- * Follows a server without a feed by limit and offset (contract: What the service does). Each look covers the time
- * since the last one and an overlap, for late events; delivered ones are remembered. Long stretches are divided, and
- * delivered oldest first. A future event waits for its time.
+ * Follows a server without a feed by limit and offset (contract: What the service does). Each read covers the
+ * time since the last one and an overlap for late events; delivered events are remembered. Long ranges are
+ * split and delivered oldest first. A future event waits for its time.
  */
 export class PageSource {
   readonly #options: PageSourceOptions;
@@ -73,7 +72,7 @@ export class PageSource {
   }
 
   /**
-   * All events of a slice, oldest first. Read again if their number changed: a late event moves later pages by one.
+   * All events of a slice, oldest first. Repeated if their number changed: a late event shifts later pages.
    */
   async #read({ from, to }: Slice): Promise<TimedLines | 'too many'> {
     const { client, filter, schema, batchEvents: limit, signal } = this.#options;
@@ -114,7 +113,7 @@ export class PageSource {
     }
     const through = Math.max(this.#through ?? 0, slice.to);
     this.#through = through;
-    // The clock here may be ahead of the server's, so events may come in any time without one yet.
+    // This clock may be ahead of the server's, so events may arrive for times without one.
     if (this.#known.forgetBefore(Math.min(through, this.#known.newest) - overlapMicros))
       warn(
         `too many events to remember: only those after ${formatMicros(this.#known.from)} are looked at again`,
@@ -144,7 +143,7 @@ class KnownEvents {
     this.#byHash = new Map(entries.map(([time, hash, count]) => [hash, { time, count }]));
   }
 
-  /** All that was delivered of the time from here on is known. */
+  /** Delivered events are complete from this time on. */
   get from(): number {
     return this.#from;
   }
@@ -167,7 +166,7 @@ class KnownEvents {
     else entry.count += 1;
   }
 
-  /** Forgets events before a time; true if more had to go for want of room. */
+  /** Forgets events before a time; true if the bound forced more. */
   forgetBefore(time: number): boolean {
     const from = Math.max(this.#from, time);
     const times = Array.from(this.#byHash.values(), (entry) => entry.time).sort((a, b) => a - b);

@@ -3,16 +3,16 @@ import { RetryLog } from '../retry-log.ts';
 
 type Side = 'source' | 'destination';
 
-/** Counts what a run has done, and reports it on standard error. */
+/** Counts a run's events and reports on standard error. */
 export class ForwardProgress {
   readonly #tell: (line: string) => void;
   readonly #now: () => number;
   readonly #retryLog: RetryLog;
   readonly #counts = { delivered: 0, batches: 0, rejected: 0, retries: 0 };
-  /** All that was recorded before this moment is delivered, Unix microseconds. */
+  /** All events recorded before this are delivered, Unix microseconds. */
   settledThrough: number | undefined;
 
-  /** `tell` writes a line. `now` is Unix microseconds. A side that fails is retried for `giveUpAfterMs`. */
+  /** `tell` writes a line. `now` is Unix microseconds. A failing side is retried for `giveUpAfterMs`. */
   constructor(tell: (line: string) => void, now: () => number, giveUpAfterMs: number) {
     this.#tell = tell;
     this.#now = now;

@@ -19,27 +19,27 @@ import { S3Sink } from './s3-sink.ts';
 import { type Delivery, type FileState, type Sink, streamSink } from './sink.ts';
 import { SyslogSink } from './syslog-sink.ts';
 
-/** Retries come at most this far apart. */
+/** Maximum delay between retries. */
 const forwardRetryDelayMsMax = 30_000;
-/** How long a process that is asked to end delivers its last batch. */
+/** Time for the last batch after a stop signal. */
 const forwardStopMsMax = 10_000;
-/** `--once` goes on trying this long. */
+/** How long `--once` retries. */
 const forwardOnceMsMax = 120_000;
-/** The checkpoint saves a position that moved without any event this often. */
+/** Interval for saving a position that moves without events. */
 const forwardIdleSaveMs = 60_000;
 
 export type ForwardPlan = ForwardOptions & ForwardSecrets;
 
 export interface ForwardDeps {
   readonly io: CliIo;
-  /** Aborted when the process is asked to end. */
+  /** Aborted by a stop signal. */
   readonly stop: AbortSignal;
 }
 
 const defaultIntervalMs = 5 * 60_000;
 
 /**
- * Forwards until the source ends (`once`) or the process is asked to end. Transient failures are retried, without end
+ * Forwards until the source ends (`once`) or a stop signal. Transient failures are retried, without limit
  * unless `once`.
  */
 export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Promise<void> {
@@ -48,7 +48,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   const progress = new ForwardProgress(warn, systemClock, giveUpAfterMs);
   const ended = new AbortController();
   const reading = AbortSignal.any([stop, ended.signal]);
-  // A delivery under way gets some time yet.
+  // Gives the delivery in progress some time.
   const cut = new AbortController();
   const cutLater = (): void => void setTimeout(() => cut.abort(), forwardStopMsMax).unref();
   stop.addEventListener('abort', cutLater, { once: true });
@@ -86,7 +86,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   } finally {
     clearInterval(timer);
     stop.removeEventListener('abort', cutLater);
-    // Nobody needs the page that is being read ahead.
+    // Cancels the page that is being prefetched.
     ended.abort();
     progress.line();
     await sink.close?.();
@@ -148,7 +148,7 @@ async function openSource(
 ): Promise<AsyncGenerator<Batch>> {
   const mode = await modeOf(plan, client, position, signal);
   const { startTime, ...matching } = filtersOf(plan);
-  // A page of a search ends with its time budget, so pages would leave events out.
+  // A page of a search ends with its time budget, so pages would omit events.
   const searching = ['q', 'q.phrase', 'q.not'].find((name) => matching[name] !== undefined);
   if (mode === 'pages' && searching !== undefined)
     throw wrong(`--${searching.replace('.', '-')}`, 'only with the feed of a server');
@@ -205,14 +205,15 @@ interface DeliveryDeps {
   readonly sink: Sink;
   readonly checkpoint: ForwardCheckpoint;
   readonly progress: ForwardProgress;
-  /** Until when a delivery under way may go on. */
+  /** Fires when the delivery in progress must end. */
   readonly cut: AbortSignal;
-  /** Repeats what the destination or the disk may take later. */
+  /** Retries work that the destination or the disk may accept later. */
   retried<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /**
- * At-least-once: a position is saved after everything before it is delivered, so a crash between repeats one batch.
+ * At-least-once: a position is saved after everything before it is delivered, so a crash in between repeats
+ * one batch.
  */
 async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Promise<void> {
   const { sink, checkpoint, progress, cut, retried } = deps;
@@ -241,7 +242,7 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
   if (saved.position !== position) await save();
 }
 
-/** Retries the rest of a batch; resolves with the number of events refused for good. */
+/** Retries the rest of a batch; resolves with the number of permanently refused events. */
 async function deliverBatch(
   events: readonly ForwardedEvent[],
   { sink, retried }: DeliveryDeps,

@@ -15,7 +15,7 @@ export interface S3SinkOptions extends S3Access {
 const compress = promisify(gzip);
 
 /**
- * Puts each batch as an object named after the time and id of its first event, so a second delivery replaces the
+ * Each batch is an object named after time and id of its first event, so a second delivery replaces the
  * first.
  */
 export class S3Sink implements Sink {

@@ -4,7 +4,7 @@ import type { CliIo } from '../context.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents } from './formats.ts';
 
-/** What a file sink remembers in the checkpoint: the file that was written to, and how much of it is delivered. */
+/** A file sink's part of the checkpoint: the file, and its delivered length. */
 export interface FileState {
   readonly path: string;
   readonly inode: number;
@@ -14,12 +14,12 @@ export interface FileState {
 export interface Delivery {
   /** Ends a delivery that takes too long. */
   readonly cut: AbortSignal;
-  /** Saves the sink's state, which has changed, before anything is written. */
+  /** Saves the sink's changed state before anything is written. */
   saveState(): Promise<void>;
 }
 
 export interface Delivered {
-  /** How many it will never take. */
+  /** Permanently refused events. */
   readonly rejected: number;
   /** Events to retry, and why. */
   readonly later?: Later | undefined;
@@ -30,14 +30,14 @@ export interface Later {
   readonly error: AuditlogError;
 }
 
-/** Where events go. Rejects with AuditlogError where a retry of all may help. */
+/** A destination. Rejects with AuditlogError if a retry may help. */
 export interface Sink {
   deliver(events: readonly ForwardedEvent[], delivery: Delivery): Promise<Delivered>;
   state?(): FileState;
   close?(): Promise<void>;
 }
 
-/** Standard output. A reader that has gone away ends the command. */
+/** Standard output. The command ends when its reader closes the pipe. */
 export function streamSink({ output }: CliIo, format: FormatName): Sink {
   return {
     async deliver(events) {
@@ -56,7 +56,7 @@ export function streamSink({ output }: CliIo, format: FormatName): Sink {
 
 const passing = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EAGAIN', 'EMFILE', 'ENFILE', 'ETIMEDOUT', 'ESTALE']);
 
-/** Makes a full or failing disk an error that is retried. */
+/** Makes a full or failing disk a transient error. */
 export async function orTransient<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -67,7 +67,7 @@ export async function orTransient<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** The other side's answer may quote an event, and errors are for logs. */
+/** The answer may quote an event, which must not reach logs. */
 export function withoutBody(error: unknown): unknown {
   if (!(error instanceof AuditlogError) || error.status === undefined) return error;
   const { status, retryAfterMs } = error;

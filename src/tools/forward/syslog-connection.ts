@@ -4,7 +4,7 @@ import { AuditlogError } from '../../client/client.ts';
 import { errorCode } from '../../base/errors/system-error.ts';
 import { type TcpEnds, tcpEnds, type TcpFacts, tcpFacts } from './tcp-table.ts';
 
-/** Time between looks at what the receiver's system has taken of a batch. */
+/** Interval of checks whether the receiver's system has accepted a batch. */
 const forwardSyslogLookMs = 10;
 
 const closedEarly = (): AuditlogError =>
@@ -14,15 +14,15 @@ const closedEarly = (): AuditlogError =>
   );
 
 /**
- * One batch on a connection of its own. Nothing in the protocol says what the receiver has read; the order in which the
- * two sides end tells. The system below takes bytes that no program reads, on either side, so "written" says nothing:
+ * Delivers one batch on its own connection. The protocol has no acknowledgement, and systems buffer bytes that no
+ * program reads, so the order in which the two sides close decides:
  *
  *     this side               receiver
- *     all bytes        →      its system has taken them: only then this side ends
- *     end              →      reads to the end
- *                      ←      ends. And the system here says that its end was taken, with no reset after it.
+ *     all bytes        →      its system acknowledges them: only then this side closes
+ *     close            →      reads to the end
+ *                      ←      closes; the system here reports the acknowledged close, and no reset
  *
- * A receiver that ends first, for whatever reason, may have read anything from nothing to all: nothing is delivered.
+ * If the receiver closes first, it may have read anything: nothing counts as delivered.
  */
 export class SyslogConnection {
   readonly #socket: Socket;
@@ -48,7 +48,7 @@ export class SyslogConnection {
         resolve();
       });
     });
-    // Answers are useless, but must be read to see the end.
+    // Answers are ignored, but must be read to see the end.
     socket.resume();
   }
 
@@ -66,7 +66,7 @@ export class SyslogConnection {
     if (isKnown) await this.#until(ends, ({ isEndTaken }) => isEndTaken);
   }
 
-  /** By two looks: a receiver that ends in answer to what it got does so between them. */
+  /** Two checks: a receiver that closes on receipt does so between them. */
   async #untilTaken(ends: TcpEnds): Promise<void> {
     const isTaken = ({ unacknowledged }: TcpFacts) => unacknowledged === 0 || this.#isOtherEnded;
     await this.#until(ends, isTaken);
@@ -74,7 +74,7 @@ export class SyslogConnection {
     await this.#until(ends, isTaken);
   }
 
-  /** Rejects where the connection has gone: the receiver has reset it. */
+  /** Rejects if the receiver reset the connection. */
   async #until(ends: TcpEnds, holds: (facts: TcpFacts) => boolean): Promise<void> {
     for (;;) {
       const facts = await tcpFacts(ends);

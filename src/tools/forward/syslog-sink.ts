@@ -10,21 +10,21 @@ export interface SyslogSinkOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
-  /** Certificates to trust in place of the system's, PEM. */
+  /** Certificates to trust instead of the system's, PEM. */
   readonly ca: string | undefined;
-  /** What the events name as their origin. */
+  /** Origin in each message. */
   readonly hostname: string;
   readonly timeoutMs: number;
 }
 
 /** Facility "log audit" (RFC 5424, 6.2.1). */
 const facility = 13;
-/** Severities of OCSF, from Unknown to Fatal, as those of syslog. */
+/** Syslog severities of OCSF severities, Unknown to Fatal. */
 const severities = [6, 6, 5, 4, 3, 2, 1] as const;
 
 /**
- * Syslog (RFC 5424) over TCP or TLS, by octet counting (RFC 6587, RFC 5425). Without acknowledgements, each batch has
- * a connection whose end tells (`SyslogConnection`).
+ * Syslog (RFC 5424) over TCP or TLS, with octet counting (RFC 6587, RFC 5425). The protocol has no
+ * acknowledgements, so each batch has its own connection (`SyslogConnection`).
  */
 export class SyslogSink implements Sink {
   readonly #options: SyslogSinkOptions;
@@ -56,7 +56,7 @@ export class SyslogSink implements Sink {
       clearTimeout(late);
       cut.removeEventListener('abort', abort);
       socket.destroy();
-      // What is left of the work ends with it.
+      // Ends all remaining work.
       ending.abort(new AuditlogError('aborted', 'the delivery has ended'));
     }
   }

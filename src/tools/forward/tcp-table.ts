@@ -4,14 +4,14 @@ import { errorCode } from '../../base/errors/system-error.ts';
 
 export interface TcpFacts {
   readonly unacknowledged: number;
-  /** This side has ended, and the other system has taken everything. */
+  /** This side closed, and the other system acknowledged everything. */
   readonly isEndTaken: boolean;
 }
 
-/** FIN_WAIT2 and TIME_WAIT, as the kernel numbers them. */
+/** FIN_WAIT2 and TIME_WAIT, in the kernel's numbers. */
 const endTakenStates: readonly string[] = ['05', '06'];
 
-/** The ends of an open connection as a line of the table has them. */
+/** The addresses of an open connection as in the table. */
 export interface TcpEnds {
   readonly table: string;
   readonly text: string;
@@ -25,7 +25,7 @@ export function tcpEnds(socket: Socket): TcpEnds | undefined {
   return { table: isIPv6(localAddress) ? '/proc/net/tcp6' : '/proc/net/tcp', text };
 }
 
-/** Undefined if the system no longer knows the connection, or has no such table. */
+/** Undefined if the system has no such connection or table. */
 export async function tcpFacts({ table, text }: TcpEnds): Promise<TcpFacts | undefined> {
   let lines: string;
   try {
@@ -36,14 +36,14 @@ export async function tcpFacts({ table, text }: TcpEnds): Promise<TcpFacts | und
   }
   const at = lines.indexOf(text);
   if (at === -1) return undefined;
-  // After the ends: the state, and the queues as `sent:received`, all in hexadecimal digits.
+  // After the addresses: state, then queues as `sent:received`, all in hexadecimal.
   const [state = '', queues = ''] = lines.slice(at + text.length, at + text.length + 32).split(' ');
   return { unacknowledged: parseInt(queues, 16), isEndTaken: endTakenStates.includes(state) };
 }
 
 function endText(address: string, port: number): string {
   const bytes = isIPv6(address) ? bytesOfIPv6(address) : Uint8Array.from(address.split('.'), Number);
-  // The kernel prints words of four bytes as numbers of this machine.
+  // The kernel prints four-byte words in this machine's byte order.
   const words = Array.from(new Uint32Array(bytes.buffer), (word) => word.toString(16).padStart(8, '0'));
   return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
 }

@@ -11,20 +11,20 @@ import { forkOf, type Report } from './report.ts';
 export interface TrustOptions {
   readonly key?: readonly string[];
   readonly checkpoint?: readonly string[];
-  /** A directory that trees have been copied to. */
+  /** A directory of kept trees. */
   readonly copy?: string;
 }
 
 interface GivenKeys {
-  /** As verifiers take them. */
+  /** Verifier keys. */
   readonly keys: readonly string[];
-  /** Published by a service: believed as far as another key signed for it. */
+  /** Published by a service: trusted as far as another key signed for it. */
   readonly published: readonly { readonly service: string; readonly keys: readonly PublishedKey[] }[];
 }
 
 const textOf = (path: string): Promise<string> => readFile(path, 'utf8');
 
-/** An unreadable file is a wrong call, no fault of the events. */
+/** An unreadable file is wrong usage, not a fault of the events. */
 export async function readable<T>(
   path: string,
   read: (path: string) => Promise<T>,
@@ -33,7 +33,7 @@ export async function readable<T>(
   try {
     return await read(path);
   } catch (error) {
-    // Reading a directory fails without a path.
+    // Errors of reading a directory have no path.
     const named = error instanceof Error && !('path' in error) ? Object.assign(error, { path }) : error;
     const words = fileErrorWords(named);
     throw words === undefined ? error : new Problem('malformed', `${what}: ${words}`);
@@ -90,7 +90,7 @@ interface CheckpointFile {
   readonly text: string;
 }
 
-/** The checkpoints that were given: files, directories of files, or kept trees (`verify --keep`) with those of one. */
+/** Checkpoints from files, directories of files, or kept trees (`verify --keep`). */
 export async function checkpointFiles(
   given: readonly string[] | undefined,
   organization: string,
@@ -124,14 +124,16 @@ export class Checkpoints {
   readonly #sizeMax: number;
   #origin: string | undefined;
 
-  /** `origin`: the only log that counts; undefined: that of the first. Checkpoints above `sizeMax` are `newer`. */
+  /**
+   * `origin`: the only accepted log; undefined: that of the first. Checkpoints above `sizeMax` are `newer`.
+   */
   constructor(trust: Trust, origin?: string, sizeMax = Number.POSITIVE_INFINITY) {
     this.#trust = trust;
     this.#sizeMax = sizeMax;
     this.#origin = origin;
   }
 
-  /** Adds a file that was given, which errors name. */
+  /** Adds a file, which errors name. */
   addFile({ path, text }: CheckpointFile): void {
     try {
       this.add(text);

@@ -6,16 +6,16 @@ import type { Report } from './report.ts';
 
 const digestForm = /^[0-9a-f]{64}$/;
 
-/** A report with what was confirmed of it. */
+/** A report with its confirmed decisions. */
 export type Confirmable = Omit<Report, 'confirm'> & {
   readonly confirm: readonly (Omit<Report['confirm'][number], 'decision'> & {
-    /** Of the decision, not of the events it explains: the same at every run. */
+    /** Of the decision, not of the events it explains: stable across runs. */
     readonly digest: string;
     readonly confirmed: boolean;
   })[];
 };
 
-/** Given digests, and the first words of lines of given files. */
+/** Given digests, and the first word of each line of given files. */
 export async function confirmedDigests(given: readonly string[] = []): Promise<ReadonlySet<string>> {
   const digests = new Set<string>();
   for (const one of given) {
@@ -34,7 +34,7 @@ export async function confirmedDigests(given: readonly string[] = []): Promise<R
   return digests;
 }
 
-/** Names each decision by a digest, and says which are confirmed. */
+/** Adds a digest to each decision, and whether it is confirmed. */
 export function withConfirmed(report: Report, confirmed: ReadonlySet<string>): Confirmable {
   const confirm = report.confirm.map(({ decision, ...explained }) => {
     const text = [report.origin, explained.kind, explained.position ?? '', ...decision].join('\n');

@@ -8,7 +8,7 @@ import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import { limits } from '../limits.ts';
 import { atPlace, type Report } from './report.ts';
 
-/** Checkpoints of a copy that are compared: its entries tell where a change is, so few suffice. */
+/** Checkpoints of a copy to compare: its entries locate a change, so few suffice. */
 const verifyCopyCheckpointsMax = 1_000;
 
 type Finding = Report['findings'][number];
@@ -17,12 +17,12 @@ const chunkEntries = limits.verifyTilesAtOnce * tileWidth;
 export const organizationPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * A tree in files of `verify --keep`, out of reach of who can change the engine; believed as far as trusted
- * checkpoints go.
+ * A tree kept by `verify --keep`, out of reach of anyone who can change the engine; trusted as far as trusted
+ * checkpoints cover it.
  */
 export class TreeCopy {
   readonly #directory: string;
-  /** Events that the copy has. */
+  /** Events in the copy. */
   readonly size: number;
 
   private constructor(directory: string, size: number) {
@@ -30,7 +30,7 @@ export class TreeCopy {
     this.size = size;
   }
 
-  /** `directory` holds the trees of all organizations, or this one's alone. */
+  /** `directory` has the trees of all organizations, or of this one. */
   static async open(directory: string, organization: string): Promise<TreeCopy> {
     const ofAll = organizationPattern.test(organization) ? [join(directory, organization)] : [];
     for (const place of [...ofAll, directory]) {
@@ -50,7 +50,7 @@ export class TreeCopy {
     return Promise.all(paths.map((path) => readFile(path, 'utf8')));
   }
 
-  /** The entries of so many tiles, as far as the copy goes. */
+  /** The entries of the tiles that the copy has. */
   async entries(firstTile: number, tiles: number): Promise<Buffer> {
     const end = Math.min(firstTile + tiles, Math.ceil(this.size / tileWidth));
     const wanted = Array.from({ length: Math.max(0, end - firstTile) }, (_, n) => firstTile + n);
@@ -78,14 +78,14 @@ export class CopyAudit {
   #chunk: Buffer = Buffer.alloc(0);
   #finding: Finding | undefined;
 
-  /** `kind` is that of a difference, `what` has the entries: "the file". */
+  /** `kind` of a difference; `what` names the source of the entries: "the file". */
   constructor(copy: TreeCopy, kind: 'altered' | 'contradicted', what: string) {
     this.#copy = copy;
     this.#kind = kind;
     this.#what = what;
   }
 
-  /** The first entry that is another, or that is not there. */
+  /** The first different or missing entry. */
   get findings(): readonly Finding[] {
     return this.#finding === undefined ? [] : [this.#finding];
   }

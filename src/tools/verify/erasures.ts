@@ -17,7 +17,7 @@ export function disbelieved({ position }: PlacedEvent): Report['findings'][numbe
   return { kind: 'altered', position, detail };
 }
 
-/** Events that erasures changed, and the event that says so. */
+/** Events changed by erasures, and the event that states each. */
 export function explainedByErasures(history: ErasureHistory): Report['confirm'] {
   return history.erased.map(({ erasure: { pseudonym, seq, position, list }, events }) => {
     const detail = `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`;

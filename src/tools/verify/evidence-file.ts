@@ -3,19 +3,16 @@ import { hashBytes } from '../../tlog/hash.ts';
 import { NoteError } from '../../tlog/note.ts';
 
 /**
- * A file of `export --evidence`, in lines of JSON. First what it is, then a line for each event of the tree, in the order
- * of ingest; the entry is that of the leaf, in base64, and so is the hash of what is shown of the event; the source event
- * follows as it is stored, byte by byte:
+ * A file of `export --evidence`: a head, then a line for each event of the tree in ingest order, with the leaf's entry
+ * and the hash of its shown form (base64), and the stored source event byte by byte:
  *
  *     {"auditlog_evidence":1,"origin":"service/…","organization":{"id":"…","slug":"…"},"checkpoint":"…","filtered":false,"policies":[…]}
  *     {"n":0,"entry":"…","shown":"…","source":{…}}
  *     {"n":1,"entry":"…"}
  *
- * Before these, where persons were erased, are the lists of events that were changed by that (src/tlog/erasure.ts), in
- * pieces: `{"erasure":0,"list":"…"}` is of the first one in `erasures`, the events that speak of them.
- *
- * The second has none: retention has removed it, or, where the first line says so, a filter has left it out. `policies`
- * are the events that say what was kept since when: their places, order numbers, hashes and texts. They have lines as all others.
+ * Line 1 has no source event: retention removed it, or a filter left it out. `policies` lists the policy events (position,
+ * order number, hash, text). After an erasure, lists of changed events (src/tlog/erasure.ts) follow the head in pieces:
+ * `{"erasure":0,"list":"…"}` belongs to the first event in `erasures`.
  */
 export interface EvidenceHead {
   readonly origin: string;
@@ -24,7 +21,7 @@ export interface EvidenceHead {
   /** Whether filters were given. */
   readonly filtered: boolean;
   readonly policies: readonly FileEvent[];
-  /** Undefined if nobody was erased. `pending`: it was being carried out. */
+  /** Undefined if no person was erased. `pending`: the erasure was in progress. */
   readonly erasures?: readonly (FileEvent & { readonly pending?: boolean })[];
 }
 
@@ -56,7 +53,7 @@ function isFileEvent(value: unknown): boolean {
   return Number.isSafeInteger(n) && isText(seq) && /^\d{1,20}$/.test(seq) && isText(shown) && isText(source);
 }
 
-/** The first line of a file; undefined if it is not ours. Throws a NoteError if it is damaged. */
+/** The first line of a file; undefined for another kind of file. Throws a NoteError if damaged. */
 export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
   const damaged = new NoteError('the first line of the file is not as exports have it');
@@ -82,7 +79,7 @@ export function erasureLine(erasure: number, list: Buffer): string {
   return `${JSON.stringify({ erasure, list: list.toString('base64') })}\n`;
 }
 
-/** What such a line says; undefined for any other. */
+/** Parses such a line; undefined for any other. */
 export function readErasureLine(
   line: Buffer,
 ): { readonly erasure: number; readonly list: Buffer } | undefined {
@@ -91,7 +88,7 @@ export function readErasureLine(
   try {
     value = JSON.parse(line.toString('utf8'));
   } catch {
-    // Not as exports have it, which is told of any such line.
+    // Not in an export's layout: reported like any such line.
     return undefined;
   }
   const { erasure, list } = value as { readonly erasure: unknown; readonly list: unknown };
@@ -112,7 +109,7 @@ export function eventLine(position: number, entry: Buffer, event: StoredContent 
   return [...start, beforeShown, shown, beforeSource, event.source, Buffer.from('}'), lineEnd];
 }
 
-/** What a file has of an event that is stored, beside its entry. */
+/** The stored parts of an event, beside its entry. */
 export interface StoredContent extends EventContent {
   readonly source: Buffer;
   readonly shown: Buffer;
@@ -139,8 +136,8 @@ function numberIn(line: Buffer, from: number, to: number): number {
 }
 
 /**
- * Reads a line by positions, its entry into `entries`: parsing JSON would take longer than hashing. Undefined for any
- * other line.
+ * Parses a line by positions, its entry into `entries`: parsing JSON would take longer than hashing.
+ * Undefined for any other line.
  */
 export function readLine(line: Buffer, entries: Buffer, place: number): EventLine | undefined {
   const comma = line.indexOf(0x2c);
@@ -157,7 +154,7 @@ export function readLine(line: Buffer, entries: Buffer, place: number): EventLin
   return event && { position, event };
 }
 
-/** What stands behind the entry of an event that is stored. */
+/** The part after the entry of a stored event. */
 function contentIn(line: Buffer, at: number): StoredContent | undefined {
   const from = at + beforeShown.length;
   const to = from + base64Length(hashBytes);

@@ -34,14 +34,14 @@ class ErasureLists {
   readonly #findings: Report['findings'][number][] = [];
   #history: ErasureHistory | undefined;
 
-  /** Those that the first line names. */
+  /** Erasures named by the first line. */
   constructor(erasures: EvidenceHead['erasures'] = []) {
     this.events = placedIn(erasures);
     this.#isPending = erasures.map(({ pending }) => pending === true);
     this.#pieces = erasures.map(() => []);
   }
 
-  /** Whether a line has a piece of one. */
+  /** Whether a line is a piece of a list. */
   take(line: Buffer): boolean {
     const found = readErasureLine(line);
     const pieces = this.#pieces[found?.erasure ?? -1];
@@ -50,7 +50,7 @@ class ErasureLists {
     return true;
   }
 
-  /** What they say; to be asked once all lists have been read. */
+  /** Call it after all lists have been read. */
   history(): ErasureHistory {
     if (this.#history !== undefined) return this.#history;
     const erasures = this.events.flatMap((event, n): Erasure[] => {
@@ -69,7 +69,7 @@ class ErasureLists {
   }
 }
 
-/** What the lines of a file say, one after the other. */
+/** Audits the lines of a file in order. */
 class FileAudit {
   readonly #tree: TreeAudit;
   readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
@@ -78,7 +78,7 @@ class FileAudit {
   readonly #policies: readonly PlacedEvent[];
   readonly #erasures: ErasureLists;
   readonly #organization: NamedOrganization;
-  /** Events that the first line names, until the tree shows them. */
+  /** Events named by the first line, until found in the tree. */
   readonly #claimed: Map<number, PlacedEvent>;
   #first: Report['findings'][number] | undefined;
   /** The first event without its source, though it has not expired. */
@@ -166,7 +166,7 @@ class FileAudit {
     this.#waiting = 0;
   }
 
-  /** Lines that no checkpoint speaks of. */
+  /** Lines beyond the last checkpoint. */
   addBehind(covered: number, size: number): void {
     this.#tell({
       kind: 'added',
@@ -184,7 +184,7 @@ class FileAudit {
 
   #confirm(position: number, entry: Entry): void {
     const claimed = this.#claimed.get(position);
-    // Whatever a producer's event says, it states nothing.
+    // A producer's event states nothing about the service.
     if (claimed === undefined || claimed.seq !== entry.seq || !entry.own) return;
     if (this.#erasures.history().allows(entry, hashOf(claimed))) this.#claimed.delete(position);
   }
@@ -198,7 +198,7 @@ class FileAudit {
     this.#firstLeftOut ??= { position, entry: { ...entry, eventHash: Buffer.from(entry.eventHash) } };
   }
 
-  /** The first one only: the others follow from it. */
+  /** Only the first: the others follow from it. */
   #tell(finding: Report['findings'][number]): void {
     this.#first ??= finding;
   }
@@ -232,7 +232,7 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
     checkpoints.addFile(file);
   const copy =
     options.copy === undefined ? undefined : await TreeCopy.open(options.copy, head.organization.id);
-  // A copy goes on where the file has ended.
+  // A copy continues where the file ends.
   for (const text of (await copy?.checkpoints(size)) ?? []) checkpoints.add(text);
   const copied = copy === undefined ? undefined : new CopyAudit(copy, 'altered', 'the file');
   const tree = new TreeAudit(checkpoints.heads);
@@ -250,12 +250,12 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
   };
 }
 
-/** The maker of the file wrote its first line: the tree checks what it names. */
+/** The file's maker wrote its first line: the tree verifies the events it names. */
 function placedIn(events: EvidenceHead['policies'] = []): PlacedEvent[] {
   return events.map(({ n, seq, shown, source }) => ({
     position: n,
     seq: BigInt(seq),
-    // Whatever somebody has written there: a hash has 32 bytes.
+    // The text is arbitrary: a hash has 32 bytes.
     shown: Buffer.concat([Buffer.from(shown ?? '', 'base64')], hashBytes),
     source,
   }));
@@ -282,11 +282,10 @@ const isNoErasure = (line: Buffer): boolean => readErasureLine(line) === undefin
 interface VerifiedFile {
   readonly path: string;
   readonly source: ImportSource;
-  /** All of it. */
   readonly text: AsyncIterable<Buffer>;
 }
 
-/** A file of `export --evidence`, with checkpoints and key alone. */
+/** Verifies a file of `export --evidence` with checkpoints and key alone. */
 export async function verifyFile(
   { io }: { readonly io: ProgressIo },
   { path, source, text }: VerifiedFile,
@@ -305,9 +304,9 @@ export async function verifyFile(
   begun?.audit.flush();
   const { checkpoints, tree, audit, copied, isFiltered, notes } =
     begun ?? (await begin(Buffer.alloc(0), path, options));
-  // What an export writes ends with its checkpoint.
+  // An export ends with its checkpoint.
   if (tree.size > checkpoints.covered) audit.addBehind(checkpoints.covered, tree.size);
-  // What stands behind a line that is missing is told once.
+  // Errors after a missing line are reported once.
   const found = audit.findings(isFiltered);
   const toldFrom = found[0]?.position ?? Number.POSITIVE_INFINITY;
   return {

@@ -16,7 +16,7 @@ import { type TrustOptions, trustOf } from './checkpoints.ts';
 import { forkOf, type Report } from './report.ts';
 
 const keepTilesAtOnce = 8;
-/** Events between checkpoints of a first run, and so what a broken run repeats at most. */
+/** Events between checkpoints of a first run, and so the most that an interrupted run repeats. */
 const keepStepEvents = 1_000_000;
 
 type Finding = Report['findings'][number];
@@ -24,14 +24,14 @@ type Finding = Report['findings'][number];
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
 /**
- * The part of a tree that an auditor keeps, in the layout of C2SP tlog-tiles:
+ * A tree kept by an auditor, in the layout of C2SP tlog-tiles:
  *
- *     DIR/<organization id>/checkpoint            the newest that was verified
- *                           checkpoints/000…300   each that was verified, by its number of events
- *                           contradicting/000…400 each that does not continue the kept ones
+ *     DIR/<organization id>/checkpoint            newest verified checkpoint
+ *                           checkpoints/000…300   verified checkpoints, by number of events
+ *                           contradicting/000…400 checkpoints that do not continue the kept ones
  *                           tile/…                hashes and entries below the newest checkpoint
  *
- * A verified checkpoint is written last, so a run that is cut short begins again at the one before.
+ * A verified checkpoint is written last, so an interrupted run continues from the one before.
  */
 class KeptTree {
   readonly #directory: string;
@@ -56,14 +56,14 @@ class KeptTree {
     return new KeptTree(place, origin, newest);
   }
 
-  /** Events that are kept. */
+  /** Kept events. */
   get size(): number {
     return this.#newest?.size ?? 0;
   }
 
   /**
-   * Verifies that a signed checkpoint continues this tree, and keeps it with its tiles. Returns contradictions; then
-   * the checkpoint is kept as evidence beside the unchanged tree.
+   * Verifies that a signed checkpoint continues this tree, and keeps it with its tiles. Returns
+   * contradictions; then the checkpoint is kept as evidence beside the unchanged tree.
    */
   async advance(
     next: Checkpoint,
@@ -140,7 +140,7 @@ class KeptTree {
     throw new Error(`${this.#directory} is damaged: its tiles do not have the root of its checkpoint`);
   }
 
-  /** The entries of the last tile, where that is partial. */
+  /** The entries of a partial last tile. */
   async #lastEntries(): Promise<Buffer> {
     const index = Math.floor(this.size / tileWidth);
     const width = widthIn({ level: 0, index }, this.size);
@@ -160,7 +160,7 @@ class KeptTree {
     return this.#write(tilePath({ kind: 'hashes', level, index, width }), hashes);
   }
 
-  /** Removes the partial tiles that a larger tree has replaced. */
+  /** Removes partial tiles that a larger tree has replaced. */
   async #removePartial(before: number, size: number): Promise<void> {
     for (let level = 0; level < levelsOf(before); level++) {
       const tile = { level, index: Math.floor(hashesAtLevel(level, before) / tileWidth) };
@@ -225,7 +225,7 @@ export async function keepTree(deps: ToolDeps, directory: string, options: KeepO
   const progress = createProgress(deps.io, { items: 'events', total: newest.size });
   const onEvents = (events: number): void => progress.at(events, events);
   let findings: Finding[] = [];
-  // A first run that is cut short continues from its last step.
+  // An interrupted first run continues from its last step.
   while (findings.length === 0 && kept.size + keepStepEvents < newest.size) {
     const step = trust.read(await remote.checkpoint(kept.size + keepStepEvents));
     if (step.size >= newest.size) break;

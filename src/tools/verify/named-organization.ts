@@ -2,8 +2,8 @@ import type { EvidenceHead } from './evidence-file.ts';
 import type { Report } from './report.ts';
 
 /**
- * The name of an organization. The first line of a file is unverified, as only the id is signed; the service's own
- * events check it.
+ * The name of an organization. The name in a file is unverified, because only the id is signed; the service's
+ * own events verify it.
  */
 export class NamedOrganization {
   readonly #organization: EvidenceHead['organization'];
@@ -14,7 +14,7 @@ export class NamedOrganization {
     this.#organization = organization;
   }
 
-  /** An event of the service's own that is what was recorded. */
+  /** A verified event of the service itself. */
   look(position: number, source: Buffer): void {
     const { id, slug } = this.#organization;
     const name = nameIn(source, id);
@@ -41,7 +41,7 @@ export class NamedOrganization {
   }
 }
 
-/** The slug of an organization in an event that is about it. */
+/** The organization's slug in an event about it. */
 function nameIn(source: Buffer, id: string): string | undefined {
   if (!source.includes('"type":"organization"')) return undefined;
   interface Event {

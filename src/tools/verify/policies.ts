@@ -5,12 +5,12 @@ import { eventHash } from '../../tlog/entry.ts';
 import { PolicyHistory, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
 import type { Report } from './report.ts';
 
-/** An event of a tree that says something of its organization. */
+/** An event of a tree that states a policy or similar. */
 export interface PlacedEvent {
   readonly position: number;
   readonly seq: bigint;
   readonly source: string;
-  /** SHA-256 of what is shown of it. */
+  /** SHA-256 of its shown form. */
   readonly shown: Buffer;
 }
 
@@ -18,13 +18,13 @@ export function hashOf({ source, shown }: Pick<PlacedEvent, 'source' | 'shown'>)
   return eventHash({ source: Buffer.from(source), shown });
 }
 
-/** The statement of an event; undefined where it says nothing. */
+/** The event's statement; undefined if it has none. */
 function statementOf({ seq, source }: Pick<PlacedEvent, 'seq' | 'source'>): PolicyStatement | undefined {
   const policy = policyIn(source);
   return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
 }
 
-/** What policies have ended by now. */
+/** The effect of policies until now. */
 export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
   return new PolicyHistory(
     policies.flatMap((one) => statementOf(one) ?? []),
@@ -38,7 +38,7 @@ export function notesOf(history: PolicyHistory): Report['notes'] {
   );
 }
 
-/** What was removed, and by which policy. */
+/** Removed events, and the policy for each. */
 export function explainedBy(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['confirm'] {
   return history.gone.flatMap(({ ending, events }) => {
     if (ending === 'recorded') return [];

@@ -11,7 +11,7 @@ interface ProofFile {
   readonly entry: string;
   readonly proof: string;
   readonly source?: string;
-  /** Base64 of the hash of what is shown of it. */
+  /** Base64 of the hash of its shown form. */
   readonly shown?: string;
 }
 
@@ -20,7 +20,7 @@ export function asProof(text: string): ProofFile | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    // Many lines of JSON: an export.
+    // Several lines of JSON: an export.
     return undefined;
   }
   const { entry, proof, source, shown } = (value ?? {}) as Partial<Record<keyof ProofFile, unknown>>;
@@ -35,7 +35,7 @@ function contentOf(source: string, base64: string): EventContent {
   return { source: Buffer.from(source), shown };
 }
 
-/** One event by its proof and the key. Throws a NoteError without a trusted signature. */
+/** Verifies one event by its proof and the key. Throws a NoteError without a trusted signature. */
 export async function verifyProof(
   { entry: base64, proof: text, source, shown = '' }: ProofFile,
   options: TrustOptions,
@@ -61,7 +61,7 @@ export async function verifyProof(
   const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
   if (findings.some(({ kind }) => kind === 'altered'))
     notes.push('whether a person was erased from it, "verify --org" and exports with --evidence tell');
-  // A proof has the event's own expiry, no later decisions.
+  // A proof has the event's own expiry, but no later decisions.
   if (findings.some(({ kind }) => kind === 'missing'))
     notes.push('whether a later policy ended it, "verify --org" and exports with --evidence tell');
   return {

@@ -15,11 +15,11 @@ export interface RemoteOptions extends TrustOptions {
   readonly keyFile?: string;
 }
 
-/** An organization's tree as its service shows it (contract: Read, evidence). */
+/** An organization's tree, read from its service (contract: Read, evidence). */
 export interface RemoteTree {
   /** The newest checkpoint, or the oldest of at least `size` events. */
   checkpoint(size?: number): Promise<string>;
-  /** Bundles of entries of a tree of `size` events: at most `tiles` of them, each as wide as that tree has it. */
+  /** At most `tiles` bundles of entries of a tree of `size` events, each as wide as in that tree. */
   bundles(first: number, tiles: number, size: number): Promise<Buffer[]>;
 }
 

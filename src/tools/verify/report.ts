@@ -3,37 +3,33 @@ import type { Entry } from '../../tlog/entry.ts';
 import type { Difference, EventFindings } from '../../tlog/event-audit.ts';
 import type { TreeFindings } from '../../tlog/tree-audit.ts';
 
-/** Something that is not as it was signed for. */
+/** A difference from the signed tree. */
 interface Finding {
   readonly kind: Difference['kind'] | 'contradicted' | 'forked' | 'shorter' | 'unproven';
   readonly detail: string;
-  /** Where the first event of the kind stands, from 0, its order number and its time. */
+  /** The first such event: its position from 0, order number and time. */
   readonly position?: number;
   readonly seq?: string;
   readonly time?: string;
 }
 
-/**
- * What is not as it was recorded, and why that may be right: somebody decided so, as an event in the tree says. Whether that was
- * to be decided no signature tells.
- */
+/** A difference that a recorded decision explains. No signature shows whether the decision was right. */
 interface Confirmation {
-  /** `older`: a kept checkpoint covers events that came after the file. */
+  /** `older`: a kept checkpoint covers events after the file. */
   readonly kind: 'retention' | 'erasure' | 'older';
   readonly detail: string;
-  /** That are gone, were changed, or are not in the file. */
+  /** Missing or changed events. */
   readonly events: number;
-  /** Where in the tree the event stands that says so. */
+  /** Position of the decision's event in the tree. */
   readonly position?: number;
-  /** What makes it this decision and no other, beside kind and place. */
+  /** Identifies the decision, with kind and position. */
   readonly decision: readonly string[];
 }
 
-/** What was verified, and what was found. */
 export interface Report {
   /** `service/organization id`. */
   readonly origin: string;
-  /** Events that were looked at, and events that the checkpoints cover. */
+  /** Verified events, and events that the checkpoints cover. */
   readonly events: number;
   readonly covered: number;
   readonly findings: readonly Finding[];
@@ -41,7 +37,7 @@ export interface Report {
   readonly notes: readonly string[];
 }
 
-/** Undefined for one that no date has: an entry that somebody changed may say any. */
+/** Undefined for an impossible date: an altered entry may contain any. */
 function timeText(micros: number): string | undefined {
   return Number.isNaN(new Date(micros / 1000).getTime()) ? undefined : formatMicros(micros);
 }
@@ -51,7 +47,7 @@ function placeOf({ position, seq, time }: Pick<Difference, 'position' | 'seq' | 
   return { position, seq: String(seq), ...(text !== undefined && { time: text }) };
 }
 
-/** Said of an event that is not there before its day of expiry. */
+/** For an event missing before its expiry. */
 export const vanished = 'is missing, and retention has not removed it';
 
 const words: Readonly<Record<Difference['kind'], string>> = {
@@ -61,7 +57,7 @@ const words: Readonly<Record<Difference['kind'], string>> = {
   moved: 'stands in the place of another',
 };
 
-/** The first difference in full, and how many there are of each kind. */
+/** The first difference in full, and the number of each kind. */
 export function differencesIn({ first, counts }: EventFindings): Finding[] {
   if (first === undefined) return [];
   const from = first.movedFrom === undefined ? '' : ` (its text is that of place ${first.movedFrom})`;
@@ -72,7 +68,7 @@ export function differencesIn({ first, counts }: EventFindings): Finding[] {
   return [atPlace(first.kind, first.position, first, `${words[first.kind]}${from}; in all ${all}`)];
 }
 
-/** What the roots say of the entries. */
+/** Contradictions between roots and entries. */
 export function contradictionsIn({
   agreed,
   differing,

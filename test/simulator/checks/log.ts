@@ -5,22 +5,22 @@ import type { World } from '../world.ts';
 const warnLevel = 40;
 const linesShownMax = 8;
 
-const partDamaged = 'a part of a table is damaged, and reads that need it fail; see `auditlog doctor`';
+const partDamaged = 'A part of a table is damaged, and reads that need it fail; run `auditlog doctor`';
 
 /** What the operational log says above `warn`, by what a fault causes; whole texts, or patterns of these. */
 export const linesOf = {
   /** Whoever asks while the service or its engine is away. */
   requests: ['a request failed', 'a self-audit event could not be recorded; it will be retried'],
-  engineKilled: ['the embedded engine ended unasked'],
+  engineKilled: ['The embedded engine ended unexpectedly; restarting it'],
   fullDisk: [
-    'the disk is almost full: the write-ahead log takes no events of producers; reads, sign-in and exports go on',
-    'the disk is full: the write-ahead log takes nothing until there is room; reads go on',
-    'the disk is full: engine.json could not be written',
+    'The disk is almost full: the write-ahead log rejects events of producers; reads, sign-in and exports continue',
+    'The disk is full: the write-ahead log rejects events until there is room; reads continue',
+    'The disk is full: engine.json was not written, so commands do not find the engine',
     'the disk is full: server.json could not be written',
-    'the write-ahead log could not be written',
-    'the engine could not write its files and has not noticed; it is started again',
-    'the embedded engine ended unasked',
-    'the embedded engine did not restart',
+    'Writing the write-ahead log failed',
+    'The engine failed to write its files; restarting it',
+    'The embedded engine ended unexpectedly; restarting it',
+    'The embedded engine did not restart; will retry',
     // A read may come before that start.
     partDamaged,
   ],
@@ -30,11 +30,11 @@ export const linesOf = {
     partDamaged,
   ],
   logSegments: [
-    'a segment of the log is missing: those of its events are lost that the engine has not got',
-    'the newest segments of the log are missing, up to this one: events that are not in the engine yet are lost',
+    'A segment of the log is missing: events not yet inserted are lost',
+    'The newest segments of the log are missing, up to this one: events not yet inserted are lost',
   ],
-  events: ['stored events are missing from the table; see `auditlog doctor`', partDamaged],
-  evidence: ['evidence contradicts a checkpoint: nothing more is signed'],
+  events: ['Stored events are missing from the table; run `auditlog doctor`', partDamaged],
+  evidence: ['Evidence contradicts a checkpoint; nothing more is signed for the organization'],
 } as const satisfies Readonly<Record<string, readonly (string | RegExp)[]>>;
 
 /** Kinds of damage that `/readyz` tells. */

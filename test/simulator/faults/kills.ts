@@ -26,6 +26,15 @@ export const kills: readonly Operation[] = [
     },
   },
   {
+    name: 'stop the engine for a while',
+    weight: 2,
+    kind: 'fault',
+    run: async (world, draw) => {
+      const ms = draw.pick([1_000, 3_000, 12_000, 40_000]);
+      return (await world.service.pauseEngine(ms)) ? `the engine stood still for ${ms} ms` : undefined;
+    },
+  },
+  {
     name: 'stop the service',
     weight: 2,
     kind: 'fault',

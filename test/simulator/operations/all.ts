@@ -7,12 +7,12 @@ import { tamperings } from '../faults/tamper.ts';
 import type { Operation } from '../world.ts';
 import { backups } from './backup.ts';
 import { operationByName, register } from './by-name.ts';
+import { changes } from './changes.ts';
 import { controls } from './control.ts';
 import { looks } from './doctor.ts';
 import { erasures } from './erase.ts';
 import { adapters } from './adapters.ts';
 import { transfers } from './import.ts';
-import { killedCommands } from './killed-command.ts';
 import { posts } from './post.ts';
 import { reads } from './read.ts';
 import { repeats } from './repeat.ts';
@@ -28,7 +28,7 @@ export const operations: readonly Operation[] = [
   ...controls,
   ...policies,
   ...erasures,
-  ...killedCommands,
+  ...changes,
   ...transfers,
   ...backups,
   ...looks,

@@ -27,7 +27,8 @@ export async function makeOrganization(world: World): Promise<ModelOrganization 
   for (let n = 0; n < personsOfOrganization; n++)
     organization.persons.push({ email: `person-${n}@${slug}.example`, state: 'here', pending: 0 });
   await makeKey(world, organization, 'read,write');
-  await makeUser(world, organization, 'auditor');
+  await makeUser(world, organization, 'admin');
+  organization.scimKey = (await keyOf(world, organization, 'scim'))?.key;
   if (organization.keys.length > 0) world.model.organizations.push(organization);
   return organization;
 }
@@ -35,15 +36,20 @@ export async function makeOrganization(world: World): Promise<ModelOrganization 
 /** Of a command without an answer nobody knows the key. */
 export const anyKeyCreated = /^1300 API key \S+ created$/;
 
+async function keyOf(
+  world: World,
+  { slug, own }: ModelOrganization,
+  scopes: string,
+): Promise<Key | undefined> {
+  const key = (await world.done(['key', 'create', '--org', slug, '--scopes', scopes])) as Key | undefined;
+  if (key === undefined) own.may(anyKeyCreated);
+  else own.must(`1300 API key ${key.id} created`);
+  return key;
+}
+
 async function makeKey(world: World, organization: ModelOrganization, scopes: string): Promise<boolean> {
-  const key = (await world.done(['key', 'create', '--org', organization.slug, '--scopes', scopes])) as
-    | Key
-    | undefined;
-  if (key === undefined) {
-    organization.own.may(anyKeyCreated);
-    return false;
-  }
-  organization.own.must(`1300 API key ${key.id} created`);
+  const key = await keyOf(world, organization, scopes);
+  if (key === undefined) return false;
   await world.knowKey(organization, key, scopes);
   return true;
 }

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printed } from '../../support/server.ts';
 import { hold } from '../finding.ts';
+import type { Draw } from '../draw.ts';
 import type { ModelOrganization } from '../model.ts';
 import type { World } from '../world.ts';
+import { resolveChanges } from './changes.ts';
 import { finishErasures } from './erase.ts';
 import { keepFor } from './retention.ts';
 
@@ -66,11 +68,12 @@ async function untilKnown(world: World): Promise<void> {
   await sleep(Math.max(0, ...moments.map((moment) => moment - Date.now())));
 }
 
-export async function resolveUnsure(world: World): Promise<void> {
+export async function resolveUnsure(world: World, draw: Draw): Promise<void> {
   await resolveDeletions(world);
   await resolvePolicies(world);
   for (const organization of world.model.here) {
     await resolveOrganization(world, organization);
+    await resolveChanges(world, organization, draw);
     await finishErasures(world, organization);
   }
   await untilKnown(world);

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { askFeed, type FeedPage } from '../feed.ts';
 import { acceptedOf, type AuditEvent, call, eventually } from '../http.ts';
-import { sourceEvent, type Tenant } from '../server.ts';
+import { type SharedServer, sourceEvent, type Tenant } from '../server.ts';
 
 const year = { startTime: '2024-01-01T00:00:00Z', endTime: '2024-12-31T00:00:00Z' };
 const eventsOfRequest = 20;
@@ -15,7 +15,7 @@ const idOf = (event: AuditEvent): string | undefined => event.extra_map?.['id'] 
 
 /** An organization under load: what was acknowledged, and what a follower of its feed has got. */
 class Account {
-  readonly tenant: Tenant;
+  tenant: Tenant;
   readonly acknowledged = new Set<string>();
   readonly fed: string[] = [];
   #cursor = '';
@@ -86,6 +86,12 @@ export class Ledger {
 
   get acknowledged(): number {
     return this.#accounts.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0);
+  }
+
+  /** What was written to and read from a server goes to another one from now on. */
+  moveTo(old: SharedServer, server: SharedServer): void {
+    for (const account of this.#accounts)
+      if (account.tenant.server === old) account.tenant = account.tenant.with({ server });
   }
 
   /** Waits until every acknowledged event is everywhere, once, while nothing is written. */

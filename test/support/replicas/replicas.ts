@@ -1,5 +1,8 @@
+import { strict as assert } from 'node:assert';
 import { createHash, randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { loadConfig } from '../../../src/config/config.ts';
+import { eventHead, eventTail } from '../../../src/ocsf/envelope.ts';
 import { findEngineLibrary } from '../../../src/storage/engine-process.ts';
 import { openStorage } from '../../../src/storage/client.ts';
 import { keepEventsView } from '../../../src/storage/events-view.ts';
@@ -9,24 +12,22 @@ import { removeDirectory, temporaryDirectory } from '../directories.ts';
 import { silentLog } from '../engine.ts';
 import { type NodeDoor, startNodeDoor } from '../node-door.ts';
 import { freePort, type PlainEngine, startPlainEngine } from '../plain-engine.ts';
-import type { Envelope } from '../two-shards.ts';
 import { buildIdOf, knownBuildId } from './build-id.mjs';
 import { hasZooKeeper, startZooKeeper, type ZooKeeper } from './zookeeper.ts';
 
-/** A cluster with real replicas (README.md). */
+/** A cluster with real replicas (README.md), and the tables of the service in one database. */
 export interface Replicas {
-  readonly cluster: string;
   readonly zooKeeper: ZooKeeper;
   /** Shard by shard. */
   readonly nodes: readonly ReplicaNode[];
-  readonly owner: string;
-  readonly password: string;
-  /** The variables of a service on a database of this cluster, through all nodes. */
-  env(database: string): Readonly<Record<string, string>>;
-  /** Makes the tables of a database. */
-  prepare(database: string, envelope: Envelope): Promise<void>;
+  /** The variables of a service on it, through all nodes. */
+  readonly env: Readonly<Record<string, string>>;
+  nodeOf(shard: number, replica: number): ReplicaNode;
+  /** The storage at a node alone. */
+  at(shard: number, replica: number): Storage;
+  /** A storage through several nodes, for the caller to close. */
+  through(...nodes: readonly ReplicaNode[]): Storage;
   stop(): Promise<void>;
-  stopAtExit(): void;
 }
 
 export interface ReplicaNode {
@@ -35,11 +36,12 @@ export interface ReplicaNode {
   readonly engine: PlainEngine;
   /** Where services reach it. */
   readonly door: NodeDoor;
-  /** A storage at this node alone, through its door. */
-  storage(database: string): Storage;
+  /** At this node alone, through its door. */
+  readonly storage: Storage;
 }
 
 const cluster = 'audit';
+export const database = 'prod';
 const sessionMs = 6_000;
 
 /** Why there can be no replicas on this machine; undefined: there can. */
@@ -129,8 +131,7 @@ async function startNodes(
       },
     });
     const connection = { url: door.url, user: engine.owner, password, headers: {}, cluster };
-    const storage = (database: string) => openStorage({ ...connection, database }, silentLog);
-    return { shard, replica, engine, door, storage };
+    return { shard, replica, engine, door, storage: openStorage({ ...connection, database }, silentLog) };
   };
   return Promise.all(places.map((place, n) => nodeOf(engines[n] as PlainEngine, place)));
 }
@@ -145,38 +146,32 @@ export async function startReplicas(shards: number, replicas: number): Promise<R
     for (let replica = 1; replica <= replicas; replica++)
       places.push({ shard, replica, tcpPort: await freePort() });
   const nodes = await startNodes(places, password, zooKeeper);
-  const owner = nodes[0]?.engine.owner ?? '';
+  const nodeOf = (shard: number, replica: number): ReplicaNode =>
+    nodes.find((node) => node.shard === shard && node.replica === replica) ??
+    assert.fail(`there is no node ${shard}-${replica}`);
+  const first = nodeOf(1, 1);
+  await migrate(first.storage, { log: silentLog, cluster });
+  const envelope = { head: eventHead, tail: eventTail(loadConfig({})) };
+  await keepEventsView(first.storage, { database, cluster, ...envelope });
   return {
-    cluster,
     zooKeeper,
     nodes,
-    owner,
-    password,
-    env: (database) => ({
+    env: {
       CLICKHOUSE_URL: nodes.map(({ door }) => door.url).join(','),
-      CLICKHOUSE_USER: owner,
+      CLICKHOUSE_USER: first.engine.owner,
       CLICKHOUSE_PASSWORD: password,
       CLICKHOUSE_CLUSTER: cluster,
       CLICKHOUSE_DATABASE: database,
-    }),
-    prepare: async (database, envelope) => {
-      const storage = nodes[0]?.storage(database);
-      if (storage === undefined) return;
-      try {
-        await migrate(storage, { log: silentLog, cluster });
-        await keepEventsView(storage, { database, cluster, ...envelope });
-      } finally {
-        await storage.close();
-      }
     },
-    stopAtExit: () => {
-      zooKeeper.stopAtExit();
-      for (const { door, engine } of nodes) {
-        door.stopAtExit();
-        engine.stopAtExit();
-      }
+    nodeOf,
+    at: (shard, replica) => nodeOf(shard, replica).storage,
+    through: (...some) => {
+      const [url = '', ...otherUrls] = some.map(({ door }) => door.url);
+      const user = first.engine.owner;
+      return openStorage({ url, otherUrls, user, password, headers: {}, cluster, database }, silentLog);
     },
     stop: async () => {
+      await Promise.all(nodes.map(({ storage }) => storage.close()));
       await Promise.all(nodes.map(({ door }) => door.stop()));
       await Promise.all(nodes.map(({ engine }) => engine.stop()));
       await zooKeeper.kill();

@@ -15,8 +15,6 @@ export interface ZooKeeper {
   start(): Promise<void>;
   /** Removes its data while it does not run. */
   forget(): Promise<void>;
-  /** It ends with this process in any case; now it does not keep this process from ending. */
-  stopAtExit(): void;
 }
 
 /** What Debian's packages `zookeeper` and `libzookeeper-java` bring along. */
@@ -109,6 +107,5 @@ export async function startZooKeeper(parent: string): Promise<ZooKeeper> {
       await rm(join(dir, 'data'), { recursive: true, force: true });
       await mkdir(join(dir, 'data'));
     },
-    stopAtExit: () => child?.unref(),
   };
 }
