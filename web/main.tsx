@@ -5,17 +5,18 @@ import './frame/frame.css';
 import { render } from 'preact';
 import { loadSession } from './api/session.ts';
 import { Frame } from './frame/frame.tsx';
-import './ui/browser.ts';
 import { place } from './ui/router.ts';
+import { changeLanguage, language } from './ui/text.ts';
 import { views } from './views.ts';
 
 const root = document.getElementById('app');
 if (root === null) throw new Error('the document has no element "app"');
+const texts = changeLanguage(language.value);
 if (location.pathname === '/docs') {
-  void import('./docs/view.tsx').then(({ default: Docs }) => render(<Docs />, root));
+  void Promise.all([import('./docs/view.tsx'), texts]).then(([{ default: Docs }]) => render(<Docs />, root));
 } else {
   void loadSession();
   // Loads in parallel with the session; the view that shows it reports a failure.
   (views.find(({ path }) => path === place.value.view) ?? views[0])?.load().catch(() => undefined);
-  render(<Frame />, root);
+  void texts.then(() => render(<Frame />, root));
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
+import { words } from './ui/words.ts';
 
 const folder = fileURLToPath(new URL('../dist/web', import.meta.url));
 
@@ -31,6 +32,22 @@ function precompress(): Plugin {
   };
 }
 
+/** Code that several views share, but for that which the first rows do not need. */
+const isShared = /\/(?:web\/api|web\/ui\/(?!json-|list|page|secret)|node_modules)\/?/;
+
+/** `words.ts?en` and `words.ts?de`: one language each, as a browser needs no other. */
+function textsByLanguage(): Plugin {
+  return {
+    name: 'texts-by-language',
+    load(id) {
+      const at = ['words.ts?en', 'words.ts?de'].findIndex((one) => id.endsWith(one));
+      if (at < 0) return undefined;
+      const texts = Object.entries(words).map(([key, both]) => [key, both[at]]);
+      return `export default ${JSON.stringify(Object.fromEntries(texts))}`;
+    },
+  };
+}
+
 /** Builds `web/` into `dist/web`, which the server holds in memory. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
@@ -49,10 +66,10 @@ export default defineConfig({
       // Code shared by views is one file; separate files were nine requests, most of a few hundred bytes.
       output: {
         codeSplitting: {
-          groups: [{ name: 'shared', test: /\/(?:web\/(?:api|ui)|node_modules)\//, minShareCount: 2 }],
+          groups: [{ name: 'shared', test: isShared, minShareCount: 2 }],
         },
       },
     },
   },
-  plugins: [precompress()],
+  plugins: [textsByLanguage(), precompress()],
 });

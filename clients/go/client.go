@@ -131,10 +131,10 @@ func New(options Options) (*Client, error) {
 func complete(o *Options) error {
 	base, err := url.Parse(o.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return fmt.Errorf("URL: not an http(s) address")
+		return fmt.Errorf("URL: must be an http(s) address")
 	}
 	if base.User != nil {
-		return fmt.Errorf("URL: credentials do not belong there")
+		return fmt.Errorf("URL: must not contain credentials")
 	}
 	if o.APIKey == "" || strings.IndexFunc(o.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
 		return fmt.Errorf("APIKey: not a key")

@@ -50,7 +50,7 @@ function readSchema(path: string): unknown {
 }
 
 export function builtInDefinition(name: string): MappingDefinition {
-  if (!isBuiltIn(name)) throw new Error(`there is no mapping ${name}`);
+  if (!isBuiltIn(name)) throw new Error(`unknown mapping ${name}`);
   return checkedDefinition(readSchema(`mappings/${name}.json`));
 }
 

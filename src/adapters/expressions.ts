@@ -16,7 +16,7 @@ export function compileExpression(at: string, text: string): Evaluate {
   try {
     const expression = compile(text);
     const unknown = unknownFunction(expression);
-    if (unknown !== undefined) throw new Error(`there is no function ${unknown}()`);
+    if (unknown !== undefined) throw new Error(`unknown function ${unknown}()`);
     const step = stepOf(expression);
     return (record) => evaluated(at, () => step(record));
   } catch (error) {

@@ -13,7 +13,7 @@ export function readMappings(directory: string): readonly MappingDefinition[] {
     .filter((file) => file.endsWith('.json'))
     .toSorted();
   if (files.length > limits.ownMappingsMax)
-    throw new Error(`there are ${files.length} mappings, at most ${limits.ownMappingsMax} are allowed`);
+    throw new Error(`${files.length} mappings; at most ${limits.ownMappingsMax} are allowed`);
   return files.map((file) => {
     try {
       return namedAs(parse(file).name, readMapping(join(directory, file)));
@@ -33,16 +33,16 @@ function namesIn(directory: string): readonly string[] {
 
 export function readMapping(path: string): MappingDefinition {
   const facts = statSync(path);
-  if (!facts.isFile()) throw new Error('is no file');
+  if (!facts.isFile()) throw new Error('is not a file');
   if (facts.size > mappingBytesMax)
-    throw new Error(`has ${facts.size} bytes, at most ${mappingBytesMax} are allowed`);
+    throw new Error(`has ${facts.size} bytes; at most ${mappingBytesMax} are allowed`);
   const definition = checkedDefinition(parsed(readFileSync(path, 'utf8')));
   // Compiles now, so that an invalid expression fails at the start.
   return new Mapping(definition).definition;
 }
 
 function namedAs(name: string, definition: MappingDefinition): MappingDefinition {
-  if (definition.name !== name) throw new Error(`/name: must be that of the file, ${name}`);
+  if (definition.name !== name) throw new Error(`/name: must be the name of the file, ${name}`);
   if (isBuiltIn(name)) throw new Error('/name: is that of a built-in mapping');
   return definition;
 }

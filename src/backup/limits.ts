@@ -1,4 +1,3 @@
-/** Bounds of backups, restores, and full scans; units last. */
 export const limits = {
   /** The load of an engine on another machine is unknown, so commands read at this multiple. */
   throttleElsewhereTimes: 3,

@@ -5,7 +5,6 @@ import type { Storage } from '../storage/storage.ts';
 import { reachedBy, readWriters } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
 
-/** The part of the configuration that locates the log. */
 export type WhereLogIs = Pick<Config, 'dataDir'> & {
   readonly clickhouse: Pick<Config['clickhouse'], 'url'>;
 };

@@ -13,7 +13,6 @@ import { Problem } from '../base/errors/problem.ts';
 
 const backupFindingsMax = 1_000;
 
-/** The file `auditlog.json` of a backup. */
 export interface BackupRecord {
   readonly release: string;
   readonly id: string;
@@ -21,9 +20,7 @@ export interface BackupRecord {
   readonly moment: string;
   /** The full backup that it extends; null for a full one. */
   readonly base: string | null;
-  /** The database in the engine's files. */
   readonly database: string;
-  /** The newest migration of its tables. */
   readonly migration: number;
   readonly events: number;
   readonly organizations: number;
@@ -34,7 +31,6 @@ export interface BackupRecord {
   readonly bytes: number;
 }
 
-/** A missing or altered file of a backup. */
 export interface BackupFinding {
   readonly kind: 'missing' | 'altered';
   readonly backup: string;
@@ -47,7 +43,6 @@ export const recordName = 'auditlog.json';
 const unfinished = '.unfinished';
 const idPattern = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-[0-9a-f]{8}$/;
 
-/** A directory with one directory per backup. */
 export class BackupPlace {
   readonly name: string;
 
@@ -59,7 +54,6 @@ export class BackupPlace {
     return join(this.name, id, ...names);
   }
 
-  /** Creates the directory of a backup for the engine and others. */
   async begin(id: string): Promise<string> {
     await makeDirectories(this.name);
     await mkdir(this.path(id + unfinished), { mode: 0o700 });
@@ -93,12 +87,10 @@ export class BackupPlace {
     return bavail * bsize;
   }
 
-  /** Directories of interrupted or running backups. */
   async unfinished(): Promise<string[]> {
     return (await namesIn(this.name)).filter((name) => name.endsWith(unfinished));
   }
 
-  /** Oldest first. */
   async ids(): Promise<string[]> {
     return (await namesIn(this.name)).filter((name) => idPattern.test(name)).toSorted();
   }
@@ -130,7 +122,6 @@ export class BackupPlace {
     return [await this.record(newest.base), newest];
   }
 
-  /** Rejects with a Problem if it is missing or altered. */
   async record(id: string): Promise<BackupRecord> {
     const sums = await this.#sums(id);
     const text = await readIfThere(this.path(id, recordName));

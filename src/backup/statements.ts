@@ -3,7 +3,6 @@ import { quoteIdentifier, quoteString } from '../storage/quote.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type BackupStep, backupSteps } from './tables.ts';
 
-/** Copying or restoring one table. */
 const backupStatementMsMax = 24 * 3_600_000;
 const fileAt = (directory: string, step: BackupStep): string => `File(${quoteString(join(directory, step))})`;
 const options = { timeoutMs: backupStatementMsMax };

@@ -32,7 +32,6 @@ export const secretNames = [
   'evidence-key.previous',
 ] as const;
 
-/** The remembered answers, and the directory of secrets. */
 export const answersName = 'answers';
 export const secretsName = 'secrets';
 
@@ -92,7 +91,6 @@ export class BackupRun {
       const { files } = await place.finish(this.#id, (bytes) => this.#pause(bytes));
       return { record, files, notes: this.#notes };
     } catch (error) {
-      // The original error says more.
       await place.abandon(this.#id).catch(() => undefined);
       throw error;
     }
@@ -165,7 +163,6 @@ export class BackupRun {
     return Number(row?.events);
   }
 
-  /** Checks the room before anything is written. */
   async #requireRoom(): Promise<void> {
     const { place } = this.#options;
     const free = await place.freeBytes();
@@ -180,7 +177,6 @@ export class BackupRun {
       );
   }
 
-  /** At the engine's pace. */
   async #pause(bytes: number): Promise<void> {
     if (this.#bytesPerSecond > 0) await sleep((bytes / this.#bytesPerSecond) * 1_000);
   }

@@ -15,7 +15,6 @@ export interface ThrottledSession {
   readonly config: { readonly clickhouse: { readonly url: string | undefined } };
 }
 
-/** Idle time of all processors since the machine started, milliseconds. */
 const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle, 0);
 
 /**
@@ -59,13 +58,11 @@ export class Throttle {
     const throttle = new Throttle(leastOfCore * (row?.cores ?? 1), isHere ? idle : undefined, processors);
     if (isHere) {
       throttle.#adapt();
-      // A timer may be a millisecond early.
       await sleep(limits.throttleLookMs + 10);
     }
     return throttle;
   }
 
-  /** For the next query. */
   settings(): Settings {
     if (this.#leastBytes === Number.POSITIVE_INFINITY) return {};
     this.#adapt();
@@ -74,7 +71,6 @@ export class Throttle {
       // The engine rests between blocks; small ones keep each rest short.
       max_block_size: throttleBlockEvents,
       max_execution_speed_bytes: Math.round(this.#leastBytes * this.#times),
-      // From the start of a query.
       timeout_before_checking_execution_speed: 0,
     };
   }

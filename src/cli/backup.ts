@@ -34,7 +34,7 @@ const page = (): string => projectFile('docs/back-up.md');
 /** The backup location of an option. */
 export function placeAt(text: string, name: string): BackupPlace {
   if (text === '' || text.includes('\0') || /^[a-z0-9]+:\/\//.test(text))
-    throw wrong(name, `a directory; to a bucket copy that with a tool of its own (${page()})`);
+    throw wrong(name, `a directory; copy it to a bucket with another tool (${page()})`);
   return new BackupPlace(text);
 }
 
@@ -63,7 +63,7 @@ async function sendLog(setup: Setup): Promise<void> {
       const events = left.reduce((sum, number) => sum + (now.get(number) ?? 0), 0);
       throw new Problem(
         'conflict',
-        `the log of DATA_DIR ${dataDir} has ${counted(events, 'event')} that the engine does not take: nothing was backed up; "auditlog doctor" says why`,
+        `the log of DATA_DIR ${dataDir} has ${counted(events, 'event')} that the engine does not accept; nothing was backed up; "auditlog doctor" shows the reason`,
       );
     }
     await sleep(backupLogPollMs);
@@ -76,7 +76,7 @@ async function take(deps: CliDeps, to: string, options: BackupOptions): Promise<
   if (setup.config.clickhouse.url !== undefined)
     throw new Problem(
       'malformed',
-      `a ClickHouse server backs itself up: ${page()} has the statements (CLICKHOUSE_URL is set)`,
+      `CLICKHOUSE_URL is set: back up the ClickHouse server with its own statements (${page()})`,
     );
   const momentMs = Date.now();
   await sendLog(setup);
@@ -116,7 +116,7 @@ async function verify(deps: CliDeps, at: string, options: BackupOptions): Promis
     ? `nothing is missing or altered in ${counted(chain.length, 'backup')} in ${place.name}: ${counted(report.events, 'event')}, of ${last?.moment}`
     : findings.map(({ kind, backup, path }) => `${kind}: ${path} of ${backup}`).join('\n');
   print(deps, options, 'CliBackupCheck', report, text);
-  if (!healthy) throw new Error('the backup is not as it was written: see above');
+  if (!healthy) throw new Error('the backup is damaged; see above');
 }
 
 async function backup(deps: CliDeps, options: BackupOptions): Promise<void> {
@@ -140,11 +140,11 @@ export function registerBackup(program: Command, deps: CliDeps): void {
     .command('backup')
     .description('copy all data to a directory, beside a running server')
     .option('--to <directory>', 'where backups are')
-    .option('--full', 'leave nothing to the backups that are there')
-    .option('--with-secrets', 'with the keys that sign sessions and evidence')
+    .option('--full', 'full backup instead of an increment')
+    .option('--with-secrets', 'include the keys that sign sessions and evidence')
     .option(...fullSpeedRow)
-    .option('--verify <directory>', 'only compare a backup with its checksums')
-    .option('--backup <id>', 'that one and the one it stands on (default: the newest)')
+    .option('--verify <directory>', 'only verify the checksums of a backup')
+    .option('--backup <id>', 'id of the backup (default: the newest)')
     .option('--json', 'print JSON')
     .addHelpText('after', notes)
     .action((options: BackupOptions) => backup(deps, options));

@@ -164,7 +164,7 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
   const { service, tell, stop } = filling;
   if (stop.aborted) return undefined;
   const { storage, directory } = service;
-  tell('making organizations, users and keys');
+  tell('creating organizations, users and keys');
   const prepared = await Promise.all(companies.map((company) => prepare(directory, company)));
   const organizations: DemoOrganization[] = [];
   let events = 0;
@@ -182,7 +182,7 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
     if (stop.aborted) return undefined;
     organizations.push({ organization, key, logins, clues: demoClues({ profile, ...story }) });
   }
-  tell('waiting until all can be read');
+  tell('waiting until all events are readable');
   if (!(await service.flush(limits.demoFlushMsMax))) throw new Error('the demo events are not readable yet');
   return { organizations, events };
 }
@@ -279,13 +279,9 @@ export function registerDemo(program: Command, deps: CliDeps): void {
     .description('run the service with demo organizations, users and events, on an embedded engine')
     .option(
       '--data-dir <directory>',
-      'keep everything there (default: a temporary directory, removed at the end)',
+      'directory to keep the data (default: a temporary directory, removed at the end)',
     )
-    .option(
-      '--events <count>',
-      'how many events to make; 0, or at least the 5500 that its stories need',
-      '100000',
-    )
+    .option('--events <count>', 'number of events; 0, or at least the 5500 of its stories', '100000')
     .option('--port <port>', 'port to listen on, 0 for any (default: PORT)')
     .option('--json', 'print JSON')
     .action((options) => demo(deps, options));

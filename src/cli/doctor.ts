@@ -65,7 +65,7 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   if (asked === 0) return examine(setup, options);
   if (asked > 1) throw new Problem('malformed', 'give one of --detach, --record-missing and --repair');
   if (setup.config.clickhouse.url !== undefined)
-    throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
+    throw new Problem('malformed', 'repair parts of a ClickHouse server with its own tools and replicas');
   if (isToRepair !== undefined)
     return withStorage(setup, (context) => repair(context, options), { asItIs: true });
   await withStorage(setup, (context) =>
@@ -89,10 +89,8 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
-    throw new Error(
-      `something is damaged: see above, and "Damage" in ${projectFile('docs/operate.md')} for the way on`,
-    );
-  if (!healthy) throw new Error('something needs you: see the lines with -> above');
+    throw new Error(`stored data are damaged: see above, and "Damage" in ${projectFile('docs/operate.md')}`);
+  if (!healthy) throw new Error('problems found: see the lines with -> above');
 }
 
 async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<Check[]> {
@@ -133,14 +131,14 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError || error instanceof Problem) throw error;
     if (error instanceof OtherReleaseError) {
-      const remedy = `start the release that this database is of (${projectFile('docs/upgrade.md')})`;
+      const remedy = `start the release of this database (${projectFile('docs/upgrade.md')})`;
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = operatorWords(error);
     const remedy =
       config.clickhouse.url === undefined
-        ? 'run this again with LOG_LEVEL=debug, which shows what the engine says'
-        : 'see whether the server runs, and CLICKHOUSE_URL, _USER and _PASSWORD are right';
+        ? 'run this again with LOG_LEVEL=debug, which shows the messages of the engine'
+        : 'check that the server runs, and CLICKHOUSE_URL, _USER and _PASSWORD';
     checks.push(checkOfPlace('engine_reachable', [{ id: 'engine', detail, remedy }]));
   }
   return checks;
@@ -152,7 +150,7 @@ async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<C
     return await work();
   } catch (error) {
     if (!(error instanceof EngineError) || error.damagedPart === undefined) throw error;
-    const detail = 'this part is damaged: the check cannot be made before it is mended or taken out';
+    const detail = 'this part is damaged: the check needs it repaired or removed first';
     return [check(name, [damagedPart(error.damagedTable, error.damagedPart, detail)])];
   }
 }
@@ -162,7 +160,7 @@ async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
   const pem = config.tls && (await readIfThere(config.tls.pem));
   const ofCertificate = pem === undefined ? [] : [checkCertificate(pem, Date.now())];
   if (!(await hasData(config.dataDir))) {
-    const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not looked at`;
+    const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not checked`;
     return [checkOfPlace('data_directory', [], [note]), ...ofCertificate];
   }
   await prepareDataDir(config.dataDir, log);
@@ -188,10 +186,10 @@ async function takeOut(context: EngineContext, options: DoctorOptions, name: str
   if (part === undefined)
     throw new Problem(
       'not_found',
-      `the table of events has no part "${name}": "auditlog doctor" names those that are damaged`,
+      `the table of events has no part "${name}"; "auditlog doctor" lists the damaged ones`,
     );
   if (await isPartWhole(storage, part))
-    throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
+    throw new Problem('conflict', `part ${name} is intact; nothing was removed`);
   const shares = (await sharesOfPart(storage, name))?.map(recordedShare);
   await detachPart(storage, part);
   const missing = (await missingAfter(storage)).filter(
@@ -259,7 +257,7 @@ async function record(
   if (told.length > 0) await change('recordEvents', told);
   await hand();
   const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
-  const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
+  const what = part === undefined ? 'recorded as lost' : `removed with part ${part.name}`;
   print(
     deps,
     options,
@@ -277,12 +275,12 @@ function shareView({ organizationId, events }: PartShare): { id: string; events:
 export function registerDoctor(program: Command, deps: CliDeps): void {
   program
     .command('doctor')
-    .description('look for damage of stored events and at what the service stands on; take damaged parts out')
-    .option('--detach <part>', 'take a damaged part out of the table, and acknowledge the loss')
-    .option('--record-missing', 'record missing events as lost, in the organizations that they were of')
+    .description('check stored events for damage, and the host; remove damaged parts')
+    .option('--detach <part>', 'remove a damaged part from the table, and accept the loss')
+    .option('--record-missing', 'record missing events as lost, in their organizations')
     .option(
       '--repair',
-      'go on with what is left of damaged control data, and take out what cannot be read of it and of tables that the service makes anew',
+      'keep the remaining control data; remove unreadable parts of it and of rebuildable tables',
     )
     .option('--quick', 'do not read all parts')
     .option('--json', 'print JSON')

@@ -47,13 +47,13 @@ function textOf(deps: CliDeps, run: Erasing, events: number, erasure?: StoredEra
   const lines =
     erasure === undefined
       ? [
-          `${counted(events, 'stored event')} of ${organization.slug} would be changed; ${person.pseudonym} would stand for the person`,
+          `${counted(events, 'stored event')} of ${organization.slug} would be changed; ${person.pseudonym} would replace the person`,
           `to do it: ${commandWith(deps.args ?? [], '--confirm', String(events))}`,
         ]
       : [
           erasure.finishedMicros === undefined
-            ? `begun: a server changes ${counted(events, 'event')} when it runs; ${person.pseudonym} stands for the person then`
-            : `done: changed ${counted(events, 'event')}; ${person.pseudonym} stands for the person`,
+            ? `begun: a server changes ${counted(events, 'event')} when it runs; ${person.pseudonym} then replaces the person`
+            : `done: changed ${counted(events, 'event')}; ${person.pseudonym} replaces the person`,
         ];
   if (account !== undefined) lines.push(accountText(run, account, erasure));
   return lines.join('\n');
@@ -61,10 +61,10 @@ function textOf(deps: CliDeps, run: Erasing, events: number, erasure?: StoredEra
 
 function accountText({ erased }: Erasing, { id }: User, erasure?: StoredErasure): string {
   if (erased === undefined)
-    return `the account ${id} of this address stays as it is; --account erase takes it, too`;
+    return `the account ${id} of this address stays unchanged; --account erase erases it as well`;
   return erasure === undefined
-    ? `the account ${id} would be disabled and have the pseudonym`
-    : `the account ${id} is disabled and has the pseudonym`;
+    ? `the account ${id} would be disabled and renamed to the pseudonym`
+    : `the account ${id} is disabled and renamed to the pseudonym`;
 }
 
 /** Whether servers write to a ClickHouse server: one of them carries it out. */
@@ -102,21 +102,27 @@ const several = (text: string, _: string, before: unknown): string[] => [
 export function registerErase(program: Command, deps: CliDeps): void {
   program
     .command('erase')
-    .description('take one person out of the stored events of an organization; without --confirm only count')
+    .description('erase one person from the stored events of an organization; without --confirm only count')
     .requiredOption('--org <slug>', 'organization')
-    .addOption(option('--email <address>', 'of the person; may be repeated', several).makeOptionMandatory())
-    .addOption(option('--name <name>', 'as events have it; may be repeated', several))
-    .addOption(option('--id <id>', 'as events have it; may be repeated', several))
-    .addOption(option('--ip <address>', 'whatever came from it is of the person; may be repeated', several))
+    .addOption(
+      option(
+        '--email <address>',
+        'e-mail address of the person; may be repeated',
+        several,
+      ).makeOptionMandatory(),
+    )
+    .addOption(option('--name <name>', 'name of the person in events; may be repeated', several))
+    .addOption(option('--id <id>', 'id of the person in events; may be repeated', several))
+    .addOption(option('--ip <address>', 'address used only by the person; may be repeated', several))
     .addOption(
       option(
         '--account <what>',
-        'leave or erase the login of this address',
+        'keep or erase the account of this address',
         oneOf(['leave', 'erase']),
         'leave',
       ),
     )
-    .addOption(option('--confirm <count>', 'the number of events, as counted', eventCount))
+    .addOption(option('--confirm <count>', 'number of events, as printed without --confirm', eventCount))
     .option('--json', 'print JSON')
     .action((options: EraseOptions) => erase(deps, options));
 }

@@ -52,7 +52,7 @@ export async function exportEvidence(
   const [checkpoint] = await new CheckpointTable(context.storage).newest([organization.id]);
   if (checkpoint === undefined)
     throw new Error(
-      'there is no checkpoint of this organization yet: a running server signs one within half a minute',
+      'this organization has no checkpoint yet; a running server signs one within half a minute',
     );
   const { head, erasures, history } = await headOf(context.storage, options, checkpoint);
   await record(checkpoint.size);
@@ -69,7 +69,7 @@ export async function exportEvidence(
   const written = await writeWhole(file, Readable.from(text(), { objectMode: false }));
   if (vanished > 0)
     context.deps.io.error(
-      `auditlog: ${vanished} events of the tree are not stored, and retention has not removed them: "verify" names the first\n`,
+      `auditlog: ${vanished} events of the tree are missing, and retention has not removed them; "verify" names the first\n`,
     );
   return { ...written, rows };
 }
@@ -132,7 +132,7 @@ async function* eventLines(
     const count = entries.length / entryBytes;
     if (count === 0)
       throw new Error(
-        `the tree has ${position} events, and its checkpoint ${size}: run "auditlog verify --org" and "auditlog doctor"`,
+        `the tree has ${position} events, but its checkpoint ${size}; run "auditlog verify --org" and "auditlog doctor"`,
       );
     const events = await contentsOf({ storage, where }, entries);
     const lines: Buffer[] = [];

@@ -189,7 +189,7 @@ export async function lockPartial(directory: string, target: string): Promise<Di
   } catch (error) {
     if (!(error instanceof DirectoryInUseError)) throw error;
     const by = error.holder === undefined ? '' : ` (process ${error.holder.pid})`;
-    throw new Error(`another export to ${target} is running${by}: wait for its end`, { cause: error });
+    throw new Error(`another export to ${target} is running${by}; wait for its end`, { cause: error });
   }
 }
 
@@ -201,9 +201,7 @@ function stateOf(subject: ExportSubject, plan: ExportSnapshot & ExportPlan): Exp
 async function loadState(directory: string, subject: ExportSubject): Promise<ExportState | undefined> {
   const state = await readState<ExportState>(join(directory, 'state.json'));
   if (state === undefined || JSON.stringify(state.subject) === JSON.stringify(subject)) return state;
-  throw new Error(
-    `${directory} holds another unfinished export: finish that one, or discard it with --restart`,
-  );
+  throw new Error(`${directory} contains another unfinished export: finish it, or discard it with --restart`);
 }
 
 /** A failure of the source makes the result fail. */

@@ -60,7 +60,7 @@ function readFormat(options: EngineExport): Format {
   if (partitionBy !== undefined && (format ?? 'parquet') === 'parquet') return 'parquet';
   const known = formatOf(options, formats);
   if (known === 'parquet' && compressionOfName(output) !== 'none')
-    throw new Problem('malformed', 'Parquet is compressed inside: give a name without .gz or .zst');
+    throw new Problem('malformed', 'Parquet is compressed itself; give a name without .gz or .zst');
   return known;
 }
 
@@ -108,7 +108,7 @@ async function toFile(run: ExportRun, options: EngineExport, file: string): Prom
   try {
     const { plan: found, rowsDone: resumed } = partial;
     await recordExport(run, found.rows, resumed);
-    if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${counted(found.rows, 'event')}.\n`);
+    if (resumed > 0) deps.io.error(`Continuing after ${resumed} of ${counted(found.rows, 'event')}.\n`);
     await withPlans(async (attempt) => {
       if (attempt > 1) await partial.restart(await plan());
       await writeSlices(run, partial);
@@ -124,7 +124,7 @@ async function toFile(run: ExportRun, options: EngineExport, file: string): Prom
 
 function keptText({ format }: ExportRun, { rowsDone, plan: { rows } }: PartialExport): string {
   if (format === 'parquet' || rowsDone === 0) return nothingKept;
-  return `${rowsDone} of ${counted(rows, 'event')} are kept; the same command goes on after them`;
+  return `${rowsDone} of ${counted(rows, 'event')} are kept; the same command continues after them`;
 }
 
 /** Writes the remaining slices. Rejects with SnapshotGoneError. */
@@ -256,10 +256,7 @@ async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> 
   if (output === undefined || output === '-')
     throw wrong('--output', 'a file, for an export with --evidence');
   if (format !== undefined || schema === 'ocsf' || restart !== undefined || partitionBy !== undefined)
-    throw new Problem(
-      'malformed',
-      'an export with --evidence has its own format, and is made anew each time',
-    );
+    throw new Problem('malformed', 'an export with --evidence has its own format, and starts anew each time');
   const filtersGiven = filtersOf(options);
   await checkOutputFile(resolve(output));
   await withDirectory(setUp(deps), async (context) => {
@@ -328,14 +325,14 @@ export function exportEngine(deps: CliDeps): ExportEngine {
     options: [
       [
         '--partition-by <unit>',
-        'day: a directory of Parquet files by class and day, as Security Lake takes them',
+        'day: a directory of Parquet files by class and day, for Security Lake',
         oneOf(['day']),
       ],
       [
         '--evidence',
-        'what "verify" needs: every entry of the tree with its source event, in the order of ingest',
+        'everything for "verify": each entry of the tree with its source event, in ingest order',
       ],
-      ['--restart', 'throw away what an interrupted export to the file has left'],
+      ['--restart', 'discard an interrupted export to the file'],
     ],
     run: (options) => run(deps, options as EngineExport),
   };

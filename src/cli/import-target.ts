@@ -61,7 +61,7 @@ async function withOwnServer(setup: Setup, org: string | undefined, work: Import
     const key = await localKey({ config, directory, change }, org);
     await work({ url: service.url, ...key });
     if (!(await service.flush(limits.demoFlushMsMax))) {
-      throw new Error('the events are in the log, but not readable yet: the next start sends them');
+      throw new Error('the events are in the log, but not readable yet; the next start stores them');
     }
   } finally {
     await service.stop();
@@ -76,7 +76,7 @@ async function withOwnServer(setup: Setup, org: string | undefined, work: Import
 async function withTarget(deps: CliDeps, options: TargetOptions, work: ImportWork): Promise<void> {
   const key = await givenKey(options, deps.environment);
   if (key !== undefined && options.org !== undefined)
-    throw wrong('--org', 'for imports without a key: a key has its organization');
+    throw wrong('--org', 'only for imports without a key: a key has its organization');
   if (options.url !== undefined) return work(await givenTarget(deps, options.url, options));
   const setup = setUp(deps);
   const { host, port, tls, dataDir } = setup.config;

@@ -41,10 +41,7 @@ export async function readPassword(io: CliIo, fromStdin: boolean): Promise<strin
   const { input } = io;
   if (fromStdin) return (await withTimeout(readText(input))).replace(/\r?\n$/, '');
   if (!('isTTY' in input && input.isTTY))
-    throw new Problem(
-      'malformed',
-      'standard input is no terminal: give the password there with --password-stdin',
-    );
+    throw new Problem('malformed', 'standard input is not a terminal; use --password-stdin');
   const first = await promptLine(io, input, 'Password: ');
   const second = await promptLine(io, input, 'Again: ');
   if (first !== second) throw new Problem('malformed', 'the passwords differ');

@@ -74,7 +74,7 @@ async function store(
  */
 async function storeBeside(on: Parameters<RecordEvents>[0], block: OwnBlock): Promise<void> {
   for (let attempt = 1; attempt <= recordTriesMax; attempt++) if (await storeOnceBeside(on, block)) return;
-  throw new EngineError('timeout', 'the command stood still for too long, again and again');
+  throw new EngineError('timeout', 'the command stood still for too long, repeatedly');
 }
 
 /** False where nothing was stored, as it came too late. */

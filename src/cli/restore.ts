@@ -53,7 +53,7 @@ async function findBackup(place: BackupPlace, id: string | undefined): Promise<C
   if (newest.migration > (await newestMigration()))
     throw new Problem(
       'conflict',
-      `the backup ${newest.id} is of release ${newest.release}: restore with that one`,
+      `the backup ${newest.id} is of release ${newest.release}: restore it with that release`,
     );
   return { place, newest, base };
 }
@@ -80,7 +80,7 @@ async function checkFiles(deps: CliDeps, chain: Chain): Promise<void> {
   if (first !== undefined)
     throw new Problem(
       'conflict',
-      `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored ("auditlog backup --verify" lists all); restore an earlier one with --backup`,
+      `${first.path} of the backup ${first.backup} is ${first.kind}: nothing was restored; "auditlog backup --verify" lists all damage; restore an earlier backup with --backup`,
     );
 }
 
@@ -102,10 +102,7 @@ async function requireEmptyDirectory({ dataDir }: Config): Promise<void> {
     isOfRestore(name);
   const found = (await readdir(dataDir)).find((name) => !allowed(name));
   if (found !== undefined)
-    throw new Problem(
-      'conflict',
-      `DATA_DIR ${dataDir} is not empty, it has "${found}": restore into an empty directory`,
-    );
+    throw new Problem('conflict', `DATA_DIR ${dataDir} contains "${found}"; restore into an empty directory`);
 }
 
 async function requireEmptyDatabase({ storage }: EngineContext): Promise<void> {
@@ -116,7 +113,7 @@ async function requireEmptyDatabase({ storage }: EngineContext): Promise<void> {
   if (row?.rows !== '0')
     throw new Problem(
       'conflict',
-      `the database "${storage.database}" is not empty: restore into an empty one (drop it where a restore was cut short)`,
+      `the database "${storage.database}" is not empty; restore into an empty database (drop it after an interrupted restore)`,
     );
 }
 
@@ -129,7 +126,7 @@ async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
   if (needed > free)
     throw new Problem(
       'conflict',
-      `the disk of DATA_DIR ${config.dataDir} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed; free some space, or name another DATA_DIR`,
+      `the disk of DATA_DIR ${config.dataDir} has ${mebibytes(free)} free, but ${mebibytes(needed)} may be needed; free some space, or use another DATA_DIR`,
     );
 }
 
@@ -142,7 +139,7 @@ async function restoreTablesOf({ storage }: EngineContext, { place, newest, base
     for (const table of backupSteps[step])
       for (const { name } of await damagedParts(storage, table))
         throw new Error(
-          `the part ${name} of the table ${table} is damaged in the backup ${newest.id}: do not use this directory, restore an earlier backup into another`,
+          `the part ${name} of the table ${table} is damaged in the backup ${newest.id}: do not use this directory; restore an earlier backup into another`,
         );
   }
 }
@@ -166,7 +163,7 @@ async function restoreSecrets({ config }: EngineContext, { place, newest }: Chai
   for (const name of secretNames) {
     const text = await readIfThere(place.path(newest.id, secretsName, name));
     if (text !== undefined && (await readOrCreateFile(join(config.dataDir, name), text)) !== text)
-      notes.push(`${name} is not that of the backup: the one that was in DATA_DIR stays`);
+      notes.push(`${name} differs from the backup's; the one in DATA_DIR stays`);
   }
   return notes;
 }
@@ -181,16 +178,16 @@ async function missingSecrets({ config, storage }: EngineContext): Promise<strin
   const notes: string[] = [];
   if (config.sessionSecret === undefined && !(await isThere('session-secret')))
     notes.push(
-      'session-secret is not there: the first start makes a new one, which ends all sessions and refuses the cursors that followers of the feed have; put the old one into DATA_DIR before',
+      'session-secret is missing: the first start creates a new one, which ends all sessions and invalidates cursors of the feed; put the old one into DATA_DIR before the first start',
       ...(!hasClients
         ? []
         : [
-            'client secrets of sign-on are sealed with the old session-secret: without it nobody signs in by a provider until "sign-on set" has given them again',
+            'client secrets of sign-on are sealed with the old session-secret: without it sign-in by a provider fails until "sign-on set" sets them again',
           ]),
     );
   if (row?.keys !== '0' && config.evidenceKey === undefined && !(await isThere('evidence-key')))
     notes.push(
-      'evidence-key is not there: nothing is signed as evidence without it; put the old one into DATA_DIR before the first start',
+      'evidence-key is missing: without it no evidence is signed; put the old one into DATA_DIR before the first start',
     );
   if (
     state.erasures().length > 0 &&
@@ -198,7 +195,7 @@ async function missingSecrets({ config, storage }: EngineContext): Promise<strin
     !(await isThere('pseudonym-secret'))
   )
     notes.push(
-      'pseudonym-secret is not there: a person who is erased once more gets another pseudonym; put the old one into DATA_DIR before, if there shall be one',
+      'pseudonym-secret is missing: a person erased again gets another pseudonym; to keep pseudonyms, put the old one into DATA_DIR before the first start',
     );
   return notes;
 }
@@ -289,7 +286,8 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
 /** Records a restore done by a ClickHouse server's own statements. */
 async function record(deps: CliDeps, moment: string): Promise<void> {
   const micros = parseRfc3339Micros(moment);
-  if (micros === undefined) throw wrong('--record', 'when the backup began, such as 2026-11-28T06:00:00Z');
+  if (micros === undefined)
+    throw wrong('--record', 'the start time of the backup, such as 2026-11-28T06:00:00Z');
   await withStorage(setUp(deps), (context) =>
     recordRestore(context, 'of the ClickHouse server', formatMicros(micros)),
   );
@@ -302,10 +300,7 @@ export function registerRestore(program: Command, deps: CliDeps): void {
     .description('restore a backup into an empty DATA_DIR or database')
     .option('--from <directory>', 'where backups are')
     .option('--backup <id>', 'that one (default: the newest)')
-    .option(
-      '--record <moment>',
-      'only record that a ClickHouse server has restored its own backup of that moment',
-    )
+    .option('--record <moment>', 'only record that a ClickHouse server restored its own backup of that time')
     .option('--json', 'print JSON')
     .action((options: RestoreOptions) => {
       if ((options.from === undefined) === (options.record === undefined))

@@ -44,7 +44,7 @@ export function registerServe(program: Command, deps: CliDeps): void {
     .description('run the service until SIGINT or SIGTERM')
     .option('--host <address>', 'address to listen on (default: HOST)')
     .option('--port <port>', 'port to listen on, 0 for any (default: PORT)')
-    .option('--data-dir <directory>', 'where everything is kept (default: DATA_DIR)')
+    .option('--data-dir <directory>', 'directory of all data (default: DATA_DIR)')
     .addHelpText('after', '\nAll else is set in the environment: auditlog help environment')
     .action((options: ServeOptions) => serve(deps, options));
 }

@@ -53,7 +53,7 @@ function fail(): never {
 }
 
 function troubleOf({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: string): string {
-  if (!running) return `no server runs on DATA_DIR ${dataDir}: start it with "auditlog serve"`;
+  if (!running) return `no server runs on DATA_DIR ${dataDir}; start it with "auditlog serve"`;
   if (url === null) return `a server is starting on DATA_DIR ${dataDir}: process ${pid}`;
   const failing = Object.keys(checks).filter((name) => checks[name] === false);
   const why = failing.length === 0 ? 'it does not answer' : failing.join(', ');
@@ -64,9 +64,7 @@ function troubleOf({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: 
 export function registerStatus(program: Command, deps: CliDeps): void {
   program
     .command('status')
-    .description(
-      'tell the process, address and readiness of the server on DATA_DIR; exit code 0 where it is ready',
-    )
+    .description('print process, address and readiness of the server of DATA_DIR; exit code 0 if it is ready')
     .option('--data-dir <directory>', 'of the server (default: DATA_DIR)')
     .option('--wait [duration]', 'wait until it is ready (default: up to 2m)')
     .option('--json', 'print JSON')

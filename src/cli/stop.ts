@@ -20,22 +20,21 @@ async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
   const { dataDir } = configOf(deps, options);
   await requireData(dataDir);
   const server = await serverOn(dataDir);
-  if (server === undefined)
-    throw new Error(`no server runs on DATA_DIR ${dataDir}: there is nothing to stop`);
+  if (server === undefined) throw new Error(`no server runs on DATA_DIR ${dataDir}; nothing to stop`);
   const { pid, isHere } = server;
-  if (!isHere) throw new Error(`the server on DATA_DIR ${dataDir} runs in another container: stop that`);
+  if (!isHere) throw new Error(`the server on DATA_DIR ${dataDir} runs in another container; stop it there`);
   askToEnd(pid);
   const deadline = performance.now() + stopServerMsMax;
   // The system releases the lock with the process.
   while ((await serverOn(dataDir))?.pid === pid) {
     if (performance.now() > deadline)
       throw new Error(
-        `process ${pid} was asked to end and has not after ${stopServerMsMax / 1000} s: see its log, or end it with ` +
-          `kill -KILL ${pid}; the next start stores what waits in its log`,
+        `process ${pid} did not stop within ${stopServerMsMax / 1000} s: see its log, or kill it with ` +
+          `kill -KILL ${pid}; the next start stores the events in its log`,
       );
     await sleep(limits.statusPollMs);
   }
-  print(deps, options, 'CliStop', { pid }, `the server has ended: process ${pid}`);
+  print(deps, options, 'CliStop', { pid }, `the server has stopped: process ${pid}`);
 }
 
 function askToEnd(pid: number): void {
@@ -43,7 +42,7 @@ function askToEnd(pid: number): void {
     process.kill(pid, 'SIGTERM');
   } catch (error) {
     if (errorCode(error) === 'EPERM')
-      throw new Error(`process ${pid} is another user's: stop it as that user`, { cause: error });
+      throw new Error(`process ${pid} belongs to another user; stop it as that user`, { cause: error });
     // It just ended.
     if (errorCode(error) !== 'ESRCH') throw error;
   }
@@ -53,7 +52,7 @@ function askToEnd(pid: number): void {
 export function registerStop(program: Command, deps: CliDeps): void {
   program
     .command('stop')
-    .description('stop the server on DATA_DIR, in good order, and wait for its end')
+    .description('stop the server of DATA_DIR gracefully and wait for its end')
     .option('--data-dir <directory>', 'of the server (default: DATA_DIR)')
     .option('--json', 'print JSON')
     .action((options: StopOptions) => stop(deps, options));

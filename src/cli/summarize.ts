@@ -93,7 +93,7 @@ function textOf(summary: Summary): string {
 export function registerSummarize(program: Command, deps: CliDeps): void {
   const command = program
     .command('summarize')
-    .description('count events by value, files by bytes, and the range before')
+    .description('count events by value and files by bytes, and compare with the previous range')
     .requiredOption('--org <slug>', 'slug or id of an organization in the engine')
     .addOption(option('--limit <number>', 'values in each list', integer(1, 100), '10'))
     .option('--json', 'print JSON');

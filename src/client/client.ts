@@ -92,7 +92,7 @@ function within(name: string, given: number | undefined, usual: number, min: num
  */
 export function createClient(options: ClientOptions): Client {
   const { apiKey, batch = {}, queue = {}, onRetry, onError, onRejected } = options;
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey: not a key');
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey: must be an API key');
   const shared = {
     base: baseUrl(options.url),
     headers: { 'x-api-key': apiKey, accept: 'application/json' },

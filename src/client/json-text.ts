@@ -58,7 +58,7 @@ export interface Envelope<E> extends EventsRead<E> {
 export function readEnvelope<E>(text: string): Envelope<E> {
   const { data: events, meta } = parsed(text);
   if (!Array.isArray(events) || !events.every(isObject) || !isObject(meta))
-    throw new AuditlogError('protocol', 'the answer is not what the service sends: no "data" or no "meta"');
+    throw new AuditlogError('protocol', 'unexpected answer: no "data" or no "meta"');
   const data = memberOf(text, firstOf(text), 'data');
   const texts =
     data === undefined || events.length === 0

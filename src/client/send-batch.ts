@@ -65,5 +65,5 @@ function readAnswer(text: string, events: number): BatchAnswer {
   } catch {
     // A truncated answer: retried with the same key.
   }
-  throw new AuditlogError('protocol', 'the answer to a batch is not what the service sends');
+  throw new AuditlogError('protocol', 'unexpected answer to a batch');
 }

@@ -32,8 +32,8 @@ export function endpoint(base: URL, path: string, query: object = {}): URL {
 export function baseUrl(given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new TypeError('url: not an http(s) address');
-  if (url.username !== '' || url.password !== '') throw new TypeError('url: credentials do not belong there');
+    throw new TypeError('url: must be an http(s) address');
+  if (url.username !== '' || url.password !== '') throw new TypeError('url: must not contain credentials');
   url.search = '';
   url.hash = '';
   if (!url.pathname.endsWith('/')) url.pathname += '/';

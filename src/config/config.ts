@@ -44,7 +44,7 @@ function readValues(environment: Environment): Values {
   return values as Values;
 }
 
-/** A segment has to fit into the log; it follows a log that was made small. */
+/** A segment must fit into the log, and shrinks with a small log. */
 function segmentBytes(values: Values): number {
   const { SEGMENT_BYTES: segment, WAL_MAX_BYTES: log } = values;
   if (segment === undefined) return Math.min(segmentBytesDefault, Math.max(1, Math.floor(log / 4)));
@@ -62,7 +62,6 @@ export interface TlsConfig {
   readonly clientCa: string | undefined;
 }
 
-/** How the service is reached over TLS; undefined: by plain HTTP. */
 function serverTls(values: Values): TlsConfig | undefined {
   const { TLS_CERT: own, TLS_CLIENT_CA: clientCa } = values;
   if (own === undefined) {
@@ -77,7 +76,6 @@ function serverTls(values: Values): TlsConfig | undefined {
   return Object.freeze({ pem: own.path, clientCa: clientCa?.path });
 }
 
-/** How a ClickHouse server is reached. */
 function clickhouseOf(values: Values) {
   const { CLICKHOUSE_URL: urls, CLICKHOUSE_CLUSTER: cluster } = values;
   if (cluster !== undefined && urls === undefined)
@@ -114,18 +112,16 @@ export function loadConfig(environment: Environment) {
   return Object.freeze({
     host: values.HOST,
     port: values.PORT,
-    /** Undefined: plain HTTP. */
     tls: serverTls(values),
-    /** An absolute path. */
     dataDir: resolve(values.DATA_DIR),
     clickhouse: clickhouseOf(values),
     deployment: values.DEPLOYMENT,
     /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,
-    /** Undefined: providers lead back to this machine alone, unless a tenant domain is set. */
+    /** Undefined: only browsers on this machine can return from a provider, unless a tenant domain is set. */
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
-    /** In lower case, as the session cookie is named. */
+    /** In lower case. */
     serviceName: values.SERVICE_NAME,
     vendorName: values.VENDOR_NAME,
     productName: values.PRODUCT_NAME,
@@ -134,12 +130,12 @@ export function loadConfig(environment: Environment) {
     sessionSecret: values.SESSION_SECRET,
     pseudonymSecret: values.PSEUDONYM_SECRET,
     sessionTtlMs: values.SESSION_TTL,
-    /** Undefined: none for the whole service. */
+    /** Undefined: no provider for the whole service. */
     oidc: values.OIDC_PROVIDER,
     rateLimits: rateLimits(values),
-    /** Undefined: each server counts for itself. */
+    /** Undefined: each server counts alone. */
     redisUrl: values.REDIS_URL,
-    /** Undefined: kept for ever where the organization has no retention of its own. */
+    /** Undefined: kept for ever, unless the organization has a retention. */
     retentionDays: values.RETENTION,
     maxBodyBytes: values.MAX_BODY_BYTES,
     flushIntervalMs: values.FLUSH_INTERVAL,
@@ -148,11 +144,11 @@ export function loadConfig(environment: Environment) {
     workers: values.WORKERS ?? Math.max(1, availableParallelism() - 1),
     logLevel: values.LOG_LEVEL,
     metricsPublic: values.METRICS_PUBLIC,
-    /** Without a slash at the end; undefined: nothing is traced. */
+    /** Without a slash at the end; undefined: no traces. */
     tracesUrl: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
-    /** Undefined: the one in the data directory, see `evidenceKeys`. */
+    /** Undefined: the key in the data directory (`evidenceKeys`). */
     evidenceKey: values.EVIDENCE_KEY,
-    /** Own mappings, checked; `from` takes their names beside those of the built-in ones. */
+    /** Custom mappings, beside the built-in ones. */
     mappings: values.MAPPINGS_DIR ?? [],
     /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),

@@ -16,9 +16,9 @@ import { checkOpenFiles } from './open-files.ts';
 
 type Warn = Pick<Logger, 'warn'>;
 
-/** Mode bits of the group and of everybody else. */
+/** Mode bits of group and others. */
 const othersBits = 0o077;
-/** Any of these names makes a directory the service's own. */
+/** Any of these names marks a directory as the service's. */
 const ownNames = [
   'engine',
   'evidence-key',
@@ -41,8 +41,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes a file or directory private. Undefined if it was; else its mode in octal, and whether that could be changed:
- * not for another user's file, or on some file systems.
+ * Makes a file or directory private. Undefined if it was; else its mode in octal, and whether it could be
+ * changed (not for other users' files or on some file systems).
  */
 export async function makePrivate(
   path: string,
@@ -80,7 +80,7 @@ export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
   log.warn({ path: dataDir, mode }, 'others could enter DATA_DIR; its mode is 0700 now');
 }
 
-/** Another directory may be a home or shared (such as /tmp): its mode is not ours to change. */
+/** It may be a home or shared directory (such as /tmp), whose mode must not change. */
 async function isOwnDirectory(dataDir: string): Promise<boolean> {
   const isShared = ((await stat(dataDir)).mode & 0o1000) !== 0;
   const names = await readdir(dataDir);
@@ -95,7 +95,7 @@ async function namesOf(dataDir: string): Promise<string[]> {
   }
 }
 
-/** Whether a service is at work in a directory, or has been. */
+/** Whether a service uses the directory, or has used it. */
 export async function hasData(dataDir: string): Promise<boolean> {
   const names = await namesOf(dataDir);
   return names.some((name) => ownNames.includes(name) || name.startsWith('lock.'));
@@ -105,7 +105,7 @@ export async function requireData(dataDir: string): Promise<void> {
   if (!(await hasData(dataDir))) throw noData(dataDir, 'name the directory of the service');
 }
 
-/** A server may be about to make the data. */
+/** A starting server is about to create the data. */
 export async function requireEngineData(dataDir: string): Promise<void> {
   const names = await namesOf(dataDir);
   if (names.includes('engine') || names.includes('restoring') || (await ifThere(isServed(dataDir))) === true)
@@ -120,13 +120,13 @@ function noData(dataDir: string, remedy: string): ConfigError {
   return new ConfigError([`there is no data in DATA_DIR ${resolve(dataDir)}: ${remedy}`]);
 }
 
-/** Access rights say nothing to root, nor in /proc. */
+/** Access rights mean nothing for root, or in /proc. */
 async function tryToWrite(dataDir: string): Promise<void> {
   const probe = join(dataDir, `probe.${process.pid}.tmp`);
   try {
     await writeFile(probe, '', { mode: 0o600 });
   } catch (error) {
-    // What is stored can still be read.
+    // Stored events can still be read.
     if (!isDiskFull(error)) throw error;
   }
   await rm(probe, { force: true });
@@ -167,7 +167,9 @@ export async function takeDataDir(dataDir: string, log: Logger): Promise<Directo
 const restoringFile = (dataDir: string): string => join(dataDir, 'restoring');
 const restoringTemporary = 'restoring.tmp';
 
-/** Notes that a backup is being restored, and which one; '' before anything of it is there, undefined afterwards. */
+/**
+ * Records that a backup is being restored, and which; '' before anything of it exists, undefined when done.
+ */
 export async function markRestoring(dataDir: string, backup: string | undefined): Promise<void> {
   if (backup !== undefined)
     return replaceFile(restoringFile(dataDir), `${backup}\n`, join(dataDir, restoringTemporary));
@@ -175,7 +177,7 @@ export async function markRestoring(dataDir: string, backup: string | undefined)
   await syncDirectory(dataDir);
 }
 
-/** What `markRestoring` has noted; undefined where there is no note. */
+/** The recorded restore; undefined without one. */
 export async function restoringInto(dataDir: string): Promise<string | undefined> {
   return (await readIfThere(restoringFile(dataDir)))?.trim();
 }

@@ -2,9 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { CommandSchemas } from '../../schema/commands.d.ts';
 import type { Schemas } from '../../schema/openapi.d.ts';
 
-/** Name of a schema in the document's `components`. */
 export type SchemaName = keyof Schemas;
-/** Name of a schema of what a command prints. */
 export type CommandSchemaName = keyof CommandSchemas;
 export type { CommandSchemas, Schemas };
 
@@ -31,7 +29,6 @@ export function openApiDocument(): OpenApiDocument {
   return document;
 }
 
-/** The JSON Schema (`$defs`) of what commands print. */
 export function commandDocument(): object {
   return readSchema('commands') as object;
 }

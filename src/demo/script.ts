@@ -82,7 +82,7 @@ export class Script {
 
   person(local: string): DemoActor {
     const found = this.#find(local);
-    if (found === undefined) throw new Error(`nobody is called ${local}`);
+    if (found === undefined) throw new Error(`no person is called ${local}`);
     return found;
   }
 

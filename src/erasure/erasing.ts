@@ -22,52 +22,48 @@ import { type PersonOptions, personOf } from './person.ts';
 
 /** Events of one erasure. */
 const eraseEventsMax = 100_000;
-/** Times that what is left is planned anew. */
+/** Repetitions for events that changed meanwhile. */
 const eraseAgainMax = 3;
 /** How long the command waits for the server. */
 const eraseWaitMsMax = 600_000;
 const erasePollMs = 200;
 
-/** Who is erased, and from where. */
 export interface ErasureOptions extends PersonOptions {
   readonly org: string;
   readonly account: 'leave' | 'erase';
 }
 
-/** What an erasure works with. */
 export interface ErasureDeps {
   readonly storage: Storage;
   readonly config: Config;
   readonly log: Logger;
   readonly directory: Directory;
   readonly change: OperatorChange;
-  /** Stores the event of what was begun: nothing changes before. */
+  /** Stores the event of the erasure; nothing changes before. */
   readonly hand: () => Promise<void>;
-  /** Who does it. */
   readonly operator: string;
 }
 
-/** What one run works with. */
 export interface Erasing {
   readonly deps: ErasureDeps;
   readonly organization: Organization;
   readonly person: Person;
-  /** The user of the organization who is this person. */
+  /** The user who is this person. */
   readonly account: User | undefined;
-  /** The same, where that is to be erased, too. */
+  /** Set if the account is erased, too. */
   readonly erased: User | undefined;
 }
 
-const nobody = '00000000-0000-0000-0000-000000000000';
+const nilUuid = '00000000-0000-0000-0000-000000000000';
 
-/** Rejects with a Problem where nobody may be erased there. */
+/** Rejects with a Problem if the organization does not allow erasures. */
 export async function prepare(deps: ErasureDeps, options: ErasureOptions): Promise<Erasing> {
   const { directory, config, log } = deps;
   const organization = findOrganization(directory, options.org);
   if (directory.policyOf(organization.id)?.heldMicros !== undefined)
     throw new Problem(
       'conflict',
-      'the organization is held: nobody is erased from it before "auditlog org release"',
+      'the organization is under a legal hold; run "auditlog org release" before erasing a person',
     );
   const person = personOf(options, await pseudonymSecret(config, log), organization.id);
   const emails = new Set(person.emails.map(foldEmail));
@@ -103,7 +99,7 @@ export async function countEvents({ deps, organization, person }: Erasing): Prom
   return count;
 }
 
-/** Stores what is to become of each event. Resolves with their number and the hash of their list. */
+/** Stores the new texts of each event. Resolves with their number and the hash of their list. */
 async function plan(
   { deps, person }: Erasing,
   scope: EraseScope,
@@ -134,7 +130,7 @@ async function plan(
   return { events, digest: digest.hex() };
 }
 
-/** Undefined: what is left of a number that was confirmed. */
+/** Undefined for the rest of a confirmed number. */
 function requireCount(events: number, confirmed: number | undefined): void {
   if (events > eraseEventsMax)
     throw new Problem(
@@ -165,7 +161,7 @@ async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease
         await lease.end();
       }
     if (performance.now() > deadline)
-      throw new Problem('conflict', 'another command is planning an erasure of the organization: try again');
+      throw new Problem('conflict', 'another command is planning an erasure of the organization; try again');
     await sleep(erasePollMs);
   }
 }
@@ -177,6 +173,7 @@ async function begin(run: Erasing, confirmed: number | undefined, lease: Lease):
   const id = randomUUID();
   await directory.refresh();
   const scope = await scopeOf(deps, organization.id);
+  let isAsked = false;
   try {
     const planned = await plan(run, scope, id);
     requireCount(planned.events, confirmed);
@@ -184,12 +181,14 @@ async function begin(run: Erasing, confirmed: number | undefined, lease: Lease):
     const facts = { id, organizationId: organization.id, pseudonym: person.pseudonym, operator, ...planned };
     const besides =
       erased === undefined ? [] : await new Journal(storage).besides(organization.id, erased.id);
-    const begun = await change('beginErasure', { ...facts, account: erased?.id ?? nobody }, besides);
+    isAsked = true;
+    const begun = await change('beginErasure', { ...facts, account: erased?.id ?? nilUuid }, besides);
     await deps.hand();
     return begun;
   } catch (error) {
-    // What is in the journal is carried out.
-    if (directory.erasure(id) === undefined) await forgetPlan(storage, id);
+    // Without an answer the erasure may still get into the journal, and then a server needs its plan.
+    const isRefused = error instanceof Problem && error.code !== 'unavailable';
+    if (!isAsked || isRefused) await forgetPlan(storage, id);
     throw error;
   }
 }
@@ -209,7 +208,7 @@ async function untilDone(
   return undefined;
 }
 
-/** Plans again what changed after the plan: those events were among the confirmed ones. */
+/** Repeats for events that changed after the plan, which were among the confirmed ones. */
 export async function carryOut(
   run: Erasing,
   confirmed: number | undefined,
@@ -223,10 +222,7 @@ export async function carryOut(
     const left = done === undefined ? 0 : await overtakenEvents(storage, done);
     if (left === 0) return done ?? begun;
     if (again === eraseAgainMax)
-      throw new Problem(
-        'conflict',
-        `${left} events were changed while the person was erased from them: run this again`,
-      );
+      throw new Problem('conflict', `${left} events changed during the erasure; run this again`);
     begun = await planAlone(run, (lease) => begin(run, undefined, lease));
   }
 }

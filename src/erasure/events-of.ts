@@ -9,23 +9,21 @@ import { type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
-/** Application names in events; each has a mapper or two. */
+/** Application names in events; each has a mapper. */
 const eraseAppNamesMax = 32;
-/** Events that are looked through at once. */
+/** Events per scan. */
 const eraseCandidatesAtOnce = 200_000;
 const eraseScanMsMax = 3_600_000;
 
-/** Where a person is looked for. */
+/** The part of the events to search. */
 export interface EraseScope {
-  /** Id of the organization. */
   readonly organization: string;
-  /** Behind the last event that is looked at. */
+  /** Exclusive. */
   readonly below: bigint;
-  /** Earlier erasures, the oldest first: their result counts. */
+  /** Earlier erasures, oldest first; their results are read. */
   readonly underWay: readonly StoredErasure[];
 }
 
-/** An event with the person in it. */
 interface PersonEvent {
   readonly seq: bigint;
   /** Hash of the event with the person, in hex. */
@@ -42,7 +40,7 @@ interface Candidate {
 
 const scan = { settings: { max_threads: 2 }, timeoutMs: eraseScanMsMax } as const;
 
-/** All that an organization has now. Rejects with EngineError. */
+/** All current events. Rejects with EngineError. */
 export async function scopeOf(
   { storage, directory }: ControlStore,
   organization: string,
@@ -55,7 +53,7 @@ export async function scopeOf(
   return { organization, below: BigInt(row?.last ?? 0) + 1n, underWay };
 }
 
-/** Stored events with a person, in the order of ingest. Rejects with EngineError. */
+/** In the order of ingest. Rejects with EngineError. */
 export async function* eventsOf(
   storage: Storage,
   scope: EraseScope,
@@ -76,7 +74,7 @@ export async function* eventsOf(
   }
 }
 
-/** Events whose text has any of the terms, or an escape that may stand for a part of one. */
+/** Events with one of the terms, or with an escape that may be part of one. */
 async function candidatesOf(
   storage: Storage,
   { organization, below }: EraseScope,
@@ -141,7 +139,7 @@ export class Planner {
     this.#appName = appName;
   }
 
-  /** Throws an Error where the event cannot be shown any more. */
+  /** Throws an Error if the event can no longer be rendered. */
   plan({ seq, before, source, ocsf }: PersonEvent): ReplacedEvent {
     const window = windowOf(Buffer.from(source));
     const mapped = this.#mapperOf(appNameIn(ocsf) ?? this.#appName).mapStored(
@@ -161,7 +159,7 @@ export class Planner {
     const found = this.#mappers.get(appName);
     if (found !== undefined) return found;
     if (this.#mappers.size >= eraseAppNamesMax) this.#mappers.clear();
-    // What had to be redacted has been, by the list of its time.
+    // Redacted already, by the rules of its time.
     const mapper = new Mapper({ appName });
     this.#mappers.set(appName, mapper);
     return mapper;
@@ -184,7 +182,7 @@ function textsOf(mapped: MappedEvent) {
   };
 }
 
-/** In a string of a producer the quotes would have backslashes. */
+/** In a producer's string the quotation marks have backslashes. */
 const appNamePattern = /"actor":\{"app_name":("(?:[^"\\]|\\.)*")/;
 
 /** The application's name in a stored rendering; undefined without one. */
@@ -194,7 +192,7 @@ function appNameIn(ocsf: string): string | undefined {
   try {
     return JSON.parse(text) as string;
   } catch (error) {
-    // No service wrote this.
+    // Not written by the service.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -6,7 +6,6 @@ import { limits } from './limits.ts';
 
 const eraseTermsMax = 100;
 
-/** What the command line names of a person. */
 export interface PersonOptions {
   readonly email: readonly string[];
   readonly name?: readonly string[];
@@ -15,8 +14,8 @@ export interface PersonOptions {
 }
 
 /**
- * A pseudonym from a key that is in no table, so nobody with the data alone can find it by trying addresses. The
- * first address decides, in any case.
+ * A pseudonym by a key that is in no table, so the data alone does not allow trying addresses. The first
+ * address decides, in any case.
  */
 function pseudonymOf(secret: string, organization: string, email: string): string {
   const ofOrganization = createHmac('sha256', secret).update(`pseudonyms of ${organization}`).digest();

@@ -44,7 +44,6 @@ export interface BuilderOptions {
   /** No later event has a lower `seq`. */
   watermark(): Promise<bigint>;
   readonly intervalMs: number;
-  /** Share of the machine for a backlog. */
   readonly shareOfMachine: number;
   /** The next start makes checkpoints that the end does not wait for. */
   readonly stopMsMax: number;
@@ -67,7 +66,6 @@ export class Builder {
   #leaseNumber = 0n;
   #progress: Progress | undefined;
   #savedMs = 0;
-  /** By `performance.now()`. */
   #retryMs = 0;
 
   constructor(options: BuilderOptions) {
@@ -118,7 +116,6 @@ export class Builder {
     return counts.size > 0;
   }
 
-  /** Rejects with EngineError, or if the signal aborts. */
   async turn(signal: AbortSignal): Promise<void> {
     const { storage, lease, key } = this.#options;
     if (!(await this.#takeLease())) return;
@@ -200,7 +197,6 @@ export class Builder {
     return progress;
   }
 
-  /** Progress without events is saved now and then. */
   async #advance(progress: Progress, hasEvents: boolean): Promise<void> {
     // First, or the events that a stopped tree lacks would count as included.
     await this.#stopped.save(this.#progress?.watermark ?? 0n);

@@ -38,7 +38,6 @@ export class CheckpointTable {
     await this.#storage.insertRows('evidence_checkpoints', rows);
   }
 
-  /** The newest of each organization. */
   async newest(organizations: readonly string[]): Promise<StoredCheckpoint[]> {
     const rows = await this.#storage.readRows<CheckpointRow>(
       `SELECT ${columns} FROM evidence_checkpoints WHERE (org, size) IN (SELECT org, max(size)

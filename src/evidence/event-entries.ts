@@ -23,7 +23,6 @@ const recordedColumns = columnsWith('event_hash');
 const presentColumns = columnsWith(eventHashNow);
 
 const orgBytes = 16;
-/** Widths in the engine's Native format. */
 const columnBytes = [orgBytes, entryBytes, hashBytes] as const;
 
 /**
@@ -55,7 +54,6 @@ const inOrder: Settings = {
   optimize_use_projection_filtering: 0,
 };
 
-/** From `from` up to, and without, `before`. */
 export interface Stretch {
   readonly from: bigint;
   readonly before: bigint;
@@ -68,13 +66,11 @@ export interface Run {
   readonly leaves: Buffer;
 }
 
-/** For throttled reads. */
 type HowFast = Pick<QueryOptions, 'settings' | 'timeoutMs'>;
 
 /** More events than trees ever have in a range. */
 export class TooManyEventsError extends Error {}
 
-/** Rejects with EngineError. */
 export async function countEvents(storage: Storage, { from, before }: Stretch): Promise<Map<string, number>> {
   const rows = await storage.readRows<{ org: string; events: string }>(
     `SELECT org, count() AS events FROM events WHERE seq >= {from:UInt64} AND seq < {before:UInt64}

@@ -20,7 +20,6 @@ const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_ind
 /** An event by its position in the tree, or by its order number. */
 export type EventName = { readonly position: number } | { readonly seq: bigint };
 
-/** Proves that a checkpoint covers an event. */
 export interface Inclusion {
   readonly entry: PlacedEntry;
   /** As stored; undefined if the event is gone. */
@@ -30,18 +29,15 @@ export interface Inclusion {
   /** Whether the stored event matches its entry; undefined if it is gone. */
   readonly asRecorded: boolean | undefined;
   readonly checkpoint: StoredCheckpoint;
-  /** C2SP tlog-proof. */
   readonly proof: string;
 }
 
-/** Events that a checkpoint covers. */
+/** Events that a checkpoint covers, in the order of the request. */
 export interface Covered {
   readonly checkpoint: StoredCheckpoint;
-  /** In the order of the request. */
   readonly entries: readonly PlacedEntry[];
 }
 
-/** Proves that a checkpoint continues an older one. */
 export interface Consistency {
   readonly older: StoredCheckpoint;
   readonly newer: StoredCheckpoint;
@@ -103,7 +99,6 @@ export class EvidenceReader {
     return found;
   }
 
-  /** A tile or bundle of entries by its path; undefined without one. */
   async tile(organization: string, path: string): Promise<Buffer | undefined> {
     const resource = parseTilePath(path);
     if (resource === undefined) return undefined;

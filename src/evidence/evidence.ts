@@ -19,9 +19,7 @@ export interface EvidenceOptions {
   readonly serviceName: string;
   readonly keys: { readonly current: string; readonly previous: string | undefined };
   readonly watermark: () => Promise<bigint>;
-  /** See `ReadersOptions` in src/read. */
   readonly retentionCutOff: (organization: string) => number | undefined;
-  /** Time between the builder's turns. */
   readonly intervalMs: number;
   readonly damage: DamageRegister;
   readonly log: Logger;

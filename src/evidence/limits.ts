@@ -1,8 +1,6 @@
-/** Bounds of the trees of evidence; units last. */
 export const limits = {
   /** Entries read at once; 100 bytes each in this process and in the engine. */
   sliceEventsMax: 131_072,
-  /** Organizations read in one query. */
   sliceOrganizationsMax: 500,
   shareOfMachine: 0.1,
   /** Wait for the last checkpoints; the next start makes the rest. */

@@ -2,10 +2,8 @@ import type { Storage } from '../storage/storage.ts';
 import { successionText } from '../tlog/trust.ts';
 import { createSigner, publicKeyOfSeed, type Signer, verifierKeyFor } from '../tlog/note.ts';
 
-/** The key that signs checkpoints. */
 export interface KeyPair {
   readonly name: string;
-  /** Private Ed25519 key, 32 bytes. */
   readonly seed: Buffer;
   /** The seed of the replaced key, if the operator provides it. */
   readonly previousSeed: Buffer | undefined;
@@ -13,7 +11,6 @@ export interface KeyPair {
 
 /** A public key that signs, or has signed, checkpoints. */
 export interface PublishedKey {
-  /** Base64 of 32 bytes. */
   readonly key: string;
   /** A signed note by the key before it; empty for the first. */
   readonly statement: string;
@@ -58,7 +55,6 @@ export class LogKey {
     return createSigner(this.originOf(organization), this.#pair.seed);
   }
 
-  /** The verifier key of an organization's log. */
   verifierKeyOf(organization: string, published: PublishedKey): string {
     return verifierKeyFor(this.originOf(organization), Buffer.from(published.key, 'base64'));
   }

@@ -9,7 +9,6 @@ import { readProgress } from './progress-table.ts';
 
 /** Events that the tree has and the table lacks, by day of expiry (`YYYY-MM-DD`, UTC). */
 export interface MissingEvents {
-  /** Lower-case UUID. */
   readonly organization: string;
   readonly events: number;
   readonly days: readonly { readonly expires: string; readonly events: number }[];
@@ -80,7 +79,6 @@ export async function acknowledgeMissing(
 export interface AcknowledgedLoss {
   readonly organization: string;
   readonly events: number;
-  /** `YYYY-MM-DD HH:MM:SS`, UTC */
   readonly recorded: string;
 }
 
@@ -111,7 +109,6 @@ export class MissingWatch {
   readonly #options: MissingWatchOptions;
   readonly #turning: Repeated;
   #seenStarts = -1;
-  /** By `performance.now()`. */
   #nextMs = 0;
   #missing: readonly MissingEvents[] = [];
 

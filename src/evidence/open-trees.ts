@@ -7,11 +7,9 @@ import { TreeReader } from './tree-reader.ts';
 /** Open trees between turns; each takes some 30 KB. */
 const openTreesMax = 1_000;
 
-/** A tree with its newest checkpoint. */
 export interface OpenTree {
   readonly organization: string;
   readonly tree: Tree;
-  /** Undefined: none yet. */
   signed: Pick<StoredCheckpoint, 'size' | 'root'> | undefined;
 }
 

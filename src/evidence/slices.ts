@@ -1,6 +1,5 @@
 import { limits } from './limits.ts';
 
-/** Organizations read in one query. */
 export interface Slice {
   readonly organizations: readonly string[];
   readonly events: number;

@@ -17,7 +17,6 @@ interface StoppedTreesOptions {
  */
 export class StoppedTrees {
   readonly #options: StoppedTreesOptions;
-  /** Recorded positions. */
   #written = new Map<string, bigint>();
   readonly #stopped = new Set<string>();
 

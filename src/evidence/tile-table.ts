@@ -7,7 +7,6 @@ import { type TileId, tileWidth } from '../tlog/tile.ts';
 /** Level 0 has entries of events, higher levels hashes. */
 export interface StoredTile extends TileId {
   readonly organization: string;
-  /** Number of entries or hashes. */
   readonly width: number;
   /** Of the first and the last entry; 0 above level 0. */
   readonly firstSeq: bigint;
@@ -30,7 +29,6 @@ function lengthPrefix(length: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** RowBinary, in two pieces. */
 function encodeRow({ organization, level, index, width, firstSeq, lastSeq, content }: StoredTile): Buffer[] {
   const fixed = Buffer.alloc(27);
   fixed.writeUInt8(level, 0);
@@ -79,7 +77,6 @@ function contentsIn(bytes: Buffer): Buffer[] {
 const columns = 'org, level, tile, width, first_seq, last_seq, base64Encode(content) AS base64';
 const widest = 'ORDER BY org, level, tile, width DESC LIMIT 1 BY org, level, tile';
 
-/** The tiles of all trees. Methods reject with EngineError. */
 export class TileTable {
   readonly #storage: Storage;
 
@@ -96,7 +93,6 @@ export class TileTable {
     await this.#storage.insertNative(into, tiles.flatMap(encodeRow), { settings });
   }
 
-  /** The last tile of each level. */
   async last(organizations: readonly string[]): Promise<StoredTile[]> {
     const rows = await this.#storage.readRows<TileRow>(
       `SELECT ${columns} FROM evidence_tiles WHERE org IN {organizations:Array(UUID)} AND (org, level, tile) IN
@@ -150,7 +146,6 @@ export class TileTable {
     return entries;
   }
 
-  /** Whether the tree has reached a `seq`. */
   async reaches(organization: string, seq: bigint): Promise<boolean> {
     const [row] = await this.#storage.readRows<{ found: number }>(
       `SELECT count() > 0 AS found FROM evidence_tiles

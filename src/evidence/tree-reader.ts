@@ -7,7 +7,6 @@ import { hashesOf } from './tree.ts';
 
 const keyOf = ({ level, index }: TileId): string => `${level}/${index}`;
 
-/** Hashes and entries of a stored tree. Methods reject with EngineError. */
 export class TreeReader {
   readonly #tiles: TileTable;
 

@@ -8,7 +8,6 @@ import type { StoredTile } from './tile-table.ts';
 export class Tree {
   readonly organization: string;
   readonly #edge: RightEdge;
-  /** Entries of the last level-0 tile. */
   readonly #entries = Buffer.alloc(tileWidth * entryBytes);
   #lastSeq = -1n;
   #full: StoredTile[] = [];
@@ -32,7 +31,6 @@ export class Tree {
     return this.#edge.size;
   }
 
-  /** -1 without events. */
   get lastSeq(): bigint {
     return this.#lastSeq;
   }
@@ -43,7 +41,7 @@ export class Tree {
 
   /**
    * Adds events with rising order numbers; throws if the first is not above the last. Tiles keep views of
-   * `entries` until tileStart.
+   * `entries` until `takeChanged`.
    */
   add(entries: Buffer, leaves: Buffer): void {
     if (entries.length === 0) return;

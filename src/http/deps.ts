@@ -1,4 +1,5 @@
 import type { MappingDefinition } from '../adapters/definition.ts';
+import type { ServerAddress } from '../base/files/server-file.ts';
 import type { Clock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
 import type { Rate, RateCounter } from '../base/time/rates.ts';
@@ -80,8 +81,8 @@ export interface HttpDeps {
   readonly providers: Providers;
   readonly attempts: Attempts;
   readonly readiness: Readiness;
-  /** Called with the SHA-256 of each newly served certificate. */
-  readonly onCertificate: (fingerprint: string) => Promise<void>;
+  /** Tells commands the server's address, and the SHA-256 of each newly served certificate. */
+  readonly announce: (address: ServerAddress) => Promise<void>;
   readonly stops: StopStack;
 }
 

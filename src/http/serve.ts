@@ -1,5 +1,6 @@
 import { errorFacts } from '../base/observability/log.ts';
 import { AccessLog } from './access-log.ts';
+import { localUrl } from '../base/files/server-file.ts';
 import type { CertificateFacts } from '../base/network/certificate.ts';
 import { CertificateWatch } from './certificate-watch.ts';
 import type { CertificateFiles, HttpDeps } from './deps.ts';
@@ -14,8 +15,8 @@ import { SelfAudit } from './self-audit.ts';
 
 interface Serving {
   readonly server: HttpServer;
-  /** SHA-256 of the served certificate; undefined: plain HTTP. */
-  readonly certificate: string | undefined;
+  /** Its address on this machine, without a slash at the end. */
+  readonly url: string;
 }
 
 export async function serve(given: HttpDeps): Promise<Serving> {
@@ -31,21 +32,24 @@ export async function serve(given: HttpDeps): Promise<Serving> {
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
   const server = await startHttpServer({ host, port, tls, trustProxy, router, log, accessLog });
   stops.add(() => server.close());
-  const certificate = tls && (await watchCertificate(given, tls, server));
+  const url = localUrl(host, server.port, tls !== undefined);
+  const certificate = tls && (await watchCertificate(given, tls, server, url));
+  await given.announce({ url, certificate });
   const { max: connectionsMax, perAddress } = server.connections;
   log.info({ host, port: server.port, connectionsMax, connectionsPerAddress: perAddress }, 'listening');
-  return { server, certificate };
+  return { server, url };
 }
 
 /** Watches the certificate's files. Resolves with the current fingerprint. */
 async function watchCertificate(
-  { log, stops, onCertificate }: HttpDeps,
+  { log, stops, announce }: HttpDeps,
   files: CertificateFiles,
   server: HttpServer,
+  url: string,
 ): Promise<string> {
   const replace = ({ fingerprint }: CertificateFacts): void => {
     server.replaceCertificate();
-    onCertificate(fingerprint).catch((error: unknown) => {
+    announce({ url, certificate: fingerprint }).catch((error: unknown) => {
       log.error(errorFacts(error), 'the fingerprint of the new certificate could not be stored for commands');
     });
   };

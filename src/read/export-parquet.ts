@@ -19,7 +19,6 @@ const parquetSettings: Settings = {
   enable_shared_storage_snapshot_in_query: 1,
 };
 
-/** FUNCTION_THROW_IF_VALUE_IS_NON_ZERO */
 const thrownByQuery = 395;
 
 /** Whether a Parquet export failed because the table no longer has the expected number of events. */

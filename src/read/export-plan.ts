@@ -60,7 +60,6 @@ export async function planExport(
   const slices: ExportSlice[] = [];
   let toMicros = to;
   for (const [index, part] of parts.entries()) {
-    // The last slice reaches the filter's begin, so that no time is left out.
     const isLast = index === parts.length - 1;
     const fromMicros = isLast ? from : Math.max(from, Number(part.from_minute) * minuteMicros);
     slices.push({ fromMicros, toMicros, rows: Number(part.rows) });

@@ -28,7 +28,6 @@ export interface ExportRequest {
 
 export interface ExportStream {
   readonly total: number;
-  /** With `bom`: number of cells that Excel truncates, from the same snapshot. */
   readonly longCells?: number;
   /** Ends cleanly only after the last event; fails with an EngineError. */
   readonly stream: ByteFlow;
@@ -45,7 +44,6 @@ export type ExportReader = (
 /** Separates the total from the first event (`withTotal`). */
 const totalEnd = '|';
 
-/** Longest total with the number of long cells and the separator. */
 const totalBytesMax = 42;
 
 interface Form {

@@ -6,7 +6,6 @@ import { gauge } from '../base/observability/metrics.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { Turn } from './page-slices.ts';
 
-/** All organizations; each export has a connection to the engine, as each of `sourceStreamsMax` has. */
 const exportsMax = 24;
 const exportRetryAfterSeconds = 10;
 /** A case file holds a few times the bytes of its events. */
@@ -92,7 +91,6 @@ export function sourceStreamSlots(): FairQueue {
   });
 }
 
-/** Refuses at once if no slot is free. */
 export function slotsWithoutWaiting(
   options: Pick<FairQueueOptions, 'slotsPerOrganization' | 'slots' | 'refusal' | 'retryAfterSeconds'>,
 ): FairQueue {

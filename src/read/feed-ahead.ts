@@ -110,7 +110,6 @@ export class ReadAhead {
     const reading = new AbortController();
     const range = { after, limit, pages, found };
     const chunk = this.#read(organization, range, reading.signal).catch((error: unknown) => {
-      // The request for the page reads it then, and reports a lasting failure.
       if (error instanceof EngineError || error instanceof Problem) return undefined;
       throw error;
     });

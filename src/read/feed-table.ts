@@ -24,7 +24,6 @@ export interface Found {
   readonly rows: boolean;
   readonly more: boolean;
   readonly watermark: bigint;
-  /** This page and the following ones, if they were looked up. */
   readonly places?: PlacesFound;
 }
 
@@ -34,7 +33,6 @@ interface FeedPlace {
   readonly bytes: number;
 }
 
-/** A page with the sizes of its events. */
 export interface ShortPage extends Found {
   readonly where: Where;
   readonly events: readonly FeedPlace[];
@@ -103,7 +101,6 @@ export class FeedTable {
     this.#retentionCutOff = retentionCutOff;
   }
 
-  /** The position before the first event that is not older than `startTime`. */
   async startOf(
     organization: string,
     { fromMicros }: AuditFilter,
@@ -199,7 +196,6 @@ export class FeedTable {
     return { found: Number(row?.found ?? 0), full: BigInt(row?.full ?? 0), last: BigInt(row?.last ?? 0) };
   }
 
-  /** Shortens a page to `feedPageBytesMax`, but keeps at least one event. */
   async shorten(
     organization: string,
     { filter, schema }: PageOf,
@@ -345,7 +341,6 @@ function withoutStart(filter: AuditFilter): AuditFilter {
   return rest;
 }
 
-/** The body of an answer with events that were read ahead, in memory of its own. */
 export function bodyOf(events: Uint8Array, meta: string): ReadBody {
   const lease = buffers.take(beforeData.length + events.length + meta.length + 1);
   const bytes = Buffer.from(lease.memory);

@@ -57,7 +57,6 @@ export interface FeedOptions {
    * undefined while some are being stored, or if unknown.
    */
   arrivedBefore(organization: string): bigint | undefined;
-  /** Age of the oldest event that has no `seq` yet; 0 without one. */
   waitingMs(): number;
   retentionCutOff(organization: string): number | undefined;
   readonly queue: FairQueue;
@@ -187,7 +186,6 @@ class Feed {
     };
   }
 
-  /** Polls until there is an event or the request's wait is over. */
   async #find(
     organization: string,
     request: FeedRequest,

@@ -34,7 +34,6 @@ export interface AuditFilter {
   readonly words?: readonly string[];
   readonly notWords?: readonly string[];
   readonly side?: Side;
-  /** Lowest order number. */
   readonly sinceSeq?: string;
   /** Nothing can match, for example another organization's `orgId`. */
   readonly nothing?: true;
@@ -132,7 +131,6 @@ function readColumns(parameters: QueryParameters) {
     if (one === match.none && one !== undefined) isPossible = false;
     else if (one !== undefined) is[name] = one;
     if (among.length > 0 && first === undefined) isPossible = false;
-    // Only single values have an index.
     else if (first !== undefined && more.length === 0 && one === undefined) is[name] = first;
     else if (first !== undefined) within[name] = [first, ...more];
     const { absent } = match;
@@ -222,7 +220,6 @@ export function onSide(
 
 /** Clamped to just outside an event's range, so that any year fits the engine's type. */
 function time(text: string): number | undefined {
-  // An unencoded plus sign arrives as a space.
   const micros = parseRfc3339Micros(text.replace(/ (?=\d\d:\d\d$)/, '+'));
   if (micros === undefined) return undefined;
   return Math.max(baseLimits.eventTimeMicrosMin - 1, Math.min(baseLimits.eventTimeMicrosMax + 1, micros));
@@ -237,7 +234,6 @@ export function readLimit<T>(parameters: QueryParameters, otherwise: T, max: num
   return parameters.readCapped('limit', parseLimit, max) ?? otherwise;
 }
 
-/** 0 unless the text is a safe integer. */
 export function readOffset(parameters: QueryParameters): number {
   const offset = parameters.read('offset', (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : undefined;
@@ -270,7 +266,6 @@ export function timesOf(filter: AuditFilter): { from: number; to: number } {
 }
 
 export interface Where {
-  /** An SQL condition over columns of `events`. */
   readonly sql: string;
   readonly parameters: Readonly<Record<string, Parameter>>;
 }

@@ -38,7 +38,6 @@ const widths = [
 ];
 
 const microsPerSecond = 1_000_000;
-/** Monday, 29 December 1969: weeks begin on Mondays, days at midnight. */
 const originMicros = -3 * day * microsPerSecond;
 
 interface Buckets {
@@ -117,7 +116,6 @@ async function readRange(
     where.parameters,
     { settings: planOf(filter), signal },
   );
-  // One given end without a matching event is no range.
   if (rows.length === 0) return { startMicros, endMicros };
   const found = rows.map(({ micros }) => Number(micros));
   return { startMicros: startMicros ?? Math.min(...found), endMicros: endMicros ?? Math.max(...found) };

@@ -39,7 +39,6 @@ const kept: readonly Counts[] = [
   { lead: { filter: 'actor', conditions: [equals.actor] }, besides: [], bucketSeconds: 3600 },
 ];
 
-/** Start and end of a page, as SQL of the page's own query. */
 export interface PageStart {
   readonly scalars: string;
   readonly condition: string;

@@ -6,7 +6,6 @@ import type { PageStart } from './offset-index.ts';
 import { newestFirst, sliceOfPage } from './plans.ts';
 import { type Around, type SliceBytes, SlicedFlow } from './sliced-flow.ts';
 
-/** Position and approximate size of a row; numbers as the engine quotes them. */
 interface RowPlace {
   readonly total: string;
   readonly micros: string;
@@ -30,7 +29,6 @@ export interface SlicedPage {
   readonly bytes: string;
   readonly format: string;
   readonly settings: Settings;
-  /** Text around the slices, by the total of the page; undefined if it has no row. */
   around(total: number | undefined): Around | Promise<Around>;
   render(rows: HeldBytes, count: number): Promise<SliceBytes> | SliceBytes;
 }

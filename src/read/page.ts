@@ -51,7 +51,6 @@ export function createPageReader(
     const meta = new PageMeta(request, place.searchedBackTo);
     const ofNone = () => totalOfNone(storage, request, place, signal);
     const around = async (rows: Uint8Array): Promise<BodyEnvelope> => {
-      // No row from this offset on, so none with the total.
       if (rows[0] === endOfRows) return { skip: 0, before, after: meta.text(await ofNone()) };
       const oldest = oldestOf(rows, envelope, request);
       if (oldest !== undefined) spans.seen(organization, request, { oldest, now });

@@ -12,7 +12,6 @@ export const oldestFirst = 'ORDER BY org, time, seq';
  * which reads a position for each event of the organization.
  */
 
-/** By the primary key: organization, then time. */
 const inKeyOrder: Settings = { max_threads: 1, optimize_use_projection_filtering: 0 };
 
 /**

@@ -18,7 +18,6 @@ export interface BodyEnvelope {
   readonly after: string;
 }
 
-/** MEMORY_LIMIT_EXCEEDED */
 const memoryLimitExceeded = 241;
 
 export const isTooLarge = (error: unknown): boolean =>

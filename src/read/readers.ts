@@ -36,7 +36,6 @@ export interface ReadersOptions {
   readonly pool: Ocsf110Pool;
   readonly envelope: EventEnvelope;
   readonly clock: Clock;
-  /** The key that signs feed cursors is derived from it. */
   readonly secret: string;
   /** See `FeedOptions`. */
   readonly order: {

@@ -6,7 +6,6 @@ import type { Storage } from '../storage/storage.ts';
 import { type Moment, momentKey, readAtMoments } from './moments.ts';
 import { sideBySide } from './side-by-side.ts';
 
-/** An event belongs to a user by either. Lower case, as the columns are. */
 export interface ReceiptOwner {
   readonly id: string;
   readonly email: string;
@@ -49,7 +48,6 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
 const starts = transfers.map(({ start }) => start).join(', ');
 const failures = transfers.map(({ failure }) => failure).join(', ');
 const codes = transfers.flatMap(({ start, completion, failure }) => [start, completion, failure]).join(', ');
-/** Index of an event's kind in `transfers`: a number keeps group keys small. */
 const kindOfCode = `multiIf(${transfers
   .map(
     ({ start, completion, failure }, index) =>

@@ -25,7 +25,6 @@ const shown =
 const parsable = `concat('{', if(position(ocsf, '],"extra_map":') > 0, substring(ocsf, 1, position(ocsf, '],"extra_map":')),
   substring(ocsf, 1, position(ocsf, ',"metadata":{') - 1)), '}')`;
 
-/** In the order of `rowOf`. */
 const cells = [
   'toString(seq)',
   'toString(toUnixTimestamp64Micro(time))',

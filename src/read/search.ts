@@ -48,7 +48,6 @@ export async function search(
   let looked = 0;
   for (let upto = to, rows = firstRows; ; ) {
     const past = await instantOfNth(storage, organization, { ...filter, toMicros: upto }, rows, options);
-    // Events of one instant stay in one slice.
     const since = past === undefined ? from : Math.min(past + 1, upto);
     const slice = { ...filter, fromMicros: since, toMicros: upto };
     const page = { skip: Math.max(0, offset - total), rows: limit - places.length };

@@ -59,7 +59,6 @@ export function createTopFilesReader(storage: Storage): TopFilesReader {
   };
 }
 
-/** The names as sent last, by folded name. Long names travel as hashes. */
 async function readNames(
   storage: Storage,
   where: Where,

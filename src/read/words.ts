@@ -45,7 +45,6 @@ const appNameAt = `position(ocsf, '${appName}"')`;
 const enrichmentsAt = `position(ocsf, ',"enrichments":[')`;
 const extraAt = `position(ocsf, ',"extra_map":', ${enrichmentsAt})`;
 
-/** End of the rendering without `enrichments`, which repeat the values of `extra_map`. */
 const end = `if(${enrichmentsAt} > 0, ${enrichmentsAt}, length(ocsf))`;
 const valueAt = `${appNameAt} + ${appName.length}`;
 
@@ -59,10 +58,8 @@ const pieces = {
   last: `substring(ocsf, if(${enrichmentsAt} > 0, ${extraAt}, length(ocsf) + 1))`,
 };
 
-/** RE2 for the content of a string; an escape is one unit. */
 const inString = String.raw`(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*`;
 
-/** RE2 for JSON up to any position outside of strings. */
 const upToValue = `(?:[^"]|"${inString}")*`;
 
 /**
@@ -80,7 +77,6 @@ function patternOf(word: string): string {
   // A dotted capital I folds to two characters, which are compared together.
   const characters = foldCase(word).match(/i\u0307|./gsu) ?? [];
   const patterns = characters.map((one, at) => {
-    // A word may begin or end within it.
     const isHalf = (one === 'i' && at === characters.length - 1) || (one === '\u0307' && at === 0);
     const spellings = [...spellingsOf(one), ...(isHalf ? ['\u0130'] : [])];
     return `(?:${spellings.map(spellingPattern).join('|')})`;
@@ -93,7 +89,6 @@ const spellingPattern = (spelling: string): string => Array.from(spelling, chara
 function characterPattern(character: string): string {
   const units = Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at)));
   const itself = /^[\p{L}\p{N}]$/u.test(character) ? character : `\\x{${codePoint(character).toString(16)}}`;
-  // Quotation marks and backslashes are always escaped, slashes optionally.
   const plain = character === '"' || character === '\\' ? `\\\\${itself}` : itself;
   const [, letter] = /^\\([bfnrt])$/.exec(JSON.stringify(character).slice(1, -1)) ?? [];
   const short = character === '/' ? '/' : letter;

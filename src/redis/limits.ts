@@ -1,4 +1,3 @@
-/** Bounds of requests to Redis; units last. */
 export const limits = {
   /** After this the process counts alone. */
   redisAnswerMsMax: 200,

@@ -8,7 +8,6 @@ import { limits } from './limits.ts';
 const redisRetryMs = 1_000;
 const redisConnectMsMax = 2_000;
 
-/** Redis did not answer in time, or is known to be away. */
 export class RedisAwayError extends Error {
   constructor() {
     super('Redis is away');
@@ -27,7 +26,6 @@ export async function ifReachable<T>(asked: Promise<T>, own: () => T | Promise<T
 }
 
 interface LinkOptions {
-  /** redis:// or rediss://, optionally with user and password. */
   readonly url: string;
   /** Hashes names in Redis; the same in all processes that share counts. */
   readonly secret: string;
@@ -80,7 +78,6 @@ export class RedisLink {
     return this.#client !== undefined;
   }
 
-  /** Prefix of names in Redis, before a colon. */
   prefixOf(kind: string): string {
     return `${prefix}:${kind}`;
   }

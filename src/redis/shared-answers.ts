@@ -23,7 +23,6 @@ interface Answered<Answer> {
   readonly answer: Answer;
 }
 
-/** Replaces or deletes a claim, unless another server's entry is there. */
 const replaceScript = `local kept = redis.call('get', KEYS[1])
 if kept and kept ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('del', KEYS[1]) else redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
@@ -31,7 +30,6 @@ return 1`;
 
 interface Claim<Answer> {
   readonly kind: 'claimed';
-  /** Resolves when other servers can read the answer, or Redis is away. */
   answered(answer: Answer): Promise<void>;
   withdraw(): Promise<void>;
 }
@@ -120,7 +118,6 @@ export class SharedAnswers<Answer> {
     }
   }
 
-  /** Adds a claim if there is no entry. Resolves with the entry. */
   async #take(id: string, claim: string): Promise<Kept<Answer> | undefined> {
     const name = this.#nameOf(id);
     const text = await this.#link.run(async (client) => {

@@ -7,7 +7,6 @@ import { SharedRecords } from './shared-records.ts';
 
 interface SharedCountsOptions {
   readonly url: string;
-  /** The same in all processes that share counts. */
   readonly secret: string;
   readonly log: Logger;
 }

@@ -45,7 +45,6 @@ export class SharedRates implements RateCounter {
     return ifReachable(this.#link.run(look), () => this.#own.peek(client, rate));
   }
 
-  /** One limiter per rate and connection. */
   #limiterOf(client: Redis, rate: Rate): RateLimiterRedis {
     const text = formatRate(rate);
     const known = this.#limiters.get(text);

@@ -2,7 +2,6 @@ import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import { ifReachable, RedisAwayError, type RedisLink } from './redis-link.ts';
 
-/** The new record, its lifetime, and the result. */
 interface Change<State, T> {
   readonly state: State;
   readonly keptMs: number;
@@ -17,7 +16,6 @@ interface Records<State> {
   ): T | Promise<T>;
 }
 
-/** Compare and set. */
 const replaceScript = `if (redis.call('get', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`;
@@ -70,7 +68,6 @@ export class SharedRecords<State> implements Records<State> {
     throw new RedisAwayError();
   }
 
-  /** The record's text, empty if absent, and the time. */
   async #read(key: string): Promise<{ readonly text: string; readonly nowMs: number }> {
     const answers = await this.#link.run(async (client) => {
       const [record, time] = (await client.multi().get(key).time().exec()) ?? [];

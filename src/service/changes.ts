@@ -13,7 +13,7 @@ import type { Base } from './base.ts';
 
 /** The control data, kept up to date, and the events of its changes, which wait for `handChanges`. */
 export async function startDirectory(
-  { dataDir, log, stops, steadyMs, damage }: Base,
+  { config: { dataDir }, log, stops, steadyMs, damage }: Base,
   { storage, instance: server }: ServiceStorage,
   clock: Clock,
 ) {
@@ -54,7 +54,7 @@ export async function startDirectory(
 
 /** Passes the events of changes to ingest, those of an earlier process first. */
 export async function handChanges(
-  { dataDir, log, stops }: Base,
+  { config: { dataDir }, log, stops }: Base,
   { directory, changes }: Awaited<ReturnType<typeof startDirectory>>,
   organizations: IngestDirectory,
   ingest: Ingest,

@@ -31,27 +31,27 @@ export async function startWriting(
   organizations: IngestDirectory,
   sharedAnswers: IngestOptions['sharedAnswers'],
 ) {
-  const { config, dataDir, log, damage } = base;
-  const { storage, engineWrites } = stored;
-  const { instance } = stored;
+  const { config, log, damage } = base;
+  const { storage, engineWrites, instance } = stored;
   const member = instance === undefined ? undefined : new Member(base, stored, instance);
-  const answersNowMs = () => base.steadyMs();
-  const sink = engineWrites.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
-    ...config,
-    dataDir,
+    dataDir: config.dataDir,
     log,
-    bodyBytesMax: config.maxBodyBytes,
-    walBytesMax: config.walMaxBytes,
-    keepFreeBytes: {
-      producers: walKeepFreeBytes,
-      service: walKeepFreeOfServiceBytes,
-    },
-    ...(member && { writer: () => member.writer, permit: member.permit }),
-    answersNowMs,
-    sink,
-    newestStored: () => newestStored(storage),
     damage,
+    workers: config.workers,
+    appName: config.appName,
+    mappings: config.mappings,
+    redactKeys: config.redactKeys,
+    redactValues: config.redactValues,
+    bodyBytesMax: config.maxBodyBytes,
+    flushIntervalMs: config.flushIntervalMs,
+    segmentBytes: config.segmentBytes,
+    walBytesMax: config.walMaxBytes,
+    keepFreeBytes: { producers: walKeepFreeBytes, service: walKeepFreeOfServiceBytes },
+    ...(member && { writer: () => member.writer, permit: member.permit }),
+    answersNowMs: base.steadyMs,
+    sink: engineWrites.watch(createSegmentInsert(storage, log)),
+    newestStored: () => newestStored(storage),
     sharedAnswers,
     directory: () => organizations.shared(),
   });
@@ -90,10 +90,10 @@ class Member {
   }
 
   async join(ingest: Ingest): Promise<SharedOrder> {
-    const { dataDir, log, stops, failed } = this.#base;
+    const { config, log, stops, failed } = this.#base;
     const [storage, instance, number] = [this.#storage, this.#instance, this.#number];
     const takeNumber = () => number.take();
-    const options = { storage, instance, log, failed, takeNumber, isAtHome: await isAtHome(dataDir) };
+    const options = { storage, instance, log, failed, takeNumber, isAtHome: await isAtHome(config.dataDir) };
     const order = await SharedOrder.join(options, {
       lowest() {
         const { lowest, ofOrganization } = ingest.watermarks();

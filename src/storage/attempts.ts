@@ -7,7 +7,6 @@ import type { Settings, Storage } from './storage.ts';
 
 const attemptPollMs = 200;
 
-/** Beyond this the question fails, and is asked again. */
 const replaceSettings: Settings = {
   replace_running_query: 1,
   replace_running_query_max_wait_ms: limits.insertEndMsMax,
@@ -37,7 +36,6 @@ export class Attempts {
   readonly #name: string;
   readonly #sentAt = new Map<number, number>();
 
-  /** `name` tells writers with numbers of their own apart. */
   constructor(storage: Storage, name: string) {
     this.#storage = storage;
     this.#name = name;

@@ -136,7 +136,6 @@ class Connection {
       this.#socket.destroy();
       return false;
     }
-    // The receiver may have abandoned the call.
     if (this.#parser !== parser) return true;
     if (!parser.isComplete) return !parser.isPaused;
     this.#finish(parser);
@@ -169,7 +168,6 @@ function openSocket(url: URL, take: (bytes: Uint8Array) => boolean): Socket {
     return connect({ host, port: Number(url.port || 80), onread, noDelay: true });
   }
   const options = { host, port: Number(url.port || 443), onread };
-  // TLS does not allow an address as server name.
   return connectTls(isIP(host) === 0 ? { ...options, servername: host } : options).setNoDelay(true);
 }
 
@@ -207,7 +205,6 @@ class AnswerParser {
     this.#step = 'stopped';
   }
 
-  /** Throws unless the bytes are an HTTP answer. */
   take(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length && this.#step !== 'stopped'; ) {
       if (this.#step === 'complete') throw new Error('Unexpected bytes after the answer');

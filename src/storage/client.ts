@@ -50,7 +50,6 @@ const writeSettings: Settings = {
   wait_end_of_query: 1,
 };
 
-/** An organization is on one shard; skip the others. */
 const clusterReadSettings: Settings = { optimize_skip_unused_shards: 1 };
 
 const escapes: Readonly<Record<string, string>> = {
@@ -95,7 +94,6 @@ export function openStorage(
   });
 }
 
-/** Methods are properties, so that tests can spread and replace them. */
 class EngineStorage implements Storage {
   readonly database: string;
   readonly cluster: string | undefined;
@@ -187,7 +185,6 @@ class EngineStorage implements Storage {
     const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
     const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
     const settings = { ...(await this.#quorum.settings(table)), ...options.settings };
-    // Replacing tables, or a deduplication token, make a repeat harmless.
     await this.#nodes.anywhere(options.signal, (node, signal) =>
       this.#write(node, signal, query, { target: table }, { ...options, settings }, [lines]),
     );
@@ -289,7 +286,6 @@ class EngineStorage implements Storage {
     return { database: this.database, ...rewritesOff, ...defaults, ...options.settings };
   }
 
-  /** The SQL is the body; all else is in the URL. */
   #read(
     node: EngineNode,
     signal: AbortSignal | undefined,

@@ -12,7 +12,6 @@ import type { EngineConnection } from './storage.ts';
 const mutationBytesOfCore = 2_000_000;
 const gibibyte = 1024 ** 3;
 const mergeThreadsMin = 3;
-/** The engine has two slots per thread for merges and mutations. */
 const mergesAtOnceMin = 2 * mergeThreadsMin;
 const mebibyte = 1024 ** 2;
 
@@ -29,7 +28,6 @@ function xmlText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** A quarter of this process's memory, between 1 and 4 GiB. */
 export function defaultMemoryBytesMax(): number {
   const allowed = process.constrainedMemory();
   const total = allowed > 0 ? Math.min(allowed, totalmem()) : totalmem();

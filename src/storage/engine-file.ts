@@ -8,7 +8,6 @@ import { limits } from './limits.ts';
 import { askEngine } from './statement-client.ts';
 import type { EngineConnection } from './storage.ts';
 
-/** `DATA_DIR/engine.json`: the connection, and the engine's process id. */
 export type EngineFile = EngineConnection & { readonly pid: number };
 
 function engineFilePath(dataDir: string): string {
@@ -54,7 +53,6 @@ export function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // A process of another user is alive, too.
     return errorCode(error) === 'EPERM';
   }
 }

@@ -8,7 +8,6 @@ interface Watched {
   readonly engine: { pid(): number | undefined } | undefined;
 }
 
-/** NaN while a value is unknown. */
 export function showEngine({ storage, engine }: Watched): void {
   const parts = {
     name: 'auditlog_engine_partition_parts',
@@ -35,7 +34,6 @@ async function mostParts(storage: Pick<Storage, 'rows'>): Promise<number> {
     );
     return Number(row?.most ?? Number.NaN);
   } catch {
-    // Down or busy; readiness has its own metric.
     return Number.NaN;
   }
 }

@@ -129,7 +129,6 @@ export class EngineProcess {
     });
   }
 
-  /** No secrets in the arguments, and a clean environment. */
   static async spawn(libraryPath: string, config: EngineConfig): Promise<EngineProcess> {
     const { engineDir } = config;
     await removeStaleConfig(engineDir);
@@ -158,12 +157,10 @@ export class EngineProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** The engine reads it only once. */
   removeConfig(): Promise<void> {
     return rm(this.#configFile, { force: true });
   }
 
-  /** Waits until the engine answers. Rejects if it ends first, on the signal, or after `engineStartMsMax`. */
   async ready(config: EngineConfig, signal: AbortSignal): Promise<void> {
     let last: EngineEnd | undefined;
     void this.ended.then((end) => {

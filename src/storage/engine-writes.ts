@@ -20,7 +20,6 @@ const engineWritesLookMs = 1_000;
  */
 
 interface EngineState {
-  /** Id of the engine's oldest statement, which identifies its process. */
   readonly engine: string;
   readonly failed: string;
   readonly path: string;
@@ -118,7 +117,6 @@ export class EngineWrites {
     own.kill();
   }
 
-  /** The same sink, which sends nothing while the disk has little room. */
   watch<S, T>(sink: (segment: S) => Promise<T>): (segment: S) => Promise<T> {
     return async (segment) => {
       try {

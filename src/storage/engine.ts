@@ -161,12 +161,10 @@ export class EmbeddedEngine {
     return this.#restarts;
   }
 
-  /** The engine is restarted afterwards. */
   kill(): void {
     this.#running?.kill();
   }
 
-  /** Kills the engine after `engineStopMsMax`. Safe to repeat. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -175,7 +173,6 @@ export class EmbeddedEngine {
   async #stop(): Promise<void> {
     const { dataDir, log } = this.#options;
     this.#stopping.abort();
-    // First, so that no command finds a stopping engine.
     await removeEngineFile(dataDir);
     if (this.#running) await this.#end(this.#running);
     await this.#supervision;
@@ -213,7 +210,6 @@ export class EmbeddedEngine {
     }
   }
 
-  /** On failure no process is left. */
   async #tryStart(): Promise<EngineProcess> {
     const engine = await EngineProcess.spawn(this.#library, this.#config);
     try {

@@ -5,7 +5,6 @@ import { fileErrorWords, messageOf } from '../base/errors/system-error.ts';
 
 const binary = /[\p{Cc}\ufffd]/u;
 
-/** Text of the engine for the log: one line, bounded, without binary. */
 export function shortMessage(text: string): string {
   const line = text.replaceAll(/[\s\p{Cc}\ufffd]+/gu, ' ').trim();
   return line.length > limits.engineErrorCharactersMax
@@ -23,7 +22,6 @@ const exceptionText = /Code: (\d+).*Exception: (.+?)\(((?=[A-Z0-9_]*[A-Z]{3})[A-
 export function refusal(status: number, code: string | undefined, text: string): EngineError {
   const [, number, message = text, type = ''] = exceptionText.exec(text) ?? [];
   const known = number ?? code;
-  // Errors may be compressed as the result would have been.
   const isBinary = binary.test(text.replaceAll(/\s/g, ''));
   if (known !== undefined)
     return exception(
@@ -84,7 +82,6 @@ function wordsOfCode(code: number): string {
 /** A part by its folder, or as the engine names it: `202611_1_9_2`, with the version of a mutation. */
 const namedPart = /(?:\/|reading part )([0-9A-Za-z]+_\d+_\d+_\d+(?:_\d+)?)(?=[\s/:."),]|$)/;
 
-/** `in table audit.evidence_tiles (90e1b607-…)` */
 const tableNamed = /\bin table \w+\.(\w+) \(/;
 
 /**

@@ -94,7 +94,6 @@ async function store(
   if (present > rows && !isDamaged)
     throw new Error(`Segment ${segment.segment} has ${present} rows stored of ${rows}`);
   const stored = earlier.filter((number) => (found.get(number) ?? 0) > 0);
-  // On a cluster each shard has its own part.
   if (present > 0) {
     const facts = { segment: segment.segment, present, rows };
     log.warn(facts, 'Completing a partly stored segment');
@@ -122,7 +121,6 @@ function absentFrom(storage: Storage, numbers: readonly number[]): string {
   return `${row} NOT IN (SELECT ${row} FROM ${events} WHERE ${ranges.join(' OR ')})`;
 }
 
-/** Rejects with EngineError. `first` and `last` are inclusive. */
 export async function storedRowsBetween(storage: Storage, first: bigint, last: bigint): Promise<number> {
   const from = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
   const [row] = await storage.rows<{ present: string }>(

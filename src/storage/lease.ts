@@ -16,7 +16,6 @@ export interface LeaseOptions {
   readonly name: string;
   readonly owner: string;
   readonly lastsMs?: number;
-  /** Ends with this process, which renews it; otherwise only `take` renews it. Default: true. */
   readonly endsWithProcess?: boolean;
   readonly log?: Logger;
 }
@@ -30,15 +29,12 @@ interface Rival {
 }
 
 interface LeaseRow extends ProcessIdentity, Rival {
-  /** False while it only asks. */
   readonly held: boolean;
-  /** Its fencing number, or the highest that it knew when it asked. */
   readonly number: string;
   readonly ageMs: string;
   readonly lastsMs: string;
 }
 
-/** Stands for a process that keeps its leases after its end. */
 const nobody: ProcessIdentity = { place: '', pid: 0, begun: '' };
 
 /**
@@ -86,8 +82,12 @@ export class Lease {
     return true;
   }
 
-  /** Asks the engine. Rejects with EngineError. */
+  /**
+   * Whether nobody has taken it since, as most nodes know it: a mutation goes to all replicas also from a node that the others cannot
+   * reach, where a renewal may have left a row that most do not have. Rejects with EngineError.
+   */
   async holds(): Promise<boolean> {
+    await requireMajority(this.#options.storage);
     const { own } = await this.#look();
     return own?.held === true && this.#number === this.#highest;
   }
@@ -136,7 +136,6 @@ export class Lease {
     return !isLost;
   }
 
-  /** The own row and those of others, unless expired. */
   async #look(): Promise<{ readonly own: LeaseRow | undefined; readonly rivals: readonly LeaseRow[] }> {
     const { storage, name, owner } = this.#options;
     const rows = await storage.rows<LeaseRow>(

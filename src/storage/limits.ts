@@ -5,14 +5,12 @@ export const limits = {
   engineStartMsMax: 60_000,
   engineRestartDelayMsMin: 100,
   engineRestartDelayMsMax: 2_000,
-  /** Engines keep idle connections for 3 s at least. */
   engineIdleConnectionMs: 2_500,
   engineReadBytes: 256 * 1024,
   engineHeadBytesMax: 64 * 1024,
   /** A partition without INSERT or merge is merged to one part after two days. */
   quietPartitionSeconds: 172_800,
   insertMsMax: 120_000,
-  /** Time for an earlier INSERT to end when told to. */
   insertEndMsMax: 60_000,
   /** After this the engine has ended an INSERT, wherever it ran: both together. */
   attemptMsMax: 180_000,
@@ -20,7 +18,6 @@ export const limits = {
   /** End of a result that is held back until the engine reports its outcome; an exception fits. */
   engineTailBytes: 32 * 1024,
   engineErrorCharactersMax: 600,
-  /** The engine may be busy at its start and end. */
   engineAskMsMax: 5_000,
   /** With less free room the engine gets no segment and merges nothing, as it does not notice a full disk. */
   engineFreeBytesMin: 256 * 1024 * 1024,

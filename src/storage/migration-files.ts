@@ -25,7 +25,6 @@ export function levelText(number: number): string {
   return String(number).padStart(4, '0');
 }
 
-/** Checks every file before any is applied. */
 export async function readMigrations(directory: URL, target: Target): Promise<Migration[]> {
   const numbers = new Set<number>();
   const migrations: Migration[] = [];

@@ -1,5 +1,6 @@
 import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
+import { projectFile } from '../base/files/project-file.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { singleFlight } from '../base/waiting/single-flight.ts';
@@ -19,7 +20,6 @@ export class EngineNode {
   isDown = false;
   /** It answers but has no tables, such as a server that has lost its disk. */
   isEmpty = false;
-  /** Undefined: the node answers. Concurrent callers share a probe. */
   readonly probe = singleFlight(() => this.#ask());
   readonly #database: string;
   readonly #underWay = new Set<() => void>();
@@ -179,7 +179,7 @@ export class EngineNodes {
     if (node.isEmpty && !wasEmpty && this.all.some((other) => !other.isDown && !other.isEmpty))
       this.#log.warn(
         { url: node.address },
-        'a ClickHouse node has no tables: make it anew (docs/cluster.md)',
+        `a ClickHouse node has no tables: make it anew (${projectFile('docs/cluster.md')})`,
       );
     const isDown = failure !== undefined;
     // Even if it was down before: without any other node, requests go there.

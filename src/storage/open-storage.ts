@@ -23,7 +23,6 @@ import { checkRights } from './rights.ts';
 import type { EngineConnection, Storage } from './storage.ts';
 
 const serverStartMsMax = 20_000;
-/** Other commands, of a few seconds each, may have the engine. */
 const cliEngineWaitMsMax = 30_000;
 const cliEngineWaitDelayMs = 200;
 /** Wait of a starting server for a command's engine; service managers allow a start 90 seconds. */
@@ -104,7 +103,6 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
   return { storage, engineWrites: new EngineWrites({ own: undefined, log }), held: undefined, instance };
 }
 
-/** Reports a damaged part once. */
 function reportUnreadable(damage: DamageRegister, log: Logger, part: string): void {
   const detail = 'a damaged part of a table; reads that need it fail';
   if (!damage.report({ kind: 'unreadable', id: part, detail })) return;
@@ -131,7 +129,6 @@ function connect(
   return storage;
 }
 
-/** A ClickHouse server manages its own disk. */
 function roomOf({ dataDir, clickhouse }: EngineOptions): (() => Promise<void>) | undefined {
   return clickhouse.url === undefined ? () => requireRoom(dataDir) : undefined;
 }
@@ -192,7 +189,6 @@ export async function reachStorage(
       : { connection: serverConnection(options, url), isShared: true };
   const storage = openStorage(connection, log);
   stops.add(() => storage.close());
-  // A starting server is about to create the tables.
   const isOfServer = isShared && url === undefined;
   if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
   try {
@@ -234,7 +230,6 @@ async function reachEngine(
         return { connection: engine.connection, isShared: false };
       }
     }
-    // The server will announce its engine soon, or the other command will end.
     await sleep(cliEngineWaitDelayMs);
   }
 }

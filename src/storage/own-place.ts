@@ -16,7 +16,6 @@ export async function isAtHome(dataDir: string): Promise<boolean> {
   try {
     await replaceFile(path, `${place}\n`);
   } catch (error) {
-    // The next start then takes the time to look for others.
     if (!isDiskFull(error)) throw error;
   }
   return false;

@@ -121,7 +121,6 @@ export async function remakeProjections(
   }
 }
 
-/** Its files stay in `detached`. */
 export function detachPart(storage: Storage, { table, name }: PartOf): Promise<void> {
   return storage.command(`ALTER TABLE ${quoteIdentifier(table)} DETACH PART ${quoteString(name)}`);
 }

@@ -13,7 +13,6 @@ const becomes: Readonly<Record<string, string>> = {
   api_key_uses: 'last uses of API keys are lost',
 };
 
-/** Undefined if no part may be detached. */
 export const fateOfRows = (table: string): string | undefined => becomes[table];
 
 /** Detaches the damaged parts of these tables. Resolves with their names, by table. */

@@ -39,7 +39,6 @@ interface PlannedCount {
 }
 
 export interface RemovalBounds extends Expired {
-  /** Only events below this `seq`. */
   readonly below: bigint;
 }
 
@@ -59,7 +58,6 @@ export interface CarryOutOptions {
 const isNoPolicy = `NOT own OR activity_id NOT IN (${policyActivities.join(', ')})`;
 const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (${isNoPolicy} OR {before:Int64} >= ${allTimeMicros})`;
-/** The month of recording, as in the partition key. */
 const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
 const partition = `toString(${recordingMonth})`;
 /** The bucket of the table's counts; a day is a multiple. */
@@ -210,7 +208,6 @@ export class EventRemoval {
     return rows.map(({ org }) => org);
   }
 
-  /** Records the end of a plan, and how much it removed. */
   async finish(plan: RemovalPlan): Promise<RemovalPlan> {
     const left = new Map(
       (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),

@@ -11,7 +11,6 @@ export interface Read {
   readonly query: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
-  /** Also called for a failure after the flow was returned. */
   onFailure(error: EngineError): void;
 }
 
@@ -55,7 +54,6 @@ class ResultFlow implements ByteFlow, Receiver {
   #call: Call | undefined;
   #failureIn: ((tail: Uint8Array) => EngineError | undefined) | undefined;
   #sink: ByteSink | undefined;
-  /** Bytes without a sink yet: one read of the socket at most. */
   #early: Uint8Array[] = [];
   #state: 'asked' | 'open' | 'ended' | 'closed' | EngineError = 'asked';
 

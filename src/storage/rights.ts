@@ -54,7 +54,6 @@ function grantStatements(rights: readonly Right[], user: string): string[] {
   return [...privileges].map(([on, names]) => `GRANT ${names.join(', ')} ON ${on} TO ${user}`);
 }
 
-/** Rights on an existing database; the same for servers and commands. */
 export function neededGrants(database: string, user: string, cluster?: string): readonly string[] {
   return grantStatements(neededRights(database, cluster), user);
 }

@@ -24,9 +24,7 @@ export interface OwnNumbers {
 
 export interface SharedOrderOptions {
   readonly storage: Storage;
-  /** UUID of the data directory; a copy has the same. */
   readonly instance: string;
-  /** The data directory has not moved, so it is no copy. */
   readonly isAtHome: boolean;
   readonly log: Logger;
   takeNumber(): Promise<void>;
@@ -109,7 +107,6 @@ export class SharedOrder {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Throws if too much time has passed since `ready`. */
   requireReady(): void {
     if (this.#hasLapsed())
       throw new EngineError('timeout', 'This server could not publish its watermark for too long');

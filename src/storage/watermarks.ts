@@ -4,9 +4,7 @@ import { quoteString } from './quote.ts';
 import type { Storage } from './storage.ts';
 
 export interface WriterRow {
-  /** UUID of a server's data directory, or of a command. */
   readonly writer: string;
-  /** Rows below it are stored or never will be. */
   readonly low: number;
   readonly isOpen: boolean;
   /** Rises by two with each publication, and by one when another server closes the row. */
@@ -55,7 +53,6 @@ export const hasLease = (storage: Storage, writer: string): string =>
 export const reachedBy = (rows: readonly WriterRow[]): number =>
   rows.reduce((most, { low }) => Math.max(most, low), 0);
 
-/** The writer's own next publication overrides this. */
 export async function closeWriter(storage: Storage, row: WriterRow): Promise<void> {
   await putWriter(storage, { ...row, isOpen: false, version: row.version + 1n });
 }

@@ -3,7 +3,6 @@ import { Lease } from './lease.ts';
 import { everyReplicaOf, everywhere } from './cluster.ts';
 import type { Storage } from './storage.ts';
 
-/** A number unused for this long is reassigned. */
 const writerLeaseDays = 7;
 
 const writerLeases = 'writer ';

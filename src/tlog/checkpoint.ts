@@ -1,7 +1,7 @@
 import { hashBytes } from './hash.ts';
 import { type Note, NoteError, parseNote } from './note.ts';
 
-/** What a checkpoint says of a log (C2SP tlog-checkpoint). */
+/** The head of a log (C2SP tlog-checkpoint). */
 export interface TreeHead {
   readonly origin: string;
   readonly size: number;
@@ -10,7 +10,6 @@ export interface TreeHead {
 
 export interface Checkpoint extends TreeHead {
   readonly note: Note;
-  /** As it was read. */
   readonly text: string;
 }
 
@@ -18,7 +17,7 @@ export function checkpointText({ origin, size, root }: TreeHead): string {
   return `${origin}\n${size}\n${Buffer.from(root).toString('base64')}\n`;
 }
 
-/** Reads a checkpoint without looking at who signed it; throws NoteError. */
+/** Does not verify signatures; throws NoteError. */
 export function parseCheckpoint(text: string): Checkpoint {
   const note = parseNote(text);
   const [origin = '', sizeText = '', rootText = '', ...rest] = note.text.split('\n');

@@ -15,17 +15,16 @@ import { hashBytes, sha256Text } from './hash.ts';
 export const entryBytes = 53;
 const ownAt = 20;
 const hashAt = 21;
-/** The highest day of the column stands for never. */
+/** The highest day means never. */
 const neverDay = 65_535;
 const dayMicros = 86_400_000_000;
 
 export interface Entry {
   readonly seq: bigint;
-  /** Unix microseconds. */
   readonly time: number;
   /** Days since 1970. */
   readonly expires: number;
-  /** Whether the service itself says it: only then does it state anything. */
+  /** Only the service's own events are statements. */
   readonly own: boolean;
   readonly eventHash: Uint8Array;
 }
@@ -52,8 +51,8 @@ export function entryAt(bytes: Buffer, place: number): Entry {
 }
 
 /**
- * The ranges of entries whose order numbers rise above a number: usually all, `[0, rows)`. Halves of a number are
- * compared, as a BigInt would take as long as a hash.
+ * Ranges of entries with order numbers rising above `after`: usually all, `[0, rows)`. Compares halves of
+ * numbers, as a BigInt would take as long as a hash.
  */
 export function risingRows(entries: Buffer, after: bigint): (readonly [from: number, to: number])[] {
   const rows: [number, number][] = [];
@@ -80,19 +79,17 @@ export function isOwnEntry(entries: Buffer, place: number): boolean {
   return entries[place * entryBytes + ownAt] === 1;
 }
 
-/** The part of an event that its hash needs. */
 export interface EventContent {
-  /** The source event, byte by byte. */
   readonly source: Uint8Array;
-  /** SHA-256 of what pages show and filters look at (storage/event-hash.ts). */
+  /** SHA-256 of the shown and filtered columns (storage/event-hash.ts). */
   readonly shown: Uint8Array;
 }
 
 const parts = Buffer.alloc(2 * hashBytes);
 
 /**
- * An event's hash is one of two: of its source event, and of what is shown, so each can be checked alone. One
- * character a byte, as in `sha256Text`.
+ * The hash of two hashes, of the source event and of the shown columns, so that each can be verified alone.
+ * One character a byte, as in `sha256Text`.
  */
 function eventHashText({ source, shown }: EventContent): string {
   if (shown.length !== hashBytes) throw new RangeError(`a hash has ${hashBytes} bytes, not ${shown.length}`);
@@ -105,13 +102,12 @@ export function eventHash(content: EventContent): Buffer {
   return Buffer.from(eventHashText(content), 'latin1');
 }
 
-/** Whether the entry at a place is of this event. */
 export function isEntryOf(entries: Buffer, place: number, content: EventContent): boolean {
   const at = place * entryBytes;
   return eventHashText(content) === entries.toString('latin1', at + hashAt, at + entryBytes);
 }
 
-/** Whether retention may have removed an event by a moment (Unix microseconds). */
+/** Whether retention may have removed the event by then (Unix microseconds). */
 export function hasExpired({ expires }: Pick<Entry, 'expires'>, nowMicros: number): boolean {
   return expires !== neverDay && expires * dayMicros <= nowMicros;
 }
@@ -121,7 +117,7 @@ export function expiryOf({ expires }: Pick<Entry, 'expires'>): string | undefine
   return expires >= neverDay ? undefined : new Date(expires * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Entries as a bundle (C2SP tlog-tiles): before each its length, 16 bits. */
+/** A bundle of entries (C2SP tlog-tiles): each with a 16-bit length. */
 export function toBundle(entries: Buffer): Buffer {
   const count = entries.length / entryBytes;
   const bundle = Buffer.alloc(count * (entryBytes + 2));
@@ -132,7 +128,6 @@ export function toBundle(entries: Buffer): Buffer {
   return bundle;
 }
 
-/** Throws for a bundle whose entries do not have our length. */
 export function fromBundle(bundle: Buffer): Buffer {
   const count = Math.floor(bundle.length / (entryBytes + 2));
   const entries = Buffer.alloc(count * entryBytes);

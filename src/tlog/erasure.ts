@@ -3,14 +3,14 @@ import type { Entry } from './entry.ts';
 import { hashBytes } from './hash.ts';
 
 /**
- * An event out of which a person was taken: order number (8 bytes), hash before and hash after (entry.ts). The tree
- * has an event with the hash of such a list, in the order of ingest.
+ * An event without an erased person: order number (8 bytes), hash before and after (entry.ts). An event in
+ * the tree has the hash of a list of these.
  */
 export const erasedBytes = 8 + 2 * hashBytes;
 const beforeAt = 8;
 const afterAt = beforeAt + hashBytes;
 
-/** Activity of the event that says so (contract: Events). */
+/** Activity of that event (contract: Events). */
 export const erasureCode = 5016;
 
 export function encodeErased(seq: bigint, before: Uint8Array, after: Uint8Array): Buffer {
@@ -33,14 +33,12 @@ export class ErasureDigest {
   }
 }
 
-/** What a source event says of an erasure. */
 export interface ErasureStatement {
   readonly id: string;
   readonly pseudonym: string;
   readonly digest: string;
 }
 
-/** What a source event says; undefined where it is no such event. */
 export function erasureIn(source: string): ErasureStatement | undefined {
   let message: unknown;
   try {
@@ -61,15 +59,14 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** A list that an event of the tree speaks for. */
+/** A list that an event of the tree confirms. */
 export interface Erasure {
   readonly pseudonym: string;
-  /** The place of that event in the order, and in the tree. */
+  /** Order number and position of that event. */
   readonly seq: bigint;
   readonly position: number;
-  /** Its events, one behind the other, in the order of ingest. */
+  /** Its events, concatenated, in the order of ingest. */
   readonly list: Buffer;
-  /** Not all of them need be as they are to be. */
   readonly isPending: boolean;
 }
 
@@ -85,7 +82,7 @@ export class ErasureHistory {
     return this.#erasures.length === 0;
   }
 
-  /** Whether any event of a stretch was erased, both ends included. */
+  /** Whether an event in the range (inclusive) was erased. */
   touches(from: bigint, to: bigint): boolean {
     return this.#erasures.some(({ list }) => {
       const place = placeOf(list, from);
@@ -93,7 +90,7 @@ export class ErasureHistory {
     });
   }
 
-  /** Hashes that an event may have now beside its entry's; the last is the one it should have. */
+  /** Allowed hashes besides the entry's; the last is the intended one. */
   #hashesOf(entry: Pick<Entry, 'seq' | 'eventHash'>): { readonly hash: Buffer; readonly by: Erasure }[] {
     const found: { hash: Buffer; by: Erasure }[] = [];
     let hash: Buffer = Buffer.from(entry.eventHash);
@@ -109,8 +106,8 @@ export class ErasureHistory {
   }
 
   /**
-   * Whether this hash is what erasures have left of the event: without any, or while they are under way, also the
-   * recorded one.
+   * Whether the hash is the one that erasures left: the recorded one without an erasure or while one is
+   * pending.
    */
   allows(entry: Pick<Entry, 'seq' | 'eventHash'>, now: Uint8Array): boolean {
     const found = this.#hashesOf(entry);
@@ -122,7 +119,7 @@ export class ErasureHistory {
     return Buffer.compare(entry.eventHash, now) === 0;
   }
 
-  /** The same for an event that differs from its entry; counts, so ask once of each. */
+  /** As `allows`, for an event that differs from its entry; counts, so call once per event. */
   explains(entry: Entry, now: Uint8Array): boolean {
     if (!this.allows(entry, now)) return false;
     const last = this.#hashesOf(entry).findLast(({ hash }) => hash.equals(now));
@@ -130,7 +127,7 @@ export class ErasureHistory {
     return true;
   }
 
-  /** How many events were found erased, by what did that last. */
+  /** Numbers of erased events, by their last erasure. */
   get erased(): readonly { readonly erasure: Erasure; readonly events: number }[] {
     return [...this.#counts].map(([erasure, events]) => ({ erasure, events }));
   }

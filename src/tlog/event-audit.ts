@@ -4,35 +4,33 @@ import { hashBytes } from './hash.ts';
 
 export interface Difference {
   readonly kind: 'altered' | 'missing' | 'added' | 'moved';
-  /** An added event has the position that it would have. */
+  /** Of an added event, the position that it would have. */
   readonly position: number;
   readonly seq: bigint;
-  /** Unix microseconds. */
   readonly time: number;
-  /** Where the tree has what stands here now. */
+  /** The position in the tree of the event found here. */
   readonly movedFrom?: number;
 }
 
 export interface EventFindings {
-  /** Events that are there and as the tree says. */
   readonly same: number;
-  /** Events that are no longer there, and have expired. */
+  /** Expired events that are gone. */
   readonly expired: number;
-  /** Events out of which a person was taken. */
+  /** Events without an erased person. */
   readonly erased: number;
   readonly counts: Readonly<Record<Difference['kind'], number>>;
   readonly first: Difference | undefined;
 }
 
-/** Remembered hashes of altered events, to find those that have moved. */
+/** Remembered hashes of altered events, to detect moved ones. */
 const rememberedMax = 10_000;
 
-/** Compares entries made of what is stored with the entries of the tree, both in their order. */
+/** Compares entries of stored events with those of the tree, both in order. */
 export class EventAudit {
   readonly #mayHaveGone: (entry: Entry) => boolean;
   readonly #erasures: ErasureHistory;
   readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
-  /** Hashes of events that are not in their place, with this place. */
+  /** Hashes of displaced events, with their position in the tree. */
   readonly #displaced = new Map<string, number>();
   readonly #strange = new Map<string, Difference>();
   #first: Difference | undefined;
@@ -41,13 +39,12 @@ export class EventAudit {
   #expired = 0;
   #erased = 0;
 
-  /** @param mayHaveGone whether retention may have removed an event that is not there (PolicyHistory) */
+  /** @param mayHaveGone whether retention may have removed an event (PolicyHistory) */
   constructor(mayHaveGone: (entry: Entry) => boolean, erasures: ErasureHistory) {
     this.#mayHaveGone = mayHaveGone;
     this.#erasures = erasures;
   }
 
-  /** All entries of the tree and all events of a stretch of the order. */
   compare(entries: Buffer, events: Buffer): void {
     const count = entries.length / entryBytes;
     if (entries.equals(events) && !this.#wasErasedIn(entries)) {
@@ -75,11 +72,10 @@ export class EventAudit {
     return count > 0 && this.#erasures.touches(entryAt(entries, 0).seq, entryAt(entries, count - 1).seq);
   }
 
-  /** An event whose place both have. */
   #hold(entry: Entry, bytes: Buffer, event: Buffer): void {
     const now = entryAt(event, 0);
     const isSame = bytes.equals(event);
-    // All but the hash of the event, which stands last.
+    // All but the hash, which comes last.
     const isErased = !isSame && bytes.subarray(0, -hashBytes).equals(event.subarray(0, -hashBytes));
     if (isSame && this.#erasures.allows(entry, now.eventHash)) this.#same += 1;
     else if (isErased && this.#erasures.explains(entry, now.eventHash)) this.#erased += 1;
@@ -119,7 +115,7 @@ export class EventAudit {
     this.#tell(difference, isOther ? now.eventHash : undefined);
   }
 
-  /** `strange`: the hash of an event that the tree does not have here, and may have elsewhere. */
+  /** `strange`: the hash of an event that the tree may have elsewhere. */
   #tell(difference: Difference, strange?: Uint8Array): void {
     const key = strange === undefined ? undefined : Buffer.from(strange).toString('latin1');
     const movedFrom = key === undefined ? undefined : this.#displaced.get(key);
@@ -130,7 +126,7 @@ export class EventAudit {
       this.#strange.set(key, difference);
   }
 
-  /** If the event of this entry was met elsewhere, it was moved. */
+  /** An event found elsewhere before was moved. */
   #displace({ eventHash }: Entry): void {
     const key = Buffer.from(eventHash).toString('latin1');
     const elsewhere = this.#strange.get(key);

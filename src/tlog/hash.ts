@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 
-/** Bytes of a hash (SHA-256). */
 export const hashBytes = 32;
 
 const leafPrefix = 0x00;
@@ -26,7 +25,6 @@ export function sha256Text(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'binary');
 }
 
-/** Hashes of the leaves of entries of `length` bytes each. */
 export function leafHashes(entries: Buffer, length: number): Buffer {
   const count = entries.length / length;
   const hashes = Buffer.allocUnsafe(count * hashBytes);
@@ -38,7 +36,6 @@ export function leafHashes(entries: Buffer, length: number): Buffer {
   return hashes;
 }
 
-/** Memory that is used again; begins with the prefix of leaves. */
 let leaf = Buffer.alloc(1);
 
 /** Byte by byte: methods of buffers take longer for so few, as each makes an object. */
@@ -49,7 +46,6 @@ function copyBytes(from: Buffer, at: number, length: number, to: Buffer, toAt: n
 const pair = Buffer.alloc(1 + 2 * hashBytes);
 pair[0] = nodePrefix;
 
-/** The hash of a node (RFC 6962, 2.1) above two others. */
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   pair.set(left, 1);
   pair.set(right, 1 + hashBytes);
@@ -57,8 +53,8 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
 }
 
 /**
- * Nodes of a level of a tile, ready to be hashed: prefix and two hashes. A hash goes where the level above needs it,
- * so nothing is copied.
+ * A level of a tile as prefixed pairs of hashes. Each hash is written where the next level needs it, so
+ * nothing is copied.
  */
 const nodesMax = 128;
 const nodeBytes = 1 + 2 * hashBytes;
@@ -68,7 +64,6 @@ const nodeViews = Array.from({ length: nodesMax }, (_, n) => {
   return nodes.subarray(n * nodeBytes, (n + 1) * nodeBytes);
 });
 
-/** Where a level of nodes has its n-th hash. */
 const placeOf = (n: number): number => (n >> 1) * nodeBytes + 1 + (n & 1) * hashBytes;
 
 /** The root above `count` concatenated hashes: a power of two up to 256. */

@@ -8,7 +8,7 @@ const ed25519 = 0x01;
 const keyBytes = 32;
 const signatureBytes = 64;
 const idBytes = 4;
-/** A note with more signatures than any checkpoint has is refused unread. */
+/** More signatures than any checkpoint has are refused. */
 const signaturesMax = 64;
 
 /** DER around a private and a public key (RFC 8410). */
@@ -20,7 +20,7 @@ const namePattern = /^[^\s\p{Zs}+]+$/u;
 
 export interface Signer {
   readonly name: string;
-  /** As verifiers are given it: `name+id+key`. */
+  /** For verifiers: `name+id+key`. */
   readonly verifierKey: string;
   sign(text: string): string;
 }
@@ -29,7 +29,7 @@ export interface Verifier {
   readonly name: string;
   readonly id: string;
   readonly verifierKey: string;
-  /** Throws NoteError where the signature is not one of this key. */
+  /** Throws NoteError if the signature does not match. */
   check(text: string, signature: Buffer): void;
 }
 
@@ -55,7 +55,6 @@ const privateKeyOf = (seed: Buffer): KeyObject =>
 const publicKeyOf = (publicKey: Buffer): KeyObject =>
   createPublicKey({ key: Buffer.concat([publicHead, publicKey]), format: 'der', type: 'spki' });
 
-/** The 32 bytes of the public key of a seed. */
 export function publicKeyOfSeed(seed: Buffer): Buffer {
   const der = createPublicKey(privateKeyOf(seed)).export({ format: 'der', type: 'spki' });
   return der.subarray(publicHead.length);
@@ -65,7 +64,6 @@ function checkName(name: string): void {
   if (!namePattern.test(name)) throw new NoteError(`"${name}" is no name of a key`);
 }
 
-/** Decodes base64 as it is written, and nothing like it. */
 function fromBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;
@@ -83,7 +81,7 @@ export function createSigner(name: string, seed: Buffer): Signer {
   };
 }
 
-/** The private key in the form of Go's `note` package, `PRIVATE+KEY+name+id+key`. */
+/** The format of Go's `note` package, `PRIVATE+KEY+name+id+key`. */
 export function signerKey(name: string, seed: Buffer): string {
   checkName(name);
   const id = keyId(name, publicKeyOfSeed(seed)).toString('hex');
@@ -91,7 +89,6 @@ export function signerKey(name: string, seed: Buffer): string {
   return `PRIVATE+KEY+${name}+${id}+${material}`;
 }
 
-/** The seed in such a text; undefined for anything else. */
 export function seedOf(text: string): Buffer | undefined {
   const [, name = '', material = ''] =
     /^PRIVATE\+KEY\+([^+\s]+)\+[0-9a-f]{8}\+(\S+)$/.exec(text.trim()) ?? [];
@@ -103,26 +100,23 @@ function lineOf(name: string, signature: Buffer): string {
   return `\u2014 ${name} ${signature.toString('base64')}\n`;
 }
 
-/** A text, which ends its last line, with lines of signatures. */
+/** `text` must end in a line feed. */
 export function signedNote(text: string, lines: readonly string[]): string {
   if (!text.endsWith('\n')) throw new NoteError('the text of a note ends with a line');
   return `${text}\n${lines.join('')}`;
 }
 
-/** A public key under the name of one log. */
 export function verifierKeyFor(name: string, publicKey: Buffer): string {
   checkName(name);
   return verifierKeyOf(name, publicKey);
 }
 
-/** The 32 bytes of the public key in a verifier's key. */
 export function publicKeyIn(verifierKey: string): Buffer {
   return parsed(verifierKey).publicKey;
 }
 
 function parsed(verifierKey: string) {
   const [name = '', id = '', material = '', ...more] = verifierKey.trim().split('+');
-  // Base64 has plus signs, too.
   const bytes = fromBase64([material, ...more].join('+'));
   const type = bytes?.[0];
   const publicKey = bytes?.subarray(1);
@@ -134,7 +128,7 @@ function parsed(verifierKey: string) {
   return { name, id, publicKey };
 }
 
-/** Reads a verifier's key; throws NoteError. */
+/** Throws NoteError. */
 export function parseVerifierKey(text: string): Verifier {
   const { name, id, publicKey } = parsed(text);
   const key = publicKeyOf(publicKey);
@@ -161,10 +155,9 @@ export interface Note {
   readonly signatures: readonly NoteSignature[];
 }
 
-/** Characters below the space, other than the end of a line. */
 const hasControls = (text: string): boolean => /[^\n -\u{10FFFF}]/u.test(text);
 
-/** Takes a note apart without looking at who signed it; throws NoteError. */
+/** Does not verify signatures; throws NoteError. */
 export function parseNote(note: string): Note {
   const border = note.lastIndexOf('\n\n');
   const isText = border >= 0 && note.endsWith('\n') && !hasControls(note);
@@ -197,7 +190,10 @@ function parseSignature(line: string): NoteSignature {
   };
 }
 
-/** Checks the signatures of known keys (C2SP signed-note). Throws NoteError if one is wrong, or none is known. */
+/**
+ * Verifies the signatures of known keys (C2SP signed-note). Throws NoteError if one is wrong, or none is
+ * known.
+ */
 export function verifyNote(note: Note, known: readonly Verifier[]): void {
   let isSigned = false;
   for (const { name, id, signature } of note.signatures) {

@@ -1,23 +1,20 @@
 import { type Entry, hasExpired } from './entry.ts';
 
-/**
- * A policy from a moment on, as an event in the tree says: none can be added before a checkpoint that somebody holds.
- */
+/** A policy from a time on, as an event in the tree states it; none can be added below a known checkpoint. */
 export interface PolicyStatement {
   readonly seq: bigint;
-  /** When it was recorded: the moment in `seq`, Unix microseconds. */
+  /** Time in `seq`, Unix microseconds. */
   readonly recordedMicros: number;
-  /** Undefined: for ever, or as long as it is held. */
+  /** Undefined: for ever, or during a hold. */
   readonly days: number | undefined;
   readonly held: boolean;
 }
 
-/** Activities of the events that are statements (contract: Events). */
+/** Activities of statements (contract: Events). */
 export const policyCodes: readonly number[] = [5013, 5014, 5015];
 
 const dayMicros = 86_400_000_000;
 
-/** The policy of a source event; undefined if it is no such event. */
 export function policyIn(source: string): Pick<PolicyStatement, 'days' | 'held'> | undefined {
   let event: unknown;
   try {
@@ -40,25 +37,24 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** Why an event may be gone: its recorded day, or a statement. */
 export type Ending = 'recorded' | PolicyStatement;
 
 /**
- * The policies by which events expired: until the first statement the recorded day, then each statement until the
- * next. An event has expired when the whole last day of its retention ended under that policy.
+ * The policies by which events expired: the recorded day until the first statement, then each statement until
+ * the next. An event expires at the end of the last day of its retention.
  */
 export class PolicyHistory {
   readonly #statements: readonly PolicyStatement[];
   readonly #nowMicros: number;
   readonly #counts = new Map<Ending, number>();
 
-  /** What had ended by `nowMicros` (Unix microseconds) may have gone. */
+  /** Events expired by `nowMicros` (Unix) may be gone. */
   constructor(statements: readonly PolicyStatement[], nowMicros: number) {
     this.#statements = statements.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
     this.#nowMicros = nowMicros;
   }
 
-  /** Whether the event may be gone; counts, so ask once of each. */
+  /** Counts, so call once per event. */
   mayHaveGone(entry: Entry): boolean {
     const ending = this.#endingOf(entry);
     if (ending === undefined) return false;
@@ -66,7 +62,6 @@ export class PolicyHistory {
     return true;
   }
 
-  /** Counts of gone events by reason, the recorded day first. */
   get gone(): readonly { readonly ending: Ending; readonly events: number }[] {
     const endings: Ending[] = ['recorded', ...this.#statements];
     return endings.flatMap((ending) => {
@@ -81,7 +76,7 @@ export class PolicyHistory {
     if (isBeforeAll && hasExpired(entry, first?.recordedMicros ?? this.#nowMicros)) return 'recorded';
     return this.#statements.find((statement, index) => {
       const next = this.#statements[index + 1];
-      // Recorded after the policy had ended.
+      // Recorded under a later policy.
       if (next !== undefined && next.seq <= entry.seq) return false;
       if (statement.held || statement.days === undefined) return false;
       const overMicros = (Math.floor(entry.time / dayMicros) + statement.days + 1) * dayMicros;

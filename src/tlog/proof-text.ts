@@ -3,10 +3,8 @@ import { NoteError } from './note.ts';
 
 /** A proof of inclusion without leaf and key (C2SP tlog-proof). */
 export interface ProofText {
-  /** Place of the leaf. */
   readonly index: number;
   readonly hashes: readonly Uint8Array[];
-  /** A signed note. */
   readonly checkpoint: string;
 }
 

@@ -2,20 +2,19 @@ import { foldHashes, hashBytes } from './hash.ts';
 import { hashesAtLevel, hashInTile, levelsOf, tileOf, type Tile, tileWidth, widthIn } from './tile.ts';
 import { rangeHash } from './tree.ts';
 
-/** A tile with its hashes, one behind the other. */
 export interface TileHashes extends Tile {
   readonly hashes: Buffer;
 }
 
 /**
- * The right edge of a growing tree: the last, partial tile of each level, some 8 KiB. It suffices to add leaves and
- * to tell the root.
+ * The right edge of a growing tree: the partial tile of each level, some 8 KiB. It suffices to add leaves and
+ * to compute the root.
  */
 export class RightEdge {
   #size = 0;
   readonly #levels: Buffer[] = [];
 
-  /** The edge of an existing tree from its last partial tiles. Throws if one does not fit the size. */
+  /** From the partial tiles of an existing tree. Throws if one does not fit the size. */
   static of(size: number, partial: readonly TileHashes[]): RightEdge {
     const edge = new RightEdge();
     for (let level = 0; level < levelsOf(size); level++) {
@@ -30,12 +29,11 @@ export class RightEdge {
     return edge;
   }
 
-  /** Leaves. */
   get size(): number {
     return this.#size;
   }
 
-  /** Adds a leaf; `onFull` gets each filled tile, the lowest first, in memory that is used again. */
+  /** `onFull` receives each filled tile, the lowest first, in reused memory. */
   add(leaf: Uint8Array, onFull?: (tile: TileHashes) => void): void {
     let hash = leaf;
     this.#size += 1;
@@ -58,7 +56,6 @@ export class RightEdge {
       this.#size += before;
       at += before * hashBytes;
       if (at >= leaves.length) return;
-      // The one that fills the tile.
       this.add(leaves.subarray(at, at + hashBytes), onFull);
       at += hashBytes;
     }

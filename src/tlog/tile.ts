@@ -21,14 +21,13 @@ export function hashesAtLevel(level: number, size: number): number {
   return Math.floor(size / tileWidth ** level);
 }
 
-/** The levels of tiles in a tree of `size` leaves. */
 export function levelsOf(size: number): number {
   let levels = 0;
   while (hashesAtLevel(levels, size) > 0) levels += 1;
   return levels;
 }
 
-/** The width of a tile in a tree of `size` leaves; 0 if there is none. */
+/** 0 if the tree has no such tile. */
 export function widthIn({ level, index }: TileId, size: number): number {
   return Math.max(0, Math.min(tileWidth, hashesAtLevel(level, size) - index * tileWidth));
 }
@@ -40,7 +39,7 @@ export function tileOf({ level, index }: Node): TileId & { readonly first: numbe
   return { level: Math.floor(level / tileLevels), index: tile, first: first - tile * tileWidth, count };
 }
 
-/** Throws if the tile is too narrow to know the node. */
+/** Throws if the tile is too narrow. */
 export function hashInTile(node: Node, hashes: Uint8Array): Buffer {
   const { first, count } = tileOf(node);
   const from = first * hashBytes;
@@ -50,7 +49,6 @@ export function hashInTile(node: Node, hashes: Uint8Array): Buffer {
   return foldHashes(Buffer.from(hashes.subarray(from, to)), count);
 }
 
-/** `x001/x234/067` for 1234067. */
 function indexPath(index: number): string {
   const digits = String(index);
   const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/\d{3}/g) ?? [];
@@ -61,7 +59,7 @@ export interface TileResource extends Tile {
   readonly kind: 'hashes' | 'entries';
 }
 
-/** The path of a tile below the log's own, such as `tile/0/x001/234.p/17`. */
+/** Relative path, such as `tile/0/x001/234.p/17`. */
 export function tilePath({ kind, level, index, width }: TileResource): string {
   const part = width === tileWidth ? '' : `.p/${width}`;
   return `tile/${kind === 'entries' ? kind : level}/${indexPath(index)}${part}`;
@@ -69,7 +67,7 @@ export function tilePath({ kind, level, index, width }: TileResource): string {
 
 const tilePattern = /^tile\/(entries|0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
 
-/** Reads such a path; undefined for anything that `tilePath` does not write. */
+/** Undefined for a path that `tilePath` does not produce. */
 export function parseTilePath(path: string): TileResource | undefined {
   const [, what, digits, part] = tilePattern.exec(path) ?? [];
   if (what === undefined || digits === undefined) return undefined;

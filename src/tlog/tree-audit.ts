@@ -3,21 +3,20 @@ import { type Entry, entryAt, entryBytes, risingRows } from './entry.ts';
 import { hashBytes, leafHashes } from './hash.ts';
 import { RightEdge } from './right-edge.ts';
 
-/** What entries say when they are held against checkpoints. */
+/** Results of comparing entries with checkpoints. */
 export interface TreeFindings {
-  /** Entries that were looked at. */
   readonly size: number;
-  /** The largest checkpoint that the entries agree with, and the smallest that they contradict. */
+  /** The largest matching and the smallest contradicting checkpoint. */
   readonly agreed: TreeHead | undefined;
   readonly differing: TreeHead | undefined;
-  /** The smallest that speaks of more entries than there are. */
+  /** The smallest checkpoint with more entries than there are. */
   readonly beyond: TreeHead | undefined;
   readonly outOfOrder: number | undefined;
   /** The first entry between the two checkpoints. */
   readonly firstDiffering: Entry | undefined;
 }
 
-/** Builds the tree of entries again and compares its root with each checkpoint, in constant memory. */
+/** Rebuilds the tree and compares its root with each checkpoint, in constant memory. */
 export class TreeAudit {
   readonly #edge = new RightEdge();
   readonly #heads: readonly TreeHead[];
@@ -36,7 +35,6 @@ export class TreeAudit {
     return this.#edge.size;
   }
 
-  /** `leaves`: the hashes of the entries' leaves. */
   add(entries: Buffer, leaves = leafHashes(entries, entryBytes)): void {
     this.#holdOrder(entries);
     const count = entries.length / entryBytes;

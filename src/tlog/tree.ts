@@ -1,21 +1,21 @@
 import { emptyRoot, nodeHash } from './hash.ts';
 
 /**
- * The Merkle tree of RFC 6962 (2.1). Node `i` of level `l` is above leaves `i 2^l` to `(i+1) 2^l - 1`; all exist, so
- * it never changes.
+ * The Merkle tree of RFC 6962 (2.1). Node `i` of level `l` covers leaves `i 2^l` to `(i+1) 2^l - 1`; it is
+ * complete, so it never changes.
  */
 export interface Node {
   readonly level: number;
   readonly index: number;
 }
 
-/** Leaves from `start` up to, and without, `end`. */
+/** `end` is exclusive. */
 export interface Range {
   readonly start: number;
   readonly end: number;
 }
 
-/** The largest power of two below `count`, which is above 1. */
+/** The largest power of two below `count`, which must be above 1. */
 function splitOf(count: number): number {
   let split = 1;
   while (split * 2 < count) split *= 2;
@@ -34,7 +34,7 @@ export function nodesOf({ start, end }: Range): Node[] {
 export function rangeHash(range: Range, hashOf: (node: Node) => Uint8Array): Uint8Array {
   const [last, ...before] = nodesOf(range).toReversed();
   if (last === undefined) return emptyRoot;
-  // A tree leans to the left: what stands right of a node is smaller, and hashed first.
+  // Subtrees become smaller to the right, so fold from the right.
   return before.reduce((right, node) => nodeHash(hashOf(node), right), hashOf(last));
 }
 
@@ -55,7 +55,7 @@ export function inclusionRanges(index: number, size: number): Range[] {
 export function consistencyRanges(older: number, size: number): Range[] {
   if (!(older > 0 && older <= size)) throw new RangeError(`no tree of ${older} in one of ${size}`);
   const path = (start: number, end: number): Range[] => {
-    // Whoever has the older root need not be told it.
+    // The verifier has the older root.
     if (end === older) return start === 0 ? [] : [{ start, end }];
     const middle = start + splitOf(end - start);
     return older <= middle

@@ -10,18 +10,16 @@ import {
 } from './note.ts';
 
 export interface PublishedKey {
-  /** 32 bytes. */
   readonly publicKey: Buffer;
   /** A signed note; empty for the first. */
   readonly statement: string;
 }
 
-/** The text by which a key names its successor, signed as a note. */
+/** Signed as a note by the previous key. */
 export function successionText(verifierKey: string): string {
   return `auditlog evidence: the next key\n${verifierKey}\n`;
 }
 
-/** Whether a trusted key has named this one as the next. */
 function isNamed({ publicKey, statement }: PublishedKey, name: string, trusted: readonly Buffer[]): boolean {
   if (statement === '') return false;
   try {
@@ -42,12 +40,12 @@ interface NamedKey {
   readonly publicKey: Buffer;
 }
 
-/** Whether an origin is a log, or one of a service. */
+/** Whether an origin is the log `name`, or one of the service `name`. */
 const isOf = (origin: string, name: string): boolean => origin === name || origin.startsWith(`${name}/`);
 
 /**
- * The keys that an auditor was given, and successors that these named. A key is trusted for the log
- * `<service>/<organization id>` that it names only: else one organization's evidence would pass for another's.
+ * The auditor's keys, and successors that they named. A key is trusted only for its log
+ * `<service>/<organization id>`; otherwise one organization's evidence would pass for another's.
  */
 export class Trust {
   readonly #keys: NamedKey[];
@@ -67,7 +65,7 @@ export class Trust {
     }
   }
 
-  /** Throws a NoteError if all keys are of other logs. */
+  /** Throws a NoteError if all keys belong to other logs. */
   keysOf(origin: string): readonly Verifier[] {
     const own = this.#keys.filter(({ name }) => isOf(origin, name));
     if (own.length > 0)
@@ -78,7 +76,7 @@ export class Trust {
     );
   }
 
-  /** A checkpoint that a trusted key has signed. Throws NoteError. */
+  /** Verifies the signature of a trusted key. Throws NoteError. */
   read(text: string): Checkpoint {
     const checkpoint = parseCheckpoint(text);
     verifyNote(checkpoint.note, this.keysOf(checkpoint.origin));

@@ -54,20 +54,20 @@ export function formatOf<T extends string>(
   if (found !== undefined) return found;
   throw wrong(
     '--output',
-    `a name that ends in .${known.join(', .')}, or with .gz or .zst after it; else --format`,
+    `a name that ends in .${known.join(', .')}, perhaps followed by .gz or .zst; otherwise give --format`,
   );
 }
 
 /** Refuses a schema or byte order mark that the format does not allow. */
 export function checkFormat(format: string, { schema, bom }: ExportOptions): void {
   if (schema === 'ocsf' && format === 'csv')
-    throw wrong('--schema', 'ocsf is for --format ndjson, json or parquet; csv has columns of its own');
+    throw wrong('--schema', 'ocsf is for --format ndjson, json or parquet; csv has its own columns');
   if (bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
 }
 
 /** Warns of cells that Excel truncates. */
 export function tellLongCells({ io }: ToolDeps, cells = 0): void {
-  if (cells > 0) io.error(`${cells} cells have more than 32,767 characters: Excel cuts them off\n`);
+  if (cells > 0) io.error(`${cells} cells have more than 32,767 characters: Excel truncates them\n`);
 }
 
 /** The endpoint's answer before its body. Fails if the server ignored a filter: it would send too much. */
@@ -90,7 +90,7 @@ async function answerOf(
   const ignored = response.headers.get('ignored-parameters');
   if (ignored === null) return response;
   await response.body?.cancel();
-  throw new Error(`the server at ${url} does not know what was asked for: ${ignored}`);
+  throw new Error(`the server at ${url} does not know these parameters: ${ignored}`);
 }
 
 /** Reads the export endpoint with a key. */
@@ -191,7 +191,7 @@ export function registerExport(program: Command, deps: ToolDeps, engine?: Export
       .addOption(option('--url <url>', 'a server, in place of --org', serviceAddress));
   command
     .option('--key-file <file>', 'with --url: file with the API key (default: AUDITLOG_API_KEY)')
-    .option(`--format <${known}>`, 'default: by the name of the file, else ndjson')
+    .option(`--format <${known}>`, 'default: by the file name, otherwise ndjson')
     .addOption(
       option(
         '--schema <name>',
@@ -200,12 +200,12 @@ export function registerExport(program: Command, deps: ToolDeps, engine?: Export
         'default',
       ),
     )
-    .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
+    .option('-o, --output <file>', 'file; a name with .gz or .zst is compressed (default: standard output)')
     .option(
       '--case <file>',
-      'with --url: the events with their proofs as a .zip that "auditlog verify" checks, in place of --output',
+      'with --url: write the events with their proofs to a .zip that "auditlog verify" checks, instead of --output',
     )
-    .option('--bom', 'with csv: begin with a byte order mark, so that Excel reads it as UTF-8')
+    .option('--bom', 'with csv: start with a byte order mark, so that Excel reads UTF-8')
     .option('--json', 'print JSON about the file');
   addRows(command, [...trustRows, ...(engine?.options ?? [])]);
   addFilters(command);

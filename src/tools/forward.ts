@@ -56,21 +56,21 @@ const optionTable: readonly OptionRow[] = [
   ['--format <name>', formatNames.join(', '), oneOf(formatNames), 'ndjson'],
   ['--schema <name>', 'form of the events: default, or ocsf (OCSF 1.1.0)', oneOf(eventSchemas), 'default'],
   ['--header <header>', "'Name: value' for an HTTP destination, repeatable", collect],
-  ['--header-file <file>', 'such headers, one a line'],
-  ['--gzip', 'compress what is sent to an HTTP destination or a bucket'],
-  ['--label <name=value>', 'of the stream in Loki, of the resource in OTLP, repeatable', collect],
+  ['--header-file <file>', 'file of headers, one a line'],
+  ['--gzip', 'compress requests to an HTTP destination or a bucket'],
+  ['--label <name=value>', 'label of the Loki stream or attribute of the OTLP resource, repeatable', collect],
   ...s3Rows,
-  ['--rejected-to <file>', 'for events that the destination refuses; without it they end the run'],
-  ['--checkpoint <file>', 'where to remember how far it has come'],
-  ['--once', 'end when there is nothing more'],
-  ['--interval <duration>', 'time between looks (default: none for the feed, 5m for pages)', durationMs(100)],
-  ['--mode <mode>', 'feed, pages, or auto: the feed where the server has one', oneOf(forwardModes), 'auto'],
-  ['--overlap <duration>', 'mode pages: how late an event may come', durationMs(1000), '10m'],
-  ['--batch <count>', 'events delivered in one piece', integer(1, batchMax), String(batchMax)],
-  ['--rotate-bytes <size>', 'file: begin a new one before it grows above this, such as 64MiB', rotationBytes],
-  ['--rotate-keep <count>', 'file: how many of the old ones are kept (default: all)', integer(1, 1_000_000)],
+  ['--rejected-to <file>', 'file for events that the destination refuses; without it a refusal ends the run'],
+  ['--checkpoint <file>', 'file for the position'],
+  ['--once', 'end after the last event'],
+  ['--interval <duration>', 'time between reads (default: none for the feed, 5m for pages)', durationMs(100)],
+  ['--mode <mode>', 'feed, pages, or auto: the feed if the server has one', oneOf(forwardModes), 'auto'],
+  ['--overlap <duration>', 'mode pages: maximum delay of an event', durationMs(1000), '10m'],
+  ['--batch <count>', 'events of one delivery', integer(1, batchMax), String(batchMax)],
+  ['--rotate-bytes <size>', 'file: rotate before it exceeds this size, such as 64MiB', rotationBytes],
+  ['--rotate-keep <count>', 'file: number of rotated files to keep (default: all)', integer(1, 1_000_000)],
   ['--timeout <duration>', 'of each request', durationMs(1000, 240_000), '30s'],
-  ['--metrics-interval <duration>', 'time between lines of figures', durationMs(1000), '1m'],
+  ['--metrics-interval <duration>', 'time between progress lines', durationMs(1000), '1m'],
 ];
 
 /** `forward` (contract: Command line). */
@@ -78,7 +78,7 @@ export function registerForward(program: Command, deps: ToolDeps): void {
   const command = program
     .command('forward')
     .description(
-      'write the events of an audit API to standard output, files, a log platform or a bucket, as they come',
+      'follow an audit API and write its events to standard output, files, a log platform or a bucket',
     )
     .addOption(option('--url <url>', 'address of the audit service', serviceAddress).makeOptionMandatory())
     .addHelpText('after', notes)

@@ -146,7 +146,7 @@ export class ImportSender {
       }));
       // A server that ignores `maxErrors` names the first hundred.
       const unnamed = answer.rejected - rejected.length;
-      const error = `${unnamed} more lines up to this one were rejected; the server did not say which`;
+      const error = `${unnamed} more lines up to this one were rejected; the server did not name them`;
       if (unnamed > 0) rejected.push({ line: entries.at(-1)?.line ?? 0, error, bytes: undefined });
       return { accepted: answer.accepted, rejected };
     } catch (error) {
@@ -158,7 +158,7 @@ export class ImportSender {
   async #sendHalves(entries: readonly Entry[], offset: number): Promise<Sent> {
     const [first] = entries;
     if (first !== undefined && entries.length === 1) {
-      const error = 'is larger than the server takes';
+      const error = 'is larger than the server accepts';
       return { accepted: 0, rejected: [{ line: first.line, error, bytes: first.original }] };
     }
     const middle = entries.length >> 1;
@@ -169,7 +169,7 @@ export class ImportSender {
 
   #explained(error: unknown): unknown {
     if (!(error instanceof AuditlogError) || error.code === 'aborted') return error;
-    const { status, detail = 'without a word of explanation', cause } = error;
+    const { status, detail = 'without an explanation', cause } = error;
     if (status !== undefined)
       return new Error(`${refusals[status] ?? `the server answers ${status}`}: ${detail}`, { cause });
     const why = cause instanceof Error && cause.message !== '' ? cause.message : error.message;
@@ -195,5 +195,5 @@ const refusals: Readonly<Record<number, string>> = {
   401: 'the API key is not accepted',
   403: 'the API key may not write',
   404: 'there is no audit log service at this address',
-  422: 'the file has changed since this part of it was sent',
+  422: 'the file has changed since this part was sent',
 };

@@ -170,5 +170,5 @@ async function* decompressedByZlib(
   pipeline(counted, decompressor, () => undefined);
   yield* decompressor as AsyncIterable<Buffer>;
   if (decompressor.bytesWritten < given)
-    throw new Problem('malformed', `the file has more bytes after the end of its ${compression} data`);
+    throw new Problem('malformed', `the file has extra bytes after its ${compression} data`);
 }

@@ -107,13 +107,11 @@ export class ImportState {
     const headBytesMax = source.path === undefined ? 0 : (left?.headBytes ?? limits.importHeadBytes);
     const identity = await identityOf(source, headBytesMax);
     if (left !== undefined && left.headSha256 !== identity.headSha256)
-      throw new Error(
-        `${checkpoint} belongs to another file: remove it, or import from the beginning with --restart`,
-      );
+      throw new Error(`${checkpoint} belongs to another file: remove it, or start anew with --restart`);
     const isOther = left !== undefined && isOfOther(left, subject, checkpoint);
     const known = isOther ? undefined : left;
     const note = isOther
-      ? `Beginning anew: with the mapping of the last run (${left.mapping}) no line was recorded.`
+      ? `Starting anew: with the mapping of the last run (${left.mapping}) no line was recorded.`
       : elsewhere;
     const state = new ImportState(paths, { ...identity, ...subject }, { saved: known, note });
     if (known === undefined || known.rejectedBytes === 0) await rm(rejected, { force: true });
@@ -217,7 +215,7 @@ async function pathsOf(
   if ((await known(own)) !== undefined) return { paths: own };
   const first = await known(named(''));
   if (first === undefined || isOfTarget(first, target)) return { paths: named('') };
-  const note = `Beginning anew for ${target}; an earlier run went to ${first.target}.`;
+  const note = `Starting anew for ${target}; an earlier run went to ${first.target}.`;
   return { paths: own, note };
 }
 
@@ -231,14 +229,14 @@ function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, c
   if (!isOfTarget(left, target))
     throw new Error(
       `${checkpoint} belongs to another target, ${left.target}: name another --checkpoint, ` +
-        'or import from the beginning with --restart',
+        'or start anew with --restart',
     );
   const before = (left as Partial<ImportCheckpoint>).mapping ?? mapping;
   if (before === mapping) return false;
   if (left.isWhole && left.accepted === 0) return true;
   throw new Error(
-    `events of this file may be recorded already by another mapping (${before}; ${left.accepted} are known): ` +
-      'go on with that one, or import from the beginning with --restart, which records them a second time',
+    `another mapping may have recorded events of this file (${before}; ${left.accepted} are known): ` +
+      'continue with that mapping, or start anew with --restart, which records them a second time',
   );
 }
 
@@ -260,7 +258,7 @@ async function openRejected(path: string, keptBytes: number): Promise<AppendFile
   const { size } = await file.handle.stat();
   if (size < keptBytes) {
     await file.close();
-    throw new Error(`${path} is shorter than the checkpoint says: import from the beginning with --restart`);
+    throw new Error(`${path} is shorter than its checkpoint; start anew with --restart`);
   }
   await file.truncate(keptBytes);
   return file;

@@ -76,7 +76,7 @@ async function sendAll(
 ): Promise<number> {
   const { offset, nextLine: firstLine, accepted: acceptedBefore } = state.first;
   if (offset > 0)
-    deps.io.error(`Going on after line ${firstLine - 1} of an earlier run; --restart begins anew.\n`);
+    deps.io.error(`Continuing after line ${firstLine - 1} of an earlier run; use --restart to start anew.\n`);
   if (state.note !== undefined) deps.io.error(`${state.note}\n`);
   const progress = createProgress(deps.io, {
     items: 'events',
@@ -117,7 +117,7 @@ async function sendAll(
 function keptText({ position: { accepted, nextLine } }: ImportState): string {
   if (nextLine === 1) return nothingKept;
   const events = `${counted(accepted, 'event')} of ${counted(nextLine - 1, 'line')}`;
-  return `${events} are imported; the same command goes on after them`;
+  return `${events} are imported; the same command continues after them`;
 }
 
 function report(
@@ -145,7 +145,7 @@ function report(
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';
   deps.io.error(`${counted(acceptedNow, 'event')} imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
   if (repeated > 0)
-    deps.io.error(`${counted(repeated, 'record')} left out: imported before with the same id\n`);
+    deps.io.error(`${counted(repeated, 'record')} skipped: already imported with the same id\n`);
   const were = rejected === 1 ? 'was' : 'were';
   if (rejected > 0) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${file}\n`);
 }
@@ -194,7 +194,7 @@ async function run(
 
 /** `import` (contract: Command line). */
 export function registerImport(program: Command, deps: ToolDeps, engine?: ImportEngine): void {
-  const url = 'server (default: the one on DATA_DIR, else HOST and PORT)';
+  const url = 'server (default: the one of DATA_DIR, otherwise HOST and PORT)';
   const command = program
     .command('import')
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
@@ -205,7 +205,7 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
         `records of another program: ${adapterNames.join(', ')}, or a mapping in MAPPINGS_DIR`,
       ),
     )
-    .option('--map <file>', 'a mapping of your own for records of another program')
+    .option('--map <file>', 'custom mapping for records of another program')
     .option('--dry-run', 'store nothing: print event, target and class of each record, a line of JSON each')
     .addOption(
       engine === undefined
@@ -214,19 +214,19 @@ export function registerImport(program: Command, deps: ToolDeps, engine?: Import
     )
     .option(
       '--key-file <file>',
-      `file with the API key (default: AUDITLOG_API_KEY${engine === undefined ? '' : ', else a key of its own'})`,
+      `file with the API key (default: AUDITLOG_API_KEY${engine === undefined ? '' : ', otherwise a new key'})`,
     )
-    .option('--checkpoint <file>', 'where to note how far it has come (default: <file>.import.json)')
+    .option('--checkpoint <file>', 'file for the position (default: <file>.import.json)')
     .option(
       '--ids <file>',
-      'ids of imported records, each of which is stored once (default: auditlog.ids beside the file)',
+      'file for ids of imported records, so that each is stored once (default: auditlog.ids beside the file)',
     )
-    .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
-    .option('--restart', 'begin anew, whatever an earlier run has noted')
+    .option('--rejected <file>', 'file for rejected lines (default: <file>.rejected.ndjson)')
+    .option('--restart', 'start anew, ignoring earlier runs')
     .option('--strict', 'exit code 1 if a line was rejected')
-    .option('--json', 'print JSON about what was done')
+    .option('--json', 'print a summary as JSON')
     .action((file: string, options: ImportOptions) => run(deps, file, options, engine));
   addRows(command, trustRows);
   if (engine !== undefined)
-    command.option('--org <slug>', 'organization of events that name none (without a key)');
+    command.option('--org <slug>', 'organization of events without one (without a key)');
 }

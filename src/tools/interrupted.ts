@@ -8,7 +8,7 @@ export class Interrupted extends Error {
   }
 }
 
-export const nothingKept = 'nothing is kept, so the same command begins anew';
+export const nothingKept = 'nothing is kept; the same command starts anew';
 
 /** Aborts on a stop signal. */
 export function stopSignal({ untilStopped }: Pick<ToolDeps, 'untilStopped'>): AbortSignal {

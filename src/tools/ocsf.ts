@@ -94,7 +94,7 @@ async function validate(deps: ToolDeps, file: string, options: JsonOption): Prom
     else told.push(...faults.slice(0, validateFaultsMax - told.length));
   }
   if (options.json === true) printJson(deps, 'CliOcsfValidation', { events, invalid, faults: told });
-  if (events === 0) throw new Error('there is no event in it');
+  if (events === 0) throw new Error('the file contains no event');
   if (invalid > 0)
     throw new Error(`${invalid} of ${events} events ${invalid === 1 ? 'is' : 'are'} not valid OCSF 1.1.0`);
   if (options.json !== true)
@@ -106,7 +106,7 @@ export function registerOcsf(program: Command, deps: ToolDeps): void {
   const ocsf = program.command('ocsf').description('events of OCSF 1.1.0');
   ocsf
     .command('validate')
-    .description("hold events, ours or any other producer's, to OCSF 1.1.0, strictly")
+    .description("validate any producer's events strictly against OCSF 1.1.0")
     .argument('<file>', 'NDJSON or a JSON document, plain, .gz or .zst; - for standard input')
     .option('--json', 'print JSON')
     .action((file: string, options: JsonOption) => validate(deps, file, options));

@@ -110,7 +110,7 @@ export function httpAddress(text: string, name: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw wrong(name, 'an http(s) address');
   if (url.username !== '' || url.password !== '')
-    throw wrong(name, 'credentials do not belong into an address, which others can see; use a header');
+    throw wrong(name, 'no credentials, because addresses are visible to others; use a header');
   return url;
 }
 
@@ -157,7 +157,7 @@ function rowsOf(name: FilterName): [string, OptionRow][] {
       ],
     ]),
     ...(optionalFilterNames.includes(name)
-      ? [presenceRow(name, [`--${of.flag}-is <presence>`, `${of.meaning}: whether there is one`])]
+      ? [presenceRow(name, [`--${of.flag}-is <presence>`, `${of.meaning}: present or absent`])]
       : []),
   ];
 }
@@ -175,15 +175,12 @@ const filterOptions: ReadonlyMap<string, OptionRow> = new Map([
     'q',
     [
       '--q <words>',
-      'words that stand in the event',
+      'words that the event contains',
       taken(searchWords, `at most ${searchWordsMax} words of ${searchWordCharactersMax} characters`),
     ],
   ],
-  [
-    'q.phrase',
-    ['--q-phrase <list>', 'texts that stand in the event as they are, with their spaces', textList],
-  ],
-  ['q.not', ['--q-not <list>', 'texts that do not stand in the event', textList]],
+  ['q.phrase', ['--q-phrase <list>', 'exact texts that the event contains, spaces included', textList]],
+  ['q.not', ['--q-not <list>', 'texts that the event does not contain', textList]],
 ]);
 
 const listNote = `

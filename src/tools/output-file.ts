@@ -67,7 +67,7 @@ export async function toOutput(
 export async function checkOutputFile(path: string, kind: 'file' | 'directory' = 'file'): Promise<void> {
   const directory = dirname(path);
   if (!(await isDirectory(directory)))
-    throw new Error(`cannot write ${path}: there is no directory ${directory}`);
+    throw new Error(`cannot write ${path}: the directory ${directory} does not exist`);
   if (kind === 'file' && (await isDirectory(path)))
     throw new Error(`cannot write ${path}: it is a directory`);
   try {

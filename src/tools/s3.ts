@@ -81,6 +81,6 @@ export interface S3Options {
 }
 
 export const s3Rows: readonly OptionRow[] = [
-  ['--s3-endpoint <url>', 'of a service that is compatible with S3 (default: AWS)', httpAddress],
+  ['--s3-endpoint <url>', 'address of an S3-compatible service (default: AWS)', httpAddress],
   ['--s3-region <region>', `region of the bucket (default: ${defaultS3Region})`, s3Region],
 ];

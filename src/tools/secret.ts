@@ -24,7 +24,7 @@ export async function givenKey(
 /** Required. */
 export async function neededKey(...given: Parameters<typeof givenKey>): Promise<string> {
   const key = await givenKey(...given);
-  if (key === undefined) throw wrong('AUDITLOG_API_KEY', 'an API key is needed, here or by --key-file');
+  if (key === undefined) throw wrong('AUDITLOG_API_KEY', 'an API key is needed, here or in --key-file');
   return key;
 }
 

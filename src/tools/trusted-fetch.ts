@@ -18,7 +18,7 @@ export interface TrustOptions {
 /** The command-line options. */
 export const trustRows = [
   ['--ca <file>', "certificates to trust in place of the system's"],
-  ['--cert <file>', 'certificate to show there, where the service asks for one'],
+  ['--cert <file>', 'client certificate, if the service requires one'],
   ['--cert-key <file>', 'key of that certificate'],
 ] as const;
 
@@ -66,7 +66,7 @@ class TrustingAgent extends Agent {
     // The fingerprint proves the certificate, so name and issuer do not matter.
     const socket = connect({ ...(options as object), rejectUnauthorized: false }, () => {
       if (socket.getPeerX509Certificate()?.fingerprint256 === fingerprint) return made?.(null, socket);
-      const error = new Error('the server shows another certificate than the one that it has announced');
+      const error = new Error('the certificate of the server differs from the announced one');
       socket.destroy();
       made?.(error, socket);
     });

@@ -47,7 +47,7 @@ async function examine(
       throw new Problem('malformed', '--keep: without a file, --org, --checkpoint and --copy');
     return keepTree(deps, keep, options);
   }
-  if (url !== undefined) throw new Problem('malformed', '--url: with --keep alone');
+  if (url !== undefined) throw new Problem('malformed', '--url: only with --keep');
   if (engine !== undefined && org !== undefined && path === undefined) return engine.verify(org, options);
   if (path === undefined || org !== undefined)
     throw new Problem(
@@ -55,11 +55,11 @@ async function examine(
       'name an organization of the engine (--org), a file, or a directory to keep (--keep)',
     );
   if (options.fullSpeed)
-    throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
+    throw new Problem('malformed', '--full-speed: only with --org; a file is always read at full speed');
   const files = await filesOfCase(path);
   if (files !== undefined) {
     if (options.copy !== undefined || options.checkpoint !== undefined)
-      throw new Problem('malformed', '--copy, --checkpoint: a case is verified without them');
+      throw new Problem('malformed', '--copy, --checkpoint: not with a case file');
     return verifyCase(files, options);
   }
   const source = await openFileSource(path);
@@ -83,9 +83,7 @@ function textOf(report: Confirmable): string {
   ];
   lines.push(...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`));
   for (const { detail, digest, confirmed } of confirm)
-    lines.push(
-      `  ${confirmed ? 'confirmed' : 'needs your confirmation'}: ${detail}; its digest is ${digest}`,
-    );
+    lines.push(`  ${confirmed ? 'confirmed' : 'needs confirmation'}: ${detail}; its digest is ${digest}`);
   return [...lines, ...notes.map((note) => `  note: ${note}`)].join('\n');
 }
 
@@ -100,10 +98,10 @@ async function verify(
   const healthy = report.findings.length === 0;
   if (options.json === true) printJson(deps, 'CliVerification', { healthy, ...report });
   else deps.io.out(`${textOf(report)}\n`);
-  if (!healthy) throw new Error('the events are not as they were signed for: see above');
+  if (!healthy) throw new Error('the events differ from the signed tree; see above');
   if (report.confirm.some((one) => !one.confirmed))
     throw new Unconfirmed(
-      'nothing contradicts what was signed; whether what is named above was to be, only you can tell',
+      'nothing contradicts the signed tree; confirm the decisions above if they are right',
     );
 }
 
@@ -112,7 +110,7 @@ Exit codes:
   0  as recorded
   1  not as signed, or not verified
   2  wrong usage
-  3  as signed, and needs your confirmation: a policy of retention or an erasure explains what is
+  3  as signed, and needs confirmation: a policy of retention or an erasure explains what is
      gone or changed, or a file is older than a kept checkpoint, and --confirmed does not name it`;
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
@@ -128,18 +126,18 @@ export function registerVerify(program: Command, deps: ToolDeps, engine?: Verify
   command
     .option(
       '--key <key>',
-      'public key of the log, a file of keys, or beside one an answer of …/evidence/key; may be repeated',
+      'public key of the log, a file of keys, or with one of these an answer of …/evidence/key; may be repeated',
       collect,
     )
     .option(
       '--checkpoint <file>',
-      'checkpoint that was kept, a directory of them, or of --keep; may be repeated',
+      'kept checkpoint, a directory of them, or a directory of --keep; may be repeated',
       collect,
     )
     .option('--copy <directory>', 'directory of --keep, to compare each event with its kept entry')
     .option(
       '--confirmed <digest>',
-      'a decision that was to be, by the digest that is printed with it, or a file of digests, one a line; may be repeated',
+      'digest of an intended decision, or a file of digests, one a line; may be repeated',
       collect,
     )
     .option('--keep <directory>', 'fetch the tree of --url, check that it continues the kept one, keep both')

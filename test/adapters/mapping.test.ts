@@ -192,7 +192,7 @@ test('a mapping that cannot work is refused by the name of its member', () => {
   );
   assert.throws(
     () => new Mapping(checkedDefinition({ ...definition, event: { actor: { name: 'a || [b.nosuch(c)]' } } })),
-    /^Error: \/event\/actor\/name: there is no function nosuch\(\)/,
+    /^Error: \/event\/actor\/name: unknown function nosuch\(\)/,
   );
   assert.doesNotThrow(
     () => new Mapping(checkedDefinition({ ...definition, msg: '`{"type":"Function","name":"x"}`' })),

@@ -248,7 +248,11 @@ test('bytes that are no export are refused, whatever they are: cut short, change
   const answered = (bytes: Uint8Array, form: OtlpForm): void => {
     const records = read(bytes, form);
     if (typeof records !== 'string') for (const record of records) JSON.parse(record);
-    else assert.match(records, /^The body is no ExportLogsServiceRequest of OTLP in (JSON|protobuf): .+\.$/s);
+    else
+      assert.match(
+        records,
+        /^The body is not an ExportLogsServiceRequest of OTLP in (JSON|protobuf): .+\.$/s,
+      );
   };
   fc.assert(
     fc.property(arbitraryModel, fc.nat(), fc.nat(255), fc.uint8Array(), (model, place, byte, random) => {
@@ -350,7 +354,7 @@ test('a record that breaks a rule of OTLP is refused by itself, and its field is
     resource: [],
     scope: '',
   });
-  assert.deepEqual([read(text, 'protobuf')].flat(), ['"/body: must not have the character NUL"']);
+  assert.deepEqual([read(text, 'protobuf')].flat(), ['"/body: must not contain NUL"']);
   const wire = String(read(new Uint8Array([1, 2, 3]), 'protobuf'));
   assert.match(wire, /: a field .+, before byte \d+\.$/);
 });

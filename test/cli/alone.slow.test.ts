@@ -32,7 +32,7 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   // No server has run, so none has made a key or signed.
   const verified = await runCli(['verify', '--org', 'solo'], { dataDir });
   assert.equal(verified.code, 1, verified.stderr);
-  assert.match(verified.stdout, /unproven: there is no checkpoint that a trusted key has signed/);
+  assert.match(verified.stdout, /unproven: no checkpoint is signed by a trusted key/);
   // Of a restored directory it is the operator who brings the secrets.
   const env = { OIDC_PROVIDER: 'http://auditlog@127.0.0.1:1' };
   assert.match((await runCli(['doctor', '--quick'], { dataDir, env })).stdout, /LOOK AT +sign_on/);
@@ -73,7 +73,7 @@ test('doctor names a part that none of its other checks can read, and goes on', 
   }
   const { code, stdout, stderr } = await runCli(['doctor', '--json'], { dataDir });
   assert.equal(code, 1, stdout);
-  assert.match(stderr, /something is damaged/);
+  assert.match(stderr, /stored data are damaged/);
   const { checks } = JSON.parse(stdout) as {
     checks: readonly { name: string; healthy: boolean; findings: readonly { id: string }[] }[];
   };

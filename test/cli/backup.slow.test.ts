@@ -171,7 +171,7 @@ test('every file that is missing, altered or new is named, and nothing is restor
   for (const [path, content] of contentOf) await writeFile(place.path(id, path), content);
   await writeFile(place.path(id, 'events', 'new'), '');
   assert.deepEqual(await look(), [['altered', 'events/new']]);
-  refused(await backUp('--verify', directory), /not as it was written/);
+  refused(await backUp('--verify', directory), /the backup is damaged/);
   await rm(place.path(id, 'events', 'new'));
 
   const target = join(root, 'of-damaged');
@@ -220,7 +220,7 @@ test('a run that was killed is noted, and nothing stands on it; wrong options ar
   refused(await backUp('--to', '/proc/none/x'), /\/proc\/none/);
   const env = { CLICKHOUSE_URL: 'http://127.0.0.1:1' };
   const ofServer = await runCliHere(['backup', '--to', place], { dataDir: source.dataDir, env });
-  refused(ofServer, /a ClickHouse server backs itself up: .*docs\/back-up\.md/, 2);
+  refused(ofServer, /CLICKHOUSE_URL is set: back up .*docs\/back-up\.md/, 2);
 });
 
 test('a directory is marked before the backup is looked at: no command uses one whose restore was killed', async (t) => {
@@ -284,7 +284,7 @@ test('a database that is not empty is refused however often it is tried, and one
     const marked = join(root, 'of-marked');
     await mkdir(marked);
     await writeFile(join(marked, 'restoring'), 'an id\n');
-    refused(await into('of-marked', 'restored'), /drop it where a restore was cut short/);
+    refused(await into('of-marked', 'restored'), /drop it after an interrupted restore/);
     assert.equal(await readFile(join(marked, 'restoring'), 'utf8'), 'an id\n');
   } finally {
     await engine.stop();

@@ -74,7 +74,7 @@ test('doctor finds damaged evidence, and a command that meets it says so and poi
       id: `evidence_tiles/${part?.name}`,
       detail: 'damaged, with 1 row',
       remedy:
-        'restore a backup (docs/back-up.md); "auditlog verify --copy" still proves what a copy of the trees has',
+        'restore a backup (docs/back-up.md); "auditlog verify --copy" still verifies a copy of the trees',
     },
   ]);
   const answer = await command(['verify', '--org', 'acme']);

@@ -271,7 +271,7 @@ describe('bad values', () => {
     assert.deepEqual(loadConfig({ MAPPINGS_DIR: directory }).mappings, [good]);
     const rules: readonly (readonly [content: unknown, rule: string])[] = [
       ['{"name":', 'is not JSON ('],
-      [{ ...good, name: 'gates' }, '/name: must be that of the file, doors'],
+      [{ ...good, name: 'gates' }, '/name: must be the name of the file, doors'],
       [{ ...good, outcome: undefined }, "the mapping must have required property 'outcome'"],
       [
         { ...good, outcome: { of: ['a'], success: [] } },
@@ -280,7 +280,7 @@ describe('bad values', () => {
       [{ ...good, time: 'at[' }, '/time: '],
       [
         { ...good, outcome: { of: ['nosuch(a)'], success: ['b'] } },
-        '/outcome/of/0: there is no function nosuch()',
+        '/outcome/of/0: unknown function nosuch()',
       ],
       [{ ...good, codes: { in: 1002 } }, '/codes/in: must be a code from 0 to 999999999, or {'],
       [{ ...good, codes: { in: { success: 1102 } } }, '/codes/in: must be a code from 0 to 999999999, or {'],
@@ -296,7 +296,7 @@ describe('bad values', () => {
     place('okta.json', { ...good, name: 'okta' });
     assert.match(messageOf({ MAPPINGS_DIR: directory }), /okta\.json: \/name: is that of a built-in mapping/);
     for (let n = 0; n < 65; n++) place(`m${n}.json`, { ...good, name: `m${n}` });
-    assert.match(messageOf({ MAPPINGS_DIR: directory }), /there are 66 mappings, at most 64 are allowed/);
+    assert.match(messageOf({ MAPPINGS_DIR: directory }), /66 mappings; at most 64 are allowed/);
     assert.match(messageOf({ MAPPINGS_DIR: join(directory, 'none') }), /no such file or directory/);
   });
 

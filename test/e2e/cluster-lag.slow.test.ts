@@ -8,6 +8,7 @@ import { awaitHold, placeHold, policyOf } from '../../src/control/retention.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { eventHashNow } from '../../src/storage/event-hash.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
+import { Lease } from '../../src/storage/lease.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { openDirectory, operatorCall } from '../support/control.ts';
 import { silentLog } from '../support/engine.ts';
@@ -127,12 +128,16 @@ describe('a node that has no row yet of those that most have', () => {
     const removal = new EventRemoval(storage);
     const org = randomUUID();
     assert.equal(await awaitHold(removal, org), true);
+    const lease = new Lease({ storage, name: 'trees', owner: randomUUID() });
+    assert.equal(await lease.take(), true);
     await two.b.kill();
     try {
       await assert.rejects(removal.unfinished());
       await assert.rejects(openDirectory(storage), /Only 1 of 2 cluster nodes answer/);
+      await assert.rejects(lease.holds(), /Only 1 of 2 cluster nodes answer/);
       assert.equal(await awaitHold(removal, org), false);
     } finally {
+      lease.abandon();
       await two.b.start();
     }
   });

@@ -139,7 +139,7 @@ describe('a byte of a part changes', () => {
     );
     const refused = await service.server.cliHere(['doctor', '--detach', whole?.name ?? '']);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /is whole/);
+    assert.match(refused.stderr, /is intact/);
 
     const taken = await service.server.cli(['doctor', '--detach', part.name, '--json']);
     assert.equal(taken.code, 0, taken.stderr);

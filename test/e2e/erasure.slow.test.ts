@@ -114,7 +114,7 @@ test('a person is taken out of every stored form, and verify tells that from any
   });
   assert.deepEqual([counted.state, counted.id, counted.account?.erased], ['counted', null, false]);
   const preview = await service.server.cliHere(['erase', '--org', slug, ...known, '--account', 'erase']);
-  assert.match(preview.stdout, /the account \S+ would be disabled and have the pseudonym/);
+  assert.match(preview.stdout, /the account \S+ would be disabled and renamed to the pseudonym/);
   const before = await stored(tenant);
 
   // Refused: another number, and an organization that is held.
@@ -122,7 +122,7 @@ test('a person is taken out of every stored form, and verify tells that from any
   assert.match(wrong.stderr, new RegExp(`in ${count} stored events, and ${count + 1} were confirmed`));
   const hold = (...args: string[]) => service.server.cliHere(['org', ...args]);
   assert.equal((await hold('hold', '--org', slug, '--reason', 'a case')).code, 0);
-  assert.match((await run(['--org', slug, ...known])).stderr, /the organization is held/);
+  assert.match((await run(['--org', slug, ...known])).stderr, /the organization is under a legal hold/);
   assert.equal((await hold('release', '--org', slug, '--reason', 'over')).code, 0);
   assert.deepEqual((await stored(tenant)).slice(0, before.length), before, 'nothing was changed');
 
@@ -162,7 +162,7 @@ test('a person is taken out of every stored form, and verify tells that from any
   assert.match(
     detailsOf(confirm).join('\n'),
     new RegExp(
-      `${count} events were changed to erase a person, for whom ${pseudonym} stands \\(the event at place`,
+      `${count} events were changed to erase a person, now called ${pseudonym} \\(event at position`,
     ),
   );
   await verifiesFiles(tenant, count);
@@ -202,11 +202,11 @@ async function verifiesFiles(tenant: Tenant, count: number): Promise<void> {
   const forged = await verify([file, '--key', key]);
   assert.match(
     forged.findings[0]?.detail ?? '',
-    /the list of erased events is not the one that the event at place/,
+    /the list of erased events differs from the event at position/,
   );
   writeFileSync(file, text.replaceAll('@erased.invalid', '@erased.example'));
   const altered = await verify([file, '--key', key]);
-  assert.match(altered.findings[0]?.detail ?? '', /is not what was recorded/);
+  assert.match(altered.findings[0]?.detail ?? '', /differs from the recorded event/);
 }
 
 /** An erased event that is altered later, one that is put back, and a list that is another one. */
@@ -233,7 +233,7 @@ async function findsOtherChanges(
     const { findings } = await verify(['--org', slug]);
     assert.match(
       findings.map(({ detail }) => detail).join('\n'),
-      /is not what was recorded; in all 1 altered/,
+      /differs from the recorded event; in all 1 altered/,
     );
   }
   await put(erased.source);
@@ -243,13 +243,13 @@ async function findsOtherChanges(
     { org, seq: erased.seq },
   );
   const shownOtherwise = await verify(['--org', slug]);
-  assert.match(shownOtherwise.findings[0]?.detail ?? '', /is not what was recorded; in all 1 altered/);
+  assert.match(shownOtherwise.findings[0]?.detail ?? '', /differs from the recorded event; in all 1 altered/);
   await change(
     'ALTER TABLE erased_events UPDATE after = before WHERE org = {org:UUID} AND seq = toUInt64({seq:String})',
     { org, seq: erased.seq },
   );
   const { findings } = await verify(['--org', slug]);
-  assert.match(findings[0]?.detail ?? '', /the list of erased events is not the one/);
+  assert.match(findings[0]?.detail ?? '', /the list of erased events differs/);
 }
 
 test('who changed a retention, and who erased somebody, can be erased: what went by it is accounted for still', async () => {
@@ -277,7 +277,7 @@ test('who changed a retention, and who erased somebody, can be erased: what went
   );
   assert.ok((await total()) < before + 1);
   const gone = (found: Verification) =>
-    assert.match(detailsOf(found.confirm).join('\n'), /3 events are gone by the retention of 30 days/);
+    assert.match(detailsOf(found.confirm).join('\n'), /3 events were removed by the retention of 30 days/);
   gone(await healthy(slug));
   // Whoever runs the command is who changed the retention; the second time, who erased.
   const who = `${userInfo().username}@${hostname()}`;
@@ -297,7 +297,7 @@ test('who changed a retention, and who erased somebody, can be erased: what went
   const evidence = ['export', '--org', slug, '--evidence', '-o', file];
   const stopped = await service.server.cliHere(evidence, '', Promise.resolve());
   assert.equal(stopped.code, 1);
-  assert.match(stopped.stderr, /stopped: nothing is kept, so the same command begins anew/);
+  assert.match(stopped.stderr, /stopped: nothing is kept; the same command starts anew/);
   assert.deepEqual(
     readdirSync(service.dataDir).filter((name) => name.startsWith('operators.')),
     [],

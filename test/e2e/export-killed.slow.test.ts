@@ -102,7 +102,7 @@ describe('an export that is killed', () => {
     assert.match(other.stderr, /another unfinished export/);
     const { code, stderr } = await server.cli(args(file));
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /Going on after \d+ of 600000 events/);
+    assert.match(stderr, /Continuing after \d+ of 600000 events/);
     const { bytes, manifest } = finished(file);
     assert.deepEqual(bytes.subarray(0, begun.length), begun);
     assert.equal(manifest.rows, copies);
@@ -123,13 +123,13 @@ describe('an export that is killed', () => {
     const file = join(out, 'stopped.ndjson.gz');
     const said = await killedAfter(file, 1, [], 'SIGINT');
     const [, kept, rows] =
-      /auditlog: stopped: (\d+) of (60000\d) events are kept; the same command goes on after them/.exec(
+      /auditlog: stopped: (\d+) of (60000\d) events are kept; the same command continues after them/.exec(
         said,
       ) ?? [];
     assert.ok(Number(kept) > 0, said);
     const { code, stderr } = await server.cli(args(file));
     assert.equal(code, 0, stderr);
-    assert.match(stderr, new RegExp(`Going on after ${kept} of ${rows} events`));
+    assert.match(stderr, new RegExp(`Continuing after ${kept} of ${rows} events`));
     assert.equal(finished(file).manifest.rows, Number(rows));
   });
 

@@ -200,7 +200,7 @@ describe('import beside a server', () => {
     };
     assert.deepEqual(await now('--org', 'bulk'), [4, 1]);
     const other = await run('--org', 'bulk-two');
-    assert.match(other.stderr, /Beginning anew for .*; an earlier run went to the data directory/);
+    assert.match(other.stderr, /Starting anew for .*; an earlier run went to the data directory/);
     const { accepted_now, rejected_file } = summary(other);
     assert.equal(accepted_now, 4);
     // A checkpoint that is damaged is in the way of a run that goes on alone.
@@ -212,7 +212,7 @@ describe('import beside a server', () => {
     assert.deepEqual(await now('--org', 'bulk-two', '--restart'), [4, 1]);
     assert.match(rejected_file ?? '', /targets\.ndjson\.rejected-[0-9a-f]{8}\.ndjson$/);
     for (const org of ['bulk', 'bulk-two']) assert.deepEqual(await now('--org', org), [0, 0], org);
-    assert.match((await run('--org', 'bulk')).stderr, /Going on after line 5 .*--restart/);
+    assert.match((await run('--org', 'bulk')).stderr, /Continuing after line 5 .*--restart/);
     const named = await run('--org', 'bulk-two', '--checkpoint', `${path}.import.json`);
     assert.equal(named.code, 1);
     assert.match(named.stderr, /belongs to another target, .*--checkpoint.*--restart/);
@@ -235,14 +235,14 @@ describe('import beside a server', () => {
     assert.equal((await run()).code, 1);
     const wrong = await run('--map', map);
     assert.equal(wrong.code, 1);
-    assert.match(wrong.stderr, /Beginning anew: with the mapping of the last run \(none\) no line/);
+    assert.match(wrong.stderr, /Starting anew: with the mapping of the last run \(none\) no line/);
     await place('own.map.json', `{"name":"own","time":"micros(time)","action":"action",${outcome}}`);
     assert.equal(summary(await run('--map', map)).accepted_now, 1);
     await place('own.map.json', `{ "name": "own", "time": "micros(time)", "action": "action", ${outcome} }`);
     assert.equal(summary(await run('--map', map)).accepted_now, 0, 'the same mapping');
     const refused = await run('--from', 'json');
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /recorded already by another mapping .*--restart/);
+    assert.match(refused.stderr, /another mapping may have recorded events .*--restart/);
     assert.equal(summary(await run('--from', 'json', '--restart')).accepted_now, 1);
     const [late] = rejectedOf(`${path}.rejected.ndjson`);
     assert.match(late?.error ?? '', /^\/message\/timestamp: .* \(as mapped from json\)$/);
@@ -323,7 +323,7 @@ describe('import where the server makes it difficult', () => {
       assert.deepEqual([found.accepted, found.rejected], [count, 1]);
       assert.deepEqual(
         rejectedOf(`${path}.rejected.ndjson`).map(({ line: at, error }) => [at, error]),
-        [[count + 1, 'is larger than the server takes']],
+        [[count + 1, 'is larger than the server accepts']],
       );
       assert.ok(
         server.stdoutLines().some((text) => text.includes('"status":429')),

@@ -114,7 +114,7 @@ test('an export is answered in its own encoding, whole, in part or not at all', 
   assert.deepEqual([refused.status, refused.headers['content-type']], [400, protobuf]);
   const status = new BinaryReader(refused.raw);
   assert.deepEqual([status.tag(), status.int32(), status.tag()], [[1, 0], 3, [2, 2]]);
-  assert.match(status.string(), /^The body is no ExportLogsServiceRequest of OTLP in protobuf: /);
+  assert.match(status.string(), /^The body is not an ExportLogsServiceRequest of OTLP in protobuf: /);
 });
 
 test('refusals tell an exporter what to do', async () => {

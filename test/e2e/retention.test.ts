@@ -96,7 +96,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   );
   assert.match(
     confirm[0]?.detail ?? '',
-    /^5 events are gone by the retention of 30 days, which held from \d{4}-.*\(the event at place \d+\)$/,
+    /^5 events were removed by the retention of 30 days, in effect from \d{4}-.*\(event at position \d+\)$/,
   );
 
   // A file says the same without the engine, and believes no policy that its tree has not.
@@ -110,10 +110,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   const args = ['verify', file, '--key', key, '--json'];
   const told = await service.server.cliHere(args.slice(0, -1));
   assert.equal(told.code, 3, told.stderr);
-  assert.match(
-    told.stdout,
-    /^AS SIGNED, AND NEEDS YOUR CONFIRMATION: [^]*\n  needs your confirmation: 5 events/,
-  );
+  assert.match(told.stdout, /^AS SIGNED, AND NEEDS YOUR CONFIRMATION: [^]*\n  needs confirmation: 5 events/);
   const good = JSON.parse((await service.server.cliHere(args)).stdout) as Verification;
   assert.deepEqual(
     [good.findings, good.confirm.map(({ kind, events }) => [kind, events])],
@@ -143,7 +140,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   const forged = JSON.parse((await service.server.cliHere(args)).stdout) as Verification;
   assert.match(
     forged.findings.map(({ detail }) => detail).join('\n'),
-    /names a policy for place \d+ that the tree does not have/,
+    /names a policy at position \d+ that is not in the tree/,
   );
 
   // Held: a shorter retention ends nothing.
@@ -170,7 +167,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   await untilShown(again, { 0: 5 });
   await untilStored(again, 5);
   const events = await healthy(slug);
-  assert.match(events.confirm.at(-1)?.detail ?? '', /^10 events are gone by the retention of 5 days/);
+  assert.match(events.confirm.at(-1)?.detail ?? '', /^10 events were removed by the retention of 5 days/);
   const later = await service.server.cliHere(['verify', '--org', slug, '--confirmed', list]);
   assert.deepEqual(
     [later.code, later.stdout.startsWith('AS SIGNED, AND NEEDS')],
@@ -243,7 +240,7 @@ test('what a producer says of policies and erasures states nothing: it hides not
   const claimed = { ...(JSON.parse(head) as object), policies: [{ n, seq, source }] };
   writeFileSync(file, [JSON.stringify(claimed), ...lines].join('\n'));
   const forged = await service.server.cliHere(['verify', file, '--key', key]);
-  assert.match(forged.stdout, /names a policy for place \d+ that the tree does not have/);
+  assert.match(forged.stdout, /names a policy at position \d+ that is not in the tree/);
 
   // What goes behind the service's back is missing.
   await withEngine(service.server, (storage) =>

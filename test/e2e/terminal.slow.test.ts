@@ -107,7 +107,7 @@ describe('in a terminal', { skip }, () => {
         'auditlog demo: making organizations, users and keys',
         'auditlog demo: recording 5000 events of acme',
         'auditlog demo: recording 500 events of globex',
-        'auditlog demo: waiting until all can be read',
+        'auditlog demo: waiting until all events are readable',
         'The audit log is at',
       ].map((words) => said.indexOf(words));
       assert.ok(!steps.includes(-1), said);

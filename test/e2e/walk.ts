@@ -99,7 +99,7 @@ async function keepsLess(server: TestServer, tenant: Tenant, other: Tenant): Pro
   assert.equal(held.code, 0, held.stderr);
   const verified = await server.cliHere(['verify', '--org', slug]);
   assert.deepEqual(
-    [verified.code, /1200 events are gone by the retention of 30 days/.test(verified.stdout)],
+    [verified.code, /1200 events were removed by the retention of 30 days/.test(verified.stdout)],
     [3, true],
   );
   const dry = await org('delete', '--org', other.organization.slug, '--dry-run');

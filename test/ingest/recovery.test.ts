@@ -310,7 +310,7 @@ describe('recovery of the log', () => {
         assert.equal(segmentOfName(segmentName(number)), number);
       }),
     );
-    assert.throws(() => nextSegmentNumber(0, 0, segmentNumberMax), /no segment number is left/);
+    assert.throws(() => nextSegmentNumber(0, 0, segmentNumberMax), /no segment number remains/);
     assert.equal(segmentOfName(`${segmentNumberMax + 1}.wal`), undefined);
     assert.equal(segmentOfName('9999999999999999.wal'), undefined);
   });

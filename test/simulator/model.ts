@@ -59,6 +59,8 @@ export interface ModelKey {
   readonly ended: string[];
   readonly scopes: string;
   state: 'good' | 'revoked' | 'unsure';
+  /** The event that tells its end, where nobody knows whether it has ended. */
+  endTold?: string;
 }
 
 export interface ModelUser {
@@ -67,6 +69,7 @@ export interface ModelUser {
   readonly role: 'admin' | 'auditor' | 'member';
   cookie: string;
   state: 'good' | 'disabled' | 'unsure';
+  endTold?: string;
 }
 
 /** Users, keys and the name of an organization. */

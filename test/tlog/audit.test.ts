@@ -50,8 +50,8 @@ test('an entry of which somebody has made any other bytes is named all the same'
   const root = sha256(Buffer.from('another'));
   const rule = fc.property(bytes, (changed) => {
     const entry = entryAt(Buffer.from(changed), 0);
-    const { detail, time } = atPlace('altered', 0, entry, 'is not what was recorded');
-    assert.ok(detail.includes(`${time ?? 'its time is no date'}, order number ${entry.seq})`));
+    const { detail, time } = atPlace('altered', 0, entry, 'differs from the recorded event');
+    assert.ok(detail.includes(`${time ?? 'its time is invalid'}, order number ${entry.seq})`));
     assert.match(expiryOf(entry) ?? 'never', /^(never|\d{4}-\d\d-\d\d)$/);
     const tree = new TreeAudit([{ origin: 'log', size: 1, root }]);
     tree.add(Buffer.from(changed));
@@ -182,7 +182,7 @@ test('checkpoints are found as they were kept or copied, and what is none is nam
   try {
     const copied = join(directory, organization, 'checkpoints');
     await mkdir(copied, { recursive: true });
-    const none = { code: 'malformed', message: `--checkpoint: there is no checkpoint in ${copied}` };
+    const none = { code: 'malformed', message: `--checkpoint: ${copied} has no checkpoint` };
     for (const given of [copied, join(directory, organization), directory])
       await assert.rejects(checkpointFiles([given], organization), none);
     const file = join(copied, '1');

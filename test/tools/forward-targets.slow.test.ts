@@ -153,7 +153,7 @@ describe('OTLP', () => {
     };
     const ended = await run(`${url}/v1/logs`, '--format', 'otlp');
     assert.equal(ended.code, 1);
-    assert.match(ended.error, /refused 1 events for good/);
+    assert.match(ended.error, /refused 1 events permanently/);
     await withDirectory(async (directory) => {
       const file = join(directory, 'rejected');
       const ran = await run(`${url}/v1/logs`, '--format', 'otlp', '--rejected-to', file);

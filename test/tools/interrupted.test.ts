@@ -77,12 +77,12 @@ test('import keeps what was answered, says so, and the same command resumes ther
   assert.equal(stopped.code, 1);
   assert.match(
     stopped.error,
-    /^auditlog-tools: stopped: 10000 events of 10000 lines are imported; the same command goes on after them\n$/m,
+    /^auditlog-tools: stopped: 10000 events of 10000 lines are imported; the same command continues after them\n$/m,
   );
   remote.fault = accept;
   const resumed = await run(['import', file, '--json']);
   assert.equal(resumed.code, 0, resumed.error);
-  assert.match(resumed.error, /Going on after line 10000 of an earlier run/);
+  assert.match(resumed.error, /Continuing after line 10000 of an earlier run/);
   assert.deepEqual((JSON.parse(resumed.out) as { accepted_now: number }).accepted_now, 15_000);
   assert.equal(remote.stored.length, 25_000);
 });
@@ -126,7 +126,7 @@ test('export of a server keeps nothing, and says so', async () => {
   const { code, error } = await run(['export', '--output', file], asked);
   assert.deepEqual(
     [code, error],
-    [1, 'auditlog-tools: stopped: nothing is kept, so the same command begins anew\n'],
+    [1, 'auditlog-tools: stopped: nothing is kept; the same command starts anew\n'],
   );
   assert.equal(existsSync(file), false);
   assert.deepEqual(

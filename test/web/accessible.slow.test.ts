@@ -51,6 +51,13 @@ const tab = (name: string, there: string): readonly [place: string, Show] => [
     await page.locator(there).first().waitFor();
   },
 ];
+const dialog = (button: string): readonly [place: string, Show] => [
+  ofThen,
+  async (page) => {
+    await page.getByRole('button', { name: button }).click();
+    await page.locator('dialog[open] .count').waitFor();
+  },
+];
 const inside: Readonly<Record<string, readonly [place: string, Show]>> = {
   overview: at('#/overview', '.heat a'),
   events: at(ofThen, '.chart .success'),
@@ -58,6 +65,8 @@ const inside: Readonly<Record<string, readonly [place: string, Show]>> = {
   'what was before and after it': tab('Before and after', '.flow li'),
   'its JSON': tab('JSON', '.json .key'),
   'its source event': tab('Source event', '.json .key'),
+  'an export': dialog('Export'),
+  'a case file': dialog('Case file'),
   receipts: at('#/receipts', '.receipts .drawn'),
   keys: at('#/api-keys', 'tbody th[scope=row]'),
   users: at('#/users', 'tbody th[scope=row]'),

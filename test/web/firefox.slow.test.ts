@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'csv-parse/sync';
+import { unzip } from '../../src/base/bytes/zip.ts';
 import { createUser, password } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
 import { createTenant, type SharedServer, sourceEvent } from '../support/server.ts';
@@ -23,11 +24,13 @@ let server: SharedServer;
 let firefox: Firefox;
 
 /** What the browser has written, once that has its name: an empty file keeps this until then. */
-const download = () =>
+const download = (end: '.csv' | '.zip') =>
   eventually('the file', async () => {
-    const [name, ...more] = await readdir(firefox.downloads);
-    if (name === undefined || more.length > 0 || name.endsWith('.part')) return undefined;
-    return (await readFile(join(firefox.downloads, name), 'utf8')) || undefined;
+    const names = await readdir(firefox.downloads);
+    const name = names.find((one) => one.endsWith(end));
+    if (name === undefined || names.some((one) => one.endsWith('.part'))) return undefined;
+    const bytes = await readFile(join(firefox.downloads, name));
+    return bytes.length > 0 ? bytes : undefined;
   });
 
 describe('the web page in Firefox', { skip: withoutFirefox() }, () => {
@@ -73,11 +76,15 @@ describe('the web page in Firefox', { skip: withoutFirefox() }, () => {
     await firefox.click('button.export');
     await firefox.click('//label[contains(., "CSV")]');
     await firefox.click('//dialog//button[contains(., "Export")]');
-    const exported = parse<{ actor_email: string }>(await download(), { columns: true });
+    const exported = parse<{ actor_email: string }>(await download('.csv'), { columns: true });
     assert.deepEqual(
       exported.map(({ actor_email: email }) => email),
       shown,
     );
+    await firefox.click('//button[contains(., "Case file")]');
+    await firefox.click('//dialog//button[contains(., "Create")]');
+    const files = await unzip(await download('.zip'), 1_000_000);
+    assert.equal(files.get('events.ndjson')?.toString().trimEnd().split('\n').length, failures);
     assert.deepEqual(await firefox.faults(server.url), []);
   });
 

@@ -4,6 +4,7 @@ import { createServer, request as sendRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, before, describe, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
+import { unzip } from '../../src/base/bytes/zip.ts';
 import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
@@ -263,6 +264,50 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
         { org: tenant.organization.id },
       ),
     );
+  });
+
+  test('make a case file of the view, which waits for its checkpoint, and say where it has a limit', async () => {
+    const page = await shared.open('admin@viewed.example', memberEvents);
+    const cases = '**/portal/evidence/case?*';
+    let refusals = 2;
+    await page.route(cases, (route) =>
+      refusals-- > 0
+        ? route.fulfill({ status: 503, headers: { 'retry-after': '1' }, json: { evidence: 'pending' } })
+        : route.continue(),
+    );
+    await page.getByRole('button', { name: 'Case file' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Create a case file' });
+    await dialog.locator('.count', { hasText: '61 events' }).waitFor();
+    await assertAccessible(page);
+    const downloading = page.waitForEvent('download');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByText('No checkpoint covers the newest of these events yet.').waitFor();
+    const download = await downloading;
+    assert.match(download.suggestedFilename(), /^case-viewed-\d{8}T\d{6}Z\.zip$/);
+    const files = await unzip(await readFile(await download.path()), 10_000_000);
+    assert.equal(files.get('events.ndjson')?.toString().trimEnd().split('\n').length, 61);
+    const { link } = JSON.parse(files.get('case.json')?.toString() ?? '') as { link: string };
+    await dialog.waitFor({ state: 'detached' });
+    await page.goto(link);
+    await page.locator('.total', { hasText: '61 events' }).waitFor();
+    // A failure stays in the dialog; closing it gives the request up.
+    await page.unroute(cases);
+    await page.route(cases, (route) =>
+      route.fulfill({ status: 409, json: { detail: 'The tree has no such event.' } }),
+    );
+    await page.getByRole('button', { name: 'Case file' }).click();
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByRole('alert').getByText('The tree has no such event.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.unroute(cases);
+    await page.route('**/portal/rows?*limit=1', (route) =>
+      route.fulfill({
+        json: { data: [], meta: { total: 1001, limit: 1, offset: 0, settled: '0', unsettled: 0 } },
+      }),
+    );
+    await page.getByRole('button', { name: 'Case file' }).click();
+    await dialog.getByText('A case file has at most 1,000 events.').waitFor();
+    assert.ok(await dialog.getByRole('button', { name: 'Create' }).isDisabled());
   });
 
   test('say why there is no export, and go on with one once somebody has signed in again', async () => {

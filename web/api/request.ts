@@ -152,7 +152,7 @@ async function ask(
 }
 
 /** The connection may break before or during an answer. */
-async function connected<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export async function connected<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -1,41 +1,31 @@
-import { useState } from 'preact/hooks';
-import { nextWindow } from '../api/rate-limit.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { nextWindow, sleep } from '../api/rate-limit.ts';
 import { serverNow } from '../api/instant.ts';
-import { get, getStream, withQuery } from '../api/request.ts';
+import {
+  connected,
+  get,
+  getStream,
+  isAborted,
+  type Parameters,
+  RequestError,
+  withQuery,
+} from '../api/request.ts';
 import { session } from '../api/session.ts';
 import type { Rows } from '../api/types.ts';
 import { download } from '../ui/browser.ts';
-import { Button, Icon } from '../ui/button.tsx';
 import { type Fields, FormDialog, Options } from '../ui/forms.tsx';
-import { formatLately, formatSecond } from '../ui/format.ts';
+import { formatLately, formatNumber, formatSecond } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
-import { useResource } from '../ui/resource.tsx';
+import { Countdown, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { type EventList, rowsPath } from './event-list.ts';
+import { limits } from './limits.ts';
 import { model } from './model.ts';
 import { querySentence, totalWords } from './words.ts';
 
 const formats = ['ndjson', 'json', 'csv'] as const;
 
-/** Exports all events of the view; `list` is undefined if there is nothing to export. */
-export function ExportButton({ list }: { readonly list: EventList | undefined }) {
-  const [exported, setExported] = useState<EventList>();
-  const isReady = list !== undefined && list.total > 0 && !model.list.isLoading.value;
-  return (
-    <>
-      <Button look="export" disabled={!isReady} onClick={() => setExported(list)}>
-        <Icon name="down" />
-        <span class="roomy">{t('eventsExport')}</span>
-      </Button>
-      {/* Going back to another query closes it. */}
-      {exported !== undefined && exported === list && (
-        <ExportDialog list={exported} onClose={() => setExported(undefined)} />
-      )}
-    </>
-  );
-}
-
-interface ExportDialogProps {
+export interface ExportDialogProps {
   readonly list: EventList;
   readonly onClose: () => void;
 }
@@ -53,9 +43,30 @@ function useCount(list: EventList): { readonly total: number; readonly atMs: num
   return resource.data.value ?? { total: list.total, atMs: model.askedAtMs.value };
 }
 
+/** What will be in the file. */
+function Contents({
+  list,
+  count,
+}: {
+  readonly list: EventList;
+  readonly count: ReturnType<typeof useCount>;
+}) {
+  return (
+    <>
+      <p>
+        <strong class="count">{totalWords(count.total)}</strong>{' '}
+        <span class="muted">{t('eventsAsOf', { time: formatLately(count.atMs * 1000, formatSecond) })}</span>
+      </p>
+      <p>
+        <Marked text={querySentence(list)} />
+      </p>
+    </>
+  );
+}
+
 /** Chooses the format. The browser downloads the file, and the server names it. */
-function ExportDialog({ list, onClose }: ExportDialogProps) {
-  const { total, atMs } = useCount(list);
+export function ExportDialog({ list, onClose }: ExportDialogProps) {
+  const count = useCount(list);
   const task = async (field: Fields) => {
     // A refused download only fails, without a reason. So a request first waits for the limit or a new
     // session, or shows the failure; if it used up the window, the download waits for the next.
@@ -67,13 +78,7 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
   };
   return (
     <FormDialog title={t('eventsExportTitle')} submit={t('eventsExport')} task={task} onClose={onClose}>
-      <p>
-        <strong class="count">{totalWords(total)}</strong>{' '}
-        <span class="muted">{t('eventsAsOf', { time: formatLately(atMs * 1000, formatSecond) })}</span>
-      </p>
-      <p>
-        <Marked text={querySentence(list)} />
-      </p>
+      <Contents {...{ list, count }} />
       <Options
         label={t('eventsExportFormat')}
         name="format"
@@ -86,4 +91,62 @@ function ExportDialog({ list, onClose }: ExportDialogProps) {
       </p>
     </FormDialog>
   );
+}
+
+/** Waits until a checkpoint covers all events. The service makes the file, and names it. */
+export function CaseDialog({ list, onClose }: ExportDialogProps) {
+  const count = useCount(list);
+  const [nextTryMs, setNextTry] = useState<number>();
+  const closed = useRef(new AbortController()).current;
+  useEffect(() => () => closed.abort(), []);
+  const task = async () => {
+    try {
+      await saveCase(list.parameters, setNextTry, closed.signal);
+      onClose();
+    } catch (error) {
+      if (!isAborted(error)) throw error;
+    } finally {
+      setNextTry(undefined);
+    }
+  };
+  const isTooMany = count.total > limits.caseEvents;
+  return (
+    <FormDialog
+      title={t('eventsCaseTitle')}
+      submit={t('eventsCaseMake')}
+      isReady={!isTooMany}
+      task={task}
+      onClose={onClose}
+    >
+      <Contents {...{ list, count }} />
+      {isTooMany && <p class="fault">{t('eventsCaseMost', { n: formatNumber(limits.caseEvents) })}</p>}
+      <p class="muted">{t('eventsCaseWhat')}</p>
+      <p role="status">{nextTryMs !== undefined && <Countdown text="eventsCaseWaits" until={nextTryMs} />}</p>
+    </FormDialog>
+  );
+}
+
+const casePath = '/api/v1/portal/evidence/case';
+
+async function saveCase(
+  parameters: Parameters,
+  onWait: (untilMs: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const response = await getStream(casePath, parameters, { signal });
+      const [, name] = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+      const address = URL.createObjectURL(await connected(response.blob(), signal));
+      download(address, name);
+      setTimeout(() => URL.revokeObjectURL(address), limits.downloadBeginsMs);
+      return;
+    } catch (error) {
+      const isPending = error instanceof RequestError && error.problem.evidence === 'pending';
+      if (!isPending || tries >= limits.caseTries) throw error;
+      const ms = (error.retryAfterSeconds ?? 1) * 1000;
+      onWait(Date.now() + ms);
+      await sleep(ms, signal);
+    }
+  }
 }

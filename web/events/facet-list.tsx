@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { fromRfc3339 } from '../api/instant.ts';
 import { Button } from '../ui/button.tsx';
 import { formatMoment } from '../ui/format.ts';
-import { RankContent } from '../ui/list.tsx';
+import { RankContent } from '../ui/rank.tsx';
 import { markedText } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import { type FilterName, hasValue } from './filters.ts';

@@ -6,7 +6,7 @@ import { formatLately, formatNumber } from '../ui/format.ts';
 import { t } from '../ui/text.ts';
 import { Chips } from './chips.tsx';
 import { Compare } from './compare.tsx';
-import { ExportButton } from './export-dialog.tsx';
+import { ExportButtons } from './export-buttons.tsx';
 import { Facets } from './facets.tsx';
 import { model } from './model.ts';
 import { endsNow } from './query.ts';
@@ -39,7 +39,7 @@ export function FilterBar() {
       <strong class="total push" role="status" data-stale={model.list.isLoading.value}>
         {list !== undefined && totalWords(list.total, list.searchedBackTo !== undefined)}
       </strong>
-      <ExportButton list={list} />
+      <ExportButtons list={list} />
     </div>
   );
 }

@@ -36,4 +36,9 @@ export const limits = {
   followChartMs: 10_000,
   /** Maximum age of a list that follows. */
   followAgainMs: 30_000,
+  /** Events of a case file, as the service takes them, and requests for one while no checkpoint covers its events. */
+  caseEvents: 1_000,
+  caseTries: 5,
+  /** Time for the browser to begin a download from memory. */
+  downloadBeginsMs: 60_000,
 } as const;

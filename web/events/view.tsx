@@ -1,8 +1,8 @@
 import './view.css';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
-import { RequestError } from '../api/request.ts';
 import { isPrinting } from '../ui/browser.ts';
 import { today } from '../ui/format.ts';
+import { loadPart } from '../ui/lazy.tsx';
 import { FailureOf, Loaded, Skeleton, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
@@ -65,13 +65,7 @@ function TableArea() {
 }
 
 /** Loaded after the first rows, or with the first opened event. */
-async function loadDetail() {
-  try {
-    return (await import('./detail.tsx')).Detail;
-  } catch {
-    throw new RequestError('offline', { detail: 'The code of this part could not be loaded.' });
-  }
-}
+const loadDetail = () => loadPart(async () => (await import('./detail.tsx')).Detail);
 
 function OpenEvent(props: DetailProps) {
   const { resource } = useResource(loadDetail, []);

@@ -5,11 +5,12 @@ import { theme } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { zone } from '../ui/format.ts';
 import { Choice } from '../ui/forms.tsx';
+import { lazy } from '../ui/lazy.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { useHasPasswords } from '../ui/sign-on-options.ts';
-import { language, t } from '../ui/text.ts';
-import { PasswordDialog } from './passwords.tsx';
+import { changeLanguage, language, t } from '../ui/text.ts';
 
+const PasswordDialog = lazy(async () => (await import('./passwords.tsx')).PasswordDialog);
 const themes = ['system', 'light', 'dark'] as const;
 
 /** The time zone, and behind the name: appearance, language, password, sign out. */
@@ -86,7 +87,7 @@ function PasswordButton({ onClick }: { readonly onClick: () => void }) {
 export function LanguageButton({ look }: { readonly look: string }) {
   const other = language.value === 'de' ? 'en' : 'de';
   return (
-    <Button look={look} lang={other} onClick={() => (language.value = other)}>
+    <Button look={look} lang={other} onClick={() => void changeLanguage(other)}>
       {other === 'de' ? 'Deutsch' : 'English'}
     </Button>
   );

@@ -8,6 +8,7 @@ import { isPrinting, lately } from '../ui/browser.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { formatExact } from '../ui/format.ts';
+import { lazy } from '../ui/lazy.tsx';
 import { Countdown, Failure, Loaded, useResource } from '../ui/resource.tsx';
 import icon from '../ui/icon.svg';
 import { hrefOf, place } from '../ui/router.ts';
@@ -15,8 +16,11 @@ import { announcement, t } from '../ui/text.ts';
 import { type View, views } from '../views.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
-import { NewPasswordPage } from './passwords.tsx';
-import { SignInForm, SignInPage } from './sign-in.tsx';
+
+/** For those who have no session, or not any more. */
+const SignInPage = lazy(async () => (await import('./sign-in.tsx')).SignInPage);
+const SignInForm = lazy(async () => (await import('./sign-in.tsx')).SignInForm);
+const NewPasswordPage = lazy(async () => (await import('./passwords.tsx')).NewPasswordPage);
 
 /** The sign-in page, the page of a password link, or the bar with a view. */
 export function Frame() {

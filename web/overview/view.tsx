@@ -1,7 +1,7 @@
 import './view.css';
 import { serverNow } from '../api/instant.ts';
 import { formatMinute, formatNumber, formatShare, formatWeekday, formatZone, today } from '../ui/format.ts';
-import { RankContent } from '../ui/list.tsx';
+import { RankContent } from '../ui/rank.tsx';
 import { markedText } from '../ui/marked.tsx';
 import { Page } from '../ui/page.tsx';
 import { type Person, personWords, sharedNames } from '../ui/people.ts';

@@ -4,7 +4,6 @@ import { fromRfc3339 } from '../api/instant.ts';
 import type { Resource } from '../api/resource.ts';
 import { Button, Icon } from './button.tsx';
 import { formatAgo, formatExact, formatMoment, formatNumber } from './format.ts';
-import { Marked } from './marked.tsx';
 import { type Action, ActionMenu } from './menu.tsx';
 import { Page } from './page.tsx';
 import { FailureOf, Skeleton } from './resource.tsx';
@@ -141,29 +140,5 @@ export function Moment({ at, format = formatMoment }: MomentProps) {
     <time dateTime={at} title={`${formatExact(micros)} · ${formatAgo(micros)}`}>
       {format(micros)}
     </time>
-  );
-}
-
-interface RankContentProps {
-  readonly words: string;
-  readonly count: number;
-  readonly sum?: string | undefined;
-}
-
-/**
- * An entry of a list of frequent values, in an element of class `rank` whose `--share` of the highest draws a
- * bar.
- */
-export function RankContent({ words, count, sum }: RankContentProps) {
-  return (
-    <>
-      <span class="cut">
-        <Marked text={words} />
-      </span>
-      <span class="muted">
-        {formatNumber(count)}
-        {sum !== undefined && ` · ${sum}`}
-      </span>
-    </>
   );
 }

@@ -54,9 +54,9 @@ class Transport:
     def __init__(self, url: str, api_key: str, timeout: float) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("url: not an http(s) address")
+            raise ValueError("url: must be an http(s) address")
         if parts.username is not None or parts.password is not None:
-            raise ValueError("url: credentials do not belong there")
+            raise ValueError("url: must not contain credentials")
         if not re.fullmatch(r"[\x21-\x7e]+", api_key):
             raise ValueError("api_key: not a key")
         self._https = parts.scheme == "https"

@@ -13,5 +13,8 @@ export function readExport(bytes: Buffer, form: OtlpForm, sink: ExportSink): voi
   const fault = form === 'json' ? readJson(bytes, sink) : readProtobuf(bytes, sink);
   if (fault === undefined) return;
   const encoding = form === 'json' ? 'JSON' : 'protobuf';
-  throw new Problem('malformed', `The body is no ExportLogsServiceRequest of OTLP in ${encoding}: ${fault}.`);
+  throw new Problem(
+    'malformed',
+    `The body is not an ExportLogsServiceRequest of OTLP in ${encoding}: ${fault}.`,
+  );
 }

@@ -60,8 +60,8 @@ export function refusalIn(line: string): string {
 
 /** Throws RecordFault for a text that no event may have. */
 export function checkText(text: string, pointer: string): void {
-  if (text.includes('\0')) throw new RecordFault(pointer, 'must not have the character NUL');
-  if (/\p{Surrogate}/u.test(text)) throw new RecordFault(pointer, 'must not have half of a surrogate pair');
+  if (text.includes('\0')) throw new RecordFault(pointer, 'must not contain NUL');
+  if (/\p{Surrogate}/u.test(text)) throw new RecordFault(pointer, 'must not contain a lone surrogate');
 }
 
 export function tooDeep(pointer: string): RecordFault {

@@ -40,7 +40,7 @@ export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
 
   /** Initial content is undefined. Throws once the lease has ended. */
   get memory(): Kind {
-    if (this.#memory === undefined) throw new Error('a buffer is used after it was given away');
+    if (this.#memory === undefined) throw new Error('a buffer is used after its release');
     return this.#memory;
   }
 
@@ -99,8 +99,7 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
 
   /** Throws if the pool or a lease has the memory. */
   adopt(memory: Kind): Lease<Kind> {
-    if (this.#own.has(memory))
-      throw new Error('a buffer is given back that is not in the hands of the giver');
+    if (this.#own.has(memory)) throw new Error('a returned buffer was not leased by the pool');
     return this.#lease(memory);
   }
 

@@ -95,7 +95,7 @@ class ChunkReader {
   }
 
   async take(bytes: number): Promise<Buffer> {
-    if (!(await this.#has(bytes))) throw new ZstdFormatError('the zstd data is cut short');
+    if (!(await this.#has(bytes))) throw new ZstdFormatError('the zstd data is truncated');
     const taken = this.#held.subarray(0, bytes);
     this.#held = this.#held.subarray(bytes);
     return taken;

@@ -32,7 +32,7 @@ function ticksAt(nowMs: number): number {
 export function nextSegmentNumber(nowMs: number, writer: number, after: number): number {
   const byOrder = Math.floor(after / writersMax) + 1;
   const number = Math.max(ticksAt(nowMs), byOrder) * writersMax + writer;
-  if (number > segmentNumberMax) throw new Error(`no segment number is left above ${after}`);
+  if (number > segmentNumberMax) throw new Error(`no segment number remains above ${after}`);
   return number;
 }
 

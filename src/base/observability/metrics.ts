@@ -83,7 +83,7 @@ export function askedGauge<T, L extends string>(
     const known = await figures.get();
     if (known !== undefined) show(it, known.value);
   });
-  gauge(ageName, `Age of ${name}: 0 if its figures are of now, +Inf if none is known yet`, [], async (it) => {
+  gauge(ageName, `Seconds since ${name} was measured; +Inf before the first measurement`, [], async (it) => {
     const known = await figures.get();
     it.set(known === undefined ? Number.POSITIVE_INFINITY : known.ageMs / 1000);
   });

@@ -117,7 +117,7 @@ export class OtlpTracer implements Tracer {
         signal: AbortSignal.timeout(traceExportMsMax),
       });
       await answer.arrayBuffer();
-      if (!answer.ok) throw new Error(`the receiver of traces answers ${answer.status}`);
+      if (!answer.ok) throw new Error(`the receiver of traces answered ${answer.status}`);
       outcome = 'sent';
     } finally {
       this.#spans.inc({ outcome }, spans.length);

@@ -30,7 +30,7 @@ export class KeyedMutex {
   /** For each key at most `waitingMax` run or wait; others get the error of `refused`. */
   constructor(
     waitingMax = Number.POSITIVE_INFINITY,
-    refused: () => Error = () => new Error('too many wait for one key'),
+    refused: () => Error = () => new Error('too many callers wait for one key'),
   ) {
     this.#waitingMax = waitingMax;
     this.#refused = refused;

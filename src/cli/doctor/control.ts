@@ -46,19 +46,17 @@ export async function repairControlData(context: EngineContext) {
   await hand();
   const ofProjections = projections.map(({ table, part, name }) => `${table}/${part}/${name}`);
   const lines = [
-    ...ofProjections.map((one) => `the projection ${one} was made anew`),
+    ...ofProjections.map((one) => `the projection ${one} was rebuilt`),
     ...[...takenOut].map(
-      ([table, parts]) => `${table}: part ${parts.join(', ')} could not be read and was taken out`,
+      ([table, parts]) => `${table}: part ${parts.join(', ')} was unreadable and was removed`,
     ),
     ...accepted.map((one) => `${wordsOf(one)}: accepted`),
   ];
   if (accepted.length > 0)
-    lines.push(
-      'look at the users, keys and holds of these organizations: what is missing may have ended one',
-    );
+    lines.push('check users, keys and holds of these organizations: a missing change may have ended one');
   const text =
     lines.length === 0
-      ? 'the journal of control data is whole, and the tables that the service makes anew can be read: nothing was repaired'
+      ? 'the journal of control data is complete and the rebuildable tables are readable: nothing was repaired'
       : lines.join('\n');
   const value = {
     tables: [...takenOut].map(([table, parts_taken_out]) => ({ table, parts_taken_out })),

@@ -23,15 +23,15 @@ const doctorTreesMsMax = 600_000;
 
 const keptFor: Readonly<Record<string, Omit<Finding, 'id'>>> = {
   damaged: {
-    detail: 'a segment of the log that was damaged on disk; its intact events are stored',
-    remedy: 'have the producers of that time send their events again, then remove the file',
+    detail: 'a segment of the log was damaged on disk; its intact events are stored',
+    remedy: 'have the producers resend the events of that time, then remove the file',
   },
   missing: {
-    detail: 'a segment of the log whose file was gone; its events that were not stored before are lost',
-    remedy: 'have the producers of that time send their events again, then remove the file',
+    detail: 'the file of a log segment was missing; its events not yet inserted are lost',
+    remedy: 'have the producers resend the events of that time, then remove the file',
   },
   refused: {
-    detail: 'a segment of the log that the engine refused; its events are in this file only',
+    detail: 'the engine refused a segment of the log; its events are only in this file',
     remedy: 'keep the file, find the reason in the operational log, and report it',
   },
 };
@@ -50,7 +50,7 @@ export async function checkLogFolder(dataDir: string): Promise<Check> {
   const strays = names.filter((name) => name.endsWith('.unknown'));
   return check('log_intact', findings, [
     `${waiting} segments in the log`,
-    ...strays.map((name) => `${name}: a file that bore the name of a segment and is none; it was set aside`),
+    ...strays.map((name) => `${name}: a file named like a segment that is none; it was renamed`),
   ]);
 }
 
@@ -65,8 +65,8 @@ export async function checkMissing(storage: Storage): Promise<Check> {
     'nothing_missing',
     missing.map(({ organization, events }) => ({
       id: organization,
-      detail: `${events} stored events of this organization are not in the table any more`,
-      remedy: `${restoreBackup}, or give them up with "auditlog doctor --record-missing"`,
+      detail: `${events} stored events of this organization are missing from the table`,
+      remedy: `${restoreBackup}, or accept the loss with "auditlog doctor --record-missing"`,
     })),
     [
       ...losses.map(
@@ -75,7 +75,7 @@ export async function checkMissing(storage: Storage): Promise<Check> {
       ),
       // Mostly a part truncated by a full disk or a power cut: its rows were stored again, or are in the
       // parts it was merged from.
-      ...setAside.map(({ table, name }) => `the engine has set aside ${table}/${name}`),
+      ...setAside.map(({ table, name }) => `the engine has detached ${table}/${name}`),
     ],
   );
 }
@@ -91,7 +91,7 @@ function findingOf(part: ActivePart, broken: readonly BrokenProjection[]): Findi
   const names = projections.map((one) => one.name).join(', ');
   return {
     id: name,
-    detail: `the projection ${names} is damaged: reads pass over it, and are slower`,
+    detail: `the projection ${names} is damaged: reads do without it, and are slower`,
     remedy: '"auditlog doctor --repair" makes it anew from the events; then look again',
   };
 }
@@ -151,7 +151,7 @@ export async function checkTrees(storage: Storage): Promise<Check> {
     })),
     ...short.map(({ id, size, events }) => ({
       id,
-      detail: `the tree of this organization has ${events} events, and its newest checkpoint signs ${size}`,
+      detail: `the tree of this organization has ${events} events, and its newest checkpoint covers ${size}`,
       remedy: restoreBackup,
     })),
   ]);

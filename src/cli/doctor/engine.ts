@@ -46,7 +46,7 @@ export async function checkUser(storage: Storage, { user, cluster }: Config['cli
     await checkRights(storage, user, cluster);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const remedy = 'run these statements as a user who may grant rights';
+    const remedy = 'run these statements as a user with the right to grant';
     return checkOfPlace('engine_rights', [{ id: user, detail: error.message, remedy }]);
   }
   return checkOfPlace('engine_rights', []);
@@ -67,15 +67,14 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
   if (apart > clockSkewMsMax)
     findings.push({
       id: 'engine',
-      detail: `its clock and this one are ${inSeconds(apart)} apart`,
-      remedy: 'let both machines take their time from NTP: the feed waits for the one that is behind',
+      detail: `its clock and this machine's differ by ${inSeconds(apart)}`,
+      remedy: 'synchronize both machines by NTP: the feed waits for the slower clock',
     });
   if (setBack > clockSkewMsMax)
     findings.push({
       id: 'clock',
-      detail: `it is ${inSeconds(setBack)} behind the time at which the newest segment of the log was begun`,
-      remedy:
-        'set it right; no event is lost by it, but times of receipt are wrong, and retention counts from them',
+      detail: `it is ${inSeconds(setBack)} behind the start time of the newest log segment`,
+      remedy: 'correct the clock; no event is lost, but times of receipt and retention are wrong',
     });
   return checkOfPlace('clock', findings);
 }
@@ -95,22 +94,22 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
     oldest = Math.min(oldest, segment);
   }
   const age = Math.max(0, Date.now() - segmentTimeMs(oldest));
-  const figures = `${segments} segments with ${bytes} bytes, of ${walMaxBytes} that there may be`;
+  const figures = `${segments} segments with ${bytes} of at most ${walMaxBytes} bytes`;
   const findings: Finding[] = [];
   if (bytes > walMaxBytes * doctorLogShareMax)
     findings.push({
       id: 'wal',
       detail: `${figures}: above that, producers get 503`,
       remedy: isServed
-        ? 'find out in the operational log why the engine takes nothing, or takes it too slowly'
-        : 'start the server, which sends what is there',
+        ? 'see the operational log: the engine accepts nothing, or too slowly'
+        : 'start the server, which sends the events of the log',
     });
   // The newest one is open, or kept for its number.
   if (isServed && segments > 1 && age > doctorLogAgeMsMax)
     findings.push({
       id: segmentName(oldest),
       detail: `has waited for the engine for ${inSeconds(age)}`,
-      remedy: 'find out in the operational log why the engine does not take it',
+      remedy: 'see the operational log: the engine does not accept it',
     });
   return checkOfPlace('backlog', findings, [figures]);
 }
@@ -128,8 +127,8 @@ export async function checkOrder(storage: Storage, config: Config): Promise<Chec
   );
   const findings = rows.map(({ id, events, first }) => ({
     id,
-    detail: `${events} events of this organization have order numbers that no writer has come to yet, the first ${first}: they were put in`,
-    remedy: 'keep the disk as it is, find out who wrote to the table, then delete them by order number',
+    detail: `${events} events of this organization have order numbers that no writer has reached, the first ${first}: they were inserted from outside`,
+    remedy: 'preserve the disk, find out who wrote to the table, then delete the events by order number',
   }));
   return check('order', findings);
 }
@@ -156,8 +155,8 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
       ? [
           {
             id: row?.partition ?? '',
-            detail: `this month of recording has ${parts} parts: merges do not keep up, and pages are slow`,
-            remedy: 'give the engine processors or a quicker disk, or send larger batches',
+            detail: `this month of recording has ${parts} parts: merges fall behind, and pages are slow`,
+            remedy: 'give the engine more processors or a faster disk, or send larger batches',
           },
         ]
       : [];
@@ -177,7 +176,7 @@ export async function checkRetention(storage: Storage): Promise<Check> {
   for (const expired of allExpired)
     if (found.has(expired.organization)) events += await countExpired(storage, expired);
   const remedy =
-    'start the server where none runs: it removes them after a day, or its operational log says why not; rewriting parts of the table needs room on the disk';
+    'start the server if it is not running: it removes them after a day, or its operational log has the reason; rewriting parts needs disk space';
   const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }

@@ -28,20 +28,20 @@ export async function checkDiskSpace({ dataDir, walMaxBytes }: LogSettings): Pro
   if (free < 2 * storageLimits.engineFreeBytesMin)
     findings.push({
       id: dataDir,
-      detail: `${inMebibytes(free)} are free; below ${inMebibytes(storageLimits.engineFreeBytesMin)} nothing is stored any more`,
-      remedy: 'make room on this disk, or shorten the retention of organizations',
+      detail: `${inMebibytes(free)} are free; below ${inMebibytes(storageLimits.engineFreeBytesMin)} nothing more is stored`,
+      remedy: 'free some space on this disk, or shorten the retention of organizations',
     });
   // File systems that create inodes on demand report none.
   if (files > 0 && ffree < doctorFreeFilesMin)
     findings.push({
       id: dataDir,
-      detail: `${ffree} more files can be made on this disk`,
-      remedy: 'remove files that others have left there',
+      detail: `${ffree} inodes are free on this disk`,
+      remedy: 'remove unneeded files',
     });
   const notes = [`${inMebibytes(free)} free`];
   if (free < walMaxBytes + storageLimits.engineFreeBytesMin)
     notes.push(
-      `the log may take ${inMebibytes(walMaxBytes)} while the engine is away (WAL_MAX_BYTES), which is more than there is`,
+      `without the engine the log may take ${inMebibytes(walMaxBytes)} (WAL_MAX_BYTES), more than is free`,
     );
   return checkOfPlace('disk_space', findings, notes);
 }
@@ -77,15 +77,15 @@ export function mountFor(path: string, mountInfo: string): Mount | undefined {
 
 /** File systems that are unfit for evidence. */
 const unfit: readonly (readonly [types: RegExp, detail: string, remedy: string])[] = [
-  [/^(tmpfs|ramfs)$/, 'is in memory: all events are gone when the machine ends', 'put DATA_DIR on a disk'],
+  [/^(tmpfs|ramfs)$/, 'is in memory: all events are lost when the machine stops', 'put DATA_DIR on a disk'],
   [
     /^(overlay|aufs)$/,
-    'is the layer of a container: all events are gone when the container is replaced',
+    'is the layer of a container: all events are lost when the container is replaced',
     'mount a volume at DATA_DIR',
   ],
   [
     /^(nfs4?|cifs|smb3?|9p|fuse\..+)$/,
-    'is on another machine: locks and synced writes are only as good as what lies between',
+    'is on another machine: locks and synced writes depend on the network between',
     'put DATA_DIR on a disk of this machine or a block device',
   ],
 ];
@@ -94,7 +94,7 @@ const unfit: readonly (readonly [types: RegExp, detail: string, remedy: string])
 export async function checkFileSystem({ dataDir }: LogSettings): Promise<Check> {
   const mountInfo = await readIfThere('/proc/self/mountinfo');
   const mount = mountInfo === undefined ? undefined : mountFor(await realpath(dataDir), mountInfo);
-  if (mount === undefined) return checkOfPlace('file_system', [], ['this system does not tell']);
+  if (mount === undefined) return checkOfPlace('file_system', [], ['unknown on this system']);
   return checkOfPlace('file_system', faultsOf(mount, dataDir), [`${mount.type} at ${mount.point}`]);
 }
 
@@ -107,7 +107,7 @@ export function faultsOf({ point, type, options }: Mount, dataDir: string): Find
     if (options.has(option))
       findings.push({
         id: dataDir,
-        detail: `${point} is mounted with ${option}: after a power cut, acknowledged events can be missing`,
+        detail: `${point} is mounted with ${option}: after a power cut, acknowledged events may be missing`,
         remedy: `mount it without ${option}`,
       });
   return findings;
@@ -119,7 +119,7 @@ export async function checkSyncedWrites(settings: LogSettings): Promise<Check> {
     return await trySyncedWrites(settings);
   } catch (error) {
     if (!isDiskFull(error)) throw error;
-    return checkOfPlace('synced_writes', [], ['not tried: the disk is full']);
+    return checkOfPlace('synced_writes', [], ['not measured: the disk is full']);
   }
 }
 
@@ -147,8 +147,8 @@ async function trySyncedWrites({ dataDir }: LogSettings): Promise<Check> {
       ? [
           {
             id: dataDir,
-            detail: `${figures}: no acknowledgement is quicker`,
-            remedy: 'put DATA_DIR on a quicker disk, and nothing else that writes much on it',
+            detail: `${figures}: acknowledgements take at least as long`,
+            remedy: 'put DATA_DIR on a faster disk without other heavy writes',
           },
         ]
       : [];
@@ -167,7 +167,7 @@ export async function checkPermissions({ dataDir }: LogSettings): Promise<Check>
     if (mode !== undefined && (mode & othersBits) !== 0)
       findings.push({
         id: name,
-        detail: `has mode ${(mode & 0o777).toString(8)}: others can read what only the service may know`,
+        detail: `has mode ${(mode & 0o777).toString(8)}: other users can read the secrets of the service`,
         remedy: `chmod 600 ${join(dataDir, name)}, and replace the secret if others have accounts here`,
       });
   }
@@ -176,7 +176,7 @@ export async function checkPermissions({ dataDir }: LogSettings): Promise<Check>
   const notes =
     own === 0 && uid !== 0
       ? [
-          `DATA_DIR belongs to user ${uid} and this is root: files that root makes there the service cannot change`,
+          `DATA_DIR belongs to user ${uid} and this is root: the service cannot change files that root creates there`,
         ]
       : [];
   return checkOfPlace('permissions', findings, notes);
@@ -197,7 +197,7 @@ export function checkCertificate(pem: string, nowMs: number): Check {
       findings.push({
         id: 'TLS_CERT',
         detail: `the certificate of ${name} ${days < 0 ? 'was good' : 'is good'} until ${validTo}`,
-        remedy: 'have a new one issued and put it into the file',
+        remedy: 'get a new certificate and put it into the file',
       });
   }
   return checkOfPlace('certificates', findings, notes);

@@ -4,17 +4,17 @@ import type { Finding } from './check.ts';
 
 export const restoreBackup = `restore a backup (${projectFile('docs/back-up.md')})`;
 
-export const repairControl = `${restoreBackup}; or "auditlog doctor --repair" goes on with what is left, and users, keys and holds must be looked at`;
+export const repairControl = `${restoreBackup}; or "auditlog doctor --repair" keeps the remaining data; then check users, keys and holds`;
 
 /** The remedy for a damaged part of a table. */
 function remedyOf(table: string, part: string): string {
   if (table === 'events')
-    return `${restoreBackup}, or take it out with "auditlog doctor --detach ${part}", which gives up its events`;
+    return `${restoreBackup}, or remove it with "auditlog doctor --detach ${part}", which loses its events`;
   if (table === 'journal') return repairControl;
   const fate = fateOfRows(table);
   if (table.startsWith('evidence_'))
-    return `${restoreBackup}; "auditlog verify --copy" still proves what a copy of the trees has`;
-  return fate === undefined ? restoreBackup : `"auditlog doctor --repair" takes it out: ${fate}`;
+    return `${restoreBackup}; "auditlog verify --copy" still verifies a copy of the trees`;
+  return fate === undefined ? restoreBackup : `"auditlog doctor --repair" removes it: ${fate}`;
 }
 
 /** A damaged part. `table`: undefined if the engine does not name it. */

@@ -61,8 +61,8 @@ function skewed(id: string, aheadMs: number): Finding {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   return {
     id,
-    detail: `the provider's clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine's: its tokens are refused`,
-    remedy: 'let both follow the time of the network',
+    detail: `the provider's clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine's: its tokens are rejected`,
+    remedy: 'synchronize both clocks by NTP',
   };
 }
 
@@ -71,7 +71,6 @@ function failing(id: string, { message, options }: ProviderFailed): Finding {
   return {
     id,
     detail: cause instanceof Error ? cause.message : message,
-    remedy:
-      'see whether the provider answers from here, and issuer, client and secret are right (sign-on list)',
+    remedy: 'check the connection to the provider, and its issuer, client and secret (sign-on list)',
   };
 }

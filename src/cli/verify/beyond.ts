@@ -33,10 +33,10 @@ export async function beyondTrees(
     waiting === '0'
       ? []
       : [
-          `${waiting} events, from order number ${first} on, are stored and in no tree yet: the next checkpoint will cover them`,
+          `${waiting} events, from order number ${first} on, are stored but in no tree yet; the next checkpoint will cover them`,
         ];
   if (ahead === '0') return { findings: [], notes };
   const [time, moment] = [formatMicros(Number(at)), formatMicros(seqTimeMs(BigInt(seq)) * 1000)];
-  const detail = `${ahead} events have order numbers that no writer has come to yet: the first (${time}, order number ${seq}, which is of ${moment}) was put in`;
+  const detail = `${ahead} events have order numbers that no writer has reached: the first (${time}, order number ${seq} of ${moment}) was inserted from outside`;
   return { findings: [{ kind: 'added', position, seq, time, detail }], notes };
 }

@@ -81,7 +81,7 @@ export async function verifyEngine(
   const beyond = await beyondTrees(storage, place);
   notes.push(...notesOf(history), ...beyond.notes);
   const uncovered = tree.size - covered;
-  if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
+  if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree, but in no checkpoint yet`);
   const differences = [...badLists, ...differencesIn(events.findings())];
   const findings = [
     ...checkpoints.findings,
@@ -92,7 +92,7 @@ export async function verifyEngine(
   ];
   if (flood.length === 0) findings.push(...contradictionsIn(tree.findings()));
   if (checkpoints.covered === 0)
-    findings.push({ kind: 'unproven', detail: 'there is no checkpoint that a trusted key has signed' });
+    findings.push({ kind: 'unproven', detail: 'no checkpoint is signed by a trusted key' });
   return {
     origin: checkpoints.origin,
     events: tree.size,
@@ -118,7 +118,7 @@ async function signedFor(
   for (const text of (await copy?.checkpoints()) ?? []) checkpoints.add(text);
   if (options.checkpoint === undefined && copy === undefined)
     notes.push(
-      'no --checkpoint was given: those in the engine can have been taken back together with events',
+      'without --checkpoint, the checkpoints in the engine may have been replaced together with events',
     );
   notes.push(...(await addStored(checkpoints, new CheckpointTable(storage), id)));
   return { checkpoints, copy };
@@ -142,7 +142,7 @@ async function trustIn(
   const trust = await trustOf(options);
   if (trust === undefined) {
     notes.push(
-      'no --key was given: the keys are those that the engine names, which proves nothing against who can write to it',
+      'without --key, the keys come from the engine, which proves nothing against anyone who can write to it',
     );
     // None before the first checkpoint, which makes the key.
     return new Trust(keys.map(({ key }) => verifierKeyFor(origin, Buffer.from(key, 'base64'))));
@@ -187,7 +187,7 @@ async function compareAll(stored: Stored, { tree, events, progress }: Audits): P
   } catch (error) {
     if (!(error instanceof TooManyEventsError)) throw error;
     const position = tree.size;
-    const detail = `behind place ${position} the table has far more events than the tree: they were put in afterwards`;
+    const detail = `after position ${position} the table has far more events than the tree: they were inserted afterwards`;
     return [{ kind: 'added', position, detail }];
   }
 }
@@ -204,7 +204,7 @@ async function addStored(
       checkpoints.add(text);
     } catch (error) {
       if (!(error instanceof NoteError)) throw error;
-      notes.push(`a checkpoint of ${size} events in the engine is passed over: ${error.message}`);
+      notes.push(`a checkpoint of ${size} events in the engine is ignored: ${error.message}`);
     }
   }
   return notes;

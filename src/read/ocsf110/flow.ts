@@ -110,7 +110,6 @@ export class Ocsf110Flow implements ByteFlow {
       this.#entries.shift();
       this.#isWanted = sink.data(first.mapped.bytes);
       first.mapped.release();
-      // The sink may have destroyed this flow.
       if (this.#isClosed()) return;
       first = this.#entries[0];
     }

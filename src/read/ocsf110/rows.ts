@@ -21,7 +21,6 @@ export interface SourcePlace {
   end: number;
 }
 
-/** Sets `place` to the source of the row at `at`; false if it is incomplete. */
 export function findSource(bytes: Uint8Array, at: number, end: number, place: SourcePlace): boolean {
   let length = 0;
   let factor = 1;

@@ -5,7 +5,6 @@ import { Ocsf110Mapper } from '../../ocsf/ocsf110/ocsf110-event.ts';
 import { findSource, seqOf, timeOf, viewOf } from './rows.ts';
 import type { Ocsf110Result, Ocsf110Settings, Ocsf110Task } from './task.ts';
 
-/** A thread that maps stored events for a read. It opens no socket; buffers travel with the tasks. */
 const mapper = new Ocsf110Mapper(workerData as Ocsf110Settings);
 
 function mapRows({ organization, rows, around }: Ocsf110Task): Uint8Array {

@@ -37,7 +37,7 @@ export interface Batch {
 export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: EventSchema): number {
   if (event === undefined) return 0;
   if ('unmapped' in event && schema === 'ocsf') return event.unmapped.time_us;
-  if (schema === 'ocsf') throw new Error('the server does not know schema=ocsf');
+  if (schema === 'ocsf') throw new Error('the server does not support schema=ocsf');
   return event.time;
 }
 

@@ -90,16 +90,16 @@ export class FileSink implements Sink {
  * restored copy is accepted; after an interrupted rotation the known file is beside the new one.
  */
 async function checkKnown(path: string, known: FileState): Promise<void> {
-  const whatToDo = `put back ${known.path} with its first ${known.bytes} bytes, or begin with a new --checkpoint`;
+  const whatToDo = `put back ${known.path} with its first ${known.bytes} bytes, or start with a new --checkpoint`;
   if (known.path !== path)
     throw new Error(
-      `--to names ${path}, and the checkpoint is of ${known.path}: name that again, or ${whatToDo}`,
+      `--to names ${path}, but the checkpoint belongs to ${known.path}: name that file, or ${whatToDo}`,
     );
   const facts = await ifThere(stat(path));
   const isWhole = facts !== undefined && facts.size >= known.bytes;
   if (isWhole || (facts?.ino !== known.inode && (await wasRotated(path, known)))) return;
-  const state = facts === undefined ? 'is gone' : `has ${facts.size} bytes`;
-  throw new Error(`${path} ${state}, and the checkpoint knows ${known.bytes} of it: ${whatToDo}`);
+  const state = facts === undefined ? 'is missing' : `has ${facts.size} bytes`;
+  throw new Error(`${path} ${state}; the checkpoint expects ${known.bytes}: ${whatToDo}`);
 }
 
 async function wasRotated(path: string, { inode, bytes }: FileState): Promise<boolean> {
@@ -133,8 +133,8 @@ async function usableLength(
   const first = Buffer.alloc(1);
   await handle.read(first, 0, 1, whole);
   if (first.toString() !== '{')
-    throw new Error(`${path} does not end with a whole line, and is not of this command`);
-  warn(`${path}: an unfinished line of ${size - whole} bytes was taken off its end`);
+    throw new Error(`${path} does not end with a whole line, and was not written by this command`);
+  warn(`${path}: an unfinished line of ${size - whole} bytes was removed from its end`);
   return whole;
 }
 

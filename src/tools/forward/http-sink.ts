@@ -50,7 +50,7 @@ export class HttpSink implements Sink {
     const { refused, rejected, later } = await this.#post(events, cut);
     if (rejected === 0) return { rejected, later };
     if (rejectedTo === undefined)
-      throw new Error(`the destination refused ${rejected} events for good; see --rejected-to`);
+      throw new Error(`the destination refused ${rejected} events permanently; see --rejected-to`);
     await orTransient(appendFile(rejectedTo, formatEvents('ndjson', refused), { flush: true }));
     return { rejected, later };
   }
@@ -115,7 +115,7 @@ function answeredByBulk(text: string, events: readonly ForwardedEvent[]): Answer
   try {
     answer = JSON.parse(text) as BulkAnswer | null;
   } catch {
-    throw new AuditlogError('protocol', 'the destination did not answer like a bulk interface');
+    throw new AuditlogError('protocol', 'the answer of the destination is not that of a bulk interface');
   }
   if (answer?.errors === false) return { refused: [], rejected: 0 };
   const items = answer?.items;

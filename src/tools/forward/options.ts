@@ -174,6 +174,6 @@ function headerOf(option: string, line: string, environment: Environment | undef
     return found;
   });
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(filled))
-    throw wrong(option, `the value of ${name} has a character that no header may have`);
+    throw wrong(option, `the value of ${name} has a character that headers must not contain`);
   return [name.toLowerCase(), filled];
 }

@@ -36,5 +36,5 @@ export function rejectedByOtlp(text: string): number {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new AuditlogError('protocol', 'the destination did not answer like an OTLP receiver');
+  throw new AuditlogError('protocol', 'the answer of the destination is not OTLP');
 }

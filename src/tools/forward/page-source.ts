@@ -87,7 +87,7 @@ export class PageSource {
         if (total > forwardSliceEventsMax && from !== to) return 'too many';
         if (total > forwardInstantEventsMax)
           throw new Error(
-            `${total} events at one instant are too many to be told apart; a server with a feed is needed`,
+            `${total} events at one instant are too many to distinguish; use a server with a feed`,
           );
         page.texts.forEach((text, index) => found.push({ text, time: microsOf(page.events[index], schema) }));
         isStill = page.total === total;
@@ -116,7 +116,7 @@ export class PageSource {
     // This clock may be ahead of the server's, so events may arrive for times without one.
     if (this.#known.forgetBefore(Math.min(through, this.#known.newest) - overlapMicros))
       warn(
-        `too many events to remember: only those after ${formatMicros(this.#known.from)} are looked at again`,
+        `too many events to remember: only those after ${formatMicros(this.#known.from)} are compared again`,
       );
     yield { events: [], position, settledThrough: through };
   }

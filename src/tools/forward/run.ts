@@ -60,7 +60,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
     schema: plan.schema,
   });
   if (plan.checkpoint === undefined && plan.once !== true)
-    warn('without --checkpoint, the next run begins at the beginning again');
+    warn('without --checkpoint the next run starts at the beginning');
   const sink = await openSink(plan, io, checkpoint.stored.file, warn);
   const timer = setInterval(() => progress.line(), Math.min(plan.metricsInterval, clientLimits.timerMsMax));
   try {
@@ -100,7 +100,7 @@ function isAborted(error: unknown): boolean {
 function explained(error: unknown): unknown {
   if (error instanceof AuditlogError && error.status === 400 && /cursor/i.test(error.detail ?? ''))
     return new Error(
-      `${error.message} The server does not know the checkpoint any more: begin a new one with --start-time.`,
+      `${error.message} The server no longer knows the checkpoint; start a new one with --start-time.`,
     );
   return error;
 }

@@ -46,7 +46,9 @@ export function streamSink({ output }: CliIo, format: FormatName): Sink {
         output.write(body, (error) => {
           if (!error) resolve();
           else
-            reject(errorCode(error) === 'EPIPE' ? new Error('nobody reads standard output any more') : error);
+            reject(
+              errorCode(error) === 'EPIPE' ? new Error('the reader of standard output closed it') : error,
+            );
         });
       });
       return { rejected: 0 };

@@ -8,10 +8,7 @@ import { type TcpEnds, tcpEnds, type TcpFacts, tcpFacts } from './tcp-table.ts';
 const forwardSyslogLookMs = 10;
 
 const closedEarly = (): AuditlogError =>
-  new AuditlogError(
-    'network',
-    'no delivery: the receiver closed the connection before it had read all of it',
-  );
+  new AuditlogError('network', 'no delivery: the receiver closed the connection before it read everything');
 
 /**
  * Delivers one batch on its own connection. The protocol has no acknowledgement, and systems buffer bytes that no

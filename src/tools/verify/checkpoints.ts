@@ -53,7 +53,7 @@ async function keysIn(given: readonly string[] = []): Promise<GivenKeys> {
 function publishedIn(text: string): GivenKeys['published'][number] {
   const { origin, keys } = parseKeys(text);
   if (typeof origin !== 'string' || !Array.isArray(keys))
-    throw new Problem('malformed', 'a file of keys is neither lines nor an answer of …/evidence/key');
+    throw new Problem('malformed', 'a file of keys must be lines or an answer of …/evidence/key');
   return {
     service: origin.slice(0, Math.max(0, origin.lastIndexOf('/'))),
     keys: (keys as Partial<Record<'key' | 'statement', unknown>>[]).map(({ key, statement }) => ({
@@ -77,7 +77,7 @@ export async function trustOf(options: TrustOptions): Promise<Trust | undefined>
     if (published.length === 0) return undefined;
     throw new Problem(
       'malformed',
-      'an answer of …/evidence/key proves nothing alone: give a key that you have, too',
+      'an answer of …/evidence/key alone proves nothing: also give a key that you trust',
     );
   }
   const trust = new Trust(keys);
@@ -113,7 +113,7 @@ async function pathsBelow(path: string, organization: string): Promise<string[]>
   const directory = (await has(ofTree, 'checkpoints')) ? join(ofTree, 'checkpoints') : ofTree;
   const names = await readdir(directory);
   if (names.length > 0) return names.map((name) => join(directory, name));
-  throw new Problem('malformed', `--checkpoint: there is no checkpoint in ${directory}`);
+  throw new Problem('malformed', `--checkpoint: ${directory} has no checkpoint`);
 }
 
 /** Trusted checkpoints, one of each size, and their findings. */
@@ -147,7 +147,7 @@ export class Checkpoints {
     const { origin, size, root } = this.#trust.read(text);
     this.#origin ??= origin;
     if (origin !== this.#origin)
-      throw new NoteError(`the checkpoint is one of ${origin}, not of ${this.#origin}`);
+      throw new NoteError(`the checkpoint belongs to ${origin}, not to ${this.#origin}`);
     const known = this.#heads.get(size);
     if (known === undefined) this.#heads.set(size, { origin, size, root });
     else if (Buffer.compare(known.root, root) !== 0) this.#findings.push(forkOf(size));

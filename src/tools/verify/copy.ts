@@ -37,7 +37,7 @@ export class TreeCopy {
       const newest = await readIfThere(join(place, 'checkpoint'));
       if (newest !== undefined) return new TreeCopy(place, parseCheckpoint(newest).size);
     }
-    throw new Error(`${directory} has no copy of the tree of ${organization}: there is no checkpoint`);
+    throw new Error(`${directory} has no kept tree of ${organization}: it has no checkpoint`);
   }
 
   /** Checkpoints of up to `sizeMax` events: the newest, and others spread evenly before it. */
@@ -108,8 +108,8 @@ export class CopyAudit {
     const index = at / entryBytes;
     const words =
       at < found.length
-        ? `has another entry in ${this.#what} than in the copy`
-        : `is in the copy and not in ${this.#what}`;
+        ? `has different entries in ${this.#what} and in the copy`
+        : `is in the copy, but not in ${this.#what}`;
     this.#finding = atPlace(this.#kind, position + index, entryAt(copied, index), words);
   }
 }

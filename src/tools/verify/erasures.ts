@@ -13,14 +13,14 @@ export function believed({ position, seq, source }: PlacedEvent, list: Buffer, i
 }
 
 export function disbelieved({ position }: PlacedEvent): Report['findings'][number] {
-  const detail = `the list of erased events is not the one that the event at place ${position} speaks of: it is passed over`;
+  const detail = `the list of erased events differs from the event at position ${position}, and is ignored`;
   return { kind: 'altered', position, detail };
 }
 
 /** Events changed by erasures, and the event that states each. */
 export function explainedByErasures(history: ErasureHistory): Report['confirm'] {
   return history.erased.map(({ erasure: { pseudonym, seq, position, list }, events }) => {
-    const detail = `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`;
+    const detail = `${events} events were changed to erase a person, now called ${pseudonym} (event at position ${position})`;
     const decision = [String(seq), pseudonym, Buffer.from(sha256(list)).toString('hex')];
     return { kind: 'erasure', events, position, detail, decision };
   });

@@ -56,7 +56,7 @@ function isFileEvent(value: unknown): boolean {
 /** The first line of a file; undefined for another kind of file. Throws a NoteError if damaged. */
 export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
-  const damaged = new NoteError('the first line of the file is not as exports have it');
+  const damaged = new NoteError('the first line of the file is not in the format of exports');
   let head: EvidenceHead;
   try {
     head = JSON.parse(line.toString('utf8')) as EvidenceHead;

@@ -105,7 +105,7 @@ class FileAudit {
       this.#tell({
         kind: 'added',
         position: claimed.position,
-        detail: `the first line of the file names a policy for place ${claimed.position} that the tree does not have there`,
+        detail: `the first line of the file names a policy at position ${claimed.position} that is not in the tree`,
       });
     const first = [
       ...this.#organization.findings,
@@ -123,12 +123,12 @@ class FileAudit {
   }
 
   notes(isFiltered: boolean): string[] {
-    const alone = `${this.#sources} events are in the file; of ${this.#expired + this.#leftOut} it has the entry alone`;
+    const alone = `${this.#sources} events are in the file; ${this.#expired + this.#leftOut} have only an entry`;
     const notes = [this.#expired > 0 ? `${alone}, ${this.#expired} of them expired` : alone];
     notes.push(...notesOf(this.#history));
     if (isFiltered)
       notes.push(
-        `the file says that filters were given: of ${this.#leftOut} events that have not expired, they have left out the source event, and nothing tells whether these are stored`,
+        `the file was exported with filters: ${this.#leftOut} events that have not expired have no source event, and may or may not be stored`,
       );
     return [...notes, ...this.#organization.notes];
   }
@@ -141,7 +141,7 @@ class FileAudit {
       this.#tell({
         kind: 'altered',
         position: expected,
-        detail: `the line of place ${expected} is not as exports have it`,
+        detail: `the line of position ${expected} is not in the format of exports`,
       });
       return;
     }
@@ -153,7 +153,7 @@ class FileAudit {
     else {
       this.#sources += 1;
       if (!this.#isAsSaid(entry, event))
-        this.#tell(atPlace('altered', position, entry(), 'is not what was recorded'));
+        this.#tell(atPlace('altered', position, entry(), 'differs from the recorded event'));
       else if (isOwnEntry(this.#entries, this.#waiting)) this.#organization.look(position, event.source);
     }
     this.#waiting += 1;
@@ -171,7 +171,7 @@ class FileAudit {
     this.#tell({
       kind: 'added',
       position: covered,
-      detail: `the lines of places ${covered} to ${size - 1} were put in: no checkpoint covers them`,
+      detail: `the lines of positions ${covered} to ${size - 1} were inserted: no checkpoint covers them`,
     });
   }
 
@@ -209,21 +209,21 @@ function misplaced(position: number, expected: number, entry: Entry): Report['fi
     ? {
         kind: 'missing',
         position: expected,
-        detail: `the event at place ${expected} is missing: that of place ${position} stands there`,
+        detail: `the event at position ${expected} is missing: the event of position ${position} is there`,
       }
-    : atPlace('moved', position, entry, `stands at place ${expected}, as one of before it does`);
+    : atPlace('moved', position, entry, `is at position ${expected}, like an earlier one`);
 }
 
 async function begin(line: Buffer, path: string, options: TrustOptions) {
   const trust = await trustOf(options);
   if (trust === undefined)
-    throw new Problem('malformed', 'a file is verified with the public key of the log: give --key');
+    throw new Problem('malformed', 'verifying a file needs the public key of the log: give --key');
   const head = evidenceHead(line);
   if (head === undefined)
     throw new Problem('malformed', `${path} is neither a proof nor a file of "export --evidence"`);
   if (!head.origin.endsWith(`/${head.organization.id}`))
     throw new NoteError(
-      `the first line of the file names the organization ${head.organization.id}, and its evidence is that of ${head.origin}`,
+      `the first line of the file names the organization ${head.organization.id}, but its evidence belongs to ${head.origin}`,
     );
   const { size } = parseCheckpoint(head.checkpoint);
   const checkpoints = new Checkpoints(trust, head.origin, size);
@@ -238,7 +238,7 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
   const tree = new TreeAudit(checkpoints.heads);
   const notes =
     options.checkpoint === undefined && copy === undefined
-      ? ['no --checkpoint was given: the one in the file can have been taken back together with events']
+      ? ['without --checkpoint, the checkpoint of the file may have been replaced together with events']
       : [];
   return {
     checkpoints,

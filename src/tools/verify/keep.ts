@@ -47,12 +47,14 @@ class KeptTree {
   static async open(directory: string, origin: string): Promise<KeptTree> {
     const organization = origin.slice(origin.lastIndexOf('/') + 1);
     if (!organizationPattern.test(organization))
-      throw new Error(`the checkpoint is one of ${origin}, which does not end in the id of an organization`);
+      throw new Error(`the checkpoint's origin ${origin} does not end in the id of an organization`);
     const place = join(directory, organization);
     const text = await readIfThere(join(place, 'checkpoint'));
     const newest = text === undefined ? undefined : parseCheckpoint(text);
     if (newest !== undefined && newest.origin !== origin)
-      throw new Error(`${place} has the tree of ${newest.origin}, and the service shows that of ${origin}`);
+      throw new Error(
+        `${place} has the tree of ${newest.origin}, but the service sent the tree of ${origin}`,
+      );
     return new KeptTree(place, origin, newest);
   }
 
@@ -91,7 +93,7 @@ class KeptTree {
   ): Promise<Finding[]> {
     const { size } = this;
     if (next.origin !== this.#origin)
-      throw new Error(`the service shows checkpoints of ${this.#origin} and of ${next.origin}`);
+      throw new Error(`the service sent checkpoints of ${this.#origin} and of ${next.origin}`);
     if (next.size < size) return [shorter(next.size, size)];
     const edge = await this.#edge();
     if (next.size === size) return isSame(edge.root(), next.root) ? [] : [forkOf(size)];
@@ -137,7 +139,7 @@ class KeptTree {
     }
     const edge = RightEdge.of(size, partial);
     if (this.#newest === undefined || isSame(edge.root(), this.#newest.root)) return edge;
-    throw new Error(`${this.#directory} is damaged: its tiles do not have the root of its checkpoint`);
+    throw new Error(`${this.#directory} is damaged: its tiles do not match the root of its checkpoint`);
   }
 
   /** The entries of a partial last tile. */
@@ -190,14 +192,14 @@ function shorter(shown: number, kept: number): Finding {
   return {
     kind: 'shorter',
     position: shown,
-    detail: `the service shows a checkpoint of ${shown} events, and the kept one covers ${kept}: those from place ${shown} on are gone, or this server is behind another; repeat the command`,
+    detail: `the service sent a checkpoint of ${shown} events, but the kept one covers ${kept}: the events from position ${shown} are missing, or this server is behind another; repeat the command`,
   };
 }
 
 function replaced(size: number): Finding {
   return {
     kind: 'contradicted',
-    detail: `the service shows other entries than the kept ones among the first ${size}`,
+    detail: `the service sent entries that differ from the kept ones among the first ${size}`,
   };
 }
 
@@ -205,7 +207,7 @@ function notContinued(kept: number, size: number): Finding {
   return {
     kind: 'contradicted',
     position: kept,
-    detail: `the ${kept} kept entries and those from place ${kept} on do not have the root that was signed for ${size} events`,
+    detail: `the ${kept} kept entries and the entries from position ${kept} do not match the root signed for ${size} events`,
   };
 }
 

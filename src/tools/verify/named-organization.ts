@@ -24,7 +24,7 @@ export class NamedOrganization {
       this.#finding ??= {
         kind: 'altered',
         position,
-        detail: `the first line of the file calls the organization ${JSON.stringify(slug)}, and by the event at place ${position} it is ${JSON.stringify(name)}`,
+        detail: `the first line of the file names the organization ${JSON.stringify(slug)}, but the event at position ${position} names it ${JSON.stringify(name)}`,
       };
   }
 
@@ -36,7 +36,7 @@ export class NamedOrganization {
     if (this.#isProven || this.#finding !== undefined) return [];
     const { id, slug } = this.#organization;
     return [
-      `no event in the file says that the organization ${id} is called ${JSON.stringify(slug)}: that is the word of whoever made the file`,
+      `no event in the file confirms that the organization ${id} is named ${JSON.stringify(slug)}: the name is unverified`,
     ];
   }
 }

@@ -34,7 +34,7 @@ export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
 
 export function notesOf(history: PolicyHistory): Report['notes'] {
   return history.gone.flatMap(({ ending, events }) =>
-    ending === 'recorded' ? [`${events} expired events are gone`] : [],
+    ending === 'recorded' ? [`${events} expired events were removed`] : [],
   );
 }
 
@@ -44,7 +44,7 @@ export function explainedBy(history: PolicyHistory, policies: readonly PlacedEve
     if (ending === 'recorded') return [];
     const position = policies.find(({ seq }) => seq === ending.seq)?.position ?? 0;
     const since = formatMicros(ending.recordedMicros);
-    const detail = `${events} events are gone by the retention of ${ending.days} days, which held from ${since} on (the event at place ${position})`;
+    const detail = `${events} events were removed by the retention of ${ending.days} days, in effect from ${since} (event at position ${position})`;
     const decision = [String(ending.seq), String(ending.recordedMicros), String(ending.days)];
     return [{ kind: 'retention', events, position, detail, decision }];
   });

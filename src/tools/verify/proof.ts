@@ -42,7 +42,7 @@ export async function verifyProof(
 ): Promise<Report> {
   const trust = await trustOf(options);
   if (trust === undefined)
-    throw new Problem('malformed', 'a proof is verified with the public key of the log: give --key');
+    throw new Problem('malformed', 'verifying a proof needs the public key of the log: give --key');
   const { index, hashes, checkpoint } = parseProofText(text);
   const checkpoints = new Checkpoints(trust);
   checkpoints.add(checkpoint);
@@ -52,18 +52,18 @@ export async function verifyProof(
   const [tree] = checkpoints.heads;
   const findings: Report['findings'][number][] = [];
   if (tree === undefined || !isIncluded(leafHash(bytes), index, tree, hashes))
-    findings.push(atPlace('contradicted', index, entry, 'is not in the tree that was signed for'));
+    findings.push(atPlace('contradicted', index, entry, 'is not in the signed tree'));
   const content = source === undefined ? undefined : contentOf(source, shown);
   if (content !== undefined && !isEntryOf(bytes, 0, content))
-    findings.push(atPlace('altered', index, entry, 'is not what was recorded'));
+    findings.push(atPlace('altered', index, entry, 'differs from the recorded event'));
   if (source === undefined && !hasExpired(entry, systemClock()))
     findings.push(atPlace('missing', index, entry, vanished));
-  const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
+  const notes = source === undefined ? ['the file has no source event: only its hash is proven'] : [];
   if (findings.some(({ kind }) => kind === 'altered'))
-    notes.push('whether a person was erased from it, "verify --org" and exports with --evidence tell');
+    notes.push('"verify --org" and exports with --evidence show whether a person was erased from it');
   // A proof has the event's own expiry, but no later decisions.
   if (findings.some(({ kind }) => kind === 'missing'))
-    notes.push('whether a later policy ended it, "verify --org" and exports with --evidence tell');
+    notes.push('"verify --org" and exports with --evidence show whether a later policy removed it');
   return {
     origin: checkpoints.origin,
     events: 1,

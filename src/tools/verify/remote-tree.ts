@@ -24,8 +24,7 @@ export interface RemoteTree {
 }
 
 export async function remoteTree({ environment }: ToolDeps, options: RemoteOptions): Promise<RemoteTree> {
-  if (options.url === undefined)
-    throw new Problem('malformed', '--keep fetches the tree from a service: give --url');
+  if (options.url === undefined) throw new Problem('malformed', '--keep needs a service: give --url');
   const base = baseUrl(options.url);
   const headers = { 'X-API-Key': await neededKey(options, environment) };
   const ask = await trustedFetch(options);
@@ -41,7 +40,7 @@ export async function remoteTree({ environment }: ToolDeps, options: RemoteOptio
     const width = widthIn({ level: 0, index }, size);
     const bytes = await get(tilePath({ kind: 'entries', level: 0, index, width }));
     if (bytes.length === width * (entryBytes + 2)) return bytes;
-    throw new Error(`the service shows a bundle of ${bytes.length} bytes for ${width} entries`);
+    throw new Error(`the service sent a bundle of ${bytes.length} bytes for ${width} entries`);
   };
   return {
     checkpoint: async (size) => String(await get('checkpoint', size === undefined ? {} : { size })),

@@ -51,16 +51,16 @@ function placeOf({ position, seq, time }: Pick<Difference, 'position' | 'seq' | 
 export const vanished = 'is missing, and retention has not removed it';
 
 const words: Readonly<Record<Difference['kind'], string>> = {
-  altered: 'is not what was recorded',
+  altered: 'differs from the recorded event',
   missing: vanished,
-  added: 'was put in afterwards',
-  moved: 'stands in the place of another',
+  added: 'was inserted afterwards',
+  moved: 'is at the position of another',
 };
 
 /** The first difference in full, and the number of each kind. */
 export function differencesIn({ first, counts }: EventFindings): Finding[] {
   if (first === undefined) return [];
-  const from = first.movedFrom === undefined ? '' : ` (its text is that of place ${first.movedFrom})`;
+  const from = first.movedFrom === undefined ? '' : ` (its text belongs to position ${first.movedFrom})`;
   const all = Object.entries(counts)
     .filter(([, count]) => count > 0)
     .map(([kind, count]) => `${count} ${kind}`)
@@ -85,20 +85,20 @@ export function contradictionsIn({
     findings.push({
       kind: 'contradicted',
       ...(firstDiffering !== undefined && placeOf({ ...firstDiffering, position: from })),
-      detail: `the checkpoint of ${differing.size} events was signed for others: the first change is at one of the places ${from} to ${differing.size - 1}${since}`,
+      detail: `the checkpoint of ${differing.size} events was signed for other events: the first change is at one of the positions ${from} to ${differing.size - 1}${since}`,
     });
   }
   if (beyond !== undefined)
     findings.push({
       kind: 'shorter',
       position: size,
-      detail: `there are ${size} events, and a checkpoint was signed for ${beyond.size}: those from place ${size} on are gone`,
+      detail: `there are ${size} events, but a checkpoint was signed for ${beyond.size}: the events from position ${size} are missing`,
     });
   if (outOfOrder !== undefined)
     findings.push({
       kind: 'moved',
       position: outOfOrder,
-      detail: `the event at place ${outOfOrder} is not in its order`,
+      detail: `the event at position ${outOfOrder} is out of order`,
     });
   return findings;
 }
@@ -106,7 +106,7 @@ export function contradictionsIn({
 export function forkOf(size: number): Finding {
   return {
     kind: 'forked',
-    detail: `two checkpoints of ${size} events were signed, with different roots: somebody was shown another history`,
+    detail: `two checkpoints of ${size} events were signed with different roots: somebody got another history`,
   };
 }
 
@@ -120,6 +120,6 @@ export function atPlace(
   return {
     kind,
     ...place,
-    detail: `the event at place ${position} (${place.time ?? 'its time is no date'}, order number ${place.seq}) ${what}`,
+    detail: `the event at position ${position} (${place.time ?? 'its time is invalid'}, order number ${place.seq}) ${what}`,
   };
 }

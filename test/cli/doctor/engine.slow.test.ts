@@ -69,7 +69,7 @@ describe('what doctor finds of the engine and the log', () => {
     assert.match(String(findings[0]?.detail), /^it is 3[56]\d\d s behind/);
   });
 
-  test('is an event with an order number that no writer has come to', async () => {
+  test('is an event with an order number that no writer has reached', async () => {
     const { storage } = engine;
     const config = loadConfig({ DATA_DIR: await temporaryDirectory() });
     const org = randomUUID();
@@ -84,7 +84,7 @@ describe('what doctor finds of the engine and the log', () => {
     const [found] = await ofIt();
     assert.match(
       found?.detail ?? '',
-      /^1 events of this organization have order numbers that no writer has come to/,
+      /^1 events of this organization have order numbers that no writer has reached/,
     );
     await storage.command('ALTER TABLE events DELETE WHERE org = {org:UUID} SETTINGS mutations_sync = 1', {
       org,

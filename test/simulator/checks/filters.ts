@@ -37,7 +37,7 @@ export async function checkFilters(world: World, rest: Rest, draw: Draw): Promis
     await checkPages(world, filtered, draw);
     await checkLines(world, filtered);
     // Bars and lists count without the words.
-    if (!/(?:^|&)q=/.test(parameters)) await checkCounts(world, filtered);
+    if (!/(?:^|&)q(?:\.\w+)?=/.test(parameters)) await checkCounts(world, filtered);
     if (draw.chance(0.3) && !world.isDamaged())
       await world.service.ask(`OPTIMIZE TABLE events${draw.pick(['', ' FINAL'])}`);
   }

@@ -105,7 +105,7 @@ function changing(name: string, weight: number, change: Change): Operation {
  * Ends one of several by a command, and notes what it said once the service knows; the first stays, so that somebody is
  * left who may. Where nobody knows whether it was ended, it is looked for at rest.
  */
-async function endOne<T extends { state: string }>(
+async function endOne<T extends { state: string; endTold?: string }>(
   world: World,
   own: OwnEvents,
   draw: Draw,
@@ -118,7 +118,8 @@ async function endOne<T extends { state: string }>(
   if (one === undefined) return undefined;
   one.state = 'unsure';
   const row = await world.done(args(one));
-  own.note(told(one), row !== undefined);
+  if (row === undefined) one.endTold = told(one);
+  else own.must(told(one));
   if (row !== undefined) await sleep(patiently(limits.graceMs) / 3);
   note(one, row);
   return `${args(one).join(' ')}${row === undefined ? ': nobody knows' : ''}`;
@@ -148,6 +149,7 @@ const rotateKey: Change = (world, { own, goodKeys, keys }, draw) =>
     (key, row) => {
       // Nobody was told the new secret where the command was cut short: then the key is as good as revoked.
       if (row === undefined) {
+        own.may(`1303 API key ${key.id} rotated`);
         keys.splice(keys.indexOf(key), 1);
         return;
       }

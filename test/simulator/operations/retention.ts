@@ -25,7 +25,9 @@ async function change(
   const said = `${slug}: org ${args.join(' ')}`;
   const known =
     args[0] === 'hold' ? await world.done(['org', ...args]) : await confirmed(world, ['org', ...args]);
-  for (const one of told) organization.own.note(one, known !== undefined);
+  // Of the others the state tells it at rest.
+  const isSeen = (one: string): boolean => known !== undefined || one.startsWith('5013');
+  for (const one of told.filter(isSeen)) organization.own.note(one, known !== undefined);
   // Nothing goes by a policy before it is recorded: who finds one first records it, too.
   organization.own.may(`5013 Retention of ${slug} changed by itself`);
   if (known === undefined) return `${said}: nobody knows`;
@@ -87,7 +89,6 @@ const killSetRetention = policyOperation(
       | undefined;
     if (preview === undefined) return undefined;
     organization.isPolicyUnknown = true;
-    own.may(`5011 Organization ${slug} changed`);
     own.may(`5013 Retention of ${slug} changed`);
     own.may(`5013 Retention of ${slug} changed by itself`, 2);
     const afterMs = draw.chance(0.6) ? undefined : draw.int(500, 2_500);
@@ -123,9 +124,8 @@ const setReceipts = policyOperation('switch receipts', 0.5, async (world, organi
   const { slug } = organization;
   organization.isPolicyUnknown = true;
   const row = await world.done(['org', 'set', '--org', slug, '--receipts', receipts]);
-  if (organization.receipts !== receipts)
-    organization.own.note(`5011 Organization ${slug} changed`, row !== undefined);
   if (row === undefined) return `${slug}: nobody knows`;
+  if (organization.receipts !== receipts) organization.own.must(`5011 Organization ${slug} changed`);
   organization.receipts = receipts;
   organization.policyBegins();
   return `${slug}: receipts ${receipts}`;

@@ -14,17 +14,22 @@ async function listed(world: World, args: readonly string[]): Promise<readonly R
   return printed(await world.command([...args, '--json'])) as Record<string, unknown>[];
 }
 
-async function resolveOrganization(world: World, organization: ModelOrganization): Promise<void> {
-  if (organization.keys.some(({ state }) => state === 'unsure')) {
-    const keys = await listed(world, ['key', 'list', '--org', organization.slug]);
-    for (const key of organization.keys.filter(({ state }) => state === 'unsure'))
-      key.state = keys.find(({ id }) => id === key.id)?.['revoked_at'] === null ? 'good' : 'revoked';
-  }
-  if (organization.users.some(({ state }) => state === 'unsure')) {
-    const users = await listed(world, ['user', 'list', '--org', organization.slug]);
-    for (const user of organization.users.filter(({ state }) => state === 'unsure'))
-      user.state =
-        users.find(({ email }) => email === user.email)?.['disabled_at'] === null ? 'good' : 'disabled';
+/** What was ended has its event, and what was not has none. */
+async function resolveEnds<State extends string>(
+  world: World,
+  { own, slug }: ModelOrganization,
+  all: readonly { state: State | 'good' | 'unsure'; endTold?: string }[],
+  what: 'key' | 'user',
+  ended: State,
+): Promise<void> {
+  const unsure = all.filter(({ state }) => state === 'unsure');
+  if (unsure.length === 0) return;
+  const [name, member] = what === 'key' ? ['id', 'revoked_at'] : ['email', 'disabled_at'];
+  const rows = await listed(world, [what, 'list', '--org', slug]);
+  for (const one of unsure) {
+    const row = rows.find((listedRow) => listedRow[name] === (one as Record<string, unknown>)[name]);
+    one.state = row?.[member] === null ? 'good' : ended;
+    if (one.state === ended && one.endTold !== undefined) own.must(one.endTold);
   }
 }
 
@@ -38,15 +43,20 @@ async function resolvePolicies(world: World): Promise<void> {
     const days = row['kept_days'];
     organization.noteExpired();
     organization.days = typeof days === 'number' ? days : undefined;
-    organization.retention = String(row['retention']);
-    organization.held = row['hold'] !== null;
-    organization.receipts = row['receipts'] === 'off' ? 'off' : 'own';
+    const [retention, held] = [String(row['retention']), row['hold'] !== null];
+    const receipts = row['receipts'] === 'off' ? 'off' : 'own';
+    const { own, slug } = organization;
+    if (retention !== organization.retention || receipts !== organization.receipts)
+      own.must(`5011 Organization ${slug} changed`);
+    if (held !== organization.held)
+      own.must(`${held ? '5014' : '5015'} Legal hold on ${slug} ${held ? 'placed' : 'released'}`);
+    Object.assign(organization, { retention, held, receipts });
     organization.policyBegins();
     const setting = /^(\d+)d$/.exec(organization.retention)?.[1];
     if (organization.days === (setting === undefined ? undefined : Number(setting))) continue;
     // A setting that nothing has come of: the service may follow it meanwhile, and does so whenever nothing goes by that.
-    organization.own.may(`5013 Retention of ${organization.slug} changed`);
-    organization.own.may(`5013 Retention of ${organization.slug} changed by itself`);
+    own.may(`5013 Retention of ${slug} changed`);
+    own.may(`5013 Retention of ${slug} changed by itself`);
     await keepFor(world, organization, organization.days);
   }
 }
@@ -72,7 +82,8 @@ export async function resolveUnsure(world: World, draw: Draw): Promise<void> {
   await resolveDeletions(world);
   await resolvePolicies(world);
   for (const organization of world.model.here) {
-    await resolveOrganization(world, organization);
+    await resolveEnds(world, organization, organization.keys, 'key', 'revoked');
+    await resolveEnds(world, organization, organization.users, 'user', 'disabled');
     await resolveChanges(world, organization, draw);
     await finishErasures(world, organization);
   }

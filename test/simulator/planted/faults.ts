@@ -99,8 +99,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     edits: [
       {
         file: 'src/read/page.ts',
-        find: "    if (whole !== undefined) return { ...whole, ...meta.told() };\n    const page = {\n      ...slicedOf(organization, place, signal),\n      columns: 'ocsf',",
-        put: '    if (whole !== undefined) return { ...whole, ...meta.told() };\n    if (settings !== undefined) throw new Error("too large");\n    const page = {\n      ...slicedOf(organization, place, signal),\n      columns: \'ocsf\',',
+        find: "    if (whole !== undefined) return { ...whole, ...meta.facts() };\n    const page = {\n      ...slicedOf(organization, place, signal),\n      columns: 'ocsf',",
+        put: '    if (whole !== undefined) return { ...whole, ...meta.facts() };\n    if (settings !== undefined) throw new Error("too large");\n    const page = {\n      ...slicedOf(organization, place, signal),\n      columns: \'ocsf\',',
       },
       {
         file: 'src/read/limits.ts',
@@ -127,6 +127,33 @@ export const plantedFaults: readonly PlantedFault[] = [
       'make a user',
       'disable a user',
       'post a few',
+    ],
+  },
+  {
+    name: 'recorded-after-change',
+    about: 'a change of control data is recorded after it, in a row of its own',
+    seenBy: ['what the service does is recorded', 'no answer lies'],
+    only: [
+      'change control data',
+      'end a session',
+      'kill a command',
+      'kill the engine',
+      'kill the service',
+      'stop the engine for a while',
+      'fill the disk',
+      'post a few',
+    ],
+    edits: [
+      {
+        file: 'src/control/directory.ts',
+        find: '      const row = await this.#journal.append(this.#head, entry);\n',
+        put: '      const row = await this.#journal.append(this.#head, { ...entry, events: [] });\n',
+      },
+      {
+        file: 'src/control/directory.ts',
+        find: '        this.#take(row, true);\n        return result;\n',
+        put: '        this.#take(row, true);\n        const told = await this.#journal.append(this.#head, { ...entry, id: randomUUID(), parts: [] });\n        if (told !== undefined) this.#take(told, true);\n        return result;\n',
+      },
     ],
   },
   {

@@ -95,20 +95,25 @@ export class Ledger {
   }
 
   /** Waits until every acknowledged event is everywhere, once, while nothing is written. */
-  async check(after: string): Promise<void> {
-    this.#isPaused = true;
-    await eventually('writers to pause', async () => (this.#writing === 0 ? true : undefined));
+  async check(after: string, msMax = checkMsMax): Promise<void> {
+    await this.pause();
     for (const account of this.#accounts) {
       let fault: string | undefined;
       await eventually(
         `all events after ${after}`,
         async () => ((fault = await account.fault()) === undefined ? true : undefined),
-        checkMsMax,
+        msMax,
       ).catch((error: unknown) => {
         throw new Error(`${after}: ${fault}`, { cause: error });
       });
     }
     this.#isPaused = false;
+  }
+
+  /** Until the next check nothing is written. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await eventually('writers to pause', async () => (this.#writing === 0 ? true : undefined));
   }
 
   async stop(): Promise<void> {
