@@ -204,7 +204,7 @@ export function decodeFileHeader(file: Buffer, name: string): FileHeader | undef
   const version = file.readUInt32LE(8);
   if (version !== formatVersion)
     throw new Error(
-      `The write-ahead log is from another release: ${name} has format ${version}, this release reads format ${formatVersion}; see ${projectFile('docs/upgrade.md')}`,
+      `The write-ahead log is from another release: ${name} has format ${version}, this release reads format ${formatVersion}; see ${projectFile('docs/install.md')}`,
     );
   return { segment: Number(file.readBigUInt64LE(16)) };
 }
