@@ -1,7 +1,6 @@
 export const limits = {
   /** The load of an engine on another machine is unknown, so commands read at this multiple. */
   throttleElsewhereTimes: 3,
-  /** Highest multiple on idle processors. */
   throttleGrowthMax: 10,
   /** Interval of looking at the processors; their counters are coarse. */
   throttleLookMs: 1_000,

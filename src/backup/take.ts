@@ -24,7 +24,6 @@ const backupBytesPerSecond = 50_000_000;
 /** A full backup is extended until the newest increment has this share of its bytes. */
 const backupIncrementShareMax = 0.5;
 
-/** Files of the data directory that are copied only on request. */
 export const secretNames = [
   'session-secret',
   'pseudonym-secret',
@@ -44,7 +43,6 @@ interface BackupSession {
 
 interface TakeOptions {
   readonly place: BackupPlace;
-  /** Unix milliseconds: events acknowledged before are in the table. */
   readonly momentMs: number;
   readonly isFull: boolean;
   readonly withSecrets: boolean;

@@ -29,9 +29,7 @@ const eventCostMicros = 3.4;
 const stopPollMs = 200;
 /** Clock skew of a process whose events the end waits for. */
 const aheadMsMax = 60_000;
-/** Progress without events is saved this often. */
 const idleProgressMs = 600_000;
-/** The cause may have been repaired. */
 const stoppedRetryMs = 600_000;
 
 export interface BuilderOptions {
@@ -62,7 +60,6 @@ export class Builder {
   readonly #turning: Repeated;
   readonly #stopped: StoppedTrees;
   #hasForeignKey = false;
-  /** Fencing number of the lease at the last turn. */
   #leaseNumber = 0n;
   #progress: Progress | undefined;
   #savedMs = 0;

@@ -14,7 +14,6 @@ import { type Progress, readProgress, watermarkOf } from './progress-table.ts';
 import type { TileTable } from './tile-table.ts';
 import { type PlacedEntry, TreeReader } from './tree-reader.ts';
 
-/** For rows found by `seq` alone. */
 const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_index: 0 };
 
 /** An event by its position in the tree, or by its order number. */
@@ -266,6 +265,5 @@ export class EvidenceReader {
 interface StoredEvent {
   readonly source: string;
   readonly shown: Buffer;
-  /** As it would be in the tree. */
   readonly entry: Buffer;
 }

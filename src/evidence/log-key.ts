@@ -26,7 +26,6 @@ export class ForeignKeyError extends Error {
   }
 }
 
-/** Oldest first. Rejects with EngineError. */
 export async function readKeys(storage: Storage): Promise<PublishedKey[]> {
   const rows = await storage.readRows<{ key: string; statement: string; added: string }>(
     `SELECT key, argMax(statement, t.added) AS statement, toUnixTimestamp64Micro(min(t.added)) AS added

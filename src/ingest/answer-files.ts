@@ -171,7 +171,6 @@ export class AnswerFiles {
   readonly #kind: BlockKind;
   readonly #bytesMax: number;
   readonly #list: SizedFile[] = [];
-  /** The last file, if its end is known. */
   #open: SizedFile | undefined;
 
   private constructor(files: LogFiles, kind: BlockKind, bytesMax: number) {

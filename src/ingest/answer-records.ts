@@ -8,7 +8,6 @@ export interface BatchAnswer {
 
 /** The remembered answer to one request: notes of its frame first, then a record in a file of its hour. */
 export interface Entry {
-  /** Digest of API key and Idempotency-Key, base64url. */
   readonly id: string;
   readonly body: string;
   readonly at: number;

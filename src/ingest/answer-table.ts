@@ -3,7 +3,6 @@ import { digestBytes, recordBytes, timeOf } from './answer-records.ts';
 
 const recordWords = recordBytes / 4;
 
-/** Hashes with random factors, so that no client can choose keys that collide. */
 class SlotHash {
   readonly #factors = [randomInt(2 ** 32), randomInt(2 ** 32)].map((factor) => factor | 1);
 

@@ -58,7 +58,6 @@ export class Arrivals {
   }
 }
 
-/** The newest number given out when each segment was stored. */
 export class SettledSegments {
   readonly #lasts = new Map<number, number>();
   #newest: number;

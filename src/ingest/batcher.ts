@@ -79,7 +79,6 @@ export class Batcher {
     return true;
   }
 
-  /** Segments that wait and have not failed: all, or only small ones. */
   backlog(of: 'all' | 'small'): Backlog {
     const { wal } = this.#options;
     const larges = of === 'all' ? [] : wal.sealed().filter(({ isLarge }) => isLarge);

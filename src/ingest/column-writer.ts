@@ -2,7 +2,6 @@ import { copyWords, type Piece, wordsBytesMax } from '../ocsf/byte-sink.ts';
 import { noBytes, noView, viewOf } from '../ocsf/json-cursor.ts';
 
 const initialBytes = 16 * 1024;
-/** A larger column is freed after the batch, so that one huge batch does not pin memory. */
 const keptBytesMax = 8 * 1024 * 1024;
 
 /** Offsets of the 16 bytes inside `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`. */

@@ -2,7 +2,6 @@ import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import { type FrameInput, frameHeaderBytes } from './segment.ts';
 import { rowsPerSegmentMax } from '../base/events/sequence.ts';
 
-/** Bytes of a group, so that the first of a long queue does not wait for the last. */
 const walGroupBytesMax = 16 * 1024 * 1024;
 
 export interface Append {

@@ -42,7 +42,6 @@ export interface IngestOptions extends RedactionSettings {
   readonly segmentBytes: number;
   readonly walBytesMax: number;
   readonly keepFreeBytes?: KeptFree;
-  /** Number of this server among those that share the engine; default 0. */
   readonly writer?: () => number;
   readonly permit?: Permit | undefined;
   /** Clock that expires answers, in Unix ms; default `Date.now`. */
@@ -69,7 +68,6 @@ export interface Ingest {
   unsent(): number;
   /** Undefined while the log takes such events (default: those of producers). */
   logFailure(of?: EventsOf): string | undefined;
-  /** Waits until the engine has every acknowledged event; false after `timeoutMs`. */
   flush(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }

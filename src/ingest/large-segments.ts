@@ -25,7 +25,6 @@ export interface SegmentDeps {
   readonly nextNumber: () => number;
 }
 
-/** Writes large requests one after another, each as a sealed segment beside the open one. */
 export class LargeSegments {
   readonly #deps: SegmentDeps;
   readonly #turns = new Mutex();
@@ -44,7 +43,6 @@ export class LargeSegments {
     return this.#newest;
   }
 
-  /** Runs `work`, which calls `write` and whatever else acknowledges the request, in its turn. */
   async inTurn(append: LargeAppend, work: () => Promise<number>): Promise<number> {
     this.#waitingBytes += append.bytes;
     try {

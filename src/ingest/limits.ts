@@ -7,9 +7,7 @@ export const limits = {
   gatherQueuedTasks: 64,
   /** Plain bodies up to this size have a worker thread of their own. */
   smallBodyBytesMax: 16 * 1024,
-  /** Larger plain bodies, and all compressed ones, are divided between workers. */
   splitBytesMin: 1024 * 1024,
-  /** A piece, so that its block fits into a buffer of 1 MiB. */
   pieceBytes: 400 * 1024,
   /** A body that keeps more than this in memory keeps its slot until the log has it. */
   keptBytesMin: 4 * 1024 * 1024,
@@ -26,11 +24,9 @@ export const limits = {
   throttleDebtMsMax: 10_000,
   /** Window over which the engine's rate is measured. */
   throttleRateMs: 2_000,
-  /** Read size of a segment, unless a frame is larger. */
   segmentPieceBytes: 1024 * 1024,
   batchEventsMax: 1_000_000,
   idempotencyWindowMs: 24 * 3_600_000,
-  /** Keys are forgotten by chunks of this many (14 MB). */
   idempotencyChunkKeys: 2 ** 18,
   /** Beside the newest one: a million keys. */
   idempotencyChunksMax: 4,

@@ -27,7 +27,6 @@ export const noneKeptFree: KeptFree = { producers: 0, service: 0 };
  */
 export class LogRoom {
   readonly #options: LogRoomOptions;
-  /** Size of the last refused append: the log counts as full until an append of that size fits. */
   readonly #refusedBytes: Record<EventsOf, number> = { producers: 0, service: 0 };
   #freeBytes = Number.POSITIVE_INFINITY;
   #askedMs = Number.NEGATIVE_INFINITY;

@@ -43,7 +43,6 @@ export class MappedPieces {
     return Math.max(0, limits.rejectedEventsMax - this.#counts.rejected);
   }
 
-  /** Pieces begin in order, so errors that are left out come last. */
   errorsLeft(): number {
     return Math.max(0, this.#errorsMax - this.#counts.errors);
   }

@@ -52,7 +52,6 @@ export class BlockBuilder {
     return this.#rows;
   }
 
-  /** By rows, or by the bytes of both payloads, which are most of a block. */
   isFull(): boolean {
     return this.#rows >= blockRowsMax || this.#payloadBytes >= blockPayloadBytesMax;
   }

@@ -119,7 +119,6 @@ export class OrderNumbers {
   readonly #options: OrderNumbersOptions;
   readonly #turns = new Mutex();
   readonly #taken: Map<number, readonly number[]>;
-  /** INSERTs without a known outcome, and the only organization of the segment, if there is one. */
   readonly #inFlight = new Map<number, string | undefined>();
   #through = 0;
   #last: number;

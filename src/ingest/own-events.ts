@@ -66,7 +66,6 @@ interface RecorderOptions {
 /** Records the service's own events in the log. They are few, so the main thread maps them. */
 export class OwnEventRecorder {
   readonly #options: RecorderOptions;
-  /** Compiled at the start, off the request path. */
   readonly #events: OwnEvents;
 
   constructor(options: RecorderOptions) {

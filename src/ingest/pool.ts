@@ -68,7 +68,6 @@ export class WorkerPool {
       recordTiming: false,
       resourceLimits: {
         maxOldGenerationSizeMb: workerHeapMegabytesMax,
-        // Most objects die with their task: room for a few tasks saves copying live ones.
         maxYoungGenerationSizeMb: workerYoungMegabytesMax,
       },
       execArgv: filename?.endsWith('.js') ? [] : threadArguments(),

@@ -100,7 +100,6 @@ export class Recovery {
   async #scanAll(): Promise<ScannedSegment[]> {
     const found: ScannedSegment[] = [];
     for (const name of await this.#deps.files.list()) {
-      // Its segment was never used.
       if (name.endsWith(`.wal${unfinishedEnding}`)) await this.#deps.files.remove(name);
       if (!name.endsWith('.wal')) continue;
       const number = segmentOfName(name);
@@ -136,7 +135,6 @@ export class Recovery {
   }
 
   async #classify(number: number, scan: Scan, entry: ManifestEntry | undefined): Promise<void> {
-    // A file gets its name once its header is durable.
     const durable = Math.max(fileHeaderBytes, entry?.bytes ?? 0);
     const found = assess(scan, durable, entry?.isOpen === false ? entry : undefined);
     if (found.damage.length > 0) this.#reportDamage(number, found, entry);

@@ -22,7 +22,6 @@ export interface Rejection {
 }
 
 const ruleCharactersMax = 200;
-/** Separates the rules of an error: a rule may contain a semicolon, but no pointer after it. */
 const nextPointer = /; (?=\/)/;
 /** Begins an error about a whole event, which has no pointer. */
 const ofWhole = /^the (?:event|record) /;

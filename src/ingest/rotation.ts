@@ -29,7 +29,6 @@ export class Rotation {
     return this.#open;
   }
 
-  /** Whether the open segment is empty and not the newest. */
   get isStale(): boolean {
     if (this.#isStopped || this.#open?.isEmpty !== true) return false;
     return this.#open.number < this.#deps.large.newest;

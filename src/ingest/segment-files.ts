@@ -15,7 +15,6 @@ export class SegmentFiles {
   readonly #head: Pick<LogHead, 'begun'>;
   readonly #obsolete = new Map<string, ObsoleteFile>();
   #obsoleteBytes = 0;
-  /** Names whose removal a power cut may undo. */
   #unsynced = new Set<string>();
   #newest: number;
   #removing = Promise.resolve();

@@ -209,7 +209,6 @@ export function decodeFileHeader(file: Buffer, name: string): FileHeader | undef
   return { segment: Number(file.readBigUInt64LE(16)) };
 }
 
-/** The complete, intact frame at an offset, if there is one. */
 export function scanFrame(file: Buffer, at: number, seed: number): ScannedFrame | undefined {
   if (at + frameHeaderBytes > file.length || !file.subarray(at, at + 4).equals(frameMagic)) return undefined;
   const sum = file.readUInt32LE(at + 44);

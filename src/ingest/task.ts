@@ -101,7 +101,6 @@ export interface SplitResult {
   /** The decompressed body in the task's room, or its refusal. */
   readonly body: Uint8Array | Refused;
   readonly form: RequestKind['form'];
-  /** Byte ranges; the end is exclusive. */
   readonly pieces: readonly (readonly [start: number, end: number])[];
   readonly bodyHash: string | undefined;
 }

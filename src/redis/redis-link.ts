@@ -139,7 +139,6 @@ export class RedisLink {
       connectTimeout: redisConnectMsMax,
       connectionName: prefix,
     });
-    // Failures reach the caller, or the attempt to connect.
     client.on('error', () => undefined);
     return client;
   }
