@@ -241,7 +241,7 @@ async function record(
   const loss = randomUUID();
   await acknowledgeMissing(storage, loss, part?.name ?? '', missing);
   const events = part?.rows ?? missing.reduce((sum, one) => sum + one.events, 0);
-  const { directory, hand } = await openDirectory(context);
+  const { directory, change, hand } = await openDirectory(context);
   const there = directory.organizations().map(({ id }) => id);
   const facts = { loss, shares, operator: operator(), now: systemClock() };
   const affected =
@@ -254,7 +254,7 @@ async function record(
           }),
         )
       : lostEvents({ ...facts, events, organizations: there });
-  if (affected.length > 0) await directory.record(affected);
+  if (affected.length > 0) await change('recordEvents', affected);
   await hand();
   const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `removed with part ${part.name}`;

@@ -82,7 +82,7 @@ async function recordExport(
     ...(resumedEvents > 0 && { resumed_after: resumedEvents }),
   };
   const event = sourceEvent(exported(actor, organization.id, details), systemClock());
-  await run.directory.record([event]);
+  await run.change('recordEvents', [event]);
   await run.hand();
 }
 
