@@ -25,6 +25,7 @@ import type { Base, Intervals } from './service/base.ts';
 import { handChanges, startDirectory } from './service/changes.ts';
 import { startWriting } from './service/writing.ts';
 import { explainFullDisk, startStorage } from './storage/open-storage.ts';
+import type { Storage } from './storage/storage.ts';
 
 const shutdownFlushMsMax = 10_000;
 const shutdownRequestsMsMax = 10_000;
@@ -37,8 +38,23 @@ interface Outputs {
   readonly accessLogTo: number | string;
 }
 
+interface Service {
+  readonly url: string;
+  readonly storage: Storage;
+  readonly directory: Directory;
+  readonly record: ReturnType<typeof recorderOf>;
+  readonly flush: Ingest['flush'];
+  /** Fires with the reason when the process must end. */
+  readonly failure: AbortSignal;
+  stop(): Promise<void>;
+}
+
 /** Starts the service; if a later part fails, stops the earlier ones. Tests give shorter `intervals`. */
-export async function startService(config: Config, outputs: Outputs, intervals: Partial<Intervals> = {}) {
+export async function startService(
+  config: Config,
+  outputs: Outputs,
+  intervals: Partial<Intervals> = {},
+): Promise<Service> {
   const { log } = outputs;
   const stops = new StopStack(log);
   try {

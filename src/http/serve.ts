@@ -13,7 +13,7 @@ import { type HttpServer, startHttpServer } from './server.ts';
 import { SessionCookie } from './session-cookie.ts';
 import { SelfAudit } from './self-audit.ts';
 
-interface Serving {
+export interface Serving {
   readonly server: HttpServer;
   /** Its address on this machine, without a slash at the end. */
   readonly url: string;

@@ -9,7 +9,7 @@ import { RetentionPreview } from '../control/retention-preview.ts';
 import { SealedSecrets } from '../control/sealed-secret.ts';
 import { Sessions } from '../control/sessions.ts';
 import type { EvidenceReader } from '../evidence/evidence-reader.ts';
-import { serve } from '../http/serve.ts';
+import { serve, type Serving } from '../http/serve.ts';
 import { createReaders, type ReadersOptions } from '../read/readers.ts';
 import { Ocsf110Pool } from '../read/ocsf110/pool.ts';
 import { Attempts } from '../sign-on/attempt.ts';
@@ -37,7 +37,10 @@ interface Answering {
 }
 
 /** Listens, and announces the server to commands on its data directory. */
-export async function startAnswering({ config, log, damage, stops }: Base, parts: Answering) {
+export async function startAnswering(
+  { config, log, damage, stops }: Base,
+  parts: Answering,
+): Promise<Serving> {
   const { directory, organizations, evidence, retentionCutOff, secret, stopping, envelope } = parts;
   const { rateCounter, accounts, limitsShared } = parts.counts;
   const { storage, engineWrites } = parts.stored;
