@@ -1,21 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
-import { ifThere } from '../base/errors/system-error.ts';
-import { isServed } from '../base/files/directory-lock.ts';
 import { systemClock } from '../base/time/clock.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { StopStack } from '../base/processes/stop-stack.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { prepareDataDir, requireEngineData, requireUsable } from '../config/data-dir.ts';
 import { checkOpenFiles } from '../config/open-files.ts';
-import { tellServer } from '../control/command-socket.ts';
 import type { Call } from '../control/decision.ts';
 import { Directory } from '../control/directory.ts';
 import { JournalEvents } from '../control/journal-events.ts';
+import {
+  changeHere,
+  type ChangeName,
+  type OperatorChange,
+  type ResultOf,
+  type ValuesOf,
+} from '../control/operator-changes.ts';
 import { operatorWords } from '../storage/exception.ts';
-import { explainFullDisk, instanceOf, reachStorage } from '../storage/open-storage.ts';
+import { explainFullDisk, reachStorage } from '../storage/open-storage.ts';
 import type { Storage } from '../storage/storage.ts';
 import { commandLog } from './command-log.ts';
+import { changeByServer, isServerThere } from './ask-server.ts';
 import type { CliDeps } from './context.ts';
 
 /** What every command works with. */
@@ -95,8 +100,8 @@ export function operatorCall(): Call {
 /** The same with the control data. */
 export interface ControlContext extends EngineContext {
   readonly directory: Directory;
-  /** What a change by this command is made with. */
-  readonly call: Call;
+  /** Makes a change as the operator; where a server runs on the data directory, it does so. */
+  readonly change: OperatorChange;
   /** Stores the events of what has been changed so far; done at the end of the command in any case. */
   readonly hand: () => Promise<void>;
 }
@@ -113,52 +118,74 @@ export function withDirectory<T>(
   return withStorage(
     setup,
     async (context) => {
-      const { directory, hand } = await openDirectory(context);
-      const call = operatorCall();
+      const opened = await openDirectory(context);
       try {
-        return await work({ ...context, directory, call, hand });
+        return await work({ ...context, ...opened });
       } finally {
-        await hand();
+        await opened.hand();
       }
     },
     options,
   );
 }
 
-/** The control data as it is, and what stores the events of changes that this process makes. */
+/** The control data as it is, and what changes it. */
 export async function openDirectory(
   context: EngineContext,
-): Promise<{ readonly directory: Directory; readonly hand: () => Promise<void> }> {
+): Promise<Pick<ControlContext, 'directory' | 'change' | 'hand'>> {
   const { config, storage, log, deps, isShared } = context;
-  const { dataDir, clickhouse } = config;
-  const hasServer = clickhouse.url === undefined ? isShared : (await ifThere(isServed(dataDir))) === true;
-  const server = await serverOf(config, hasServer);
-  const own = hasServer || clickhouse.url === undefined ? dataDir : undefined;
-  const changes = await JournalEvents.open({ dataDir: own, storage, log, server });
+  const { clickhouse } = config;
+  const isOwn = clickhouse.url === undefined;
+  // With an engine of our own nobody else writes to it, though a server may wait for its end.
+  const hasServer = isOwn ? isShared : await isServerThere(config.dataDir);
+  const dataDir = isOwn ? config.dataDir : undefined;
+  const server = isOwn ? undefined : randomUUID();
+  const changes = await JournalEvents.open({ dataDir, storage, log, server });
   const directory = new Directory({
     storage,
     log,
     clock: systemClock,
     expiryMicros: systemClock,
     server,
-    ...(clickhouse.url === undefined && { mark: changes.mark }),
-    applied: (row, isOwn) => changes.take(row, isOwn),
+    ...(isOwn && { mark: changes.mark }),
+    ...(!hasServer && { applied: (row, own) => changes.take(row, own) }),
   });
   await directory.refresh();
-  const before = directory.place;
+  if (hasServer) return { directory, change: byServer(context, directory), hand: async () => undefined };
   const store = (_: string, events: readonly string[]) =>
     deps.recordEvents({ ...context, directory }, events);
-  const hand = async (): Promise<void> => {
-    if (!hasServer) await recorded(context, changes.hand(store));
-    else if (directory.place > before) await tellServer(dataDir);
+  return {
+    directory,
+    change: (name, ...values) => changeHere(directory, operatorCall(), name, values),
+    hand: () => recorded(context, changes.hand(store)),
   };
-  return { directory, hand };
 }
 
-/** Who hands the events of a row: with the embedded engine whoever has it, else the server of the data directory, or this process. */
-async function serverOf({ clickhouse, dataDir }: Config, hasServer: boolean): Promise<string | undefined> {
-  if (clickhouse.url === undefined) return undefined;
-  return hasServer ? instanceOf(dataDir) : randomUUID();
+/** Changes by the server of the data directory; if it ends meanwhile, by an engine of our own and the same call. */
+function byServer(context: EngineContext, directory: Directory): OperatorChange {
+  const { dataDir } = context.config;
+  return async (name, ...values) => {
+    const id = randomUUID();
+    const asked = { id, operator: operator(), change: name, values };
+    const answer = await changeByServer(dataDir, asked);
+    if (answer === undefined) return changeAlone(context, { ...operatorCall(), id }, name, values);
+    await directory.freshen(0);
+    return answer.result as ResultOf<typeof name>;
+  };
+}
+
+function changeAlone<Name extends ChangeName>(
+  setup: Setup,
+  call: Call,
+  name: Name,
+  values: ValuesOf<Name>,
+): Promise<ResultOf<Name>> {
+  return withStorage(setup, async (context) => {
+    const { directory, hand } = await openDirectory(context);
+    const result = await changeHere(directory, call, name, values);
+    await hand();
+    return result;
+  });
 }
 
 async function recorded({ config }: EngineContext, work: Promise<void>): Promise<void> {

@@ -131,7 +131,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError || error instanceof Problem) throw error;
     if (error instanceof OtherReleaseError) {
-      const remedy = `start the release of this database (${projectFile('docs/upgrade.md')})`;
+      const remedy = `start the release of this database (${projectFile('docs/install.md')})`;
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = operatorWords(error);
@@ -241,10 +241,10 @@ async function record(
   const loss = randomUUID();
   await acknowledgeMissing(storage, loss, part?.name ?? '', missing);
   const events = part?.rows ?? missing.reduce((sum, one) => sum + one.events, 0);
-  const { directory, hand } = await openDirectory(context);
+  const { directory, change, hand } = await openDirectory(context);
   const there = directory.organizations().map(({ id }) => id);
   const facts = { loss, shares, operator: operator(), now: systemClock() };
-  const told =
+  const affected =
     part === undefined
       ? missing.flatMap((one) =>
           lostEvents({
@@ -254,7 +254,7 @@ async function record(
           }),
         )
       : lostEvents({ ...facts, events, organizations: there });
-  if (told.length > 0) await directory.record(told);
+  if (affected.length > 0) await change('recordEvents', affected);
   await hand();
   const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `removed with part ${part.name}`;
@@ -263,7 +263,7 @@ async function record(
     options,
     'CliLoss',
     value,
-    `${counted(events, 'event')} ${what}; told to ${counted(told.length, 'organization')}`,
+    `${counted(events, 'event')} ${what}; recorded in ${counted(affected.length, 'organization')}`,
   );
 }
 

@@ -3,7 +3,7 @@ import { systemClock } from '../base/time/clock.ts';
 import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { limits } from './limits.ts';
 import { answers, localUrl, readServerFile, type ServerAddress } from '../base/files/server-file.ts';
-import { createApiKey } from '../control/api-keys.ts';
+import { changeHere, type OperatorChange } from '../control/operator-changes.ts';
 import { findOrganization } from '../control/organizations.ts';
 import type { CliDeps } from './context.ts';
 import type { ImportEngine } from '../tools/import.ts';
@@ -21,14 +21,14 @@ const keyDuration = '30d';
 /** An import does not start with a key that expires sooner. */
 const keyLeftMicrosMin = 3_600_000_000;
 
-type LocalControl = Pick<ControlContext, 'config' | 'directory' | 'call'>;
+type LocalControl = Pick<ControlContext, 'config' | 'directory' | 'change'>;
 
 /**
  * A key with scope `write` for one organization or for all, created for the operator, who has access to the
  * data directory anyway. The directory keeps it (mode 0600), because idempotency keys belong to one API key.
  */
 async function localKey(
-  { config, directory, call }: LocalControl,
+  { config, directory, change }: LocalControl,
   org: string | undefined,
 ): Promise<Omit<ImportTarget, 'url'>> {
   const organization = org === undefined ? undefined : findOrganization(directory, org).id;
@@ -39,14 +39,13 @@ async function localKey(
   const endMicros = known?.revokedMicros ?? known?.expiresMicros ?? 0;
   const isGood = endMicros > systemClock() + keyLeftMicrosMin;
   if (kept !== undefined && isGood) return { key: kept, name, keyIsNew: false };
-  const make = createApiKey({
+  const issued = await change('createApiKey', {
     organization,
     allOrganizations: organization === undefined ? true : undefined,
     scopes: 'write',
     name: 'auditlog import',
     expires: keyDuration,
   });
-  const issued = await directory.change(call, make);
   await replaceFile(path, `${issued.text}\n`, `${path}.${process.pid}.tmp`);
   return { key: issued.text, name, keyIsNew: true };
 }
@@ -57,7 +56,9 @@ async function withOwnServer(setup: Setup, org: string | undefined, work: Import
   const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined };
   const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
   try {
-    const key = await localKey({ config, directory: service.directory, call: operatorCall() }, org);
+    const { directory } = service;
+    const change: OperatorChange = (name, ...values) => changeHere(directory, operatorCall(), name, values);
+    const key = await localKey({ config, directory, change }, org);
     await work({ url: service.url, ...key });
     if (!(await service.flush(limits.demoFlushMsMax))) {
       throw new Error('the events are in the log, but not readable yet; the next start stores them');

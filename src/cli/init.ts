@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import { localUrl } from '../base/files/server-file.ts';
 import { loadConfig } from '../config/config.ts';
 import { parseEmail } from '../control/email-address.ts';
-import { createWithAdministrator } from '../control/new-organization.ts';
 import { hashPassword } from '../control/passwords.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
@@ -41,12 +40,12 @@ export function registerInit(program: Command, deps: CliDeps): void {
       const { host, port, tls } = loadConfig(deps.environment);
       const email = parseEmail(options.email);
       const password = randomBytes(12).toString('base64url');
-      return async ({ directory, call }) => {
+      return async ({ change }) => {
         const passwordHash = await hashPassword(password);
         const person = { email, name: 'Administrator', role: 'admin', passwordHash };
         const first = { scopes: 'read,write', name: 'first key' };
-        const make = createWithAdministrator({ slug: org, name }, person, first);
-        const { organization, key } = await directory.change(call, make);
+        const made = await change('createWithAdministrator', { slug: org, name }, person, first);
+        const { organization, key } = made;
         const { id, slug } = organization;
         const url = `${localUrl(host, port, tls !== undefined)}/api/v1/audit`;
         const text = `Organization ${slug}, id ${id}

@@ -1,12 +1,6 @@
 import type { Command } from 'commander';
 import { formatRate } from '../base/time/rates.ts';
-import {
-  createApiKey,
-  type IssuedKey,
-  listApiKeys,
-  revokeApiKey,
-  rotateApiKey,
-} from '../control/api-keys.ts';
+import { type IssuedKey, listApiKeys } from '../control/api-keys.ts';
 import type { Directory } from '../control/directory.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand, slugOf } from './control-command.ts';
@@ -78,9 +72,8 @@ export function registerKey(program: Command, deps: CliDeps): void {
     .option('--name <name>', 'name to show')
     .option('--expires <duration>', 'life of the key, such as 90d (default: no end)')
     .option('--rate-limit <rate>', 'requests/window, such as 300/15s (default: as configured)');
-  controlCommand(deps, create, (options: NewKeyOptions) => async ({ directory, call }) => {
-    const make = createApiKey({ ...options, organization: options.org });
-    return shown(directory, await directory.change(call, make));
+  controlCommand(deps, create, (options: NewKeyOptions) => async ({ directory, change }) => {
+    return shown(directory, await change('createApiKey', { ...options, organization: options.org }));
   });
 
   addList(key, deps);
@@ -94,14 +87,14 @@ export function registerKey(program: Command, deps: CliDeps): void {
     deps,
     rotate,
     ({ grace }: { readonly grace: string }, id = '') =>
-      async ({ directory, call }) => {
-        return shown(directory, await directory.change(call, rotateApiKey({ id }, grace)));
+      async ({ directory, change }) => {
+        return shown(directory, await change('rotateApiKey', { id }, grace));
       },
   );
 
   const revoke = key.command('revoke').description('end a key for good').argument('<id>', 'id of the key');
-  controlCommand(deps, revoke, (_, id = '') => async ({ directory, call }) => {
-    const { now } = await directory.change(call, revokeApiKey({ id }));
+  controlCommand(deps, revoke, (_, id = '') => async ({ change }) => {
+    const { now } = await change('revokeApiKey', { id });
     const revoked_at = timeText(now.revokedMicros ?? 0);
     return {
       schema: 'CliRevokedKey',

@@ -2,33 +2,25 @@ import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import { systemClock } from '../base/time/clock.ts';
 import { retentionText } from '../control/change-events.ts';
-import type { Decide } from '../control/decision.ts';
 import {
-  type ChangedOrganization,
   changeOfSettings,
-  createOrganization,
   daysOf,
   findOrganization,
   type Organization,
   type OrganizationSettings,
-  updateOrganization,
 } from '../control/organizations.ts';
 import {
   awaitHold,
   keepsAll,
-  placeHold,
   policyOf,
-  type PolicyPreview,
   previewRelease,
-  releaseHold,
   type RetentionPolicy,
   wouldEnd,
 } from '../control/retention.ts';
 import { RetentionPreview } from '../control/retention-preview.ts';
-import { beginDeletion, carryOutDeletion, type Deletion, previewDeletion } from '../control/deletion.ts';
+import { carryOutDeletion, type Deletion, previewDeletion } from '../control/deletion.ts';
 import { removalView, waitingRemovals } from '../control/planned-removals.ts';
 import { EventRemoval } from '../storage/removal.ts';
-import { setPasswords } from '../control/sign-on-settings.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { eventCount, option } from '../tools/option.ts';
@@ -94,9 +86,8 @@ function registerCreate(org: Command, deps: CliDeps): void {
     deps,
     create,
     (options: Options & { readonly name: string }) =>
-      async ({ directory, call }) => {
-        const make = createOrganization({ ...options, slug: options.org });
-        const { id, slug, name } = await directory.change(call, make);
+      async ({ change }) => {
+        const { id, slug, name } = await change('createOrganization', { ...options, slug: options.org });
         return {
           schema: 'CliNewOrganization',
           value: { id, slug, name },
@@ -184,12 +175,13 @@ function registerSet(org: Command, deps: CliDeps): void {
     const settings = { name, retention, receipts };
     changeOfSettings(settings);
     return async (context) => {
-      const { storage, directory, call, config } = context;
+      const { storage, directory, change, config } = context;
       const { retentionDays: defaultDays } = config;
       if (options.dryRun) return dryRun(context, reference, options, defaultDays);
       const preview = new RetentionPreview({ storage, directory, clock: systemClock, defaultDays });
       const removed = await preview.of(reference, settings, confirm);
-      const { now } = await directory.change(call, changeOf(reference, settings, options, removed));
+      const switched = passwords === undefined ? undefined : { passwords, force: options.force };
+      const { now } = await change('setOrganization', reference, settings, removed, switched);
       return {
         schema: 'CliOrganization',
         value: view(now, directory.policyOf(now.id)),
@@ -197,26 +189,6 @@ function registerSet(org: Command, deps: CliDeps): void {
       };
     };
   });
-}
-
-/** Settings and passwords together, or none of them. */
-function changeOf(
-  reference: string,
-  settings: OrganizationSettings,
-  { passwords, force }: Pick<Options, 'passwords' | 'force'>,
-  removed: PolicyPreview | undefined,
-): Decide<ChangedOrganization> {
-  const update = updateOrganization(reference, settings, removed);
-  if (passwords === undefined) return update;
-  const change = setPasswords(reference, { passwords, force });
-  return (state, moment) => {
-    const [signOn, updated] = [change(state, moment), update(state, moment)];
-    return {
-      parts: [...signOn.parts, ...updated.parts],
-      changes: [...signOn.changes, ...updated.changes],
-      result: updated.result,
-    };
-  };
 }
 
 async function dryRun(
@@ -256,9 +228,9 @@ function registerHold(org: Command, deps: CliDeps): void {
   controlCommand(deps, hold, (options: Options) => {
     const { org: reference } = options;
     const reason = requireReason(options);
-    return async ({ storage, directory, call }) => {
+    return async ({ storage, directory, change }) => {
       const organization = findOrganization(directory, reference);
-      const { now: policy } = await directory.change(call, placeHold(organization.id, reason));
+      const { now: policy } = await change('placeHold', organization.id, reason);
       const isSettled = await awaitHold(new EventRemoval(storage), organization.id);
       const { slug } = organization;
       const text = isSettled
@@ -282,11 +254,11 @@ function registerRelease(org: Command, deps: CliDeps): void {
     const reason = options.dryRun ? '' : requireReason(options);
     return async (context) => {
       if (options.dryRun) return dryRun(context, reference, {}, undefined);
-      const { storage, directory, call } = context;
+      const { storage, directory, change } = context;
       const organization = findOrganization(directory, reference);
       const policy = policyOf(directory, organization.id);
       const preview = await previewRelease(storage, policy, options.confirm, systemClock());
-      const { now } = await directory.change(call, releaseHold(organization, reason, preview));
+      const { now } = await change('releaseHold', organization, reason, preview);
       return {
         schema: 'CliOrganization',
         value: view(organization, now),
@@ -325,7 +297,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
         'malformed',
         `see first what would be removed: ${commandWith(deps.args ?? [], '--dry-run')}`,
       );
-    return async ({ storage, directory, call }) => {
+    return async ({ storage, directory, change }) => {
       const store = { storage, directory };
       const preview = await previewDeletion(store, reference, operator());
       const what = `${counted(preview.events, 'event')}, ${counted(preview.users, 'user')} and ${counted(preview.apiKeys, 'API key')}`;
@@ -335,8 +307,9 @@ function registerDelete(org: Command, deps: CliDeps): void {
           value: deletionView({ ...preview, startedMicros: systemClock(), finishedMicros: undefined }),
           text: `${what} of ${preview.slug} would be removed\nto do it: ${commandWith(deps.args ?? [], '--confirm', String(preview.events))}`,
         };
-      const begun = await directory.change(call, beginDeletion(preview, options.confirm));
-      const done = await carryOutDeletion(store, new EventRemoval(storage), begun);
+      const begun = await change('beginDeletion', preview, options.confirm);
+      const end = (id: string) => change('endDeletion', id);
+      const done = await carryOutDeletion(store, new EventRemoval(storage), begun, { end });
       return {
         schema: 'CliDeletion',
         value: deletionView(done),

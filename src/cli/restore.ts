@@ -202,7 +202,7 @@ async function missingSecrets({ config, storage }: EngineContext): Promise<strin
 
 /** Followers of the feed may have seen lost events: an event in each organization reports it. */
 async function recordRestore(context: EngineContext, backup: string, moment: string): Promise<void> {
-  const { directory, hand } = await openDirectory(context);
+  const { directory, change, hand } = await openDirectory(context);
   const organizations = directory.organizations();
   const events = restoredEvents({
     organizations: organizations.map(({ id }) => id),
@@ -211,7 +211,7 @@ async function recordRestore(context: EngineContext, backup: string, moment: str
     operator: operator(),
     now: systemClock(),
   });
-  if (events.length > 0) await directory.record(events);
+  if (events.length > 0) await change('recordEvents', events);
   await hand();
 }
 

@@ -4,8 +4,7 @@ import { Problem } from '../base/errors/problem.ts';
 import type { Config } from '../config/config.ts';
 import { requireKnownSecret, sessionSecret } from '../config/secrets.ts';
 import { signOnView } from '../control/change-events.ts';
-import { SealedSecrets } from '../control/sealed-secret.ts';
-import { type SignOnInput, type SignOnSettings, updateSignOn } from '../control/sign-on-settings.ts';
+import type { SignOnInput, SignOnSettings } from '../control/sign-on-settings.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { table } from './output.ts';
@@ -83,14 +82,13 @@ function addSet(signOn: Command, deps: CliDeps): void {
     const { org, clientSecretStdin, ...input } = options;
     if (Object.keys(input).every((name) => name === 'json') && clientSecretStdin === undefined)
       throw new Problem('malformed', 'nothing to set: see sign-on set --help');
-    return async ({ directory, call, config, log }) => {
+    return async ({ change, config, log }) => {
       const isSealed = clientSecretStdin !== undefined;
       const given = isSealed ? { ...input, clientSecret: await readPassword(deps.io, true) } : input;
       if (isSealed) await requireKnownSecret(config.dataDir, 'SESSION_SECRET', config.sessionSecret);
       // Where nothing is sealed, none need be there.
       const secret = isSealed ? await sessionSecret(config, log) : randomUUID();
-      const change = updateSignOn(org, given, new SealedSecrets(secret));
-      const { organization, now } = await directory.change(call, change);
+      const { organization, now } = await change('setSignOn', org, given, secret);
       const value = view(now, organization.slug, config);
       return {
         schema: 'CliSignOn',

@@ -1,17 +1,7 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/errors/problem.ts';
 import { checkPassword, hashPassword } from '../control/passwords.ts';
-import {
-  changeRole,
-  checkNewUser,
-  createUser,
-  disableUser,
-  enableUser,
-  findUser,
-  listUsers,
-  setPassword,
-  type UserReference,
-} from '../control/users.ts';
+import { checkNewUser, findUser, listUsers, type UserReference } from '../control/users.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand, slugOf } from './control-command.ts';
 import { table, timeText, timeTextOrNull } from './output.ts';
@@ -61,12 +51,12 @@ function addCreate(user: Command, deps: CliDeps): void {
     .requiredOption('--name <name>', 'name to show')
     .requiredOption('--role <admin|auditor|member>', 'what the user may do')
     .option('--password-stdin', passwordHelp);
-  controlCommand(deps, create, (options: NewUserOptions) => async ({ directory, call }) => {
+  controlCommand(deps, create, (options: NewUserOptions) => async ({ directory, change }) => {
     const given = { ...options, organization: options.org };
     // Nobody types a password for a user who cannot be made.
     checkNewUser(directory, given);
     const passwordHash = await hashPassword(await acceptablePassword(deps, options));
-    const made = await directory.change(call, createUser({ ...given, passwordHash }));
+    const made = await change('createUser', { ...given, passwordHash });
     const { id, email, name, role, organizationId } = made;
     return {
       schema: 'CliNewUser',
@@ -107,8 +97,8 @@ function addDisable(user: Command, deps: CliDeps): void {
   const disable = aboutUser(user.command('disable')).description('end a user’s access and sessions');
   controlCommand(deps, disable, (options: UserOptions, argument) => {
     const reference = referenceOf(argument, options);
-    return async ({ directory, call }) => {
-      const { now } = await directory.change(call, disableUser(reference));
+    return async ({ change }) => {
+      const { now } = await change('disableUser', reference);
       const { id, email, disabledMicros } = now;
       return {
         schema: 'CliDisabledUser',
@@ -123,8 +113,8 @@ function addEnable(user: Command, deps: CliDeps): void {
   const enable = aboutUser(user.command('enable')).description('give a disabled user access again');
   controlCommand(deps, enable, (options: UserOptions, argument) => {
     const reference = referenceOf(argument, options);
-    return async ({ directory, call }) => {
-      const { id, email } = (await directory.change(call, enableUser(reference))).now;
+    return async ({ change }) => {
+      const { id, email } = (await change('enableUser', reference)).now;
       return {
         schema: 'CliUserPassword',
         value: { id, email },
@@ -140,8 +130,8 @@ function addSetRole(user: Command, deps: CliDeps): void {
     .requiredOption('--role <admin|auditor|member>', 'what the user may do');
   controlCommand(deps, set, (options: UserOptions & { readonly role: string }, argument) => {
     const reference = referenceOf(argument, options);
-    return async ({ directory, call }) => {
-      const { now } = await directory.change(call, changeRole(reference, options.role));
+    return async ({ directory, change }) => {
+      const { now } = await change('changeRole', reference, options.role);
       const { id, email, name, role, organizationId } = now;
       return {
         schema: 'CliNewUser',
@@ -158,10 +148,10 @@ function addSetPassword(user: Command, deps: CliDeps): void {
     .option('--password-stdin', passwordHelp);
   controlCommand(deps, set, (options: UserOptions, argument) => {
     const reference = referenceOf(argument, options);
-    return async ({ directory, call }) => {
+    return async ({ directory, change }) => {
       findUser(directory, reference);
       const passwordHash = await hashPassword(await acceptablePassword(deps, options));
-      const { id, email } = (await directory.change(call, setPassword(reference, passwordHash))).now;
+      const { id, email } = (await change('setPassword', reference, passwordHash)).now;
       return {
         schema: 'CliUserPassword',
         value: { id, email },

@@ -2,7 +2,7 @@ import { Problem } from '../base/errors/problem.ts';
 import { parseRate, type Rate } from '../base/time/rates.ts';
 import { parseDurationMs } from '../base/time/units.ts';
 import { changesOfKey } from './change-events.ts';
-import { type Changed, type Decide, type Decision, type Moment, unchanged } from './decision.ts';
+import { type Changed, type Decide, type Decision, type Moment, together, unchanged } from './decision.ts';
 import { keyDigest, newKeyId, newKeyText } from './key-text.ts';
 import { displayName } from './names.ts';
 import { findOrganization } from './organizations.ts';
@@ -163,18 +163,6 @@ export function createApiKey(input: NewApiKey & KeyOwner): Decide<IssuedKey> {
     const ended = endUnseen(state, moment);
     if (ended.parts.length === 0) checkCount(state, organizationId);
     return together(ended, make(organizationId, moment.micros));
-  };
-}
-
-/** Two decisions as one, with the result of the second. */
-export function together<T>(
-  first: Pick<Decision<unknown>, 'parts' | 'changes'>,
-  second: Decision<T>,
-): Decision<T> {
-  return {
-    ...second,
-    parts: [...first.parts, ...second.parts],
-    changes: [...first.changes, ...second.changes],
   };
 }
 

@@ -1,56 +1,148 @@
-import { chmod, rm } from 'node:fs/promises';
-import { createConnection, createServer } from 'node:net';
+import { chmod, open, rm } from 'node:fs/promises';
+import { createConnection, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathOf } from '../base/files/directory-lock.ts';
+import { Problem, type ProblemCode } from '../base/errors/problem.ts';
+import { ifThere } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
+import { operatorWords } from '../storage/exception.ts';
 
-/** How long a command waits for the server to store the events of what it has changed. */
-const waitMsMax = 3_000;
+/** A restored journal of ten thousand organizations records one event in each. */
+const requestBytesMax = 32 * 1024 * 1024;
+const requestMsMax = 10_000;
+const connectionsMax = 64;
+/** How long a command waits for the events of its change to become readable. */
+const settleMsMax = 3_000;
+const name = 'control.sock';
 
-const pathOf = (dataDir: string): string => join(dataDir, 'control.sock');
-
-/**
- * Lets commands on the data directory tell this server that they have changed something: it runs `work`, and closes the connection
- * when that has ended. Resolves with what ends it. Where the system gives no socket, as the path is too long, commands do without.
- */
-export async function listenToCommands(
-  dataDir: string,
-  work: () => Promise<void>,
-  log: Logger,
-): Promise<() => Promise<void>> {
-  const path = pathOf(dataDir);
-  const server = createServer((connection) => {
-    connection.on('error', (error) => log.debug(errorFacts(error), 'a command went away'));
-    work()
-      .catch((error: unknown) => log.warn(errorFacts(error), 'what a command has changed is not read yet'))
-      .finally(() => connection.destroy());
-  });
-  await rm(path, { force: true });
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(path, resolve);
-    });
-    await chmod(path, 0o600);
-  } catch (error) {
-    log.warn(
-      errorFacts(error),
-      'commands cannot tell this server what they change: it sees that a second later',
-    );
-    return async () => undefined;
-  }
-  return () => new Promise((resolve) => server.close(() => resolve()));
+/** A change that a command asks for, as one line of JSON. It may hold hashes of passwords and secrets, so nothing logs it. */
+export interface CommandRequest {
+  /** Of the command's program. */
+  readonly version: string;
+  /** Of the call. */
+  readonly id: string;
+  readonly operator: string;
+  /** See `operatorChanges`. */
+  readonly change: string;
+  readonly values: readonly unknown[];
 }
 
-/** Tells the server of a data directory, and waits for its end, not for long. False where no server listens. */
-export function tellServer(dataDir: string): Promise<boolean> {
+type CommandAnswer =
+  | { readonly result?: unknown }
+  | { readonly problem: { readonly code: ProblemCode; readonly detail: string; readonly members?: object } }
+  | { readonly failure: string };
+
+interface Server {
+  readonly dataDir: string;
+  readonly version: string;
+  readonly log: Logger;
+  /** Makes a change. */
+  change(request: CommandRequest): Promise<unknown>;
+  /** Resolves once the events of changes are readable, or take too long. */
+  settled(): Promise<unknown>;
+}
+
+/** Makes the changes that commands on the data directory ask for. Resolves with the function that ends it. */
+export async function listenToCommands(own: Server): Promise<() => Promise<void>> {
+  const handle = await open(own.dataDir, 'r');
+  const path = join(pathOf(handle, own.dataDir), name);
+  const server = createServer((connection) => {
+    connection.on('error', (error) => own.log.debug(errorFacts(error), 'a command closed its connection'));
+    void serve(own, connection).finally(() => connection.destroy());
+  });
+  server.maxConnections = connectionsMax;
+  // A killed server leaves its socket.
+  await rm(path, { force: true });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+  await chmod(path, 0o600);
+  return async () => {
+    await new Promise((resolve) => server.close(resolve));
+    await handle.close();
+  };
+}
+
+async function serve(own: Server, connection: Socket): Promise<void> {
+  try {
+    const line = await lineOf(connection, requestBytesMax, requestMsMax);
+    if (line === undefined) return;
+    connection.write(`${JSON.stringify(await answer(own, line))}\n`);
+    await own.settled();
+  } catch (error) {
+    own.log.warn(errorFacts(error), 'the events of a command wait to be stored');
+  }
+}
+
+async function answer(own: Server, line: string): Promise<CommandAnswer> {
+  try {
+    const request = JSON.parse(line) as CommandRequest;
+    if (request.version !== own.version)
+      return {
+        failure: `the server on this DATA_DIR has version ${own.version} and this command ${request.version}: use the command of the server's version, or restart the server`,
+      };
+    return { result: await own.change(request) };
+  } catch (error) {
+    if (error instanceof Problem)
+      return { problem: { code: error.code, detail: error.message, members: error.options.members ?? {} } };
+    own.log.warn(errorFacts(error), 'a change that a command asked for failed');
+    return { failure: operatorWords(error) };
+  }
+}
+
+/**
+ * Asks the server of a data directory for a change. Undefined: nobody listens there, or the connection broke before the answer. Rejects
+ * with what the server rejected with, as far as it may be shown.
+ */
+export async function askServer(
+  dataDir: string,
+  request: CommandRequest,
+  waitMsMax: number,
+): Promise<{ readonly result: unknown } | undefined> {
+  const handle = await ifThere(open(dataDir, 'r'));
+  if (handle === undefined) return undefined;
+  try {
+    const connection = createConnection(join(pathOf(handle, dataDir), name));
+    const closed = new Promise<void>((resolve) => connection.once('close', () => resolve()));
+    connection.on('error', () => connection.destroy());
+    connection.write(`${JSON.stringify(request)}\n`);
+    const line = await lineOf(connection, requestBytesMax, waitMsMax);
+    await Promise.race([closed, sleep(settleMsMax, undefined, { ref: false })]);
+    connection.destroy();
+    return line === undefined ? undefined : resultOf(JSON.parse(line) as CommandAnswer);
+  } finally {
+    await handle.close();
+  }
+}
+
+function resultOf(told: CommandAnswer): { readonly result: unknown } {
+  if ('failure' in told) throw new Error(told.failure);
+  if (!('problem' in told)) return { result: told.result };
+  const { code, detail, members } = told.problem;
+  throw new Problem(code, detail, { members: { ...members } });
+}
+
+/** The first line that comes; undefined if it is too long, too late, or the connection ends before it. */
+function lineOf(connection: Socket, bytesMax: number, msMax: number): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const connection = createConnection(pathOf(dataDir));
-    connection.setTimeout(waitMsMax, () => connection.destroy());
-    let isThere = false;
-    connection.on('connect', () => (isThere = true));
-    // Closed follows, whatever the error is.
-    connection.on('error', () => undefined);
-    connection.on('close', () => resolve(isThere));
-    connection.resume();
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    const end = (line?: string): void => {
+      clearTimeout(timer);
+      connection.removeAllListeners('data');
+      connection.resume();
+      if (line === undefined) connection.destroy();
+      resolve(line);
+    };
+    const timer = setTimeout(() => end(), msMax);
+    connection.once('close', () => end());
+    connection.on('data', (piece: Buffer) => {
+      bytes += piece.length;
+      pieces.push(piece);
+      if (bytes > bytesMax) end();
+      else if (piece.at(-1) === 10) end(Buffer.concat(pieces).toString());
+    });
   });
 }

@@ -49,3 +49,15 @@ export interface Changed<T> {
   readonly before: T;
   readonly now: T;
 }
+
+/** Two decisions as one, with the result of the second. */
+export function together<T>(
+  first: Pick<Decision<unknown>, 'parts' | 'changes'>,
+  second: Decision<T>,
+): Decision<T> {
+  return {
+    ...second,
+    parts: [...first.parts, ...second.parts],
+    changes: [...first.changes, ...second.changes],
+  };
+}

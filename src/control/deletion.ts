@@ -77,7 +77,7 @@ export function beginDeletion(preview: DeletionPreview, confirmed: number | unde
   };
 }
 
-function endDeletion(id: string): Decide<Deletion | undefined> {
+export function endDeletion(id: string): Decide<Deletion | undefined> {
   return (state, { micros }) => {
     const deletion = state.deletionOf(id);
     if (deletion === undefined || deletion.finishedMicros !== undefined) return unchanged(deletion);
@@ -124,6 +124,12 @@ export async function withRowsLeft(storage: Storage, ids: readonly string[]): Pr
 /** Who carries out what a command has begun. */
 export const ourselves = { name: 'auditlog', type: 'App/System' } as const;
 
+interface CarryingOut {
+  readonly signal?: AbortSignal | undefined;
+  /** Notes the end; default: by the directory. */
+  readonly end?: (id: string) => Promise<Deletion | undefined>;
+}
+
 /**
  * Removes what there is of an organization whose deletion has begun: events, tree and checkpoints, and its texts in the journal; what is
  * left is the deletion. Begun again after a crash it goes on, and finds what came late.
@@ -132,7 +138,7 @@ export async function carryOutDeletion(
   { storage, directory }: ControlStore,
   removal: EventRemoval,
   deletion: Deletion,
-  signal?: AbortSignal,
+  { signal, end = (id) => directory.change({ actor: ourselves }, endDeletion(id)) }: CarryingOut = {},
 ): Promise<Deletion> {
   const { id } = deletion;
   const planned = (await removal.unfinished()).filter(({ organization }) => organization === id);
@@ -140,7 +146,7 @@ export async function carryOutDeletion(
   const plan = await removal.plan(wholeOf(id), 2n ** 64n - 1n);
   if (plan !== undefined) await removal.carryOut([plan], { signal });
   for (const table of tables) await removeRows(storage, table, id);
-  const done = (await directory.change({ actor: ourselves }, endDeletion(id))) ?? deletion;
+  const done = (await end(id)) ?? deletion;
   await new Journal(storage).eraseDeleted(id);
   return done;
 }

@@ -8,7 +8,7 @@ import { Repeated } from '../base/waiting/repeated.ts';
 import { freshSingleFlight } from '../base/waiting/single-flight.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
 import { limits } from '../base/limits.ts';
-import { type Change, changeOfDamage, eventOfChange, eventText, storableText } from './change-events.ts';
+import { type Change, eventOfChange, eventText } from './change-events.ts';
 import type { Call, Decide } from './decision.ts';
 import {
   emptyJournal,
@@ -105,7 +105,7 @@ export class Directory extends ControlState {
   }
 
   override organizations(): readonly Organization[] {
-    return super.organizations().filter(({ id }) => !this.isDoubtful(id));
+    return this.knownOrganizations().filter(({ id }) => !this.isDoubtful(id));
   }
 
   /** Whether damage of the journal may be about an organization. */
@@ -123,20 +123,6 @@ export class Directory extends ControlState {
     const detail =
       'The control data of this organization is damaged; the operator of the service has to decide.';
     throw new Problem('unavailable', detail, { retryAfterSeconds: 60 });
-  }
-
-  /** An operator goes on with what is known. Resolves with what was accepted. */
-  async acceptDamage(call: Call): Promise<readonly JournalDamage[]> {
-    await this.refresh();
-    const damage = this.damage();
-    const operator = call.actor.name ?? '';
-    const parts = damage.map(({ place }) => ['accepted_damage', { id: String(place), operator }] as const);
-    const changes = super.organizations().flatMap((one) => {
-      const its = damage.filter(({ organization = one.id }) => organization === one.id);
-      return its.length === 0 ? [] : [changeOfDamage(one, its)];
-    });
-    await this.change(call, () => ({ parts, changes, result: undefined }));
-    return damage;
   }
 
   /** Refreshes every `refreshMs` from now on; a failure is logged once and tried again. */
@@ -185,15 +171,6 @@ export class Directory extends ControlState {
     if (earlier === undefined || earlier.request === request) return earlier;
     const detail = 'This Idempotency-Key was used for another change within the last 24 hours.';
     throw new Problem('key_reused', detail);
-  }
-
-  /** Records events without a change: source events that name their organizations by the id. Rejects as `change`. */
-  record(events: readonly object[]): Promise<void> {
-    const texts = events.map(storableText);
-    const entry = { id: randomUUID(), organization: undefined, server: this.#deps.server, parts: [] };
-    return this.#turns.run(() =>
-      this.#append(() => ({ entry: { ...entry, events: texts }, result: undefined })),
-    );
   }
 
   #change<T>(call: Call, decide: Decide<T>): Promise<T> {

@@ -1,5 +1,5 @@
-import { endUnseen, keyMaker, type NewApiKey, together } from './api-keys.ts';
-import type { Decide } from './decision.ts';
+import { endUnseen, keyMaker, type NewApiKey } from './api-keys.ts';
+import { type Decide, together } from './decision.ts';
 import { createOrganization, findOrganization, type Organization } from './organizations.ts';
 import { newUser, type NewUser } from './users.ts';
 

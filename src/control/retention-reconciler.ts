@@ -99,7 +99,7 @@ export class RetentionReconciler {
       if (finishedMicros !== undefined && !found.has(id) && !left.has(id)) continue;
       await this.#loop.job({ organization: id }, signal, async () => {
         if ((await removal.underWay(id)) > 0) return;
-        await carryOutDeletion(this.#options, removal, deletion, signal);
+        await carryOutDeletion(this.#options, removal, deletion, { signal });
         log.info({ organization: id, slug, events }, 'an organization is deleted');
       });
     }

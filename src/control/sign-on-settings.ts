@@ -122,7 +122,7 @@ function rulesOf(input: SignOnInput): Partial<SignOnSettings> {
 }
 
 /** The settings before and after a change; the same object where nothing changed. */
-interface SignOnChange {
+export interface SignOnChange {
   readonly organization: Organization;
   readonly before: SignOnSettings;
   readonly now: SignOnSettings;

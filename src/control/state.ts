@@ -85,6 +85,11 @@ export class ControlState {
 
   /** By slug. */
   organizations(): readonly Organization[] {
+    return this.knownOrganizations();
+  }
+
+  /** The same with those that damage of the journal may be about. */
+  knownOrganizations(): readonly Organization[] {
     return [...this.#held.organization.values()].sort(bySlug);
   }
 

@@ -5,17 +5,11 @@ import { Problem } from '../base/errors/problem.ts';
 import type { Config } from '../config/config.ts';
 import { pseudonymSecret } from '../config/secrets.ts';
 import { foldEmail } from '../control/email-address.ts';
-import type { Call } from '../control/decision.ts';
 import type { Directory } from '../control/directory.ts';
-import {
-  beginErasure,
-  forgetPlan,
-  overtakenEvents,
-  planEvents,
-  type StoredErasure,
-} from '../control/erasure.ts';
+import { forgetPlan, overtakenEvents, planEvents, type StoredErasure } from '../control/erasure.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
 import { Journal } from '../control/journal.ts';
+import type { OperatorChange } from '../control/operator-changes.ts';
 import type { User } from '../control/users.ts';
 import type { Person } from '../ocsf/pseudonymize.ts';
 import type { ReplacedEvent } from '../storage/replaced-events.ts';
@@ -44,7 +38,7 @@ export interface ErasureDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly directory: Directory;
-  readonly call: Call;
+  readonly change: OperatorChange;
   /** Stores the event of the erasure; nothing changes before. */
   readonly hand: () => Promise<void>;
   readonly operator: string;
@@ -152,8 +146,8 @@ function requireCount(events: number, confirmed: number | undefined): void {
 }
 
 /**
- * Plans one erasure of an organization at a time and records its event, so each continues those before it. Rejects
- * with a Problem if another command takes too long.
+ * Plans one erasure of an organization at a time and records its event, so each continues those before it.
+ * Rejects with a Problem if another command takes too long.
  */
 async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease) => Promise<T>) {
   const { storage, log } = deps;
@@ -175,10 +169,11 @@ async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease
 /** Stores the erasure; then a server carries it out, even if this process is killed. */
 async function begin(run: Erasing, confirmed: number | undefined, lease: Lease): Promise<StoredErasure> {
   const { deps, organization, person, erased } = run;
-  const { storage, directory, call, operator } = deps;
+  const { storage, directory, change, operator } = deps;
   const id = randomUUID();
   await directory.refresh();
   const scope = await scopeOf(deps, organization.id);
+  let isAsked = false;
   try {
     const planned = await plan(run, scope, id);
     requireCount(planned.events, confirmed);
@@ -186,13 +181,14 @@ async function begin(run: Erasing, confirmed: number | undefined, lease: Lease):
     const facts = { id, organizationId: organization.id, pseudonym: person.pseudonym, operator, ...planned };
     const besides =
       erased === undefined ? [] : await new Journal(storage).besides(organization.id, erased.id);
-    const erasure = beginErasure({ ...facts, account: erased?.id ?? nilUuid }, besides);
-    const begun = await directory.change(call, erasure);
+    isAsked = true;
+    const begun = await change('beginErasure', { ...facts, account: erased?.id ?? nilUuid }, besides);
     await deps.hand();
     return begun;
   } catch (error) {
-    // A server carries out what is in the journal.
-    if (directory.erasure(id) === undefined) await forgetPlan(storage, id);
+    // Without an answer the erasure may still get into the journal, and then a server needs its plan.
+    const isRefused = error instanceof Problem && error.code !== 'unavailable';
+    if (!isAsked || isRefused) await forgetPlan(storage, id);
     throw error;
   }
 }

@@ -1,11 +1,14 @@
-import { listenToCommands } from '../control/command-socket.ts';
+import { Problem } from '../base/errors/problem.ts';
+import { type CommandRequest, listenToCommands } from '../control/command-socket.ts';
 import { Directory } from '../control/directory.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { JournalEvents } from '../control/journal-events.ts';
+import { changeHere, isChangeName, type ValuesOf } from '../control/operator-changes.ts';
 import type { Clock } from '../base/time/clock.ts';
 import type { Ingest } from '../ingest/ingest.ts';
 import { limits } from '../ingest/limits.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
+import { version } from '../tools/version.ts';
 import type { Base } from './base.ts';
 
 /** The control data, kept up to date, and the events of its changes, which wait for `handChanges`. */
@@ -69,10 +72,16 @@ export async function handChanges(
   };
   await changes.start(store);
   stops.add(() => changes.stop());
-  const read = async (): Promise<void> => {
-    await directory.refresh();
+  const settled = async (): Promise<void> => {
     await changes.settled();
     await ingest.flush(limits.commandFlushMsMax);
   };
-  stops.add(await listenToCommands(dataDir, read, log));
+  const change = ({ id, operator, change: name, values }: CommandRequest): Promise<unknown> => {
+    if (!isChangeName(name)) throw new Problem('not_found', `no change "${name}"`);
+    const call = { id, actor: { name: operator, type: 'App/System' } as const };
+    // JSON has no undefined.
+    const given = values.map((value) => value ?? undefined) as ValuesOf<typeof name>;
+    return changeHere(directory, call, name, given);
+  };
+  stops.add(await listenToCommands({ dataDir, version: version(), log, change, settled }));
 }

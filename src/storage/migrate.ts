@@ -92,7 +92,7 @@ interface RecordRow {
 export class OtherReleaseError extends Error {
   constructor(database: string, words: string) {
     super(
-      `The database ${database} belongs to another release: ${words}; see ${projectFile('docs/upgrade.md')}`,
+      `The database ${database} belongs to another release: ${words}; see ${projectFile('docs/install.md')}`,
     );
     this.name = 'OtherReleaseError';
   }

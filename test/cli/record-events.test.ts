@@ -1,11 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test, type TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { recordEvents } from '../../src/cli/record-events.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { listenToCommands, tellServer } from '../../src/control/command-socket.ts';
 import { createOrganization } from '../../src/control/organizations.ts';
 import { orderThrough } from '../../src/ingest/order-numbers.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -80,30 +78,4 @@ test('without a server a command takes a number above all that a server has take
   assert.equal(first, through);
   assert.ok(Number(second) > through);
   assert.equal(await orderThrough(dataDir), second);
-});
-
-test('a server is told what a command has changed, and the command waits until it has stored the events', async (context) => {
-  const dataDir = await temporaryDirectory();
-  context.after(() => removeDirectory(dataDir));
-  assert.equal(await tellServer(dataDir), false, 'no server is there');
-  const done: string[] = [];
-  const said: string[] = [];
-  const log = { ...silentLog, warn: (_: object, words: string) => void said.push(words) };
-  const work = async () => {
-    await sleep(200);
-    done.push('stored');
-    if (done.length === 2) throw new Error('the log is full');
-  };
-  const stop = await listenToCommands(dataDir, work, log);
-  try {
-    assert.equal((await stat(join(dataDir, 'control.sock'))).mode & 0o777, 0o600);
-    for (const turns of [1, 2, 3]) {
-      assert.equal(await tellServer(dataDir), true);
-      assert.equal(done.length, turns);
-    }
-    assert.deepEqual(said, ['what a command has changed is not read yet']);
-  } finally {
-    await stop();
-  }
-  assert.equal(await tellServer(dataDir), false);
 });

@@ -18,7 +18,7 @@ import {
 } from '../support/server.ts';
 import { backUp, follow, Producer } from './backup-support.ts';
 
-/** From the embedded engine to a ClickHouse server whose user has the rights of docs/configure.md, as docs/moving.md says. */
+/** From the embedded engine to a ClickHouse server whose user has the rights of docs/configure.md, as docs/back-up.md says. */
 const intervals = { evidenceMs: 200 };
 const service = new KeptService({ CLICKHOUSE_URL: undefined }, intervals);
 let root: string;

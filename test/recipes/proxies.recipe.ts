@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../support/http.ts';
+import { documentText } from '../support/markdown.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { sourceEvent } from '../support/server.ts';
 import { blockOf, fill } from './page.ts';
@@ -92,13 +93,13 @@ for (const [name, variable, block, argumentsOf] of proxies) {
   const skip = path === undefined && `${name} is not installed: ${variable} may name it`;
 
   describe(`behind ${name}`, { skip }, () => {
-    test('the configuration of the page does what it promises', async () => {
+    test('the configuration in deploy/proxy does what its page promises', async () => {
       const folder = await temporaryDirectory();
       const [port, front] = [await freePort(), await freePort()];
       const service = new Service(join(folder, 'data'), port);
       await service.start(behindProxy);
       const webhook = `${blockOf('recipes/kubernetes.md', 'location.conf')}\nlocation / {`;
-      const config = fill(blockOf('proxies.md', block), {
+      const config = fill(documentText(`deploy/proxy/${block}`), {
         ...(name === 'nginx' && { 'location / {': webhook }),
         '127.0.0.1:8080': `127.0.0.1:${port}`,
         '127.0.0.1:8000': `127.0.0.1:${front}`,

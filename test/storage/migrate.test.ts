@@ -101,11 +101,11 @@ test('a later file is applied later; what another release has applied is refused
   await refused(
     { '0001_a.sql': first },
     new RegExp(
-      `^${start} 0002_b\\.sql ${when}, and this release knows only those up to 0001; start the later release; see docs/upgrade\\.md$`,
+      `^${start} 0002_b\\.sql ${when}, and this release knows only those up to 0001; start the later release; see docs/install\\.md$`,
     ),
   );
   const other = new RegExp(
-    `^${start} 0001_a\\.sql ${when}, and this release has no such migration, or another one of that name; see docs/upgrade\\.md$`,
+    `^${start} 0001_a\\.sql ${when}, and this release has no such migration, or another one of that name; see docs/install\\.md$`,
   );
   await refused({ ...both, '0001_a.sql': `${first}\n` }, other);
   await refused({ '0002_b.sql': second }, other);

@@ -5,6 +5,7 @@ import { rangeOf } from '../../web/events/addresses.ts';
 import { type Filter, filterNames, parametersOf, readFilters, withValue } from '../../web/events/filters.ts';
 import { heightOf, marksOf, topOf } from '../../web/events/scale.ts';
 import { ticksOf } from '../../web/events/ticks.ts';
+import { changeKey, forgetChange } from '../../web/api/change-key.ts';
 import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
 import { limits } from '../../web/overview/limits.ts';
 import { findNew } from '../../web/overview/new-actors.ts';
@@ -271,5 +272,17 @@ describe('new actors', () => {
     const many = await findNew(actors(20, 'new'), full, wasThere);
     assert.equal(many.checked, limits.newActorChecks);
     assert.equal(asked.length, 3 + limits.newActorChecks);
+  });
+});
+
+describe('the key of a change', () => {
+  it('stays for a retry that has no answer yet, and is another one for anything else', () => {
+    const first = changeKey('POST /x {}');
+    assert.match(first, /^[0-9a-f]{32}$/);
+    assert.equal(changeKey('POST /x {}'), first);
+    const other = changeKey('POST /x {"a":1}');
+    assert.notEqual(other, first);
+    forgetChange();
+    assert.notEqual(changeKey('POST /x {"a":1}'), other);
   });
 });

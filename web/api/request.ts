@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { isAnswer } from './answers.ts';
+import { changeKey, forgetChange } from './change-key.ts';
 import { nextWindow } from './rate-limit.ts';
 import type { Problem, Whoami } from './types.ts';
 
@@ -86,12 +87,20 @@ export async function send<T>(
   body: object = {},
   options: Options = {},
 ): Promise<T> {
-  const headers = { 'Content-Type': 'application/json' };
-  const response = await ask(path, { method, headers, body: JSON.stringify(body) }, options);
-  if (response.status === 204) return undefined as T;
-  const answer = await connected(response.json() as Promise<T>, options.signal);
-  if (!isAnswer(method, path, answer)) throw brokenAnswer();
-  return answer;
+  const text = JSON.stringify(body);
+  const key = changeKey(`${method} ${path} ${text}`);
+  const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': key };
+  try {
+    const response = await ask(path, { method, headers, body: text }, options);
+    const isEmpty = response.status === 204;
+    const answer = isEmpty ? undefined : await connected(response.json() as Promise<T>, options.signal);
+    if (!isEmpty && !isAnswer(method, path, answer)) throw brokenAnswer();
+    forgetChange();
+    return answer as T;
+  } catch (error) {
+    if (error instanceof RequestError && error.kind === 'refused') forgetChange();
+    throw error;
+  }
 }
 
 /** The JSON of a response. Rejects as `get` does. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
+import { forgetChange } from '../api/change-key.ts';
 import { brokenAnswer, RequestError } from '../api/request.ts';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
@@ -31,6 +32,7 @@ export function Form({ task, wordsOf = formFault, children, ...props }: FormProp
   const [isBusy, setBusy] = useState(false);
   const [isDone, setDone] = useState(false);
   const fault = error && wordsOf(error);
+  useEffect(forgetChange, []);
   const send = async (data: FormData) => {
     setBusy(true);
     setError(undefined);

@@ -49,7 +49,7 @@ const askMsMax = 1_000;
 const askAgainMs = 5;
 
 /** Through the open directory a socket's path is short enough (about 100 characters). */
-function pathOf(handle: FileHandle, directory: string): string {
+export function pathOf(handle: FileHandle, directory: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
 }
 

@@ -1,7 +1,7 @@
 import type { JournalDamage } from '../../control/journal.ts';
 import { brokenProjections, damagedParts, detachPart, remakeProjections } from '../../storage/parts.ts';
 import { takeOutRemade } from '../../storage/remade-tables.ts';
-import { openDirectory, operatorCall, type EngineContext } from '../command-work.ts';
+import { openDirectory, operator, type EngineContext } from '../command-work.ts';
 import { type Check, check, type Finding } from './check.ts';
 import { repairControl } from './remedies.ts';
 
@@ -40,8 +40,9 @@ export async function repairControlData(context: EngineContext) {
       'journal',
       ofJournal.map(({ name }) => name),
     );
-  const { directory, hand } = await openDirectory(context);
-  const accepted = await directory.acceptDamage(operatorCall());
+  const { directory, change, hand } = await openDirectory(context);
+  const accepted = directory.damage();
+  await change('acceptDamage', accepted, operator());
   await hand();
   const ofProjections = projections.map(({ table, part, name }) => `${table}/${part}/${name}`);
   const lines = [
