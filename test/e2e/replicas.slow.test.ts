@@ -14,7 +14,7 @@ import { type Replicas, startReplicas, whyNoReplicas } from '../support/replicas
 /** Two shards with two real replicas each and a ZooKeeper (test/support/replicas); 25 seconds on two quiet cores. */
 const skip = (await whyNoReplicas()) ?? false;
 
-describe('two shards with two replicas each', { skip, timeout: patience(300_000) }, () => {
+describe('two shards with two replicas each', { skip, timeout: patience(600_000) }, () => {
   let replicas: Replicas;
   before(async () => {
     replicas = await startReplicas(2, 2);
@@ -38,29 +38,43 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
     return Number(found?.rows);
   };
 
-  /** As the service does it: after any failure the segment is in doubt, and is sent again. */
-  const stored = async (shard: number, isDoubtful: boolean, through = replicas.at(1, 1)): Promise<void> => {
+  /** As the service does it: after any failure the segment is in doubt, and is sent again. Resolves with the failures. */
+  const stored = async (
+    shard: number,
+    isDoubtful: boolean,
+    through = replicas.at(1, 1),
+  ): Promise<string[]> => {
     const insert = createSegmentInsert(through, silentLog, randomUUID());
     const blocks = await blocksOf(shard);
     segments.begin();
     let doubtful = isDoubtful;
+    const failures: string[] = [];
     await again('the segment to be stored', async () => {
       const segment = segments.insertOf(blocks, doubtful);
       doubtful = true;
-      assert.equal(await insert(segment), 'stored');
+      const outcome = await insert(segment).catch((error: unknown) => {
+        failures.push(String(error));
+        throw error;
+      });
+      assert.equal(outcome, 'stored');
     });
+    return failures;
   };
 
   test('a segment in doubt is stored while a shard has no events yet', {
-    timeout: patience(40_000),
+    timeout: patience(180_000),
   }, async () => {
-    await stored(1, true);
+    const failures = await stored(1, true);
+    assert.deepEqual(
+      failures.filter((one) => one.includes('Replicas have not fetched')),
+      [],
+    );
     assert.deepEqual([await rowsOn(1, 1), await rowsOn(1, 2), await rowsOn(2, 1)], [20, 20, 0]);
   });
 
   // Shard 1 has one replica from then on.
   test('what one replica has is stored once the other was dropped', {
-    timeout: patience(60_000),
+    timeout: patience(180_000),
   }, async () => {
     await replicas.nodeOf(1, 2).engine.kill();
     const storage = replicas.at(1, 1);
@@ -78,7 +92,7 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
   });
 
   test('a server that has lost its disk is left out until it is made anew', {
-    timeout: patience(90_000),
+    timeout: patience(180_000),
   }, async () => {
     const lost = replicas.nodeOf(1, 2);
     await lost.engine.forget();
