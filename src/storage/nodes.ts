@@ -1,4 +1,3 @@
-import { projectFile } from '../base/files/project-file.ts';
 import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { projectFile } from '../base/files/project-file.ts';
