@@ -171,10 +171,13 @@ async function writeBaseline(options: Options): Promise<void> {
 }
 
 /** The worst of a case's ratios, as a share of what it may at least be. */
-function judge(found: Map<string, BaselineEntry>, baseline: Baseline): { lines: string[]; failed: string[] } {
+function judge(
+  ratios: Map<string, BaselineEntry>,
+  baseline: Baseline,
+): { lines: string[]; failed: string[] } {
   const lines: string[] = [];
   const failed: string[] = [];
-  for (const [id, { ratio }] of found) {
+  for (const [id, { ratio }] of ratios) {
     const entry = baseline.ratios[id];
     if (entry === undefined) continue;
     const change = ratio / entry.ratio - 1;
@@ -202,9 +205,9 @@ export async function runGuard(options: Options): Promise<boolean> {
     let failing: string[] = [];
     for (let tries = 0; tries < triesMax; tries += 1) {
       seen.push(await measure());
-      const found = ratiosOf(seen);
-      for (const id of found.keys()) unseen.delete(id);
-      const { lines, failed } = judge(found, baseline);
+      const ratios = ratiosOf(seen);
+      for (const id of ratios.keys()) unseen.delete(id);
+      const { lines, failed } = judge(ratios, baseline);
       process.stdout.write(`${lines.join('\n')}\n`);
       failing = failed;
       if (failing.length === 0) break;

@@ -68,15 +68,15 @@ export function createResponseReader(
   }
 
   function data(bytes: Buffer, from: number): number {
-    const taken = Math.min(left, bytes.length - from);
-    left -= taken;
-    bodyBytes += taken;
-    onBody(bytes.subarray(from, from + taken));
+    const size = Math.min(left, bytes.length - from);
+    left -= size;
+    bodyBytes += size;
+    onBody(bytes.subarray(from, from + size));
     if (left === 0) {
       if (state === 'sized') finish();
       else state = 'chunkLine';
     }
-    return from + taken;
+    return from + size;
   }
 
   return {

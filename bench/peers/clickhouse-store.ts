@@ -55,8 +55,8 @@ export async function openClickHouse(access: ClickHouseAccess): Promise<Store> {
   for (const query of schema) await client.command({ query });
 
   async function rows<T>(query: string, query_params: Record<string, unknown>): Promise<T[]> {
-    const found = await client.query({ query, query_params, format: 'JSONEachRow' });
-    return found.json<T>();
+    const result = await client.query({ query, query_params, format: 'JSONEachRow' });
+    return result.json<T>();
   }
 
   return {

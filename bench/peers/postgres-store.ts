@@ -36,8 +36,8 @@ export async function openPostgres(connectionString: string): Promise<Store> {
       await pool.query('INSERT INTO keys VALUES ($1, $2)', [digest, organization]);
     },
     async organizationOf(digest) {
-      const found = await pool.query<{ org: string }>('SELECT org FROM keys WHERE digest = $1', [digest]);
-      return found.rows[0]?.org;
+      const result = await pool.query<{ org: string }>('SELECT org FROM keys WHERE digest = $1', [digest]);
+      return result.rows[0]?.org;
     },
     async append(organization, events) {
       const client = await pool.connect();
@@ -93,7 +93,7 @@ function copyText(text: string | undefined): string {
   if (text === undefined) return String.raw`\N`;
   return text.replace(
     /[\\\n\r\t]/g,
-    (found) => ({ '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' })[found] ?? found,
+    (character) => ({ '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' })[character] ?? character,
   );
 }
 

@@ -32,8 +32,8 @@ function unknownFunction(part: unknown): string | undefined {
   if (type === 'Literal') return undefined;
   if (type === 'Function' && typeof name === 'string' && !isRegistered(name)) return name;
   for (const inner of Object.values(part)) {
-    const found = unknownFunction(inner);
-    if (found !== undefined) return found;
+    const unknown = unknownFunction(inner);
+    if (unknown !== undefined) return unknown;
   }
   return undefined;
 }

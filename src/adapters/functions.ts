@@ -44,8 +44,8 @@ function first(read: (value: unknown) => unknown): OwnFunction {
 function firstOf(read: (value: unknown) => unknown): OwnFunction {
   return (record, arguments_) => {
     for (const one of arguments_) {
-      const found = read(one(record));
-      if (found !== undefined) return found;
+      const result = read(one(record));
+      if (result !== undefined) return result;
     }
     return null;
   };

@@ -168,8 +168,8 @@ export class Mapping {
   #extraOf(text: string, members: RawMembers): string {
     const { used } = this.definition;
     if (used === undefined) return `{${JSON.stringify(this.name)}:${text}}`;
-    const taken = new Set(used.map((names) => firstTaken(names, members)));
-    const rest = [...members].filter(([name]) => !taken.has(name));
+    const usedNames = new Set(used.map((names) => firstTaken(names, members)));
+    const rest = [...members].filter(([name]) => !usedNames.has(name));
     return `{${rest.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`;
   }
 }

@@ -116,7 +116,7 @@ async function recordCompany({ service, tell, stop }: Filling, request: DemoRequ
   const { slug } = request.profile;
   const bodies = demoBodies(request);
   let accepted = 0;
-  let told = performance.now();
+  let reportedMs = performance.now();
 
   async function send(): Promise<void> {
     for (const body of bodies) {
@@ -124,8 +124,8 @@ async function recordCompany({ service, tell, stop }: Filling, request: DemoRequ
       const answer = await service.record(slug, body);
       if (answer.rejected > 0) throw new Error(`${answer.rejected} demo events of ${slug} were rejected`);
       accepted += answer.accepted;
-      if (performance.now() - told < demoTellMs) continue;
-      told = performance.now();
+      if (performance.now() - reportedMs < demoTellMs) continue;
+      reportedMs = performance.now();
       tell(`${accepted} of ${counted(request.count, 'event')} of ${slug}`);
     }
   }

@@ -244,7 +244,7 @@ async function record(
   const { directory, hand } = await openDirectory(context);
   const there = directory.organizations().map(({ id }) => id);
   const facts = { loss, shares, operator: operator(), now: systemClock() };
-  const told =
+  const affected =
     part === undefined
       ? missing.flatMap((one) =>
           lostEvents({
@@ -254,7 +254,7 @@ async function record(
           }),
         )
       : lostEvents({ ...facts, events, organizations: there });
-  if (told.length > 0) await directory.record(told);
+  if (affected.length > 0) await directory.record(affected);
   await hand();
   const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `removed with part ${part.name}`;
@@ -263,7 +263,7 @@ async function record(
     options,
     'CliLoss',
     value,
-    `${counted(events, 'event')} ${what}; told to ${counted(told.length, 'organization')}`,
+    `${counted(events, 'event')} ${what}; recorded in ${counted(affected.length, 'organization')}`,
   );
 }
 

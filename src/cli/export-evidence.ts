@@ -127,8 +127,8 @@ async function* eventLines(
   const progress = createProgress(deps.io, { items: 'events', total: size });
   for (let position = 0; position < size; ) {
     if (stop.aborted) throw new Interrupted(nothingKept);
-    const found = await tiles.entries(organization.id, position / tileWidth, evidenceTilesAtOnce);
-    const entries = found.subarray(0, (size - position) * entryBytes);
+    const bundles = await tiles.entries(organization.id, position / tileWidth, evidenceTilesAtOnce);
+    const entries = bundles.subarray(0, (size - position) * entryBytes);
     const count = entries.length / entryBytes;
     if (count === 0)
       throw new Error(
@@ -161,18 +161,18 @@ async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigi
   const { storage, where } = matching;
   const stretch = { from: entryAt(entries, 0).seq, to: entryAt(entries, count - 1).seq };
   const bytesMax = evidenceSourceBytesMax;
-  const held = await storage.bytes(
+  const answer = await storage.bytes(
     `SELECT seq, ${shownHash}, source FROM events WHERE ${where.sql} AND seq >= {from:UInt64} AND seq <= {to:UInt64}
      FORMAT RowBinary`,
     { ...where.parameters, ...stretch },
     { settings: byProjection, headroom: 0, tailroom: 0, bytesMax },
   );
-  if ('release' in held) {
-    const rows = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));
-    held.release();
+  if ('release' in answer) {
+    const rows = Buffer.from(Buffer.from(answer.buffer.buffer, answer.start, answer.end - answer.start));
+    answer.release();
     return new Map(rowsIn(rows));
   }
-  held.destroy();
+  answer.destroy();
   if (count === 1) throw new Error(`an event has more than ${bytesMax} bytes`);
   const middle = Math.floor(count / 2) * entryBytes;
   const first = await contentsOf(matching, entries.subarray(0, middle));

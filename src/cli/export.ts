@@ -106,9 +106,9 @@ async function toFile(run: ExportRun, options: EngineExport, file: string): Prom
   const plan = () => planOf(run);
   const partial = await PartialExport.open({ file, subject, restart: options.restart === true, plan });
   try {
-    const { plan: found, rowsDone: resumed } = partial;
-    await recordExport(run, found.rows, resumed);
-    if (resumed > 0) deps.io.error(`Continuing after ${resumed} of ${counted(found.rows, 'event')}.\n`);
+    const { plan: first, rowsDone: resumed } = partial;
+    await recordExport(run, first.rows, resumed);
+    if (resumed > 0) deps.io.error(`Continuing after ${resumed} of ${counted(first.rows, 'event')}.\n`);
     await withPlans(async (attempt) => {
       if (attempt > 1) await partial.restart(await plan());
       await writeSlices(run, partial);
@@ -173,16 +173,16 @@ async function toDirectory(run: ExportRun, options: EngineExport, directory: str
   const made = await PartitionedExport.open(directory, `${organization.slug}-${filters}`);
   try {
     const plan = await withPlans(async (attempt) => {
-      const found = await planOf(run);
-      if (attempt === 1) await recordExport(run, found.rows, 0, 'day');
+      const next = await planOf(run);
+      if (attempt === 1) await recordExport(run, next.rows, 0, 'day');
       else await made.restart();
-      await writePartitions(run, found, made);
-      return found;
+      await writePartitions(run, next, made);
+      return next;
     });
     const files = await made.finish((all) => directoryManifest(run, directory, plan, all));
     const bytes = files.reduce((sum, one) => sum + one.bytes, 0);
-    const told = { directory, rows: plan.rows, bytes, files: [...files] };
-    if (options.json === true) printJson(deps, 'CliExportDirectory', told);
+    const result = { directory, rows: plan.rows, bytes, files: [...files] };
+    if (options.json === true) printJson(deps, 'CliExportDirectory', result);
     else
       deps.io.error(
         `${plan.rows} events in ${counted(files.length, 'file')} of ${directory}, ${bytes} bytes\n`,

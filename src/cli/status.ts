@@ -28,18 +28,18 @@ export function configOf({ environment }: CliDeps, { dataDir }: { readonly dataD
 async function status(deps: CliDeps, options: StatusOptions): Promise<void> {
   const { dataDir } = configOf(deps, options);
   const deadline = performance.now() + waitMs(options);
-  let found = await statusOf(dataDir);
-  if (!found.running && options.wait !== undefined)
+  let status = await statusOf(dataDir);
+  if (!status.running && options.wait !== undefined)
     deps.io.error(`auditlog: waiting for a server on DATA_DIR ${dataDir}\n`);
-  while (!found.ready && performance.now() < deadline) {
+  while (!status.ready && performance.now() < deadline) {
     await sleep(limits.statusPollMs);
-    found = await statusOf(dataDir);
+    status = await statusOf(dataDir);
   }
-  if (options.json === true) printJson(deps, 'CliStatus', found);
+  if (options.json === true) printJson(deps, 'CliStatus', status);
   if (options.wait === undefined) await requireData(dataDir);
-  if (!found.ready) throw new Error(troubleOf(found, dataDir));
+  if (!status.ready) throw new Error(troubleOf(status, dataDir));
   if (options.json === undefined)
-    deps.io.out(`${found.url} is ready: process ${found.pid}, since ${found.started_at}\n`);
+    deps.io.out(`${status.url} is ready: process ${status.pid}, since ${status.started_at}\n`);
 }
 
 function waitMs({ wait }: StatusOptions): number {

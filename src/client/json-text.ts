@@ -41,9 +41,9 @@ function* partsOf(text: string, open: number): Generator<Part> {
 }
 
 function memberOf(text: string, open: number, name: string): Part | undefined {
-  let found: Part | undefined;
-  if (text[open] === '{') for (const part of partsOf(text, open)) if (part.key === name) found = part;
-  return found;
+  let member: Part | undefined;
+  if (text[open] === '{') for (const part of partsOf(text, open)) if (part.key === name) member = part;
+  return member;
 }
 
 function firstOf(text: string, { start } = { start: 0 }): number {

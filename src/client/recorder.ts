@@ -35,7 +35,7 @@ const compress = promisify(gzip);
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #sender: BatchSender;
-  readonly #held = { events: 0, bytes: 0 };
+  readonly #pending = { events: 0, bytes: 0 };
   #reported: Counts;
   #lines: string[] = [];
   #bytes = 0;
@@ -58,13 +58,13 @@ export class Recorder {
     const line = lineOf(event);
     if (line === undefined) return this.#sender.drop('not_json', 'the event cannot be written as JSON');
     const bytes = Buffer.byteLength(line) + 1;
-    if (this.#held.events >= queue.events || this.#held.bytes + bytes > queue.bytes)
+    if (this.#pending.events >= queue.events || this.#pending.bytes + bytes > queue.bytes)
       return this.#sender.drop('queue_full', 'the queue is full; the event was dropped');
     if (this.#bytes + bytes > batch.bytes) this.#seal();
     this.#lines.push(line);
     this.#bytes += bytes;
-    this.#held.events += 1;
-    this.#held.bytes += bytes;
+    this.#pending.events += 1;
+    this.#pending.bytes += bytes;
     if (this.#lines.length >= batch.events || this.#bytes >= batch.bytes) this.#seal();
     else this.#timer ??= setTimeout(() => this.#seal(), batch.delayMs);
     return true;
@@ -95,7 +95,7 @@ export class Recorder {
 
   /** Since the client was created. */
   counts(): Counts & { readonly pending: number } {
-    return { ...this.#sender.counts, pending: this.#held.events };
+    return { ...this.#sender.counts, pending: this.#pending.events };
   }
 
   #seal(): void {
@@ -106,8 +106,8 @@ export class Recorder {
     this.#lines = [];
     this.#bytes = 0;
     this.#sender.send(lines, () => {
-      this.#held.events -= lines.length;
-      this.#held.bytes -= bytes;
+      this.#pending.events -= lines.length;
+      this.#pending.bytes -= bytes;
     });
   }
 
@@ -120,7 +120,7 @@ export class Recorder {
       dropped: counts.dropped - this.#reported.dropped,
     };
     this.#reported = { ...counts };
-    const pending = this.#held.events;
+    const pending = this.#pending.events;
     const complete = pending + since.rejected + since.failed + since.dropped === 0;
     return { ...since, pending, complete };
   }

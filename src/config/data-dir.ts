@@ -62,8 +62,8 @@ export async function makePrivate(
 }
 
 /**
- * Makes the data directory (mode 0700, which protects its files). Throws ConfigError if others may enter it and that
- * cannot be changed.
+ * Makes the data directory (mode 0700, which protects its files). Throws ConfigError if others may enter it
+ * and that cannot be changed.
  */
 export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
   await makeDirectories(dataDir);
@@ -133,8 +133,8 @@ async function tryToWrite(dataDir: string): Promise<void> {
 }
 
 /**
- * Makes the data directory and checks that files can be made in it. Rejects with a ConfigError. A full disk is no
- * error.
+ * Makes the data directory and checks that files can be made in it. Rejects with a ConfigError. A full disk
+ * is no error.
  */
 export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> {
   try {

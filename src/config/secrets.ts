@@ -23,8 +23,8 @@ async function keepPrivate(path: string, log: Warn, words: string): Promise<void
 }
 
 /**
- * The configured key, else the one in `DATA_DIR/session-secret` (mode 0600), made if missing. Processes that start
- * together get the same one.
+ * The configured key, else the one in `DATA_DIR/session-secret` (mode 0600), made if missing. Processes that
+ * start together get the same one.
  */
 export async function sessionSecret(
   config: { readonly sessionSecret: string | undefined; readonly dataDir: string },
@@ -84,8 +84,8 @@ export interface EvidenceKeys {
 }
 
 /**
- * The configured key, else the one in `DATA_DIR/evidence-key` (mode 0600), `made` if missing; and the replaced one in
- * `evidence-key.previous`.
+ * The configured key, else the one in `DATA_DIR/evidence-key` (mode 0600), `made` if missing; and the
+ * replaced one in `evidence-key.previous`.
  */
 export async function evidenceKeys(
   { evidenceKey, dataDir }: { readonly evidenceKey: string | undefined; readonly dataDir: string },

@@ -70,8 +70,8 @@ const directory = kind('a directory', (text) => (text.includes('\0') ? undefined
 const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
 
 /**
- * Every variable, in the order of `--help` (contract: Configuration): validation, defaults and help follow from this
- * table.
+ * Every variable, in the order of `--help` (contract: Configuration): validation, defaults and help follow
+ * from this table.
  */
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),

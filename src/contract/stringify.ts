@@ -9,8 +9,8 @@ const compiled = new Map<SchemaName, Write>();
 const compiledCommands = new Map<CommandSchemaName, Write>();
 
 /**
- * A value as JSON by its schema: the named members in order, no others, none undefined. Throws without a required
- * member. The first value compiles its schema.
+ * A value as JSON by its schema: the named members in order, no others, none undefined. Throws without a
+ * required member. The first value compiles its schema.
  */
 export function stringify<Name extends SchemaName>(schema: Name, value: Answer<Name>): string {
   return (compiled.get(schema) ?? compile(schema))(value);

@@ -19,8 +19,8 @@ function compiler(): Ajv2020 {
 }
 
 /**
- * Returns a valid value. Throws Problem `malformed` with JSON pointers and rules, never a value: it may be a password
- * (contract: Errors).
+ * Returns a valid value. Throws Problem `malformed` with JSON pointers and rules, never a value: it may be a
+ * password (contract: Errors).
  */
 export function validate<Name extends SchemaName>(schema: Name, value: unknown): Schemas[Name] {
   const isValid = compiler().getSchema(pointerTo(schema));

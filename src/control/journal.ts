@@ -12,6 +12,7 @@ const pageBytes = 16 * 1024 * 1024;
 /** How long the end of an INSERT is looked for of which nobody knows whether it took effect. */
 const doubtMsMax = 10_000;
 const doubtPollMs = 100;
+const pageSettings = { max_result_bytes: pageBytes, result_overflow_mode: 'break' };
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
 /** A change: what is written together, and the audit events that tell it. */
@@ -86,9 +87,39 @@ interface StoredRow {
 
 /** What a digest is of. */
 const digested = 'place, id, org, server, parts_sha256, events_sha256, previous';
-const columns = `${digested}, parts, erased`;
-/** Of rows whose events are recorded the engine looks whether these are whole, and sends others alone. */
-const newEvents = `if(place <= {recorded:UInt64} AND lower(hex(SHA256(events))) = events_sha256, '', events) AS events`;
+const columns = `${digested}, parts, events, erased`;
+const sha256Of = (text: string): string => `lower(hex(SHA256(${text})))`;
+const digestOfRow = sha256Of(
+  `arrayStringConcat([toString(place), toString(id), toString(org), toString(server), parts_sha256, events_sha256, previous], '\n')`,
+);
+/** JSON of a text: null where it is not what was written. An erasure leaves none. */
+const jsonOf = (name: string, whole: string): string =>
+  `multiIf(erased AND ${name} = '', '[]', ${sha256Of(name)} = ${name}_sha256, ${whole}, 'null')`;
+/**
+ * Rows as lines of JSON (`ReadRow`). The engine looks whether each is whole and names the one before, at a fraction of the time that it
+ * takes here. Only texts that are whole are JSON for certain.
+ */
+const readLines = (table: string): string => `
+  SELECT concat('[', toString(place), ',"', toString(id), '","', toString(org), '","', toString(server), '","', digest, '",',
+    if(previous != '' AND previous = lagInFrame(digest) OVER (ORDER BY place ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), 'true',
+      toJSONString(previous)),
+    ',', if(erased, 'true', 'false'), ',', ${jsonOf('parts', 'parts')}, ',',
+    ${jsonOf('events', "if(place <= {recorded:UInt64}, '[]', events)")}, ']')
+  FROM (SELECT *, ${digestOfRow} AS digest FROM ${table} WHERE place > {place:UInt64} ORDER BY place LIMIT ${pageRows})
+  ORDER BY place FORMAT TSVRaw`;
+
+type ReadRow = readonly [
+  place: number,
+  id: string,
+  org: string,
+  server: string,
+  digest: string,
+  /** True: the digest of the row before. */
+  previous: string | true,
+  erased: boolean,
+  parts: readonly Part[] | null,
+  events: readonly string[] | null,
+];
 
 const sha256 = (text: string): string => hash('sha256', text);
 
@@ -131,23 +162,21 @@ export class Journal {
    * with EngineError.
    */
   async read(head: JournalHead, recorded: number, options: QueryOptions = {}): Promise<JournalPage> {
-    const settings = { max_result_bytes: pageBytes, result_overflow_mode: 'break' };
+    const storage = this.#storage;
+    const query = readLines(everyReplicaOf(storage, 'journal'));
+    const settings = { ...pageSettings, ...(storage.cluster !== undefined && everywhere) };
+    await requireMajority(storage);
     const parameters = { place: head.place, recorded };
-    const stored = await this.#rows(
-      'place > {place:UInt64}',
-      parameters,
-      { ...options, settings },
-      newEvents,
-    );
-    const reading = new Reading(head, recorded);
-    for (const row of stored) reading.take(row);
+    const rows = await storage.readRows<ReadRow>(query, parameters, { ...options, settings });
+    const reading = new Reading(head);
+    for (const row of rows) reading.take(row);
     return reading.page();
   }
 
   /** Records that rows of an organization have beside those of an id, of which all texts are to be erased. */
   async besides(organization: string, id: string): Promise<readonly Part[]> {
     const condition = 'org = {org:UUID} AND position(parts, {id:String}) > 0';
-    const rows = await this.#rows(condition, { org: organization, id }, {});
+    const rows = await this.#rows(condition, { org: organization, id });
     const parts = rows.flatMap((row) => JSON.parse(textOf(row, 'parts') ?? '[]') as Part[]);
     return parts.filter(([, record]) => record.id !== id);
   }
@@ -171,7 +200,7 @@ export class Journal {
 
   async #erase(name: 'parts' | 'events', which: string, parameters: object): Promise<void> {
     const condition = `org = {org:UUID} AND ${name} NOT IN ('', '[]') AND ${which}`;
-    if ((await this.#rows(condition, parameters, {})).length === 0) return;
+    if ((await this.#rows(condition, parameters)).length === 0) return;
     const statement = `ALTER TABLE journal UPDATE ${name} = '', erased = true WHERE ${condition}`;
     await this.#storage.command(statement, { ...parameters }, { settings: { mutations_sync: 2 } });
   }
@@ -221,22 +250,16 @@ export class Journal {
     return row && digestOf(row);
   }
 
-  #rows(condition: string, parameters: object, options?: QueryOptions, events = 'events') {
-    return this.#read<StoredRow>(this.#storage.rows, `${columns}, ${events}`, condition, parameters, options);
+  #rows(condition: string, parameters: object): Promise<StoredRow[]> {
+    return this.#read(this.#storage.rows, columns, condition, parameters);
   }
 
-  async #read<T>(
-    read: Storage['rows'],
-    names: string,
-    condition: string,
-    parameters: object,
-    options: QueryOptions = {},
-  ): Promise<T[]> {
+  async #read<T>(read: Storage['rows'], names: string, condition: string, parameters: object): Promise<T[]> {
     const storage = this.#storage;
     await requireMajority(storage);
     const query = `SELECT ${names} FROM ${everyReplicaOf(storage, 'journal')} WHERE ${condition} ORDER BY place LIMIT ${pageRows}`;
-    const settings = { ...options.settings, ...(storage.cluster !== undefined && everywhere) };
-    return read<T>(query, { ...parameters }, { ...options, settings });
+    const settings = { ...(storage.cluster !== undefined && everywhere) };
+    return read<T>(query, { ...parameters }, { settings });
   }
 }
 
@@ -247,50 +270,37 @@ function inDoubt(cause: unknown): Problem {
   return new Problem('unavailable', detail, { retryAfterSeconds: 1, cause });
 }
 
-/** Goes over rows in order, and looks whether each is whole and follows on the one before. */
+/** Goes over rows in order, and looks whether each follows on the one before. */
 class Reading {
   #head: JournalHead;
-  readonly #recorded: number;
   readonly #rows: JournalRow[] = [];
   readonly #damage: JournalDamage[] = [];
   readonly #erased: ErasedRow[] = [];
 
-  constructor(head: JournalHead, recorded: number) {
+  constructor(head: JournalHead) {
     this.#head = head;
-    this.#recorded = recorded;
   }
 
-  take(row: StoredRow): void {
-    const place = Number(row.place);
-    const digest = digestOf(row);
-    const organization = row.org === nilUuid ? undefined : row.org;
-    if (place === this.#head.place && digest !== this.#head.digest)
+  take([place, id, org, server, digest, previous, erased, parts, events]: ReadRow): void {
+    const organization = org === nilUuid ? undefined : org;
+    const head = this.#head;
+    if (place === head.place && digest !== head.digest)
       this.#damage.push({ place, detail: 'is there twice', organization: undefined });
     // Each replica of a cluster has it.
-    if (place <= this.#head.place) return;
-    for (let missing = this.#head.place + 1; missing < place; missing += 1)
+    if (place <= head.place) return;
+    for (let missing = head.place + 1; missing < place; missing += 1)
       this.#damage.push({ place: missing, detail: 'is missing', organization: undefined });
-    const follows = place === this.#head.place + 1 && row.previous === this.#head.digest;
-    if (place === this.#head.place + 1 && !follows)
+    const follows = previous === true || previous === head.digest;
+    if (place === head.place + 1 && !follows)
       this.#damage.push({ place: Math.max(place - 1, 1), detail: altered, organization: undefined });
     this.#head = { place, digest };
-    const parts = textOf(row, 'parts');
-    const isRecorded = place <= this.#recorded && row.events === '';
-    const events = isRecorded ? '[]' : textOf(row, 'events');
-    if (parts === undefined || events === undefined) {
+    if (parts === null || events === null) {
       this.#damage.push({ place, detail: altered, organization });
       return;
     }
-    if (row.erased) this.#erased.push({ place, organization });
-    this.#rows.push({
-      place,
-      digest,
-      id: row.id,
-      organization,
-      server: row.server === nilUuid ? undefined : row.server,
-      parts: JSON.parse(parts) as Part[],
-      events: JSON.parse(events) as string[],
-    });
+    if (erased) this.#erased.push({ place, organization });
+    const by = server === nilUuid ? undefined : server;
+    this.#rows.push({ place, digest, id, organization, server: by, parts, events });
   }
 
   page(): JournalPage {

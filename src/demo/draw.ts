@@ -52,8 +52,8 @@ export function weighted<T>(list: readonly T[], weight: (item: T) => number): (d
   const sums = list.map((item) => (total += weight(item)));
   return (draw) => {
     const wanted = draw.next() * total;
-    const found = list[sums.findIndex((sum) => sum > wanted)] ?? list.at(-1);
-    if (found === undefined) throw new Error('nothing to pick from');
-    return found;
+    const item = list[sums.findIndex((sum) => sum > wanted)] ?? list.at(-1);
+    if (item === undefined) throw new Error('nothing to pick from');
+    return item;
   };
 }

@@ -17,14 +17,14 @@ function takeAlong(script: Script, begins: number, files: number): void {
   const { draw, things } = script.company;
   const he = script.person(leaver);
   const from = he.home;
-  const taken = new Set<DemoFile>();
+  const stolen = new Set<DemoFile>();
   let micros = begins + draw.integer(0, 999_999);
   script.add(micros, he, 1001, he.account, `{who} signed in by ${he.method} from ${from.city}`, { from });
-  while (taken.size < files) {
+  while (stolen.size < files) {
     micros += draw.integer(20_000_000, 110_000_000);
     const file = things.file(he.department);
-    if (taken.has(file)) continue;
-    taken.add(file);
+    if (stolen.has(file)) continue;
+    stolen.add(file);
     const flow = draw.uuid();
     const message = `{who} begins to download {what} (${sizeText(file.bytes)})`;
     script.add(micros, he, 2002, file, message, { from, flow });

@@ -81,9 +81,9 @@ export class Script {
   }
 
   person(local: string): DemoActor {
-    const found = this.#find(local);
-    if (found === undefined) throw new Error(`no person is called ${local}`);
-    return found;
+    const person = this.#find(local);
+    if (person === undefined) throw new Error(`no person is called ${local}`);
+    return person;
   }
 
   play(circumstances: Circumstances, scenes: readonly Scene[]): void {

@@ -33,7 +33,7 @@ export class CertificateWatch {
     this.#looking = new Repeated(
       deps.lookMs ?? certificateLookMs,
       () => this.#look(),
-      (error) => deps.log.error(errorFacts(error), 'the certificate files could not be read'),
+      (error) => deps.log.error(errorFacts(error), 'Could not read the certificate files'),
     );
     if (served.endsMs <= Date.now())
       deps.log.error({ ended: new Date(served.endsMs) }, 'TLS_CERT has expired');
@@ -71,7 +71,7 @@ export class CertificateWatch {
         if (current.endsMs <= Date.now()) throw new Error('the certificate has expired');
         replace(current);
         this.#served = current;
-        log.info({ ends: new Date(current.endsMs) }, 'a new certificate is served');
+        log.info({ ends: new Date(current.endsMs) }, 'A new certificate is served');
       }
       this.#refused = undefined;
     } catch (error) {
@@ -80,7 +80,7 @@ export class CertificateWatch {
       this.#refused = why;
       log.error(
         { ...files, ...errorFacts(error) },
-        'the new certificate is invalid; the old one stays in use',
+        'The new certificate is invalid; the old one stays in use',
       );
     }
   }

@@ -81,7 +81,7 @@ export class Connections {
     this.#toldAtMs = performance.now();
     this.#log.warn(
       { reason, connectionsMax: this.#max, connectionsPerAddress: this.#perAddress },
-      'connections are refused: the maximum of the limit of open files (LimitNOFILE, ulimit -n) or of one address is reached',
+      'Connections are refused: the maximum of the limit of open files (LimitNOFILE, ulimit -n) or of one address is reached',
     );
   }
 }

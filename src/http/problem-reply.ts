@@ -36,7 +36,7 @@ export function problemReply(
   const { retryAfterSeconds, headers, cause } = problem.options;
   if (status === 500 || (status > 500 && cause !== undefined)) {
     const facts = { request_id: head.requestId, status, ...errorFacts(cause ?? problem) };
-    log.error(facts, 'a request failed');
+    log.error(facts, 'A request failed');
   }
   const { type, headers: more, ...worded } = form(problem, head);
   return {

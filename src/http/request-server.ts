@@ -200,7 +200,7 @@ export class RequestServer {
     if (!exchange.open()) {
       log.debug(
         { request_id: requestId, ...errorFacts(error) },
-        'a request failed after its client disconnected',
+        'A request failed after its client disconnected',
       );
       return;
     }
@@ -208,14 +208,14 @@ export class RequestServer {
       this.#send(exchange, problemReply(error, exchange.head, log, exchange.problemForm));
     } catch (unsayable) {
       // Without an answer the client would wait for ever.
-      this.#logBroken(exchange, unsayable, 'an error answer could not be written');
+      this.#logBroken(exchange, unsayable, 'An error answer could not be written');
       exchange.abort(500);
     }
   }
 
   #send(exchange: Exchange, answer: FixedReply): void {
     sendFixed(exchange, answer, this.#deps.watch)?.catch((error: unknown) => {
-      this.#logBroken(exchange, error, 'an answer broke off');
+      this.#logBroken(exchange, error, 'An answer broke off');
       exchange.abort(500);
     });
   }

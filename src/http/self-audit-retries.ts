@@ -38,7 +38,7 @@ export class SelfAuditRetries {
   hold(event: PreparedEvent, error: unknown): void {
     if (!mayWorkLater(error) || this.#queue.length >= selfAuditQueueMax) return this.#lose(event, error);
     const facts = { ...event.facts, ...errorFacts(error) };
-    this.#log.error(facts, 'a self-audit event could not be recorded; it will be retried');
+    this.#log.error(facts, 'A self-audit event could not be recorded; will retry');
     this.#queue.push(event);
     this.#schedule();
   }
@@ -60,7 +60,7 @@ export class SelfAuditRetries {
     for (let event = this.#queue[0]; event !== undefined; event = this.#queue[0]) {
       try {
         await this.#send(event);
-        this.#log.info(event.facts, 'a delayed self-audit event was recorded');
+        this.#log.info(event.facts, 'A delayed self-audit event was recorded');
       } catch (error) {
         if (mayWorkLater(error)) return;
         this.#lose(event, error);
@@ -76,7 +76,7 @@ export class SelfAuditRetries {
 
   #lose({ facts }: PreparedEvent, error: unknown): void {
     this.#lost.inc();
-    this.#log.error({ ...facts, ...errorFacts(error) }, 'a self-audit event was lost');
+    this.#log.error({ ...facts, ...errorFacts(error) }, 'A self-audit event was lost');
   }
 }
 

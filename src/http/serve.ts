@@ -50,7 +50,7 @@ async function watchCertificate(
   const replace = ({ fingerprint }: CertificateFacts): void => {
     server.replaceCertificate();
     announce({ url, certificate: fingerprint }).catch((error: unknown) => {
-      log.error(errorFacts(error), 'the fingerprint of the new certificate could not be stored for commands');
+      log.error(errorFacts(error), 'Could not store the fingerprint of the new certificate for commands');
     });
   };
   const watch = await CertificateWatch.start({ files, log, replace });

@@ -22,13 +22,14 @@ const magic = Buffer.from('AUDTHEAD', 'latin1');
 const headBytes = 56;
 
 /**
- * Names the newest segment, in a small file outside the log's folder: without it, nothing could notice that this segment was removed. Little-endian, within one disk sector:
+ * Names the newest segment, in a small file outside the log's folder: without it, nothing could notice that
+ * this segment was removed. Little-endian, within one disk sector:
  *
  *     "AUDTHEAD" | u64 newest | u32 closed | u32 waiting | u64 open | u64 bytes | u32 rows | u32 checksum | u32 0
  *                | u32 CRC-32C of the 52 bytes before
  *
- * It is written before a segment takes its first append, and a segment's file is removed only once a newer one is
- * named. So a folder without a file of this number or above has lost some.
+ * It is written before a segment takes its first append, and a segment's file is removed only once a newer
+ * one is named. So a folder without a file of this number or above has lost some.
  */
 export function encodeHead({ newest, closed }: Head): Buffer {
   const bytes = Buffer.alloc(headBytes);

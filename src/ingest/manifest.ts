@@ -4,13 +4,13 @@
  *     u64 version | u32 entries | u32 0 | entry …
  *     entry  u64 segment number | u64 bytes | u32 rows | u32 checksum | u32 open | u32 0
  *
- * It is a frame of the open segment; the highest version in any file counts. It has the length, rows and checksum of
- * every sealed segment that is not in the engine, and the durable part of a segment that was still open (`open` 1).
- * Two rules keep it true over a crash:
+ * It is a frame of the open segment; the highest version in any file counts. It has the length, rows and
+ * checksum of every sealed segment that is not in the engine, and the durable part of a segment that was
+ * still open (`open` 1). Two rules keep it true over a crash:
  *
  * - A file is removed only after a manifest without it is durable, in a newer segment.
- * - A segment that no manifest names was open, is in the engine, or is a large request without acknowledgement. Its end
- *   may be torn, and it is sent with doubt.
+ * - A segment that no manifest names was open, is in the engine, or is a large request without
+ *   acknowledgement. Its end may be torn, and it is sent with doubt.
  */
 export interface ManifestEntry {
   readonly number: number;

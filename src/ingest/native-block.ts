@@ -26,8 +26,8 @@ const seqHead = headOf('seq', seq);
  *
  *     varint columns | varint rows | (name, type, values) × 19 … | "seq" "UInt64" ⟵ values follow when it is sent
  *
- * `seq` follows from segment and row, so the log need not store it. `own` marks the service's own events. The mark
- * belongs to the block, so no body or mapping can set it; only `OwnEvents` makes such blocks.
+ * `seq` follows from segment and row, so the log need not store it. `own` marks the service's own events. The
+ * mark belongs to the block, so no body or mapping can set it; only `OwnEvents` makes such blocks.
  */
 export class BlockBuilder {
   readonly #own: boolean;

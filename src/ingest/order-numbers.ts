@@ -106,13 +106,14 @@ interface OrderNumbersOptions {
 }
 
 /**
- * Numbers of segments in the order of ingest. A segment gets one for each INSERT, durable in `wal-order` before:
+ * Numbers of segments in the order of ingest. A segment gets one for each INSERT, durable in `wal-order`
+ * before:
  *
  *     take ─▶ in flight: the watermark is not above it ─▶ stored, or the table was asked ─▶ settled
  *
- * So numbers rise, and stay above every published watermark over crashes and clocks that are set back: `through` is
- * ahead of both. An entry is removed when the segment's file is gone for good: without it, a file that came back would
- * be sent twice.
+ * So numbers rise, and stay above every published watermark over crashes and clocks that are set back:
+ * `through` is ahead of both. An entry is removed when the segment's file is gone for good: without it, a
+ * file that came back would be sent twice.
  */
 export class OrderNumbers {
   readonly #options: OrderNumbersOptions;

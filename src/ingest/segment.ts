@@ -14,10 +14,11 @@ const frameBytesMax = 256 * 1024 * 1024;
  *     header "FRAM" | u32 notes bytes | u32 payload bytes | u32 rows | u32 first row | u32 following | u64 durable bytes
  *            | u32 CRC of notes | u32 CRC of payload | u32 kind | u32 CRC-32C of the 44 bytes before
  *
- * Kind 0: `payload` is a Native block without its `seq` values, `notes` JSON of remembered answers. Kind 1: a manifest
- * (manifest.ts), without rows. `durable bytes`, the synced length of the file when the frame was written, tells a torn
- * tail from damage to acknowledged events. `following` counts later frames of the same request, which is in the log
- * whole or not at all. The last CRC is seeded by the segment's number, so a frame belongs to one segment only.
+ * Kind 0: `payload` is a Native block without its `seq` values, `notes` JSON of remembered answers. Kind 1: a
+ * manifest (manifest.ts), without rows. `durable bytes`, the synced length of the file when the frame was
+ * written, tells a torn tail from damage to acknowledged events. `following` counts later frames of the same
+ * request, which is in the log whole or not at all. The last CRC is seeded by the segment's number, so a
+ * frame belongs to one segment only.
  */
 export const formatVersion = 1;
 export const fileHeaderBytes = 32;

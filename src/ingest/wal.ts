@@ -32,15 +32,17 @@ export interface WalOptions {
 }
 
 /**
- * The write-ahead log. One segment is open and takes appends; its successor is begun ahead of need; sealed ones wait for the engine. The manifest in the open segment names them (manifest.ts):
+ * The write-ahead log. One segment is open and takes appends; its successor is begun ahead of need; sealed
+ * ones wait for the engine. The manifest in the open segment names them (manifest.ts):
  *
  *     sealed sealed sealed  open  (successor)
  *       └──────┴──────┴──────┘
  *
- * A large request gets a segment of its own, written beside the open one, so that smaller ones wait neither for its
- * acknowledgement nor for its INSERT. Numbers must rise from the highest on disk, so it is acknowledged once a newer
- * segment is open. A changed manifest goes with the next appends, or alone without any. A file is removed once a
- * manifest without it is durable. `wal-head` names the newest segment (log-head.ts).
+ * A large request gets a segment of its own, written beside the open one, so that smaller ones wait neither
+ * for its acknowledgement nor for its INSERT. Numbers must rise from the highest on disk, so it is
+ * acknowledged once a newer segment is open. A changed manifest goes with the next appends, or alone without
+ * any. A file is removed once a manifest without it is durable. `wal-head` names the newest segment
+ * (log-head.ts).
  */
 export class Wal {
   readonly lastRecovered: number;

@@ -24,13 +24,13 @@ const shapes = new RegExp(
 
 /** Replaces each secret by `[redacted]`; works on bytes or characters, because the patterns are ASCII. */
 export function withoutSecrets(text: string): string {
-  return text.replace(shapes, (found) => (isNoToken(found) ? found : redactedText));
+  return text.replace(shapes, (match) => (isNoToken(match) ? match : redactedText));
 }
 
 /** The first part of a JSON Web Token names an algorithm. */
-function isNoToken(found: string): boolean {
-  if (!found.startsWith('eyJ')) return false;
-  const head = found.slice(0, found.indexOf('.'));
+function isNoToken(match: string): boolean {
+  if (!match.startsWith('eyJ')) return false;
+  const head = match.slice(0, match.indexOf('.'));
   return !/"alg"\s*:/.test(Buffer.from(head, 'base64url').toString());
 }
 

@@ -1,10 +1,12 @@
 /**
- * The columns of a CSV export (contract: Read, export) as SQL over a row of `events`. `ocsf` is our own text with a fixed order of members, so it is searched instead of parsed:
+ * The columns of a CSV export (contract: Read, export) as SQL over a row of `events`. `ocsf` is our own text
+ * with a fixed order of members, so it is searched instead of parsed:
  *
  *     "time":…,"message":…,"actor":{…},…,"flow_id":…   ,"enrichments":[…],"extra_map":{…},"metadata":{…
  *     └────────────────── head ──────────────────┘
  *
- * A needle such as `"message":` cannot occur inside a string, which has a backslash before each quotation mark.
+ * A needle such as `"message":` cannot occur inside a string, which has a backslash before each quotation
+ * mark.
  */
 
 /**

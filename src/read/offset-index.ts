@@ -147,10 +147,9 @@ function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStar
 }
 
 /**
- * Locates the page `{limit:UInt64}` at `{offset:UInt64}` by counts: bounds of its times, and the total, in
- * the page's own query, so on one snapshot. If no counts cover the whole filter, those of a part bound the
- * page, and matches are counted within the bounds. Undefined without counts, or with a flow id, whose few
- * events its projection finds.
+ * Locates the page `{limit:UInt64}` at `{offset:UInt64}` by counts, in the page's own query, so on one
+ * snapshot. If no counts cover the whole filter, those of a part bound the page. Undefined without counts, or
+ * with a flow id, whose few events its projection finds.
  */
 export function pageStart(filter: AuditFilter, where: Where): PageStart | undefined {
   const { is = {}, in: within, not, words, sinceSeq, nothing } = filter;

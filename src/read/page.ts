@@ -24,8 +24,8 @@ export type PageReader = (
 const endOfRows = ']'.charCodeAt(0);
 
 /**
- * Reads pages of one organization with their exact total (contract: GET audit). Count and page are one query on one
- * snapshot, so the last page of a walk ends at the total:
+ * Reads pages of one organization with their exact total (contract: GET audit). Count and page are one query
+ * on one snapshot, so the last page of a walk ends at the total:
  *
  *     engine:  <total> head text tail ,\n head text tail … ]
  *     answer:  {"data":[ head text tail … ],"meta":{…}}

@@ -77,11 +77,11 @@ const transfersOfOwner = `${ofOwner('actor_email = {email:String}')}
   UNION ALL ${ofOwner('actor_id = {id:String} AND actor_email != {email:String}')}`;
 
 /**
- * The receipts of a user, from narrow columns and the user's own events only, so another user's events with the same flow id pair with nothing.
+ * The receipts of a user, from narrow columns and the user's own events only.
  *
- * A flow is one gesture: its start and completion of one kind are one receipt, whatever file names they have. If a flow has
- * several starts or completions of a kind for different files, each file is a receipt; a repeated one for the same
- * file is a retry. Events without a flow stand alone.
+ * The start and completion of one kind in a flow are one receipt, whatever file names they have. If a flow
+ * has several for different files, each file is a receipt; a repeated one for the same file is a retry.
+ * Events without a flow stand alone.
  *
  *   split     flows of several files, by kind
  *   part      divides a flow and kind into receipts: the name if the flow is split, seq without a flow, else nothing

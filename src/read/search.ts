@@ -26,11 +26,10 @@ export interface SearchBudget {
 const usual: SearchBudget = { ms: searchMsMax, firstRows: searchRowsMin };
 
 /**
- * Searches the texts of events from the newest on. There is no index of words, so the cost grows with the events; the search ends after a time and returns how far it got. Each slice is what the engine can do in the remaining time, at the rate measured so far:
+ * Searches the texts of events from the newest on, without an index, until its time is over. Each slice is
+ * what the engine can do in the remaining time, at the rate measured so far. Rejects with EngineError.
  *
  *     newest ├── slice ──┼── slice ──┼────── slice ──────┤ searchedBackTo        oldest
- *
- * Rejects with EngineError.
  */
 export async function search(
   storage: Storage,

@@ -14,7 +14,7 @@ export interface Around {
 }
 
 /**
- * Reads an answer slice by slice, each once the previous one was consumed. Memory is one slice whatever the size of the answer, and a slow reader holds no query:
+ * Reads an answer slice by slice, each once the previous one was consumed, so a slow reader holds no query:
  *
  *     next slice ──read──▶ buffered ──pieces──▶ sink      a failed read fails the answer: never a clean end
  */

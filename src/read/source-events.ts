@@ -9,7 +9,8 @@ import { newestFirst } from './plans.ts';
 import { type ReadBody, readEnveloped } from './read-body.ts';
 
 /**
- * Reads audit events, each with its source event and order number, in the order of the audit endpoint: stored texts, framed by the engine. Rejects with EngineError.
+ * Reads audit events, each with its source event and order number, in the order of the audit endpoint: stored
+ * texts, framed by the engine. Rejects with EngineError.
  *
  *     {"event": head ocsf logged_time tail ,"source": source ,"seq":" seq "}
  */

@@ -40,7 +40,8 @@ const prefix = 'auditlog';
  *     there ──an error, or no answer in time──▶ away ──connected, and a write answered──▶ there
  *                                               └ tried once a second
  *
- * While Redis is away requests do not wait. A failed connection is not reused, so nothing queues behind a hanging server.
+ * While Redis is away requests do not wait. A failed connection is not reused, so nothing queues behind a
+ * hanging server.
  */
 export class RedisLink {
   readonly #options: LinkOptions;

@@ -24,12 +24,14 @@ const everywhere: Settings = { skip_unavailable_shards: 1 };
 const present = 'seq BETWEEN {first:UInt64} AND {last:UInt64}';
 
 /**
- * Ends or waits for earlier INSERTs of a segment, then counts the rows that they stored. Called after any doubt.
+ * Ends earlier INSERTs of a segment, or waits for them, then counts their rows.
  *
- * - One server: the question has the query id of the INSERT and replaces it; the engine ends a running one first. KILL
- *   QUERY would need a right on `system.processes`.
- * - Several addresses: asked at each. If one does not answer, its INSERT is waited for until its time is over.
- * - A cluster: INSERTs may also run on nodes without an address here, and replicas may lag, so all nodes are asked.
+ * - One server: the question has the query id of the INSERT and replaces it; the engine ends a running one
+ *   first. KILL QUERY would need a right on `system.processes`.
+ * - Several addresses: asked at each. If one does not answer, its INSERT is waited for until its time is
+ *   over.
+ * - A cluster: all nodes are asked, as INSERTs may run on nodes without an address here, and replicas may
+ *   lag.
  */
 export class Attempts {
   readonly #storage: Storage;

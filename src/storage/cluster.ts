@@ -77,7 +77,8 @@ export class Quorum {
 const table = / FROM events\b/g;
 
 /**
- * A query that reads the events of `{org:UUID}` several times on one snapshot. One engine does that by itself. On a cluster each read would be separate, so the whole query goes to the organization's shard:
+ * A query that reads the events of `{org:UUID}` several times on one snapshot. One engine does that by
+ * itself. On a cluster each read would be separate, so the whole query goes to the organization's shard:
  *
  *     SELECT … FROM cluster(…, view(query, over events_local), the sharding key) WHERE the organization
  *

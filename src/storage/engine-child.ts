@@ -3,9 +3,9 @@
  *
  *     argv: <engine library> <argument of the engine>…
  *
- * The engine runs in a native thread; the main thread ends the process with SIGKILL when standard input closes, since the
- * parent is gone then. SIGKILL, as the engine's teardown inside a host process crashes, and `process.exit` would wait for
- * it for ever. Acknowledged data is already synced.
+ * The engine runs in a native thread. When standard input closes, the parent is gone, and the main thread
+ * ends the process. Only SIGKILL works: the engine's teardown crashes, and `process.exit` would wait for it
+ * for ever.
  */
 import { DataType, load, open } from 'ffi-rs';
 

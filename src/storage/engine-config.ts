@@ -37,13 +37,14 @@ export function defaultMemoryBytesMax(): number {
 /**
  * The engine's configuration, at `file`, which also has the users.
  *
- * - Inserts are always synced. Merged parts are not, so `old_parts_lifetime` (0 in this build) keeps their sources until
- *   the kernel has written them. A full disk truncates parts without an error, so some room stays free.
+ * - `old_parts_lifetime` keeps the sources of merged parts until the kernel has written these, as merges are
+ *   not synced.
+ * - A full disk truncates parts without an error, so some room stays free.
  * - A mutation waiting for its bandwidth occupies a merge thread, so one begins only while two are free.
- * - The session that keeps the engine running is `default` from loopback without a password. It may hold one session and
- *   only open the listener. Everything else is `audit`, by password.
+ * - The session that keeps the engine running is `default`, without a password: it may hold one session, and
+ *   only open the listener. Everything else is `audit`, by password. Backups may go anywhere, as only `audit`
+ *   may make them.
  * - The engine waits for a slow reader longer than the HTTP server does (`streamStallMsMax`).
- * - Backups may go anywhere, as only `audit` may make them, and its password belongs to this system user.
  */
 export function renderConfig(config: EngineConfig, file: string): string {
   const { engineDir, port, user, password, headers, memoryBytesMax } = config;

@@ -14,9 +14,8 @@ import type { Parameters, QueryOptions, Storage } from './storage.ts';
 const engineWritesLookMs = 1_000;
 
 /**
- * The embedded engine does not notice a failed write, as on a full disk, but counts it (README.md, Failed
- * writes). So a statement succeeds only if its engine has no failed write, and an engine with one is killed:
- * the next one sets truncated parts aside and reads their sources.
+ * The embedded engine counts failed writes, but does not report them (README.md, Failed writes). So a
+ * statement succeeds only without one, and an engine with one is killed.
  */
 
 interface EngineState {

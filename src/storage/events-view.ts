@@ -12,9 +12,9 @@ export interface EventsViewOptions {
 }
 
 /**
- * Statements that drop and create the view `ocsf_events` (org, time, seq, event, own): `event` is the whole
- * audit event as JSON, `own` marks the service's own (contract: Fixed names). Constants are in the view, so
- * it changes with the product's names. `logged_time` is the time of the query (Unix microseconds).
+ * Statements for the view `ocsf_events`: `event` is the whole audit event as JSON, `own` marks the service's
+ * own (contract: Fixed names). It has the constants, so it changes with the product's names. `logged_time` is
+ * the time of the query (Unix microseconds).
  */
 export function eventsView(options: EventsViewOptions): { drop: string; create: string } {
   const database = quoteIdentifier(options.database);

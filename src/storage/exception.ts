@@ -85,9 +85,8 @@ const namedPart = /(?:\/|reading part )([0-9A-Za-z]+_\d+_\d+_\d+(?:_\d+)?)(?=[\s
 const tableNamed = /\bin table \w+\.(\w+) \(/;
 
 /**
- * The part that could not be read; undefined for any other exception. Some of these codes also mean a broken
- * connection or a bad value, and then no part is named. @param text the whole exception, as the name may come
- * late
+ * The part that could not be read; undefined for any other exception. @param text the whole exception, as the
+ * name may come late
  */
 export function damagedPartIn(code: number | undefined, text: string): string | undefined {
   if (code === undefined || !damageCodes.has(code)) return undefined;

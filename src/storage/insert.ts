@@ -12,9 +12,8 @@ const columns = sent.map(([name]) => name).join(', ');
 const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ');
 
 /**
- * A segment is one block, and its rows belong to one month of recording, so it becomes one part: stored whole
- * or not at all. The engine's own deduplication is off in the table (0001_events.sql): its record of a block
- * can outlive the block in a crash, and would then drop the missing rows.
+ * A segment is one block of one month of recording, so it becomes one part: stored whole or not at all. The
+ * engine's own deduplication is off (README.md, Exactly once).
  */
 const insertSettings: Settings = {
   min_insert_block_size_rows: rowsPerSegmentMax,
@@ -27,10 +26,9 @@ const insertSettings: Settings = {
 const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 131, 190, 321, 349]);
 
 /**
- * Stores segments exactly once. A first attempt is a plain INSERT. After any doubt (error, time-out, restart)
- * earlier INSERTs are ended, the table is asked for their rows (`attempts.ts`), and only missing rows are
- * sent, under a new number. `name` tells writers with numbers of their own apart. Stores nothing once
- * `condition` (SQL) is false.
+ * Stores segments exactly once: after any doubt (error, time-out, restart) it sends only the rows that
+ * earlier INSERTs did not store (`attempts.ts`), under a new number. `name` tells writers with numbers of
+ * their own apart. Stores nothing once `condition` (SQL) is false.
  */
 export function createSegmentInsert(
   storage: Storage,

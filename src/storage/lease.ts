@@ -38,14 +38,14 @@ interface LeaseRow extends ProcessIdentity, Rival {
 const nobody: ProcessIdentity = { place: '', pid: 0, begun: '' };
 
 /**
- * Holds a name among the processes that share an engine, until this one ends it, is seen dead, or does not renew it:
+ * Holds a name among the processes that share an engine, until this one ends it, is seen dead, or does not
+ * renew it:
  *
  *     ask ─▶ wait ─▶ look ─┬─ another holds it, or asked clearly earlier, or tied with a lower id ─▶ end
  *                          └─▶ hold, with a number above all earlier ones ─▶ renew ─▶ end
  *
- * The number fences: only the highest of a name holds. So call `check` before writing under a lease, which stops a process
- * that stood still while another took the name. If the owner's process is known to have ended on this machine, the next
- * process takes the name at once.
+ * Only the highest number of a name holds. So call `check` before writing under a lease: another process may
+ * have taken the name meanwhile, at once if this one is known to have ended.
  */
 export class Lease {
   readonly #options: LeaseOptions;

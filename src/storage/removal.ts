@@ -141,9 +141,8 @@ export class EventRemoval {
 
   /**
    * Removes the events of plans and records the end; resolves with the plans and the removed numbers. Asks
-   * `still` before each mutation, as one may take minutes and a plan has one per month. Rejects with
-   * EngineError; some events may be gone then, and the engine may continue after an abort. With `failed`,
-   * other partitions continue, and only plans in the failed one stay unfinished.
+   * `still` before each mutation, as one takes minutes. Rejects with EngineError; some events may be gone
+   * then. With `failed`, other partitions continue, and only plans in the failed one stay unfinished.
    */
   async carryOut(
     plans: readonly RemovalPlan[],

@@ -40,7 +40,8 @@ export function readBytes(
 }
 
 /**
- * The result of a read, which ends cleanly only if complete. Its tail is held back until the engine has reported the outcome, so that an exception never appears as rows:
+ * The result of a read, which ends cleanly only if complete. Its tail is held back until the engine has
+ * reported the outcome, so that an exception never appears as rows:
  *
  *     engine ──▶ tail (the last engineTailBytes, a copy) ──▶ sink
  */

@@ -49,14 +49,10 @@ interface Seen {
 }
 
 /**
- * The order of ingest among servers that share an engine. Once a second each publishes, in a row of `watermarks`, a number below which it stores nothing more:
+ * The order of ingest among servers that share an engine (README.md, Servers that share an engine):
  *
  *     join:   publish ─▶ read all rows ─▶ take numbers above them
  *     turn:   publish ─▶ read all rows ─▶ the watermark is the lowest of the open ones, its own included
- *
- * So a server that missed a new row published nothing above it, and one that sees the row waits for it; clocks are never
- * compared. A writer that has not published for its lease plus the longest INSERT has nothing in flight: the others close
- * its row, and it joins anew when it returns.
  */
 export class SharedOrder {
   readonly #options: SharedOrderOptions;

@@ -7,10 +7,10 @@ import { hashBytes, sha256Text } from './hash.ts';
  *     | seq    | time   | expires | own   | hash of the event |
  *     | UInt64 | Int64  | UInt32  | UInt8 |                   |
  *
- * `seq` is the order number, `time` Unix microseconds, `expires` the day since 1970 from which retention removes the
- * event (65535: never), `own` 1 where the service itself says it, which no producer can, and else 0. The hash stands for
- * all else that is stored of the event (`eventHash`), so that an entry can be kept, and shown, when retention has removed
- * the event: then it still says when that was due.
+ * `seq` is the order number, `time` Unix microseconds, `expires` the day since 1970 from which retention
+ * removes the event (65535: never), `own` 1 where the service itself says it, which no producer can, and else
+ * 0. The hash stands for all else that is stored of the event (`eventHash`), so that an entry can be kept,
+ * and shown, when retention has removed the event: then it still says when that was due.
  */
 export const entryBytes = 53;
 const ownAt = 20;

@@ -50,8 +50,8 @@ export function formatOf<T extends string>(
 ): T {
   if (format !== undefined) return oneOf(known)(format, '--format', undefined);
   const name = output === '-' ? 'events.ndjson' : output.replace(/\.(?:gz|zst)$/, '');
-  const found = known.find((one) => name.endsWith(`.${one}`));
-  if (found !== undefined) return found;
+  const ofName = known.find((one) => name.endsWith(`.${one}`));
+  if (ofName !== undefined) return ofName;
   throw wrong(
     '--output',
     `a name that ends in .${known.join(', .')}, perhaps followed by .gz or .zst; otherwise give --format`,

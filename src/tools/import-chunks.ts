@@ -57,7 +57,7 @@ export async function* chunksOf(
 }
 
 export class LineSplitter implements TextSplitter {
-  #held: Buffer[] = [];
+  #pieces: Buffer[] = [];
   #bufferedBytes = 0;
 
   *push(piece: Buffer): Generator<Line> {
@@ -67,8 +67,8 @@ export class LineSplitter implements TextSplitter {
       at = stop + 1;
     }
     // Of a line that is too long, only the length matters.
-    if (this.#bufferedBytes > lineBytesHeldMax) this.#held = [];
-    else if (at < piece.length) this.#held.push(piece.subarray(at));
+    if (this.#bufferedBytes > lineBytesHeldMax) this.#pieces = [];
+    else if (at < piece.length) this.#pieces.push(piece.subarray(at));
     this.#bufferedBytes += piece.length - at;
   }
 
@@ -78,11 +78,11 @@ export class LineSplitter implements TextSplitter {
 
   #lineWith(last: Buffer, endBytes: number): Line {
     const bytes = this.#bufferedBytes + last.length;
-    const held = this.#held;
-    this.#held = [];
+    const pieces = this.#pieces;
+    this.#pieces = [];
     this.#bufferedBytes = 0;
     if (bytes > lineBytesHeldMax) return { content: undefined, bytes: bytes + endBytes };
-    const content = held.length === 0 ? last : Buffer.concat([...held, last]);
+    const content = pieces.length === 0 ? last : Buffer.concat([...pieces, last]);
     return { content, bytes: bytes + endBytes };
   }
 }

@@ -46,7 +46,7 @@ function startOfList(head: Buffer, records: string | undefined): number | undefi
  */
 class ListSplitter implements TextSplitter {
   #skip: number;
-  #held: Buffer[] = [];
+  #pieces: Buffer[] = [];
   #bufferedBytes = 0;
   #depth = 0;
   #inString = false;
@@ -91,16 +91,16 @@ class ListSplitter implements TextSplitter {
   /** Of a record that is too long, only the length matters. */
   #hold(bytes: Buffer, isOver = this.#isOver): void {
     this.#bufferedBytes += bytes.length;
-    if (this.#bufferedBytes - this.#skip > lineBytesHeldMax || isOver) this.#held = [];
-    else this.#held.push(bytes);
+    if (this.#bufferedBytes - this.#skip > lineBytesHeldMax || isOver) this.#pieces = [];
+    else this.#pieces.push(bytes);
   }
 
   #take(last: Buffer, endBytes: number): Line {
     this.#hold(last, false);
     const bytes = this.#bufferedBytes;
     const isTooLong = bytes - this.#skip > lineBytesHeldMax;
-    const content = isTooLong ? undefined : onOneLine(Buffer.concat(this.#held).subarray(this.#skip));
-    this.#held = [];
+    const content = isTooLong ? undefined : onOneLine(Buffer.concat(this.#pieces).subarray(this.#skip));
+    this.#pieces = [];
     this.#bufferedBytes = 0;
     this.#skip = 0;
     return { content, bytes: bytes + endBytes };

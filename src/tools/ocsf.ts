@@ -81,7 +81,7 @@ async function* textLines(text: AsyncIterable<Buffer>): AsyncGenerator<string> {
 
 async function validate(deps: ToolDeps, file: string, options: JsonOption): Promise<void> {
   const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(file);
-  const told: LineFault[] = [];
+  const reported: LineFault[] = [];
   let events = 0;
   let invalid = 0;
   for await (const one of eventsOf(textLines(source.text(0)))) {
@@ -91,9 +91,9 @@ async function validate(deps: ToolDeps, file: string, options: JsonOption): Prom
     if (options.json !== true)
       for (const { line, pointer, rule } of faults)
         deps.io.out(`line ${line}: ${faultText('event', pointer, rule)}\n`);
-    else told.push(...faults.slice(0, validateFaultsMax - told.length));
+    else reported.push(...faults.slice(0, validateFaultsMax - reported.length));
   }
-  if (options.json === true) printJson(deps, 'CliOcsfValidation', { events, invalid, faults: told });
+  if (options.json === true) printJson(deps, 'CliOcsfValidation', { events, invalid, faults: reported });
   if (events === 0) throw new Error('the file contains no event');
   if (invalid > 0)
     throw new Error(`${invalid} of ${events} events ${invalid === 1 ? 'is' : 'are'} not valid OCSF 1.1.0`);

@@ -99,9 +99,9 @@ export const eventCount = integer(0, 999_999_999_999_999);
 
 export function oneOf<T extends string>(names: readonly T[]): ReadOption<T> {
   const read = (text: string, name: string): T => {
-    const found = names.find((one) => one === text);
-    if (found === undefined) throw wrong(name, names.join(', '));
-    return found;
+    const choice = names.find((one) => one === text);
+    if (choice === undefined) throw wrong(name, names.join(', '));
+    return choice;
   };
   return Object.assign(read, { values: names });
 }
@@ -120,7 +120,7 @@ export function serviceAddress(text: string, name: string): string {
 }
 
 /** Refuses values that endpoints would ignore, because they would then return everything. */
-function taken(
+function checkedBy(
   read: (text: string) => unknown,
   allowed: string,
   values?: readonly string[],
@@ -132,9 +132,12 @@ function taken(
   return Object.assign(checked, { values });
 }
 
-const instant = taken(parseRfc3339Micros, 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
+const instant = checkedBy(
+  parseRfc3339Micros,
+  'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z',
+);
 
-const textList = taken(
+const textList = checkedBy(
   searchTexts,
   `at most ${searchWordsMax} texts of ${searchWordCharactersMax} characters, separated by commas`,
 );
@@ -143,13 +146,13 @@ function rowsOf(name: FilterName): [string, OptionRow][] {
   const { match, option: of } = filterOf(name);
   const meanings = { in: 'one of these', not: 'none of these' };
   return [
-    [name, [`--${of.flag} <${of.value}>`, of.meaning, taken(match.read, match.allowed, match.values)]],
+    [name, [`--${of.flag} <${of.value}>`, of.meaning, checkedBy(match.read, match.allowed, match.values)]],
     ...listWays.map((way): [string, OptionRow] => [
       `${name}.${way}`,
       [
         `--${of.flag}-${way} <list>`,
         `${of.meaning}: ${meanings[way]}`,
-        taken(
+        checkedBy(
           (list) => listValues(list, match.read),
           `at most ${listValuesMax} values separated by commas, each ${match.allowed}`,
           match.values,
@@ -163,7 +166,7 @@ function rowsOf(name: FilterName): [string, OptionRow][] {
 }
 
 function presenceRow(name: FilterName, [flags, meaning]: readonly [string, string]): [string, OptionRow] {
-  return [`${name}.is`, [flags, meaning, taken(readPresence, presences.join(', '), presences)]];
+  return [`${name}.is`, [flags, meaning, checkedBy(readPresence, presences.join(', '), presences)]];
 }
 
 /** Filters of the read endpoints (contract: Read). */
@@ -176,7 +179,7 @@ const filterOptions: ReadonlyMap<string, OptionRow> = new Map([
     [
       '--q <words>',
       'words that the event contains',
-      taken(searchWords, `at most ${searchWordsMax} words of ${searchWordCharactersMax} characters`),
+      checkedBy(searchWords, `at most ${searchWordsMax} words of ${searchWordCharactersMax} characters`),
     ],
   ],
   ['q.phrase', ['--q-phrase <list>', 'exact texts that the event contains, spaces included', textList]],

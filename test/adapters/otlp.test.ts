@@ -330,7 +330,7 @@ test('a record that breaks a rule of OTLP is refused by itself, and its field is
     [{ ...time, traceId: 'abcdef' }, /^\/traceId: must be 16 bytes/],
     [{ ...time, spanId: 'a'.repeat(32) }, /^\/spanId: must be 8 bytes/],
     [{ ...time, body: { bytesValue: '?' } }, /^\/body\/bytesValue: must be base64$/],
-    [{ ...time, body: { doubleValue: 'Infinity' }, eventName: 'a\0' }, /^\/eventName: must not have .* NUL$/],
+    [{ ...time, body: { doubleValue: 'Infinity' }, eventName: 'a\0' }, /^\/eventName: must not contain NUL$/],
     [
       { ...time, attributes: [{ key: 'a', value: { stringValue: '\ud800' } }] },
       /^\/attributes\/0\/value\/str/,

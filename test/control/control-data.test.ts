@@ -397,7 +397,7 @@ describe('the directory', () => {
     let down = false;
     const flaky: Storage = {
       ...storage,
-      rows: (...query) => (down ? Promise.reject(new Error('down')) : storage.rows(...query)),
+      readRows: (...query) => (down ? Promise.reject(new Error('down')) : storage.readRows(...query)),
     };
     const state = await openDirectory(flaky);
     const before = state.organizations();
@@ -414,10 +414,10 @@ describe('the directory', () => {
     /** An engine that takes ten seconds for each answer, without the seconds. */
     const slow: Storage = {
       ...storage,
-      rows: (query, parameters, options = {}) =>
+      readRows: (query, parameters, options = {}) =>
         (options.timeoutMs ?? Infinity) < 10_000
           ? Promise.reject(new EngineError('timeout', 'no answer within the time'))
-          : storage.rows(query, parameters, options),
+          : storage.readRows(query, parameters, options),
     };
     const state = await openDirectory(slow);
     assert.notEqual(state.organizationBySlug('seen'), undefined);

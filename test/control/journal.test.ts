@@ -457,7 +457,7 @@ describe('an answer of the engine that is lost', () => {
       looks += 1;
       if (looks > 1) return storage.rowsOnDisk(...query);
       await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
-      throw new EngineError('refused', 'a write of the engine has failed');
+      throw new EngineError('refused', 'A write of the engine failed');
     };
     const state = await openDirectory({ ...storage, rowsOnDisk });
     await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);

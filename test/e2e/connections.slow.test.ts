@@ -101,7 +101,7 @@ async function holdOut(server: TestServer): Promise<void> {
     assert.equal(max, descriptors - 384);
     assert.ok(metricSum(page, 'auditlog_http_connections') <= max);
     assert.ok(metricSum(page, 'auditlog_http_connections_refused_total') >= 1);
-    assert.ok(server.stderrLines().some((line) => line.includes('connections are refused')));
+    assert.ok(server.stderrLines().some((line) => line.includes('Connections are refused')));
     assert.ok(!server.stderrLines().some((line) => line.includes('EMFILE')));
   } finally {
     attack.end();

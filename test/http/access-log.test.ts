@@ -77,7 +77,7 @@ test('lines held are written by close, and a place that cannot be written is log
   await full.close();
   assert.deepEqual(
     logged.map(({ words }) => words),
-    ['the access log cannot be written'],
+    ['The access log cannot be written'],
   );
 });
 

@@ -180,7 +180,7 @@ test('problems carry their members and headers, and cannot change the standard o
 
 test('a problem that cannot be written breaks the connection: its client is not left waiting', async () => {
   await assert.rejects(fetch(`${it.url}/unsayable`));
-  assert.ok(it.logged.some(({ words }) => words === 'an error answer could not be written'));
+  assert.ok(it.logged.some(({ words }) => words === 'An error answer could not be written'));
 });
 
 test('an unknown error is a 500 that says nothing, logged under the request id', async () => {

@@ -53,7 +53,7 @@ test('rows are on the disk if no write of their engine has failed', async (t) =>
     (await rowsOnDisk(await failing(t, failed, statusBytes), 'SELECT 1')).length;
   assert.equal(await looked('0', 100), 1);
   assert.equal(await looked('1', 0), 1);
-  await assert.rejects(looked('1', 100), /a write of the engine has failed/);
+  await assert.rejects(looked('1', 100), /A write of the engine failed/);
 });
 
 test('an engine with a failed write is killed, also where nobody writes', async (t) => {

@@ -156,7 +156,7 @@ async function settingFaults(all) {
   // Node's, which the image sets as well, and limits that servers share.
   known.add('NODE_ENV');
   const named = await namedSettings(all);
-  if (named.length < 10) return ['the settings in deploy/ are not found any more'];
+  if (named.length < 10) return ['deploy/ names fewer than 10 settings'];
   return named
     .filter(([, name]) => !known.has(name))
     .map(([file, name]) => `${file}: the service has no setting ${name}`);
@@ -167,7 +167,7 @@ async function workflowFaults() {
   const lint = await createLinter();
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8'));
   const files = (await readdir(workflows)).map((name) => join(workflows, name));
-  const found = await Promise.all(
+  const faults = await Promise.all(
     files.map(async (file) => {
       const text = await readFile(file, 'utf8');
       const linted = lint(text, file).filter(({ kind }) => kind !== 'runner-label');
@@ -177,7 +177,7 @@ async function workflowFaults() {
       ];
     }),
   );
-  return found.flat();
+  return faults.flat();
 }
 
 /** Beyond the linter: actions are pinned by commit, and scripts and files exist. */

@@ -93,25 +93,25 @@ async function parameterFaults(document) {
   const known = new Set(operations.flatMap(({ parameters }) => parameters.map(({ name }) => name)));
   const lists = [...filterNames, 'orgId'].flatMap((name) => listWays.map((way) => `${name}.${way}`));
   const listed = Object.keys(document.components.schemas['FilterLists']?.['properties'] ?? {});
-  const found = (await namesRead())
+  const faults = (await namesRead())
     .filter((name) => !known.has(name) && !listed.includes(name))
     .map((name) => `${file} does not know the parameter ${name}`);
   for (const name of lists.filter((one) => !listed.includes(one)))
-    found.push(`${file} does not know the parameter ${name}`);
+    faults.push(`${file} does not know the parameter ${name}`);
   for (const { at, parameters } of operations) {
     const names = parameters.map(({ name }) => name);
     if (!names.includes('actor')) continue;
     for (const name of [...filterNames, 'orgId', 'lists'].filter((one) => !names.includes(one)))
-      found.push(`${file} ${at} lacks the parameter ${name}`);
+      faults.push(`${file} ${at} lacks the parameter ${name}`);
   }
   const words = await readFile('docs/contract-events.md', 'utf8');
   for (const name of filterNames.filter((one) => !words.includes(`\`${one}\``)))
-    found.push(`docs/contract-events.md does not name the filter ${name}`);
+    faults.push(`docs/contract-events.md does not name the filter ${name}`);
   const page = await readFile('web/events/filters.ts', 'utf8');
   const ofPage = /filterNames = \[([^\]]*)\]/.exec(page)?.[1]?.match(/\w+/g) ?? [];
   for (const name of ofPage.filter((one) => ![...filterNames, 'q'].includes(one)))
-    found.push(`web/events/filters.ts: the service has no filter ${name}`);
-  return found;
+    faults.push(`web/events/filters.ts: the service has no filter ${name}`);
+  return faults;
 }
 
 /** @param {Parameters<typeof parameterFaults>[0]} document @returns {string} the type of what selects events */
@@ -162,6 +162,6 @@ for (const [path, current] of Object.entries(made)) {
     process.exitCode = 1;
   }
 }
-const found = [...(await faults()), ...(await parameterFaults(document))];
-for (const fault of found) process.stdout.write(`${file} ${fault}\n`);
-if (found.length > 0) process.exitCode = 1;
+const all = [...(await faults()), ...(await parameterFaults(document))];
+for (const fault of all) process.stdout.write(`${file} ${fault}\n`);
+if (all.length > 0) process.exitCode = 1;

@@ -186,8 +186,8 @@ export async function eventually<T>(
   const bounded = patience(timeoutMs);
   const deadline = performance.now() + bounded;
   for (let growingMs = firstPauseMs; ; growingMs = Math.min(growingMs * 1.5, pauseMsMax)) {
-    const found = await probe();
-    if (found !== undefined) return found;
+    const value = await probe();
+    if (value !== undefined) return value;
     if (performance.now() > deadline)
       throw new Error(`gave up after ${Math.round(bounded)} ms waiting: ${what}`);
     await sleep(pauseMs ?? growingMs);

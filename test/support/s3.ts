@@ -59,17 +59,18 @@ export async function startBucket(region = 'us-east-1'): Promise<Bucket> {
   const server = createServer((request, response) => {
     void buffer(request).then(async (body) => {
       const { method = '', url: path = '', headers } = request;
-      const taken = { method, path, headers, body };
+      const received = { method, path, headers, body };
       try {
-        checkSignature(taken, s3Environment.AWS_SECRET_ACCESS_KEY, region);
+        checkSignature(received, s3Environment.AWS_SECRET_ACCESS_KEY, region);
       } catch (error) {
         response.writeHead(403).end(String(error));
         return;
       }
-      const found = objects.get(path);
-      const status = (await bucket.refuse(taken)) ?? (method === 'GET' && found === undefined ? 404 : 200);
+      const object = objects.get(path);
+      const status =
+        (await bucket.refuse(received)) ?? (method === 'GET' && object === undefined ? 404 : 200);
       if (status === 200 && method === 'PUT') objects.set(path, body);
-      response.writeHead(status).end(status === 200 && method === 'GET' ? found : '<Error>secret</Error>');
+      response.writeHead(status).end(status === 200 && method === 'GET' ? object : '<Error>secret</Error>');
     });
   });
   server.listen(0, '127.0.0.1');

@@ -405,10 +405,10 @@ export interface Tenant {
 export async function untilReadable<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
   const begun = performance.now();
   await sleep(readableMs);
-  const found = await eventually(what, probe, settleMsMax);
+  const value = await eventually(what, probe, settleMsMax);
   // Slightly less than measured, so that it can decrease.
   readableMs = Math.min(Math.max(flushMs, 0.8 * (performance.now() - begun)), readableMsMax);
-  return found;
+  return value;
 }
 
 function queryText(query: string | Readonly<Record<string, string>> = ''): string {

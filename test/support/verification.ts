@@ -15,7 +15,7 @@ export async function verifyOn(server: SharedServer, args: readonly string[]): P
 /** Until all is covered that has been recorded: what a policy ends counts with its event in the tree. */
 export function healthyOn(server: SharedServer, slug: string): Promise<Verification> {
   return eventually('a good verification', async () => {
-    const found = await verifyOn(server, ['--org', slug]);
-    return found.healthy ? found : undefined;
+    const report = await verifyOn(server, ['--org', slug]);
+    return report.healthy ? report : undefined;
   });
 }

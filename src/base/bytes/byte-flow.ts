@@ -97,7 +97,7 @@ class PeekedFlow implements ByteSink {
   readonly #flow: ByteFlow;
   readonly #bytes: number;
   #waiting: { resolve(peeked: Peeked): void; reject(error: Error): void } | undefined;
-  #held: Uint8Array[] = [];
+  #pieces: Uint8Array[] = [];
   #target: ByteSink | undefined;
   #finish: ((sink: ByteSink) => void) | undefined;
 
@@ -114,9 +114,9 @@ class PeekedFlow implements ByteSink {
 
   data(piece: Uint8Array): boolean {
     if (this.#target !== undefined) return this.#target.data(piece);
-    this.#held.push(Uint8Array.from(piece));
+    this.#pieces.push(Uint8Array.from(piece));
     if (this.#waiting === undefined) return false;
-    const bufferedBytes = this.#held.reduce((sum, { length }) => sum + length, 0);
+    const bufferedBytes = this.#pieces.reduce((sum, { length }) => sum + length, 0);
     if (bufferedBytes < this.#bytes) return true;
     this.#handOut();
     return false;
@@ -139,11 +139,11 @@ class PeekedFlow implements ByteSink {
   }
 
   #handOut(): void {
-    const start = Buffer.concat(this.#held);
+    const start = Buffer.concat(this.#pieces);
     const waiting = this.#waiting;
     if (waiting === undefined) return;
     this.#waiting = undefined;
-    this.#held = [];
+    this.#pieces = [];
     const continueWith = (instead: Uint8Array): ByteFlow =>
       flowWith(this.#flow, (sink) => this.#continue(instead, sink));
     waiting.resolve({ start, continueWith });
@@ -152,7 +152,7 @@ class PeekedFlow implements ByteSink {
   #continue(instead: Uint8Array, sink: ByteSink): void {
     this.#target = sink;
     let wanted = true;
-    for (const piece of [instead, ...this.#held.splice(0)])
+    for (const piece of [instead, ...this.#pieces.splice(0)])
       if (piece.length > 0) wanted = sink.data(piece) && wanted;
     if (this.#finish !== undefined) this.#finish(sink);
     else if (wanted) this.#flow.resume();

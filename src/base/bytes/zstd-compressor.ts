@@ -12,7 +12,7 @@ export class ZstdCompressor extends Transform {
   static #open = 0;
   readonly #level: number;
   #frame: ZstdFrame | undefined;
-  #held: Uint8Array[] = [];
+  #chunks: Uint8Array[] = [];
   #bufferedBytes = 0;
 
   static open(): number {
@@ -31,7 +31,7 @@ export class ZstdCompressor extends Transform {
 
   /** Each piece is a block, so small chunks are collected. */
   override _transform(chunk: Uint8Array, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.#held.push(chunk);
+    this.#chunks.push(chunk);
     this.#bufferedBytes += chunk.length;
     if (this.#bufferedBytes < zstdPieceBytes) done();
     else void settle(this.#compressHeld(), done);
@@ -52,8 +52,8 @@ export class ZstdCompressor extends Transform {
   }
 
   async #compressHeld(): Promise<void> {
-    const bytes = Buffer.concat(this.#held, this.#bufferedBytes);
-    this.#held = [];
+    const bytes = Buffer.concat(this.#chunks, this.#bufferedBytes);
+    this.#chunks = [];
     this.#bufferedBytes = 0;
     for (let at = 0; at < bytes.length; at += zstdPieceBytes) {
       // Destroyed meanwhile.

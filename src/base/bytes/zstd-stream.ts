@@ -84,7 +84,7 @@ function malformed(what: string): ZstdFormatError {
 
 class ChunkReader {
   readonly #chunks: AsyncIterator<Buffer>;
-  #held: Buffer = Buffer.alloc(0);
+  #rest: Buffer = Buffer.alloc(0);
 
   constructor(chunks: AsyncIterable<Buffer>) {
     this.#chunks = chunks[Symbol.asyncIterator]();
@@ -96,16 +96,16 @@ class ChunkReader {
 
   async take(bytes: number): Promise<Buffer> {
     if (!(await this.#has(bytes))) throw new ZstdFormatError('the zstd data is truncated');
-    const taken = this.#held.subarray(0, bytes);
-    this.#held = this.#held.subarray(bytes);
-    return taken;
+    const bytesRead = this.#rest.subarray(0, bytes);
+    this.#rest = this.#rest.subarray(bytes);
+    return bytesRead;
   }
 
   async #has(bytes: number): Promise<boolean> {
-    while (this.#held.length < bytes) {
+    while (this.#rest.length < bytes) {
       const next = await this.#chunks.next();
       if (next.done === true) return false;
-      this.#held = this.#held.length === 0 ? next.value : Buffer.concat([this.#held, next.value]);
+      this.#rest = this.#rest.length === 0 ? next.value : Buffer.concat([this.#rest, next.value]);
     }
     return true;
   }

@@ -27,15 +27,15 @@ export function spellingsOf(folded: string): readonly string[] {
 }
 
 function invert(): Map<string, string[]> {
-  const found = new Map<string, string[]>();
+  const byFolded = new Map<string, string[]>();
   for (let code = 0; code < lettersEnd; code++) {
     if (code === surrogates.start) code = surrogates.end;
     const one = String.fromCodePoint(code);
     const folded = foldCase(one);
     if (folded === one) continue;
-    const others = found.get(folded);
-    if (others === undefined) found.set(folded, [one]);
+    const others = byFolded.get(folded);
+    if (others === undefined) byFolded.set(folded, [one]);
     else others.push(one);
   }
-  return found;
+  return byFolded;
 }

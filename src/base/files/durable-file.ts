@@ -16,8 +16,8 @@ export async function syncDirectory(directory: string): Promise<void> {
 /** Mode 0700. Node's `recursive` hangs in file systems such as /proc. */
 export async function makeDirectories(path: string): Promise<void> {
   try {
-    const found = await stat(path);
-    if (found.isDirectory()) return;
+    const facts = await stat(path);
+    if (facts.isDirectory()) return;
   } catch (error) {
     if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
     await makeDirectories(dirname(path));

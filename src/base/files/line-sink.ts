@@ -29,7 +29,7 @@ export class LineSink {
       lost.inc(lines);
     });
     this.#sink.on('error', (error: unknown) => {
-      if (!this.#failing) log.warn(errorFacts(error), 'the access log cannot be written');
+      if (!this.#failing) log.warn(errorFacts(error), 'The access log cannot be written');
       this.#failing = true;
     });
     this.#sink.on('write', () => {

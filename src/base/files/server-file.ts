@@ -26,7 +26,7 @@ export async function writeServerFile(dataDir: string, server: ServerAddress, lo
     await replaceFile(serverFilePath(dataDir), `${JSON.stringify(file, undefined, 2)}\n`);
   } catch (error) {
     if (!isDiskFull(error)) throw error;
-    log.error({ dataDir, ...errorFacts(error) }, 'the disk is full: server.json could not be written');
+    log.error({ dataDir, ...errorFacts(error) }, 'The disk is full: server.json could not be written');
   }
 }
 

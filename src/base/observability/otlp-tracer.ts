@@ -45,7 +45,7 @@ export class OtlpTracer implements Tracer {
     this.#exporting = new Repeated(
       traceExportMs,
       () => this.#export(),
-      (error) => options.log.debug(errorFacts(error), 'traces could not be sent'),
+      (error) => options.log.debug(errorFacts(error), 'Traces could not be sent'),
     );
   }
 
@@ -91,7 +91,7 @@ export class OtlpTracer implements Tracer {
   async stop(): Promise<void> {
     await this.#exporting.stop();
     await this.#export().catch((error: unknown) => {
-      this.#options.log.debug(errorFacts(error), 'the last traces could not be sent');
+      this.#options.log.debug(errorFacts(error), 'The last traces could not be sent');
     });
   }
 

@@ -5,8 +5,8 @@ import { errorCode } from '../errors/system-error.ts';
 const unlimitedDescriptors = 1_048_576;
 
 export function descriptorsMax(): number {
-  const found = /^Max open files\s+(\d+)/m.exec(limitsOfProcess());
-  return found === null ? unlimitedDescriptors : Number(found[1]);
+  const match = /^Max open files\s+(\d+)/m.exec(limitsOfProcess());
+  return match === null ? unlimitedDescriptors : Number(match[1]);
 }
 
 function limitsOfProcess(): string {

@@ -19,7 +19,7 @@ export class StopStack {
       try {
         await stop();
       } catch (error) {
-        this.#log.error(errorFacts(error), 'a part did not stop cleanly');
+        this.#log.error(errorFacts(error), 'A part did not stop cleanly');
       }
     }
   }

@@ -81,10 +81,10 @@ export class FairQueue {
     usage.running += 1;
     this.#usages.delete(organization);
     this.#usages.set(organization, usage);
-    let held = true;
+    let isHeld = true;
     return () => {
-      if (!held) return;
-      held = false;
+      if (!isHeld) return;
+      isHeld = false;
       this.#running -= 1;
       usage.running -= 1;
       this.#forget(organization, usage);

@@ -28,11 +28,11 @@ export class FifoMap<V> {
   }
 
   removeOldest(): V | undefined {
-    const found = this.#peek();
-    if (found === undefined) return undefined;
-    this.#entries.delete(found[0]);
+    const oldest = this.#peek();
+    if (oldest === undefined) return undefined;
+    this.#entries.delete(oldest[0]);
     this.#oldest = undefined;
-    return found[1];
+    return oldest[1];
   }
 
   #peek(): [string, V] | undefined {

@@ -1,22 +1,22 @@
 /** Runs work one at a time in order of arrival, even after a failure. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
-  #held = 0;
+  #callers = 0;
 
   /** Running and waiting. */
-  get held(): number {
-    return this.#held;
+  get callers(): number {
+    return this.#callers;
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
-    this.#held += 1;
+    this.#callers += 1;
     // Each waits for its predecessor: waking all each time would cost a million wakes for a thousand.
     const result = this.#last.then(work);
     this.#last = result.catch(() => undefined);
     try {
       return await result;
     } finally {
-      this.#held -= 1;
+      this.#callers -= 1;
     }
   }
 }
@@ -38,12 +38,12 @@ export class KeyedMutex {
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const mutex = this.#mutexes.get(key) ?? new Mutex();
-    if (mutex.held >= this.#waitingMax) throw this.#refused();
+    if (mutex.callers >= this.#waitingMax) throw this.#refused();
     this.#mutexes.set(key, mutex);
     try {
       return await mutex.run(work);
     } finally {
-      if (mutex.held === 0) this.#mutexes.delete(key);
+      if (mutex.callers === 0) this.#mutexes.delete(key);
     }
   }
 }

@@ -69,10 +69,10 @@ function mountOf(line: string): Mount {
  */
 export function mountFor(path: string, mountInfo: string): Mount | undefined {
   const lies = ({ point }: Mount): boolean => point === '/' || path === point || path.startsWith(`${point}/`);
-  let found: Mount | undefined;
+  let mounted: Mount | undefined;
   for (const mount of mountInfo.trimEnd().split('\n').map(mountOf))
-    if (lies(mount) && mount.point.length >= (found?.point.length ?? 0)) found = mount;
-  return found;
+    if (lies(mount) && mount.point.length >= (mounted?.point.length ?? 0)) mounted = mount;
+  return mounted;
 }
 
 /** File systems that are unfit for evidence. */
@@ -128,20 +128,20 @@ async function trySyncedWrites({ dataDir }: LogSettings): Promise<Check> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_DSYNC;
   const page = randomBytes(doctorSyncedWriteBytes);
   const file = await open(path, flags, 0o600);
-  const taken: number[] = [];
+  const durations: number[] = [];
   try {
     for (let n = 0; n < doctorSyncedWrites; n++) {
       const begun = performance.now();
       await file.write(page);
-      taken.push(performance.now() - begun);
+      durations.push(performance.now() - begun);
     }
   } finally {
     await file.close();
     await rm(path);
   }
-  taken.sort((a, b) => a - b);
-  const [median, longest] = [taken[taken.length >> 1] ?? 0, taken.at(-1) ?? 0];
-  const figures = `a synced write of 4 KiB takes ${median.toFixed(2)} ms, ${longest.toFixed(1)} ms at most of ${taken.length}`;
+  durations.sort((a, b) => a - b);
+  const [median, longest] = [durations[durations.length >> 1] ?? 0, durations.at(-1) ?? 0];
+  const figures = `a synced write of 4 KiB takes ${median.toFixed(2)} ms, ${longest.toFixed(1)} ms at most of ${durations.length}`;
   const findings =
     median > doctorSyncedWriteMsMax
       ? [

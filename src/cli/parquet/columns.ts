@@ -42,11 +42,11 @@ export function eventColumns(classUid?: number): EventColumns {
 /** An attribute of the class, or of a profile that our events name. */
 function attributeOf({ name: className, attributes }: ClassFacts, name: string): AttributeFacts {
   const profiles = [...ocsfFacts().profiles.values()];
-  const found = [attributes, ...profiles.map((one) => one.attributes)]
+  const attribute = [attributes, ...profiles.map((one) => one.attributes)]
     .find((one) => one.has(name))
     ?.get(name);
-  if (found === undefined) throw new Error(`the schema has no attribute ${name} of class ${className}`);
-  return found;
+  if (attribute === undefined) throw new Error(`the schema has no attribute ${name} of class ${className}`);
+  return attribute;
 }
 
 interface Context {

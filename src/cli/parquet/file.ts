@@ -83,10 +83,10 @@ export class ParquetFile {
   }
 
   #take(): Buffer {
-    const taken = Buffer.from(this.#bytes.getBytes());
+    const written = Buffer.from(this.#bytes.getBytes());
     // As the library's own file writer does after each piece: its offset continues, its memory starts anew.
     this.#bytes.index = 0;
-    return taken;
+    return written;
   }
 
   /** Attributes by name. `unmapped` stays text with every digit; 64-bit numbers are not rounded. */

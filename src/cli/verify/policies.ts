@@ -24,8 +24,8 @@ export async function policiesOf(
   of: Omit<Statements, 'codes'>,
   erasures: ErasureHistory,
 ): Promise<PlacedEvent[]> {
-  const found = await eventsInTree(storage, tiles, { ...of, codes: policyCodes });
-  return found.filter((one) => erasures.allows(one.entry, hashOf(one)));
+  const events = await eventsInTree(storage, tiles, { ...of, codes: policyCodes });
+  return events.filter((one) => erasures.allows(one.entry, hashOf(one)));
 }
 
 /**
@@ -42,12 +42,12 @@ export async function eventsInTree(
     { org: organization, codes: [...codes] },
   );
   const tree = new TreeReader(tiles);
-  const found: (PlacedEvent & { readonly entry: Entry })[] = [];
+  const events: (PlacedEvent & { readonly entry: Entry })[] = [];
   for (const { seq: text, source, hex } of rows) {
     const seq = BigInt(text);
     const entry = await tree.entryOf(organization, seq);
     if (entry?.own === true && entry.position < covered)
-      found.push({ position: entry.position, seq, source, shown: Buffer.from(hex, 'hex'), entry });
+      events.push({ position: entry.position, seq, source, shown: Buffer.from(hex, 'hex'), entry });
   }
-  return found;
+  return events;
 }

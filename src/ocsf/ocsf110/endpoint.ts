@@ -51,7 +51,7 @@ function putPlace(
   out: Output,
   r: SourceReading,
   place: string | undefined,
-  told: typeof observables.endpoint,
+  types: typeof observables.endpoint,
 ): void {
   if (place === undefined) return out.put(json.unknown);
   const isIp = isAddress(place);
@@ -59,6 +59,6 @@ function putPlace(
   out.put(isIp ? json.ip : json.hostname);
   const start = out.length;
   out.text(place);
-  out.observe(isIp ? told.ip : told.hostname, start, out.length);
+  out.observe(isIp ? types.ip : types.hostname, start, out.length);
   out.quote();
 }

@@ -12,9 +12,9 @@ export function checkObservables(event: Readonly<Record<string, unknown>>): Faul
     const { name, value } = one as { name?: unknown; value?: unknown };
     if (typeof name !== 'string') return [];
     const pointer = `/observables/${index}`;
-    const found = valuesAt([event], name.split('.'));
-    if (found.length === 0) return [{ pointer: `${pointer}/name`, rule: 'names no attribute of the event' }];
-    const scalars = found.filter((each) => typeof each !== 'object');
+    const values = valuesAt([event], name.split('.'));
+    if (values.length === 0) return [{ pointer: `${pointer}/name`, rule: 'names no attribute of the event' }];
+    const scalars = values.filter((each) => typeof each !== 'object');
     const isHere = scalars.length === 0 || scalars.some((each) => String(each) === value);
     return isHere
       ? []

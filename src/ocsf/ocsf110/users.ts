@@ -124,7 +124,7 @@ export function isUserType(type: string | undefined): boolean {
 }
 
 /** Adds observables of a written user. */
-export function observeUser(out: Output, { name, email }: PutUser, told: UserObservables): void {
-  if (name.end > 0) out.observe(told.name, name.start, name.end);
-  if (email.end > 0) out.observe(told.email, email.start, email.end);
+export function observeUser(out: Output, { name, email }: PutUser, types: UserObservables): void {
+  if (name.end > 0) out.observe(types.name, name.start, name.end);
+  if (email.end > 0) out.observe(types.email, email.start, email.end);
 }

@@ -80,6 +80,6 @@ function subjectText({ url, filter, schema }: CheckpointSubject): string {
 
 /** Changes with every save of any process; undefined without a file. */
 async function fileMark(path: string): Promise<string | undefined> {
-  const found = await ifThere(stat(path, { bigint: true }));
-  return found && `${found.ino} ${found.mtimeNs}`;
+  const facts = await ifThere(stat(path, { bigint: true }));
+  return facts && `${facts.ino} ${facts.mtimeNs}`;
 }

@@ -169,9 +169,9 @@ function headerOf(option: string, line: string, environment: Environment | undef
   if (name === undefined || value === undefined) throw wrong(option, "'Name: value'");
   const filled = value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (whole, variable: string) => {
     if (environment === undefined) return whole;
-    const found = environment[variable];
-    if (found === undefined) throw wrong(option, `the variable ${variable} is not set`);
-    return found;
+    const value = environment[variable];
+    if (value === undefined) throw wrong(option, `the variable ${variable} is not set`);
+    return value;
   });
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(filled))
     throw wrong(option, `the value of ${name} has a character that headers must not contain`);

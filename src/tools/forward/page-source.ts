@@ -60,11 +60,11 @@ export class PageSource {
       const { from } = this.#known;
       const slices: Slice[] = [{ from, to: Math.max(from, now()) }];
       for (let slice = slices.pop(); slice !== undefined; slice = slices.pop()) {
-        const found = await this.#read(slice);
-        if (found === 'too many') {
+        const lines = await this.#read(slice);
+        if (lines === 'too many') {
           const middle = Math.floor((slice.from + slice.to) / 2);
           slices.push({ from: middle + 1, to: slice.to }, { from: slice.from, to: middle });
-        } else yield* this.#deliveries(slice, found);
+        } else yield* this.#deliveries(slice, lines);
       }
       if (once) return;
       await pause(intervalMs, signal);
@@ -79,7 +79,7 @@ export class PageSource {
     const query = { ...filter, schema, startTime: formatMicros(from), endTime: formatMicros(to), limit };
     for (let tries = 1; ; tries++) {
       const isLastTry = tries >= forwardSliceTriesMax;
-      const found: TimedLines = [];
+      const lines: TimedLines = [];
       let total: number | undefined;
       let isStill = true;
       for await (const page of client.pages(query, { signal })) {
@@ -89,15 +89,15 @@ export class PageSource {
           throw new Error(
             `${total} events at one instant are too many to distinguish; use a server with a feed`,
           );
-        page.texts.forEach((text, index) => found.push({ text, time: microsOf(page.events[index], schema) }));
+        page.texts.forEach((text, index) => lines.push({ text, time: microsOf(page.events[index], schema) }));
         isStill = page.total === total;
         if (!isStill && !isLastTry) break;
       }
-      if (isStill || isLastTry) return found.toReversed();
+      if (isStill || isLastTry) return lines.toReversed();
     }
   }
 
-  *#deliveries(slice: Slice, found: TimedLines): Generator<Batch> {
+  *#deliveries(slice: Slice, lines: TimedLines): Generator<Batch> {
     const { batchEvents, overlapMicros, warn } = this.#options;
     const position = (): PagePosition => ({
       mode: 'pages',
@@ -105,7 +105,7 @@ export class PageSource {
       knownFrom: this.#known.from,
       known: this.#known.entries(),
     });
-    const fresh = [...this.#unknownOf(found)];
+    const fresh = [...this.#unknownOf(lines)];
     for (let at = 0; at < fresh.length; at += batchEvents) {
       const events = fresh.slice(at, at + batchEvents);
       for (const { hash, time } of events) this.#known.add(hash, time);
@@ -121,9 +121,9 @@ export class PageSource {
     yield { events: [], position, settledThrough: through };
   }
 
-  *#unknownOf(found: TimedLines): Generator<ForwardedEvent & { readonly hash: string }> {
+  *#unknownOf(lines: TimedLines): Generator<ForwardedEvent & { readonly hash: string }> {
     const seen = new Map<string, number>();
-    for (const { text, time } of found) {
+    for (const { text, time } of lines) {
       const hash = shortHash(eventIdentity(text));
       const count = (seen.get(hash) ?? 0) + 1;
       seen.set(hash, count);

@@ -99,15 +99,15 @@ export class CopyAudit {
     this.#position += 1;
   }
 
-  compare(found: Buffer, copied: Buffer, position: number): void {
-    if (this.#finding !== undefined || found.subarray(0, copied.length).equals(copied)) return;
+  compare(entries: Buffer, copied: Buffer, position: number): void {
+    if (this.#finding !== undefined || entries.subarray(0, copied.length).equals(copied)) return;
     let at = 0;
     const isSame = (): boolean =>
-      found.subarray(at, at + entryBytes).equals(copied.subarray(at, at + entryBytes));
+      entries.subarray(at, at + entryBytes).equals(copied.subarray(at, at + entryBytes));
     while (isSame()) at += entryBytes;
     const index = at / entryBytes;
     const words =
-      at < found.length
+      at < entries.length
         ? `has different entries in ${this.#what} and in the copy`
         : `is in the copy, but not in ${this.#what}`;
     this.#finding = atPlace(this.#kind, position + index, entryAt(copied, index), words);

@@ -10,13 +10,13 @@ const partDamaged = 'A part of a table is damaged, and reads that need it fail; 
 /** What the operational log says above `warn`, by what a fault causes; whole texts, or patterns of these. */
 export const linesOf = {
   /** Whoever asks while the service or its engine is away. */
-  requests: ['a request failed', 'a self-audit event could not be recorded; it will be retried'],
+  requests: ['A request failed', 'A self-audit event could not be recorded; will retry'],
   engineKilled: ['The embedded engine ended unexpectedly; restarting it'],
   fullDisk: [
     'The disk is almost full: the write-ahead log rejects events of producers; reads, sign-in and exports continue',
     'The disk is full: the write-ahead log rejects events until there is room; reads continue',
     'The disk is full: engine.json was not written, so commands do not find the engine',
-    'the disk is full: server.json could not be written',
+    'The disk is full: server.json could not be written',
     'Writing the write-ahead log failed',
     'The engine failed to write its files; restarting it',
     'The embedded engine ended unexpectedly; restarting it',

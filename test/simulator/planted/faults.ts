@@ -133,16 +133,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     name: 'recorded-after-change',
     about: 'a change of control data is recorded after it, in a row of its own',
     seenBy: ['what the service does is recorded', 'no answer lies'],
-    only: [
-      'change control data',
-      'end a session',
-      'kill a command',
-      'kill the engine',
-      'kill the service',
-      'stop the engine for a while',
-      'fill the disk',
-      'post a few',
-    ],
+    only: ['change control data', 'kill the engine', 'kill the service'],
     edits: [
       {
         file: 'src/control/directory.ts',
