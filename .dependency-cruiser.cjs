@@ -62,6 +62,7 @@ const page = [
     to: { dependencyTypes: ['npm-dev'], path: 'node_modules/(preact|@preact/signals)/' },
   },
   { from: { path: '^web/(vite\\.config\\.ts|build\\.mjs)$' }, to: { dependencyTypes: ['core', 'npm-dev'] } },
+  { from: { path: '^web/vite\\.config\\.ts$' }, to: { path: '^web/ui/words\\.ts$' } },
 ];
 
 /** Types that `npm run openapi` makes. */

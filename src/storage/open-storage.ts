@@ -110,7 +110,7 @@ function reportUnreadable(damage: DamageRegister, log: Logger, part: string): vo
 }
 
 /** UUID of a data directory among those that share an engine. */
-export async function instanceOf(dataDir: string): Promise<string> {
+async function instanceOf(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
 
