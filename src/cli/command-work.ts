@@ -168,9 +168,11 @@ function byServer(context: EngineContext, directory: Directory): OperatorChange 
     const id = randomUUID();
     const asked = { id, operator: operator(), change: name, values };
     const answer = await changeByServer(dataDir, asked);
-    if (answer === undefined) return changeAlone(context, { ...operatorCall(), id }, name, values);
+    const result = answer
+      ? (answer.result as ResultOf<typeof name>)
+      : await changeAlone(context, { ...operatorCall(), id }, name, values);
     await directory.freshen(0);
-    return answer.result as ResultOf<typeof name>;
+    return result;
   };
 }
 

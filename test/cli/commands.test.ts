@@ -453,13 +453,13 @@ describe('exit codes', () => {
     [
       ['export', '--org', 'cli', '-o', '/no/such/x.csv'],
       1,
-      /cannot write .*x.csv: there is no directory \/no\/such/,
+      /cannot write .*x.csv: the directory \/no\/such does not exist/,
     ],
     [['export', '--org', 'cli', '--format', 'csv', '-o', '/dev'], 1, /cannot write \/dev: it is a directory/],
     [['import', '/no/such.ndjson'], 2, /^auditlog: \/no\/such.ndjson: there is no such file/],
     [['import', '/dev'], 2, /cannot read \/dev: it is a directory/],
     [['import', '-', '--map', '/no/map'], 2, /^auditlog: --map: \/no\/map: there is no such file/],
-    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is no file/],
+    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is not a file/],
   ];
   for (const [args, code, words] of wrong) {
     test(`${code}: ${args.join(' ')}`, async () => {

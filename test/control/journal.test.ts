@@ -214,7 +214,7 @@ describe('a change of several parts is one row, with all events that tell it', (
     const before = here.place;
     await change(decide);
     const [row, ...more] = (await heldTogether()).slice(before);
-    assert.ok(row !== undefined && more.length === 0);
+    assert.ok(row !== undefined && more.length === 0, 'one row');
     return { kinds: kindsOf(row), codes: codesOf(row) };
   }
 

@@ -52,6 +52,7 @@ function withoutEngine(ids: {
     [`GET ${base}/tile/:path+`]: { path: `${base}/tile/0/000.p/1`, expected: 'read' },
     [`GET ${base}/key`]: read,
     [`GET ${base}/proof`]: { path: `${base}/proof?position=0`, expected: 'read' },
+    [`GET ${base}/case`]: read,
   });
   const user = { schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'], userName: 'new@cut-off.example' };
   const patch = {
@@ -176,9 +177,11 @@ function answerWithoutEngine(answer: HttpAnswer): string {
   return `${answer.status}${retries} ${detail.replace(/ \(request .*\)$/, '')}`.trim();
 }
 
+/** A change that was sent before the loss of the engine was known cannot be told. */
 const answers = {
-  read: '500, Retry-After The audit records could not be retrieved; try again later.',
-  change: '503, Retry-After The change could not be stored; try again later.',
+  read: /^500, Retry-After The audit records could not be retrieved; try again later\.$/,
+  change:
+    /^503, Retry-After (The change could not be stored; try again later|It cannot be told yet whether this was done: a repeat will tell)\.$/,
 };
 
 const flowBatch = (flow: string, count: number, pad = '') =>
@@ -282,8 +285,9 @@ describe('the connection to the engine fails', () => {
             ...(body === undefined ? {} : { body: JSON.stringify(body) }),
           });
           const text = typeof expected === 'number' ? String(answer.status) : answerWithoutEngine(answer);
-          const wanted = typeof expected === 'number' ? String(expected) : answers[expected];
-          if (text !== wanted) wrong.push(`${endpoint}: ${text} in place of ${wanted}`);
+          const isRight =
+            typeof expected === 'number' ? text === String(expected) : answers[expected].test(text);
+          if (!isRight) wrong.push(`${endpoint}: ${text} in place of ${expected}`);
         }
       }
     } finally {

@@ -180,7 +180,7 @@ describe('auditlog-tools', () => {
         'x',
         ...into,
       ]);
-      assert.match(ignoring.error, /does not know what was asked for: actor/);
+      assert.match(ignoring.error, /does not know these parameters: actor/);
     } finally {
       cut.close();
       old.close();

@@ -80,7 +80,13 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const { storage } = engine;
   const dataDir = await temporaryDirectory();
   const stops = new StopStack(silentLog);
-  const base = { dataDir, log: silentLog, stops, steadyMs: Date.now } as unknown as Base;
+  const base = {
+    config: { dataDir },
+    log: silentLog,
+    stops,
+    steadyMs: Date.now,
+    damage: new DamageRegister(),
+  } as unknown as Base;
   const stored = { storage, instance: undefined } as unknown as ServiceStorage;
   const control = await startDirectory(base, stored, systemClock);
   const { directory, changes } = control;
