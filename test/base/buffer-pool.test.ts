@@ -76,21 +76,21 @@ test('a lease that is released twice takes nothing from the next owner', () => {
   assert.equal(second.memory, memory);
   first.release();
   assert.notEqual(taken(pool, 64 * kibibyte), memory);
-  assert.throws(() => first.memory, /after it was given away/);
-  assert.throws(() => first.handOver(), /after it was given away/);
+  assert.throws(() => first.memory, /is used after its release/);
+  assert.throws(() => first.handOver(), /is used after its release/);
 });
 
 test('a buffer that the pool or a lease has cannot be given', () => {
   const pool = poolOf(1024 * kibibyte);
   const lease = pool.take(64 * kibibyte);
   const { memory } = lease;
-  assert.throws(() => pool.give(memory), /not in the hands of the giver/);
+  assert.throws(() => pool.give(memory), /was not leased by the pool/);
   lease.release();
-  assert.throws(() => pool.give(memory), /not in the hands of the giver/);
-  assert.throws(() => pool.adopt(memory), /not in the hands of the giver/);
+  assert.throws(() => pool.give(memory), /was not leased by the pool/);
+  assert.throws(() => pool.adopt(memory), /was not leased by the pool/);
   const back = pool.take(64 * kibibyte).handOver();
   pool.give(back);
-  assert.throws(() => pool.give(back), /not in the hands of the giver/);
+  assert.throws(() => pool.give(back), /was not leased by the pool/);
 });
 
 test('an unused buffer that a former owner transfers is not handed out', () => {
