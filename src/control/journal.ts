@@ -12,7 +12,6 @@ const pageBytes = 16 * 1024 * 1024;
 /** How long the end of an INSERT is looked for of which nobody knows whether it took effect. */
 const doubtMsMax = 10_000;
 const doubtPollMs = 100;
-const pageSettings = { max_result_bytes: pageBytes, result_overflow_mode: 'break' };
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
 /** A change: what is written together, and the audit events that tell it. */
@@ -105,8 +104,17 @@ const readLines = (table: string): string => `
       toJSONString(previous)),
     ',', if(erased, 'true', 'false'), ',', ${jsonOf('parts', 'parts')}, ',',
     ${jsonOf('events', "if(place <= {recorded:UInt64}, '[]', events)")}, ']')
-  FROM (SELECT *, ${digestOfRow} AS digest FROM ${table} WHERE place > {place:UInt64} ORDER BY place LIMIT ${pageRows})
+  FROM (SELECT *, ${digestOfRow} AS digest FROM ${table}
+    WHERE place > {place:UInt64} AND place <= (${lastOfPage(table)}) ORDER BY place LIMIT ${pageRows})
   ORDER BY place FORMAT TSVRaw`;
+
+/** The engine would sort all rows before it could stop at a number of bytes. */
+const lastOfPage = (table: string): string => `
+  SELECT max(place) FROM (
+    SELECT place, bytes, sum(bytes) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS through
+    FROM (SELECT place, length(parts) + length(events) AS bytes FROM ${table}
+      WHERE place > {place:UInt64} ORDER BY place LIMIT ${pageRows}))
+  WHERE through - bytes < ${pageBytes}`;
 
 type ReadRow = readonly [
   place: number,
@@ -164,10 +172,12 @@ export class Journal {
   async read(head: JournalHead, recorded: number, options: QueryOptions = {}): Promise<JournalPage> {
     const storage = this.#storage;
     const query = readLines(everyReplicaOf(storage, 'journal'));
-    const settings = { ...pageSettings, ...(storage.cluster !== undefined && everywhere) };
     await requireMajority(storage);
     const parameters = { place: head.place, recorded };
-    const rows = await storage.readRows<ReadRow>(query, parameters, { ...options, settings });
+    const rows = await storage.readRows<ReadRow>(query, parameters, {
+      ...options,
+      ...(storage.cluster !== undefined && { settings: everywhere }),
+    });
     const reading = new Reading(head);
     for (const row of rows) reading.take(row);
     return reading.page();

@@ -57,7 +57,7 @@ describe('what doctor finds of the engine and the log', () => {
       findings.map(({ id }) => id),
       [segmentName(twoMinutesAgo)],
     );
-    assert.match(String(notes), /^2 segments with 1500 bytes/);
+    assert.match(String(notes), /^2 segments with 1500 of at most 1073741824 bytes/);
     assert.equal((await checkBacklog(config, false)).healthy, true, 'nobody is there to send them');
     const full = await checkBacklog({ ...config, walMaxBytes: 2000 }, false);
     assert.match(String(full.findings[0]?.remedy), /start the server/);
