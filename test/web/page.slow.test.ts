@@ -385,7 +385,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await page.getByText('No connection to the server.').first().waitFor();
     await page.context().setOffline(false);
     await settled(page, '303 events');
-    await page.locator('.failure').waitFor({ state: 'detached' });
+    await page.locator('.failure').first().waitFor({ state: 'detached' });
   });
 
   test('fits a phone, and a wide screen', async () => {
