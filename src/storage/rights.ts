@@ -26,12 +26,12 @@ const onTables = [
 
 /**
  * On a cluster also: to create tables on all nodes; to send a query to an organization's shard (a table
- * function); to see running INSERTs and lagging replicas.
+ * function); to see running INSERTs, lagging replicas, and nodes without tables.
  */
 const onCluster: readonly Right[] = [
   { privilege: 'CLUSTER', on: '*.*' },
   { privilege: 'REMOTE', on: '*.*' },
-  ...['clusters', 'processes', 'replicas', 'replication_queue'].map((table) => ({
+  ...['clusters', 'processes', 'replicas', 'replication_queue', 'tables'].map((table) => ({
     privilege: 'SELECT',
     on: `system.${table}`,
   })),

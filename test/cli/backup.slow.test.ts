@@ -130,7 +130,7 @@ test('everything comes back as it was, from a full backup and one on it, in a di
       assert.equal(Number(row?.events), 2);
     });
     // Nothing is ever restored over it.
-    refused(await restore(target, '--from', place), /not empty/);
+    refused(await restore(target, '--from', place), /restore into an empty directory/);
   }
   assert.equal((await taken(place, '--full')).base, null);
   await rm(join(source.dataDir, 'session-secret'));
@@ -206,11 +206,11 @@ test('a run that was killed is noted, and nothing stands on it; wrong options ar
   await mkdir(join(place, inFuture));
   assert.ok((await new BackupPlace(place).nextId(Date.now())) > inFuture, 'the clock was set back');
   await rm(join(place, inFuture), { recursive: true });
-  assert.match((await taken(place)).notes.join(), /unfinished is of a run that was cut short/);
+  assert.match((await taken(place)).notes.join(), /unfinished belongs to an interrupted or running backup/);
   const used = join(root, 'used');
   await mkdir(join(used, 'wal'), { recursive: true });
-  refused(await restore(used, '--from', place), /not empty, it has "wal"/);
-  refused(await restore(source.dataDir, '--from', place), /not empty/);
+  refused(await restore(used, '--from', place), /contains "wal"; restore into an empty directory/);
+  refused(await restore(source.dataDir, '--from', place), /restore into an empty directory/);
   refused(await restore(used), /either --from or --record/, 2);
   refused(await backUp(), /either --to or --verify/, 2);
   refused(await backUp('--verify', place, '--full'), /only with --to/, 2);
@@ -363,5 +363,5 @@ test('a disk that is too small is named, and one that fills up ends a backup, of
   assert.match(stdout, /whole, of .*[^]*on top of/, stderr);
   assert.match(stderr, /The engine wrote \d+ of \d+ bytes to .*disk: free some space|ENOSPC|disk .*is full/);
   assert.match(stdout, /\n2\n/, stdout + stderr);
-  assert.match(stderr, /the disk of DATA_DIR .* has \d+ MiB free: \d+ MiB may be needed/);
+  assert.match(stderr, /the disk of DATA_DIR .* has \d+ MiB free, but \d+ MiB may be needed/);
 });

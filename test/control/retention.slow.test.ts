@@ -406,9 +406,9 @@ test('a change that is made while a turn reads is not taken back', async () => {
   /** The change comes behind what a turn reads of settings and policies. */
   const busy: Storage = {
     ...storage,
-    rows: async <T>(...asked: Parameters<Storage['rows']>) => {
-      const rows = await storage.rows<T>(...asked);
-      const made = / journal /.test(asked[0]) ? change : undefined;
+    readRows: async <T>(...asked: Parameters<Storage['readRows']>) => {
+      const rows = await storage.readRows<T>(...asked);
+      const made = / journal\b/.test(asked[0]) ? change : undefined;
       change = made === undefined ? change : undefined;
       await made?.();
       return rows;

@@ -227,7 +227,7 @@ test('a projection is cut short: totals stay right, and doctor makes it anew', a
   kept = kept.with({ server: await service.start() });
   assert.equal(pageOf(await kept.get()).meta.total, before);
   const [bad] = (await doctor(1)).checks.filter(({ healthy }) => !healthy);
-  assert.match(bad?.findings[0]?.detail ?? '', /the projection counts is damaged: reads pass over it/);
+  assert.match(bad?.findings[0]?.detail ?? '', /the projection counts is damaged: reads do without it/);
   const repaired = await service.server.cliHere(['doctor', '--repair', '--json']);
   assert.equal(repaired.code, 0, repaired.stderr);
   const { projections } = JSON.parse(repaired.stdout) as { projections: readonly string[] };

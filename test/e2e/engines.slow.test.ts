@@ -63,7 +63,7 @@ describe('the same service on every engine', () => {
       assert.equal(code, 1, stderr);
       assert.match(
         stderr,
-        /user "limited".* lacks rights: GRANT INSERT ON `audit`\.\* TO `limited`; GRANT TABLE ENGINE ON ReplacingMergeTree TO `limited`$/,
+        /user "limited".* lacks rights; run: GRANT INSERT ON `audit`\.\* TO `limited`; GRANT TABLE ENGINE ON ReplacingMergeTree TO `limited`$/,
       );
     } finally {
       await engine.stop();

@@ -106,7 +106,7 @@ async function holdByUid({ tenant, id }: Audited): Promise<void> {
   assert.equal(answer.text, (await get(tenant, `proof?seq=${proof.seq}`)).text);
   assert.equal(answer.text, (await get(tenant, `proof?uid=${uid.toUpperCase()}`)).text);
   for (const [query, detail] of [
-    ['position=0&seq=5', /^Of the parameters "seq" and "position" only one/],
+    ['position=0&seq=5', /^Only one of the parameters "seq" and "position" is allowed/],
     ['position=0&older=3', /"position" and "older"/],
     ['position=9007199254740992', /"position" must be .*, at most 9007199254740991\.$/],
     ['seq=18446744073709551616', /"seq" must be .*, at most 18446744073709551615\.$/],
@@ -660,7 +660,7 @@ describe('what an auditor finds', () => {
     );
     assert.match(
       named.findings[1]?.detail ?? '',
-      /has another entry in the tree of the engine than in the copy/,
+      /has different entries in the tree of the engine and in the copy/,
     );
 
     await withEngine(service.server, (storage) =>

@@ -180,7 +180,7 @@ describe('beside a server that runs', () => {
       // The engine of the original has a second to say where it works. On a busy machine it may not, and nothing is told.
       let told = created.stderr;
       await eventually('a command to tell of the copied engine.json', async () => {
-        if (/engine\.json is of another data directory/.test(told)) return true;
+        if (/engine\.json belongs to another data directory/.test(told)) return true;
         await copyFile(join(server.dataDir, 'engine.json'), join(copy, 'engine.json'));
         told = (await runCli(['org', 'list'], { dataDir: copy })).stderr;
         return undefined;

@@ -104,7 +104,7 @@ describe('in a terminal', { skip }, () => {
       const steps = [
         'auditlog: starting',
         'auditlog demo: starting the service and its engine',
-        'auditlog demo: making organizations, users and keys',
+        'auditlog demo: creating organizations, users and keys',
         'auditlog demo: recording 5000 events of acme',
         'auditlog demo: recording 500 events of globex',
         'auditlog demo: waiting until all events are readable',

@@ -136,12 +136,12 @@ describe('to a file', () => {
         assert.match(ran.error, words);
         assert.match(ran.error, /a new --checkpoint/);
       };
-      await refused(/--to names .*other, and the checkpoint is of .*events/, join(directory, 'other'));
+      await refused(/--to names .*other, but the checkpoint belongs to .*events/, join(directory, 'other'));
       await rm(file);
-      await refused(/events is gone/);
+      await refused(/events is missing; the checkpoint expects \d+ bytes/);
       assert.deepEqual(await readdir(directory), ['checkpoint']);
       await writeFile(file, whole.subarray(0, -100));
-      await refused(/has \d+ bytes, and the checkpoint knows \d+/);
+      await refused(/has \d+ bytes; the checkpoint expects \d+ bytes/);
       await writeFile(file, whole);
       remote.events.push(numbered(25));
       done(await run());

@@ -132,7 +132,7 @@ describe('the place of an event on the web page', { skip: withoutBrowser() }, ()
     const page = await shared.open('pia@a.example', `${ofThen}&event=2024-05-06T00:00:00.000000Z~1`);
     await page
       .locator('.detail')
-      .getByText(/^Org places has no such event. The link may be of another/)
+      .getByText(/^Org places has no such event. The link may belong to another/)
       .waitFor();
     await page.goto(`${shared.server.url}/${ofThen}&actor=gone@a.example`);
     await rowOf(page, 'gone@a.example').click();

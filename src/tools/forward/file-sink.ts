@@ -99,7 +99,7 @@ async function checkKnown(path: string, known: FileState): Promise<void> {
   const isWhole = facts !== undefined && facts.size >= known.bytes;
   if (isWhole || (facts?.ino !== known.inode && (await wasRotated(path, known)))) return;
   const state = facts === undefined ? 'is missing' : `has ${facts.size} bytes`;
-  throw new Error(`${path} ${state}; the checkpoint expects ${known.bytes}: ${whatToDo}`);
+  throw new Error(`${path} ${state}; the checkpoint expects ${known.bytes} bytes: ${whatToDo}`);
 }
 
 async function wasRotated(path: string, { inode, bytes }: FileState): Promise<boolean> {
