@@ -216,7 +216,7 @@ test('a run that was killed is noted, and nothing stands on it; wrong options ar
   refused(await backUp('--verify', place, '--full'), /only with --to/, 2);
   refused(await backUp('--to', place, '--backup', 'x'), /only with --verify/, 2);
   refused(await backUp('--verify', place, '--backup', '../x'), /has no backup \.\.\/x/);
-  refused(await backUp('--to', 's3://bucket/x'), /--to: a directory; to a bucket copy that/, 2);
+  refused(await backUp('--to', 's3://bucket/x'), /--to: a directory; copy it to a bucket/, 2);
   refused(await backUp('--to', '/proc/none/x'), /\/proc\/none/);
   const env = { CLICKHOUSE_URL: 'http://127.0.0.1:1' };
   const ofServer = await runCliHere(['backup', '--to', place], { dataDir: source.dataDir, env });

@@ -153,7 +153,7 @@ describe('the feed of large events', () => {
     const large = Array.from({ length: 6_000 }, () => ({ msg, message }));
     last = (await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n;
     // All of them are 144 MB.
-    const { read } = createScene(withMemory(engine.storage, 120_000_000));
+    const { read } = createScene(withMemory(engine.storage, 200_000_000));
     const request = { filter: { words: ['LARGE'] }, cursor: '', limit: 5, waitSeconds: 0 };
     const body = await read(of, request, never);
     assert.ok('bytes' in body);

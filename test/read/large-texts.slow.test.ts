@@ -44,7 +44,7 @@ describe('of large texts', () => {
       Array.from({ length: 6_000 }, () => ({ msg, message })),
     );
     // All of them are 144 MB.
-    const storage = withMemory(engine.storage, 100_000_000);
+    const storage = withMemory(engine.storage, 200_000_000);
     const filter = { words: ['LARGE'] };
     const { total } = await search(storage, org, { filter, offset: 0, limit: 5 }, never);
     assert.equal(total, 6_000);
