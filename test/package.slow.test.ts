@@ -261,10 +261,9 @@ test('the client installs alone, and its types hold under nodenext and bundler',
   const program = `import { type AuditEvent, createClient } from 'auditlog-client';
 const audit = createClient({ url: 'http://127.0.0.1:1', apiKey: 'none' });
 export const first: Promise<AuditEvent | undefined> = audit.page({ limit: 1 }).then(({ events }) => events[0]);
-// @ts-expect-error: a limit is a number
-export const wrong = () => audit.page({ limit: 'all' });
 `;
   await writeFile(join(directory, 'program.ts'), program);
+  await writeFile(join(directory, 'wrong.ts'), program.replace('limit: 1', "limit: 'all'"));
   for (const [module, moduleResolution] of [
     ['nodenext', 'nodenext'],
     ['esnext', 'bundler'],
@@ -278,11 +277,14 @@ export const wrong = () => audit.page({ limit: 'all' });
       strict: true,
       noEmit: true,
     };
-    await writeFile(
-      join(directory, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions, files: ['program.ts'] }),
-    );
-    await run(join(root, 'node_modules/.bin/tsc'), ['-p', directory]);
+    const compile = async (file: string) => {
+      const config = JSON.stringify({ compilerOptions, files: [file] });
+      await writeFile(join(directory, 'tsconfig.json'), config);
+      return run(join(root, 'node_modules/.bin/tsc'), ['-p', directory]);
+    };
+    await compile('program.ts');
+    const errors = await compile('wrong.ts').catch(({ stdout }: { stdout: string }) => stdout);
+    assert.match(String(errors), /wrong\.ts.* 'string' is not assignable to type 'number'/m);
   }
   const { stdout: kind } = await run(
     process.execPath,

@@ -25,7 +25,7 @@ export class Arrivals {
   }
 
   /**
-   * Runs an append of events of these organizations (undefined: any). `append` resolves with the segment, or
+   * Runs an append of events of these organizations (undefined: unknown). `append` resolves with the segment, or
    * rejects if nothing was stored.
    */
   async during(organizations: ReadonlySet<string | undefined>, append: () => Promise<number>): Promise<void> {
