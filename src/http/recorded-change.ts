@@ -52,8 +52,9 @@ export async function isRepeat({ directory }: Deps, context: RequestContext, by:
 }
 
 /**
- * By the Idempotency-Key of a request: one of a caller is one call. The digest of the request is salted with the key, since bodies have
- * passwords; the journal has neither. Throws Problem `malformed`.
+ * By the Idempotency-Key of a request: one of a caller, method and path is one call, so an ended session that may repeat a call
+ * (`Guard`) reaches no other endpoint. The digest of the request is salted with the key, since bodies have passwords; the journal has
+ * neither. Throws Problem `malformed`.
  */
 export function callOf(context: RequestContext, by: By): Call {
   const actor = 'user' in by ? userActor(by.user) : by.actor;
@@ -64,8 +65,8 @@ export function callOf(context: RequestContext, by: By): Call {
   if (key === 'body')
     throw new Problem('malformed', 'Idempotency-Key: "body" is for events alone; send a random value.');
   const { method, rawPath, rawQuery } = context.head;
-  const request = hash('sha256', [key, method, rawPath, rawQuery, context.bodyDigest].join('\n'));
-  return { ...call, id: uuidOf(hash('sha256', `${caller}\n${key}`)), request };
+  const id = uuidOf(hash('sha256', [caller, key, method, rawPath].join('\n')));
+  return { ...call, id, request: hash('sha256', [key, rawQuery, context.bodyDigest].join('\n')) };
 }
 
 /** A UUID (version 8, RFC 9562) of the first digits of a digest. */
