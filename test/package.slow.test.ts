@@ -283,8 +283,8 @@ export const first: Promise<AuditEvent | undefined> = audit.page({ limit: 1 }).t
       return run(join(root, 'node_modules/.bin/tsc'), ['-p', directory]);
     };
     await compile('program.ts');
-    const errors = await compile('wrong.ts').catch(({ stdout }: { stdout: string }) => stdout);
-    assert.match(String(errors), /wrong\.ts.* 'string' is not assignable to type 'number'/m);
+    const refused = await compile('wrong.ts').catch((error: { stdout: string }) => error);
+    assert.match(refused.stdout, /wrong\.ts.* 'string' is not assignable to type 'number'/m);
   }
   const { stdout: kind } = await run(
     process.execPath,
