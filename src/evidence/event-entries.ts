@@ -133,13 +133,7 @@ async function readRuns(
     `SELECT ${columns} FROM events WHERE org IN {organizations:Array(UUID)} AND seq >= {from:UInt64}
      AND seq < {before:UInt64} ORDER BY ${order} FORMAT Native`,
     { organizations, ...stretch },
-    {
-      settings: { ...settings, ...more },
-      timeoutMs,
-      headroom: 0,
-      tailroom: 0,
-      bytesMax: sliceBytesMax,
-    },
+    { settings: { ...settings, ...more }, timeoutMs, headroom: 0, tailroom: 0, bytesMax: sliceBytesMax },
   );
   if (!('release' in result)) {
     result.destroy();

@@ -20,10 +20,7 @@ function hasNativeZstd(module: object): module is NativeZstd {
 
 const native: NativeZstd | undefined = hasNativeZstd(zlib) ? zlib : undefined;
 
-const brotliOptions = {
-  chunkSize: 64 * 1024,
-  params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 },
-};
+const brotliOptions = { chunkSize: 64 * 1024, params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } };
 const zstdLevel = 1;
 const gzipOptions = { chunkSize: 64 * 1024, level: 1, memLevel: 9 };
 const brotli = promisify<Uint8Array, zlib.BrotliOptions, Buffer>(zlib.brotliCompress);

@@ -263,9 +263,7 @@ function handlerOf(match: Match): Handler {
         throw new Problem(
           'method_not_allowed',
           `The method ${head.method.slice(0, 32)} is not allowed here.`,
-          {
-            headers: { Allow: match.allow },
-          },
+          { headers: { Allow: match.allow } },
         );
       };
     case 'unknown_path':

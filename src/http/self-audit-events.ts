@@ -2,11 +2,7 @@ import { type ServiceEvent, userActor } from '../control/change-events.ts';
 import type { User } from '../control/users.ts';
 
 /** Codes of activities that are not changes; a test compares them with the registry. */
-export const selfAuditCodes = {
-  loginSucceeded: 1001,
-  loginFailed: 1002,
-  passwordChange: 1010,
-} as const;
+export const selfAuditCodes = { loginSucceeded: 1001, loginFailed: 1002, passwordChange: 1010 } as const;
 
 const by = (user: User) => ({ organizationId: user.organizationId, actor: userActor(user) });
 

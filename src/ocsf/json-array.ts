@@ -114,6 +114,4 @@ export function lastToken(bytes: Uint8Array, start: number, end: number): number
   return at;
 }
 
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
-}
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;

@@ -105,13 +105,9 @@ export function failExpected(c: Cursor, at: number, what: string): -1 {
 }
 
 /** -1 at the end. */
-export function codeAt(c: Cursor, at: number): number {
-  return at < c.end ? (c.bytes[at] as number) : -1;
-}
+export const codeAt = (c: Cursor, at: number): number => (at < c.end ? (c.bytes[at] as number) : -1);
 
-export function outPosition(c: Cursor, at: number): number {
-  return c.out.length + at - c.from;
-}
+export const outPosition = (c: Cursor, at: number): number => c.out.length + at - c.from;
 
 /** Leaves white space out of the minified copy. */
 export function skipSpace(c: Cursor, at: number): number {

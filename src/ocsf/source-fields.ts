@@ -138,9 +138,7 @@ const fileHashName = Buffer.from('fileHash');
 const tableBits = 6;
 
 /** The factor makes it unique. */
-function placeOf(word: number): number {
-  return Math.imul(word, 1767) >>> (32 - tableBits);
-}
+const placeOf = (word: number): number => Math.imul(word, 1767) >>> (32 - tableBits);
 
 function wordsOf(token: string): Int32Array {
   const view = viewOf(Buffer.from(token));

@@ -49,9 +49,7 @@ function harmless(text: string): string {
   return `concat(if(${suspect} AND match(${text}, '${formula}'), '\\'', ''), ${text})`;
 }
 
-function ofHead(member: string): string {
-  return `simpleJSONExtractString(head, '${member}')`;
-}
+const ofHead = (member: string): string => `simpleJSONExtractString(head, '${member}')`;
 
 const isFlow = "flow_id != toUUID('00000000-0000-0000-0000-000000000000')";
 
@@ -65,9 +63,7 @@ function text(name: string, expression: string): Column {
   return { name, cell: harmless(expression), typed: `nullIf(${expression}, '')` };
 }
 
-function typed(name: string, cell: string, value: string): Column {
-  return { name, cell, typed: value };
-}
+const typed = (name: string, cell: string, value: string): Column => ({ name, cell, typed: value });
 
 const columns: readonly Column[] = [
   typed('time', 'toString(toUnixTimestamp64Micro(time))', 'toUnixTimestamp64Micro(time)'),

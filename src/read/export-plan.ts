@@ -23,9 +23,7 @@ export interface ExportPlan {
 
 const minuteMicros = 60_000_000;
 
-function rowsOfSlice(rows: number): number {
-  return Math.max(exportSliceRowsMin, Math.ceil(rows / exportSlicesMax));
-}
+const rowsOfSlice = (rows: number): number => Math.max(exportSliceRowsMin, Math.ceil(rows / exportSlicesMax));
 
 /**
  * Divides the matching events into slices of similar size, cut between minutes. Rejects with EngineError.

@@ -74,9 +74,7 @@ export function readFeedRequest(parameters: QueryParameters, organization: Organ
   };
 }
 
-function seconds(text: string): number | undefined {
-  return /^\d+$/.test(text) ? Number(text) : undefined;
-}
+const seconds = (text: string): number | undefined => (/^\d+$/.test(text) ? Number(text) : undefined);
 
 /**
  * Reads events in the order of ingest, below the watermark only: segments reach the table out of order, and a

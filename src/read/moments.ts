@@ -6,9 +6,7 @@ export interface Moment {
   readonly seq: string;
 }
 
-export function momentKey({ micros, seq }: Moment): string {
-  return `${micros} ${seq}`;
-}
+export const momentKey = ({ micros, seq }: Moment): string => `${micros} ${seq}`;
 
 /** The engine's default JSON parser rejects an event with an integer beyond 64 bits; this one continues. */
 export const anyNumber = { allow_simdjson: 0 };

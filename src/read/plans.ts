@@ -59,9 +59,8 @@ export const fewTexts: Settings = {
 /** The engine gathers all rows of a page before the first, so a page that is too large fails early. */
 export const heldWhole: Settings = { max_memory_usage: heldReadMemoryBytesMax };
 
-export function planOf(filter: AuditFilter): Settings {
-  return hasIndexedFilter(filter) ? byProjection : inKeyOrder;
-}
+export const planOf = (filter: AuditFilter): Settings =>
+  hasIndexedFilter(filter) ? byProjection : inKeyOrder;
 
 /**
  * Reads the parts backwards side by side, a granule of each at a time. The defaults take 1.2 GB instead of 22

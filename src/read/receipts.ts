@@ -6,11 +6,6 @@ import type { Storage } from '../storage/storage.ts';
 import { type Moment, momentKey, readAtMoments } from './moments.ts';
 import { sideBySide } from './side-by-side.ts';
 
-export interface ReceiptOwner {
-  readonly id: string;
-  readonly email: string;
-}
-
 export interface Receipt {
   readonly members: Omit<Answer<'Receipt'>, 'file_size'>;
   /** `file_size` as digits: a number would not keep them all. */
@@ -25,7 +20,7 @@ export interface ReceiptsPage {
 /** Rejects with EngineError. `organization` is a lower-case UUID. */
 export type ReceiptsReader = (
   organization: string,
-  owner: ReceiptOwner,
+  owner: { readonly id: string; readonly email: string },
   page: { readonly limit: number; readonly offset: number },
   signal: AbortSignal,
 ) => Promise<ReceiptsPage>;
@@ -114,9 +109,7 @@ const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery}
 
 const extra = lastMember(sourceMember('message'), 'extra');
 
-function textOfExtra(name: string): string {
-  return textIn(lastMember(extra, name));
-}
+const textOfExtra = (name: string): string => textIn(lastMember(extra, name));
 
 /**
  * Facts of a receipt beyond the filter columns, from one of its events. `fileSize` only if it is a number.

@@ -8,10 +8,7 @@ import { foldCase, spellingsOf } from '../base/events/fold-case.ts';
 export function wordsCondition(
   words: readonly string[],
   notWords: readonly string[] = [],
-): {
-  readonly sql: readonly string[];
-  readonly parameters: Readonly<Record<string, string>>;
-} {
+): { readonly sql: readonly string[]; readonly parameters: Readonly<Record<string, string>> } {
   const parameters: Record<string, string> = {};
   const sql = [...words, ...notWords].map((word, index) => {
     const [plain, pattern, afterName] = [`word${index}`, `pattern${index}`, `after${index}`];

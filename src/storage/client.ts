@@ -44,11 +44,7 @@ const rowSettings = (timeoutMs: number): Settings => ({
  * A write is answered when it is stored: never batched by the engine (its default), nor queued by a
  * Distributed table.
  */
-const writeSettings: Settings = {
-  async_insert: 0,
-  distributed_foreground_insert: 1,
-  wait_end_of_query: 1,
-};
+const writeSettings: Settings = { async_insert: 0, distributed_foreground_insert: 1, wait_end_of_query: 1 };
 
 const clusterReadSettings: Settings = { optimize_skip_unused_shards: 1 };
 

@@ -10,9 +10,7 @@ import type { EngineConnection } from './storage.ts';
 
 export type EngineFile = EngineConnection & { readonly pid: number };
 
-function engineFilePath(dataDir: string): string {
-  return join(dataDir, 'engine.json');
-}
+const engineFilePath = (dataDir: string): string => join(dataDir, 'engine.json');
 
 export async function writeEngineFile(dataDir: string, file: EngineFile): Promise<void> {
   const { url, user, password, headers, database, pid } = file;

@@ -41,11 +41,7 @@ export function metricsHandler({
   return async (context) => {
     if (!metricsPublic && !(trustProxy === 0 && isLocal(context.head)))
       throw new Problem('not_found', 'No resource has this path.');
-    return {
-      status: 200,
-      headers: { 'Content-Type': metricsContentType },
-      body: await renderMetrics(),
-    };
+    return { status: 200, headers: { 'Content-Type': metricsContentType }, body: await renderMetrics() };
   };
 }
 

@@ -116,9 +116,7 @@ async function signedIn(
   });
 }
 
-function wayOf({ issuer, subject }: Identity) {
-  return { way: 'openid_connect', issuer, subject } as const;
-}
+const wayOf = ({ issuer, subject }: Identity) => ({ way: 'openid_connect', issuer, subject }) as const;
 
 /** Also removes the attempt, since a state is valid once. */
 async function failed(

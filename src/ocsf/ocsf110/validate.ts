@@ -142,6 +142,4 @@ class Validation {
   }
 }
 
-function siblingOf(name: string): string {
-  return name === 'activity_id' ? 'activity_name' : name.slice(0, -3);
-}
+const siblingOf = (name: string): string => (name === 'activity_id' ? 'activity_name' : name.slice(0, -3));
