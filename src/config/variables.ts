@@ -225,10 +225,11 @@ export type Values = {
   [Name in VariableName]: (typeof variables)[Name] extends Variable<infer T> ? T : never;
 };
 
-/** The lines of `help environment`: name, meaning, default. */
+/** The lines of `help environment`. */
 export function variablesHelp(): string {
   const lines = Object.entries<Variable<unknown>>(variables).map(
-    ([name, variable]) => `  ${name.padEnd(20)} ${variable.meaning} (default: ${variable.shownDefault})`,
+    ([name, { meaning, shownDefault, kind }]) =>
+      `  ${name.padEnd(20)} ${meaning} (default: ${shownDefault}; allowed: ${kind.allowed})`,
   );
   return ['Environment variables:', ...lines].join('\n');
 }
