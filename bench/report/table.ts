@@ -52,8 +52,11 @@ const columns = [
   'ten times the rows',
 ];
 
+/** Without the columns that are empty in every row. */
 function markdown(rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const isFilled = columns.map((_, at) => rows.some((cells) => (cells[at] ?? '') !== ''));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.filter((_, at) => isFilled[at]).join(' | ')} |`;
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
