@@ -10,7 +10,7 @@ import { projectRoot } from '../support/project-root.ts';
 /** Files of deploy/ before the programs that read them, where these are installed. What runs is in test/deploy. */
 
 const run = promisify(execFile);
-/** Of 10; docs/deploying.md tells 1.4, and releases of systemd weigh a little otherwise. */
+/** Of 10. systemd 252 rates 1.4; other releases differ a little. */
 const exposureMax = 2;
 
 /** What a program has said; undefined where it is not installed. */
