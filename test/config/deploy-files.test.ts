@@ -47,6 +47,16 @@ describe('files of deploy/', () => {
     assert.ok(exposure <= exposureMax, security.slice(-200));
   });
 
+  test('the units of the backup are ones that systemd takes', async (context) => {
+    const paths = ['service', 'timer'].map((ending) => `deploy/systemd/auditlog-backup.${ending}`);
+    const said = await saidBy('systemd-analyze', ['verify', ...paths]);
+    if (said === undefined) return context.skip('NOT TESTED: systemd-analyze is not installed');
+    assert.deepEqual(
+      said.split('\n').filter((line) => line.includes('auditlog-backup')),
+      [],
+    );
+  });
+
   test('the manifests are a kustomization', async (context) => {
     const said = await saidBy('kubectl', ['kustomize', 'deploy/kubernetes']);
     if (said === undefined) return context.skip('NOT TESTED: kubectl is not installed');
