@@ -318,7 +318,7 @@ export function makeEvent(draw: Draw, kind: Kind, place: Place): ModelEvent {
   const id = `${organization.slug}.${batch}.${index}`;
   const micros = microsOf(draw, place);
   const flow = uuid(draw);
-  const common = { id, isOpaque: false, micros, ageDays, persons: [] };
+  const common = { id, micros, ageDays, persons: [] };
   const damaged = kind === 'damaged' ? damagedParts(draw, place, id, micros) : undefined;
   if (damaged !== undefined) return { ...common, ...damaged, flow: '' };
   if (kind === 'rich' || kind === 'damaged')

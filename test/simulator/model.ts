@@ -21,8 +21,6 @@ export interface ModelEvent {
   readonly id: string;
   /** As it was sent. */
   readonly text: string;
-  /** The rendering is not predicted, only held to be the same everywhere: records of other programs. */
-  readonly isOpaque: boolean;
   /** The bytes of one that was damaged: the service may refuse it. */
   readonly damaged?: Buffer;
   readonly micros: number;

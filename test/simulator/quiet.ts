@@ -5,7 +5,6 @@ import { checkBounds } from './checks/bounds.ts';
 import { checkCounts } from './checks/counts.ts';
 import { checkErasedFiles } from './checks/erased-files.ts';
 import { checkEvidence, keepEvidence } from './checks/evidence.ts';
-import { checkFilters } from './checks/filters.ts';
 import { checkLog } from './checks/log.ts';
 import { checkReceipts } from './checks/receipts.ts';
 import {
@@ -167,7 +166,6 @@ export async function quietPoint(world: World, seed: number): Promise<string> {
       await checkLines(world, rest);
       await checkPages(world, rest, draw);
       await checkDeepPage(world, rest, draw);
-      await checkFilters(world, rest, draw);
       await checkCounts(world, rest);
       await checkSources(world, rest, draw);
       await checkReceipts(world, rest, draw);

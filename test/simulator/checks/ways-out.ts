@@ -134,7 +134,6 @@ export async function checkCsv(world: World, rest: Rest): Promise<void> {
     rows.map((row) => idIn(row['extra_map'] ?? '') ?? idIn(row['message'] ?? '')),
   );
   for (const [at, event] of events.entries()) {
-    if (event.isOpaque) continue;
     const { csv, isAmbiguous } = rest.organization.shown(event).expected;
     const unknown = isAmbiguous ? { target_name: '?', file_name: '?' } : {};
     const [shown, expected] = [rows[at], csv].map((row) => JSON.stringify({ ...row, ...unknown }));
@@ -233,18 +232,12 @@ export async function checkSources(world: World, all: Rest, draw: Draw): Promise
   hold(answer.status === 200, 'a good session reads', () => `${path}: ${answer.status}`);
   const texts = elementsOf(answer.text, '"data":[');
   const events = holdIds(rest, `the legacy endpoint (${rest.query})`, texts.map(idIn));
-  for (const [at, event] of events.entries()) holdSource(rest.organization, event, texts[at]);
-}
-
-const opaqueSources = new WeakMap<ModelEvent, string>();
-
-/** Byte by byte what was sent, but for secrets; what was made of another program's record stays as it was first. */
-function holdSource(organization: ModelOrganization, event: ModelEvent, text: string | undefined): void {
-  const expected = event.isOpaque ? (opaqueSources.get(event) ?? text) : organization.shown(event).source;
-  if (event.isOpaque && text !== undefined) opaqueSources.set(event, text);
-  hold(
-    text === expected,
-    'events are what was sent',
-    () => `the legacy endpoint: ${event.id} ${difference(text, expected)}`,
-  );
+  for (const [at, event] of events.entries()) {
+    const expected = rest.organization.shown(event).source;
+    hold(
+      texts[at] === expected,
+      'events are what was sent',
+      () => `the legacy endpoint: ${event.id} ${difference(texts[at], expected)}`,
+    );
+  }
 }

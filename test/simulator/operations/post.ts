@@ -90,7 +90,6 @@ export async function send(
   const isOldKey =
     answer.status === 401 && !organization.goodKeys.some(({ text }) => text === batch.headers['x-api-key']);
   if (isOldKey) return answer;
-  if (batch.path === '/v1/logs') return noteOtlp(batch, answer);
   hold(
     answer.status === 202,
     'good events are accepted',
@@ -116,16 +115,6 @@ export async function send(
       () => `request ${batch.number}: ${brief(event.text)}`,
     );
   batch.answer = answer.text;
-  batch.end('stored');
-  return answer;
-}
-
-function noteOtlp(batch: Batch, answer: HttpAnswer): HttpAnswer {
-  hold(
-    answer.status === 200 && !answer.text.includes('rejected'),
-    'good events are accepted',
-    () => `request ${batch.number}: ${answer.status} ${brief(answer.text)}`,
-  );
   batch.end('stored');
   return answer;
 }
@@ -161,6 +150,37 @@ export function anyWriter(world: World, draw: Draw): ModelOrganization | undefin
 }
 
 const usualAges = [50, 150];
+
+const refused = [
+  '{"message":{"timestamp":"never","action":1}}',
+  '{"message":{"timestamp":"2024-05-06T07:08:09Z"}}',
+  '{"message":{"timestamp":1700000000,"action":1}}',
+  '{"message":{"timestamp":"2024-05-06T07:08:09Z","action":1,"org":"another"}}',
+  '{"a":"\\ud800"}',
+  '[]',
+];
+
+/** Requests of which nothing is good leave nothing. */
+const postRefused: Operation = {
+  name: 'post what is refused',
+  weight: 1,
+  kind: 'actor',
+  run: async (world, draw) => {
+    const organization = anyWriter(world, draw);
+    if (organization === undefined) return undefined;
+    const lines = Array.from({ length: draw.int(1, 20) }, () => draw.pick(refused));
+    const answer = await world.ask('/api/v1/audit', {
+      organization,
+      method: 'POST',
+      headers: { ...organization.writing(draw, 'application/x-ndjson'), connection: 'close' },
+      body: lines.join('\n'),
+      mayBeBusy: true,
+    });
+    if (answer === undefined || [401, 503].includes(answer.status)) return undefined;
+    hold(answer.status === 400, 'bad events are refused', () => `${answer.status} ${answer.text}`);
+    return `${organization.slug}: ${lines.length} events refused`;
+  },
+};
 
 function posting(name: string, weight: number, wantedOf: (draw: Draw) => Omit<Wanted, 'ages'>): Operation {
   return {
@@ -198,11 +218,11 @@ export const posts: readonly Operation[] = [
   })),
   posting('post persons', 4, (draw) => ({ kinds: ['person', 'plain'], count: draw.int(1, 20) })),
   posting('post many', 3, (draw) => ({ kinds: ['plain'], count: draw.int(200, limits.largeBatchEvents) })),
-  posting('post very many', 0.3, () => ({ kinds: ['plain'], count: limits.hugeBatchEvents })),
   posting('post big events', 1.5, (draw) => ({ kinds: ['big', 'plain'], count: draw.int(1, 40) })),
   posting('post large events', 0.7, (draw) => ({
     kinds: ['large'],
     count: draw.int(limits.largeEvents / 2, limits.largeEvents),
   })),
   posting('post statements', 1.5, (draw) => ({ kinds: ['statement', 'plain'], count: draw.int(1, 8) })),
+  postRefused,
 ];
