@@ -17,15 +17,11 @@ export const linesOf = {
     // A read may be first.
     partDamaged,
   ],
-  logSegments: [
-    'A segment of the log is missing: events not yet inserted are lost',
-    'The newest segments of the log are missing, up to this one: events not yet inserted are lost',
-  ],
   evidence: ['Evidence contradicts a checkpoint; nothing more is signed for the organization'],
 } as const satisfies Readonly<Record<string, readonly (string | RegExp)[]>>;
 
 /** Kinds of damage that `/readyz` tells. */
-export type DamageKind = 'log_segment' | 'control_data' | 'evidence';
+export type DamageKind = 'control_data' | 'evidence';
 
 /** The words of a line above a level; undefined for any other. What is no line of the log is as loud as can be. */
 function loudWords(line: string, aboveLevel: number): string | undefined {

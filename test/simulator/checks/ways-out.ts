@@ -145,27 +145,6 @@ export async function checkCsv(world: World, rest: Rest): Promise<void> {
   }
 }
 
-/** The same bytes each time that they are read, in the order of all others. */
-const standard = new WeakMap<ModelEvent, string>();
-export async function checkOcsf110(world: World, rest: Rest): Promise<void> {
-  const found = await wholeExport(world, rest, 'ndjson&schema=ocsf');
-  if (found === undefined) return;
-  const texts = lines(found.text);
-  found.holdTotal(texts);
-  const events = holdIds(rest, 'the OCSF export', texts.map(idIn));
-  for (const [at, event] of events.entries()) {
-    const shown = texts[at] ?? '';
-    const before = standard.get(event);
-    const mayDiffer = event.persons.some(({ state }) => state !== 'here');
-    hold(
-      before === undefined || before === shown || mayDiffer,
-      'an event has the same bytes for ever',
-      () => `the OCSF export: ${event.id} ${difference(shown, before)}`,
-    );
-    standard.set(event, shown);
-  }
-}
-
 /** Pages of a drawn size from the first to the last; their total is exact. */
 export async function checkPages(world: World, rest: Rest, draw: Draw): Promise<void> {
   const count = rest.events.length;

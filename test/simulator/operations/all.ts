@@ -1,6 +1,5 @@
 import { clocks } from '../faults/clock.ts';
 import { damages } from '../faults/damage.ts';
-import { logFiles } from '../faults/log-files.ts';
 import { kills } from '../faults/kills.ts';
 import { tamperings } from '../faults/tamper.ts';
 import type { Operation } from '../world.ts';
@@ -29,7 +28,6 @@ export const operations: readonly Operation[] = [
   ...kills,
   ...clocks,
   ...damages,
-  ...logFiles,
   ...tamperings,
 ];
 
