@@ -217,7 +217,8 @@ export type Values = {
 
 export function variablesHelp(): string {
   const lines = Object.entries<Variable<unknown>>(variables).map(
-    ([name, variable]) => `  ${name.padEnd(20)} ${variable.meaning} (default: ${variable.shownDefault})`,
+    ([name, { meaning, shownDefault, kind }]) =>
+      `  ${name.padEnd(20)} ${meaning} (default: ${shownDefault}; allowed: ${kind.allowed})`,
   );
   return ['Environment variables:', ...lines].join('\n');
 }
