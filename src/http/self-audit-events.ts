@@ -42,10 +42,7 @@ export function signOnFailed(
   };
 }
 
-/**
- * Contains no typed text. `ambiguous`: several organizations have the address and none was named; the event
- * does not reveal whether the password was right.
- */
+/** Contains no typed text. `ambiguous`: several organizations have the address and none was named. */
 export function loginFailed(user: User, { ambiguous = false, passwordsOff = false } = {}): ServiceEvent {
   const wrong = passwordsOff ? 'passwords are off' : 'wrong password';
   const reason = user.disabledMicros === undefined ? wrong : 'disabled user';

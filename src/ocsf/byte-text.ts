@@ -1,7 +1,6 @@
 /**
- * Byte text: a string whose characters are UTF-8 bytes. Events stay byte text from a body to a block: JSON's
- * structure and our additions are ASCII, so nothing is decoded and encoded again, lengths are bytes, and
- * strings stay one-byte. Only letter case and escapes are decoded, value by value.
+ * A string whose characters are UTF-8 bytes. JSON's structure and our additions are ASCII, so nothing is decoded and encoded
+ * again, lengths are bytes, and strings stay one-byte. Only letter case and escapes are decoded.
  */
 
 /** The same bytes as text (to slice strings) and as numbers (several times faster to read). */

@@ -1,9 +1,8 @@
 import { fromByteText, toByteText } from './byte-text.ts';
 
 /**
- * Reads JSON tokens in place from byte text of valid UTF-8. Strict RFC 8259, and three rules for values that
- * could not be returned: no NUL, no lone surrogate, no number beyond a double. Readers take and return
- * positions; -1 means that the cursor has a fault.
+ * Reads JSON tokens in place from byte text of valid UTF-8: strict RFC 8259, no NUL, no lone surrogate, no number beyond a
+ * double. Readers take and return positions; -1 means that the cursor has a fault.
  */
 
 export const quote = 0x22;

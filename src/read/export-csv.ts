@@ -25,8 +25,8 @@ const aliases = `
   position(extra_text, ',"extra_map":') AS map_at`;
 
 /**
- * Characters that a table does not show: separators, controls, format characters, the empty Braille pattern,
- * and Unicode's default-ignorable ones, for which RE2 has no class.
+ * Separators, controls, format characters, the empty Braille pattern, and Unicode's default-ignorable ones, for which RE2 has no
+ * class.
  */
 const invisible = [
   String.raw`\p{Z}\p{Cc}\p{Cf}\x{2800}`,
@@ -39,10 +39,7 @@ const formula = String.raw`^[${invisible}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20
   '\\\\',
 );
 
-/**
- * Turns a possible formula into text. Most cells begin with an ASCII letter or digit, so the pattern runs
- * only after a first byte that can match.
- */
+/** Most cells begin with an ASCII letter or digit, so the pattern runs only after a first byte that can match. */
 function harmless(text: string): string {
   const first = `reinterpretAsUInt8(${text})`;
   const suspect = `(${first} BETWEEN 1 AND 32 OR ${first} IN (61, 43, 45, 64, 127) OR ${first} >= 194)`;

@@ -111,9 +111,7 @@ const extra = lastMember(sourceMember('message'), 'extra');
 
 const textOfExtra = (name: string): string => textIn(lastMember(extra, name));
 
-/**
- * Facts of a receipt beyond the filter columns, from one of its events. `fileSize` only if it is a number.
- */
+/** From one of the receipt's events. `fileSize` only if it is a number. */
 const factColumns = `
   file_name AS file,
   target_name AS target,
@@ -170,8 +168,8 @@ export function createReceiptsReader(
 }
 
 /**
- * A last page determines the total. Otherwise rows and count may be of different moments, and a client that
- * stops at `offset + data.length >= total` must neither stop early nor loop.
+ * Rows and count may be of different moments. A client that stops at `offset + data.length >= total` must neither stop early nor
+ * loop, so a last page determines the total.
  */
 function agreedTotal(rows: number, offset: number, counted: number, isLast: boolean): number {
   if (isLast) return offset + rows;

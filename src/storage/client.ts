@@ -74,9 +74,8 @@ function parseRows<T>(text: string): T[] {
 }
 
 /**
- * Connects with the first call, and survives restarts of the engine. Every failure is an EngineError. Time limits (ms) are
- * `readQueryMsMax` and `insertMsMax` unless given. They cover a whole call, but for `flow()` the time to the head, then any
- * silence while the reader waits.
+ * Connects with the first call, and survives restarts of the engine. Every failure is an EngineError. Time limits (ms) cover a
+ * whole call, but for `flow()` the time to the head, then any silence while the reader waits.
  */
 export function openStorage(
   connection: EngineConnection,

@@ -76,8 +76,7 @@ async function isEngineOf(dataDir: string, path: string, log: Logger | undefined
 }
 
 /**
- * The connection to an engine that another process runs on this data directory. Undefined without one: no
- * valid file, its process is gone, it does not answer within `engineAskMsMax`, or it has another directory
+ * Undefined without a valid file, or if the process is gone, does not answer within `engineAskMsMax`, or has another directory
  * (logged).
  */
 export async function readEngineFile(dataDir: string, log?: Logger): Promise<EngineFile | undefined> {
@@ -109,10 +108,7 @@ async function factsOf(pid: number): Promise<Holder> {
   return { pid, startedBy: Number(parent), stopped: state === 'T' || state === 't' };
 }
 
-/**
- * The process of an engine that has locked `engineDir`; undefined except on Linux, or if the process is gone
- * or inaccessible.
- */
+/** Undefined except on Linux, or if the process is gone or inaccessible. */
 export async function engineHolder(engineDir: string): Promise<Holder | undefined> {
   try {
     const { ino } = await stat(join(engineDir, 'status'), { bigint: true });

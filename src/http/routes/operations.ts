@@ -34,7 +34,7 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   };
 }
 
-/** Behind a proxy every request comes from the proxy, so with trusted proxies or a proxy's headers nothing counts as local. */
+/** Behind a proxy every request comes from the proxy, so with trusted proxies or their headers nothing counts as local. */
 export function metricsHandler({
   config: { metricsPublic, trustProxy },
 }: Pick<EndpointDeps, 'config'>): Handler {

@@ -3,10 +3,7 @@ import { textSlice } from '../json-cursor.ts';
 import { kind, type SourceReading, slot, textOf } from '../source-fields.ts';
 import type { Output, Range } from './output.ts';
 
-/**
- * Fields of a reading as JSON. A token is the inside of a JSON string of the source, so it is copied between
- * quotes unchanged.
- */
+/** A token is the inside of a JSON string of the source, so it is copied between quotes unchanged. */
 
 /** OCSF's bound of a string, characters. */
 const stringCharactersMax = 65_535;
