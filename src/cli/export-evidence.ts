@@ -135,12 +135,12 @@ async function* eventLines(
       );
     const events = await readContents({ storage, where }, entries);
     const lines: Buffer[] = [];
-    for (let place = 0; place < count; place++) {
-      const entry = entryAt(entries, place);
+    for (let index = 0; index < count; index++) {
+      const entry = entryAt(entries, index);
       const event = events.get(entry.seq);
       each(entry, event !== undefined);
-      const bytes = entries.subarray(place * entryBytes, (place + 1) * entryBytes);
-      lines.push(...eventLine(position + place, bytes, event));
+      const bytes = entries.subarray(index * entryBytes, (index + 1) * entryBytes);
+      lines.push(...eventLine(position + index, bytes, event));
     }
     yield Buffer.concat(lines);
     position += count;

@@ -64,8 +64,8 @@ export class TreeReader {
     if (index === undefined) return undefined;
     const [tile] = await this.#tiles.get(organization, [{ level: 0, index }]);
     if (tile === undefined) return undefined;
-    for (let place = 0; place < tile.width; place++)
-      if (entryAt(tile.content, place).seq === seq) return placed(tile, place);
+    for (let offset = 0; offset < tile.width; offset++)
+      if (entryAt(tile.content, offset).seq === seq) return placed(tile, offset);
     return undefined;
   }
 
@@ -74,9 +74,9 @@ export class TreeReader {
     const wanted = new Set(seqs);
     const found = new Map<bigint, PlacedEntry>();
     for (const tile of await this.#tiles.withSeqs(organization, seqs))
-      for (let place = 0; place < tile.width; place++) {
-        const { seq } = entryAt(tile.content, place);
-        const entry = wanted.has(seq) ? placed(tile, place) : undefined;
+      for (let offset = 0; offset < tile.width; offset++) {
+        const { seq } = entryAt(tile.content, offset);
+        const entry = wanted.has(seq) ? placed(tile, offset) : undefined;
         if (entry !== undefined) found.set(seq, entry);
       }
     return found;
@@ -90,10 +90,10 @@ export interface PlacedEntry extends Entry {
   readonly bytes: Buffer;
 }
 
-function placed({ content, index, width }: StoredTile, place: number): PlacedEntry | undefined {
-  if (place >= width) return undefined;
+function placed({ content, index, width }: StoredTile, offset: number): PlacedEntry | undefined {
+  if (offset >= width) return undefined;
   const bytesEach = content.length / width;
-  const bytes = content.subarray(place * bytesEach, (place + 1) * bytesEach);
-  const entry = entryAt(content, place);
-  return { ...entry, position: index * tileWidth + place, expiryDay: expiryOf(entry), bytes };
+  const bytes = content.subarray(offset * bytesEach, (offset + 1) * bytesEach);
+  const entry = entryAt(content, offset);
+  return { ...entry, position: index * tileWidth + offset, expiryDay: expiryOf(entry), bytes };
 }

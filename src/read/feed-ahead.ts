@@ -12,16 +12,16 @@ const feedAheadOrganizationsMax = 1_024;
 const feedAheadMsMax = 5_000;
 
 /** A page of the feed: `events` events up to `last`, after those of the page before. */
-export interface PagePlace {
+export interface PageRange {
   readonly last: bigint;
   readonly events: number;
   readonly more: boolean;
 }
 
 /** Consecutive pages behind a position; all but the last are full. */
-export interface PlacesFound {
+export interface PageRanges {
   readonly after: bigint;
-  readonly pages: readonly PagePlace[];
+  readonly pages: readonly PageRange[];
   readonly watermark: bigint;
 }
 
@@ -32,7 +32,7 @@ export interface Chunk {
 }
 
 /** A page with its events as JSON, a comma and a line feed between two. */
-export interface PageAhead extends PagePlace {
+export interface PageAhead extends PageRange {
   readonly bytes: Uint8Array;
 }
 
@@ -40,7 +40,7 @@ export interface AheadOf {
   readonly after: bigint;
   readonly limit: number;
   readonly pages: number;
-  readonly found?: PlacesFound | undefined;
+  readonly found?: PageRanges | undefined;
 }
 
 /**
@@ -100,7 +100,7 @@ export class ReadAhead {
   }
 
   /** Reads ahead from a position, if the bounds allow: the given pages, if any. */
-  begin(organization: string, after: bigint, limit: number, found?: PlacesFound): void {
+  begin(organization: string, after: bigint, limit: number, found?: PageRanges): void {
     const key = entryKey(organization, after, limit);
     const pages = this.pagesAtOnce(organization, limit);
     if (pages < 2 || this.#entries.has(key)) return;
@@ -152,7 +152,7 @@ export class ReadAhead {
     const { organization, limit } = entry;
     const { pages } = chunk;
     this.note(organization, bytes.length, events);
-    if (entry.page * 2 >= pages.length) this.begin(organization, (pages.at(-1) as PagePlace).last, limit);
+    if (entry.page * 2 >= pages.length) this.begin(organization, (pages.at(-1) as PageRange).last, limit);
     if (entry.page < pages.length && !this.#stopped) this.#put(entryKey(organization, last, limit), entry);
     else this.#release(entry, chunk);
   }
@@ -195,7 +195,7 @@ function entryKey(organization: string, after: bigint, limit: number): string {
 }
 
 /** Undefined if some events had expired before the read, as positions would not match then. */
-export function dividePages(rows: HeldBytes, { pages, watermark }: PlacesFound): Chunk | undefined {
+export function dividePages(rows: HeldBytes, { pages, watermark }: PageRanges): Chunk | undefined {
   const { buffer, start: first, end: behind } = rows;
   // `indexOf` of Buffer is several times as fast as that of Uint8Array.
   const bytes = Buffer.from(buffer.buffer, buffer.byteOffset + first, behind - first);

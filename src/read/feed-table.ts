@@ -2,7 +2,7 @@ import { buffers } from '../base/bytes/buffer-pool.ts';
 import type { Clock } from '../base/time/clock.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
-import { type Chunk, dividePages, type PlacesFound } from './feed-ahead.ts';
+import { type Chunk, dividePages, type PageRanges } from './feed-ahead.ts';
 import { type AuditFilter, type EventSchema, hasColumnFilter, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { textSlice, type Turn, whole } from './page-slices.ts';
@@ -24,18 +24,18 @@ export interface Found {
   readonly rows: boolean;
   readonly more: boolean;
   readonly watermark: bigint;
-  readonly places?: PlacesFound;
+  readonly ranges?: PageRanges;
 }
 
 /** The size is approximate. */
-interface FeedPlace {
+interface FeedPosition {
   readonly seq: bigint;
   readonly bytes: number;
 }
 
 export interface ShortPage extends Found {
   readonly where: Where;
-  readonly events: readonly FeedPlace[];
+  readonly events: readonly FeedPosition[];
 }
 
 interface FeedSlice {
@@ -123,7 +123,7 @@ export class FeedTable {
     { limit, pages }: { readonly limit: number; readonly pages: number },
     { after, watermark }: LookFrom,
     signal: AbortSignal,
-  ): Promise<PlacesFound> {
+  ): Promise<PageRanges> {
     const where = whereClause(organization, {});
     const range = { after, before: watermark, limit, rows: pages * limit + 1 };
     const [row] = await this.#storage.readRows<{ found: string; ends: string[] }>(
@@ -210,17 +210,17 @@ export class FeedTable {
       { signal, settings: { ...byProjection, ...throughTexts(filter) } },
     );
     const aroundEvent = this.#envelope.head.length + this.#envelope.tail.length + loggedTimeBytesMax;
-    const places: FeedPlace[] = [];
+    const positions: FeedPosition[] = [];
     let bytes = 0;
     for (const row of rows) {
-      const place = { seq: BigInt(row.seq), bytes: Number(row.bytes) + aroundEvent };
-      bytes += place.bytes;
-      if (bytes > limits.feedPageBytesMax && places.length > 0) break;
-      places.push(place);
+      const position = { seq: BigInt(row.seq), bytes: Number(row.bytes) + aroundEvent };
+      bytes += position.bytes;
+      if (bytes > limits.feedPageBytesMax && positions.length > 0) break;
+      positions.push(position);
     }
-    const end = places.at(-1);
-    if (end === undefined || places.length === rows.length) return { ...found, where, events: places };
-    return { ...found, where, last: end.seq, more: true, events: places };
+    const end = positions.at(-1);
+    if (end === undefined || positions.length === rows.length) return { ...found, where, events: positions };
+    return { ...found, where, last: end.seq, more: true, events: positions };
   }
 
   readPage(
@@ -273,7 +273,7 @@ export class FeedTable {
     return new SlicedFlow([...slicesOf(page)], inTurn, around);
   }
 
-  async readChunk(organization: string, found: PlacesFound, signal: AbortSignal): Promise<Chunk | undefined> {
+  async readChunk(organization: string, found: PageRanges, signal: AbortSignal): Promise<Chunk | undefined> {
     const where = this.#whereOf(organization, {});
     const { after, pages } = found;
     const last = pages.at(-1)?.last ?? after;
@@ -313,14 +313,14 @@ function ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last
 function* slicesOf({ after, events }: ShortPage): Generator<FeedSlice> {
   let slice = { after, last: after, events: 0 };
   let bytes = 0;
-  for (const place of events) {
-    if (slice.events > 0 && bytes + place.bytes > limits.pageSliceBytes) {
+  for (const position of events) {
+    if (slice.events > 0 && bytes + position.bytes > limits.pageSliceBytes) {
       yield slice;
       slice = { after: slice.last, last: slice.last, events: 0 };
       bytes = 0;
     }
-    slice = { ...slice, last: place.seq, events: slice.events + 1 };
-    bytes += place.bytes;
+    slice = { ...slice, last: position.seq, events: slice.events + 1 };
+    bytes += position.bytes;
   }
   if (slice.events > 0) yield slice;
 }

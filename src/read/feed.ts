@@ -5,7 +5,7 @@ import type { Storage } from '../storage/storage.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { inTurn, slotsWithoutWaiting, makeTurn } from './fair-queue.ts';
-import { type AheadOf, type PlacesFound, ReadAhead } from './feed-ahead.ts';
+import { type AheadOf, type PageRanges, ReadAhead } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';
 import { feedBody, FeedTable, type Found, isFiltered } from './feed-table.ts';
 import {
@@ -130,14 +130,14 @@ class Feed {
     if (!found.rows) {
       return { bytes: Buffer.from(`{"data":[]${this.#metaText(organization, found)}`), release: () => {} };
     }
-    if (follows && found.places !== undefined && found.places.pages.length > 1) {
-      this.#ahead.begin(organization, found.after, limit, found.places);
+    if (follows && found.ranges !== undefined && found.ranges.pages.length > 1) {
+      this.#ahead.begin(organization, found.after, limit, found.ranges);
       const body = await this.#takeAhead(organization, found.after, limit);
       if (body !== undefined) return body;
     }
     const body = await this.#readPage(organization, request, found, signal);
     if (follows && 'bytes' in body) {
-      this.#ahead.note(organization, body.bytes.length, found.places?.pages[0]?.events ?? limit);
+      this.#ahead.note(organization, body.bytes.length, found.ranges?.pages[0]?.events ?? limit);
       if (found.more) this.#ahead.begin(organization, found.last, limit);
     }
     return body;
@@ -149,7 +149,7 @@ class Feed {
     );
   }
 
-  async #findFull(organization: string, range: AheadOf, signal: AbortSignal): Promise<PlacesFound> {
+  async #findFull(organization: string, range: AheadOf, signal: AbortSignal): Promise<PageRanges> {
     const watermark = this.#options.watermark(organization);
     const from = { after: range.after, watermark };
     if (this.#hasAll(organization, range.after, watermark)) return { ...from, pages: [] };
@@ -251,10 +251,10 @@ class Feed {
   }
 }
 
-function firstOf(places: PlacesFound): Found {
-  const { after, watermark, pages } = places;
+function firstOf(ranges: PageRanges): Found {
+  const { after, watermark, pages } = ranges;
   const { last, more } = pages[0] ?? { last: watermark - 1n, more: false };
-  return { after, last, rows: pages.length > 0, more, watermark, places };
+  return { after, last, rows: pages.length > 0, more, watermark, ranges };
 }
 
 /** Time (Unix microseconds) in a `seq` (base/events/sequence.ts). */

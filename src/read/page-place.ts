@@ -6,7 +6,7 @@ import { countQuery, type PageStart, pageStart } from './offset-index.ts';
 import { byProjection, choosePlan } from './plans.ts';
 import { search, type SearchFound } from './search.ts';
 
-export interface PagePlace {
+export interface LocatedPage {
   readonly where: Where;
   readonly start: PageStart;
   readonly parameters: Parameters;
@@ -21,7 +21,7 @@ export async function locatePage(
   request: PageRequest,
   signal: AbortSignal,
   floor?: number,
-): Promise<PagePlace> {
+): Promise<LocatedPage> {
   const { filter, offset, limit } = request;
   if (filter.words !== undefined)
     return foundPlace(organization, request, await search(storage, organization, request, signal));
@@ -41,12 +41,12 @@ export async function locatePage(
 function foundPlace(
   organization: string,
   { limit }: PageRequest,
-  { total, places, searchedBackTo }: SearchFound,
-): PagePlace {
+  { total, positions, searchedBackTo }: SearchFound,
+): LocatedPage {
   const where = whereClause(organization, {});
-  const seqs = places.map(([, seq]) => BigInt(seq));
-  const [newest = '0'] = places[0] ?? [];
-  const [oldest = '0'] = places.at(-1) ?? [];
+  const seqs = positions.map(([, seq]) => BigInt(seq));
+  const [newest = '0'] = positions[0] ?? [];
+  const [oldest = '0'] = positions.at(-1) ?? [];
   const condition =
     "seq IN {seqs:Array(UInt64)} AND time <= fromUnixTimestamp64Micro({newest:Int64}, 'UTC') AND " +
     "time >= fromUnixTimestamp64Micro({oldest:Int64}, 'UTC')";
@@ -55,7 +55,7 @@ function foundPlace(
   return { where, start, parameters, settings: { ...byProjection, ...oneSnapshot }, searchedBackTo };
 }
 
-export function readSlices(organization: string, place: PagePlace, signal: AbortSignal) {
+export function readSlices(organization: string, place: LocatedPage, signal: AbortSignal) {
   const { where, start, parameters, settings } = place;
   return { organization, where: where.sql, start, parameters, options: { settings, signal } };
 }

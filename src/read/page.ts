@@ -5,7 +5,7 @@ import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
 import type { PageRequest, Where } from './filter.ts';
 import { NewestSpans } from './newest-span.ts';
 import type { PageStart } from './offset-index.ts';
-import { type PagePlace, locatePage, readSlices } from './page-place.ts';
+import { type LocatedPage, locatePage, readSlices } from './page-place.ts';
 import { newestFirst } from './plans.ts';
 import { atOnce, readSliced, textSlice, type Turn } from './page-slices.ts';
 import { type BodyEnvelope, type ReadBody, readEnveloped } from './read-body.ts';
@@ -139,7 +139,7 @@ export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce
 async function totalOfNone(
   storage: Storage,
   { offset }: PageRequest,
-  { start: { scalars, total }, parameters, settings }: PagePlace,
+  { start: { scalars, total }, parameters, settings }: LocatedPage,
   signal: AbortSignal,
 ): Promise<number> {
   if (offset === 0) return 0;

@@ -10,7 +10,7 @@ const searchThreads = 2;
 export interface SearchFound {
   readonly total: number;
   /** Positions of the page's events, newest first: Unix microseconds and `seq`, both as decimal text. */
-  readonly places: readonly (readonly [micros: string, seq: string])[];
+  readonly positions: readonly (readonly [micros: string, seq: string])[];
   /** RFC 3339; a search continues with it as `endTime`. Undefined: all was searched. */
   readonly searchedBackTo: string | undefined;
 }
@@ -39,24 +39,24 @@ export async function search(
   const { from, to } = timesOf(filter);
   const isNewer = filter.side?.of === 'newer';
   const begun = performance.now();
-  const places: (readonly [string, string])[] = [];
+  const positions: (readonly [string, string])[] = [];
   let total = 0;
   let looked = 0;
   for (let upto = to, rows = firstRows; ; ) {
     const past = await instantOfNth(storage, organization, { ...filter, toMicros: upto }, rows, options);
     const since = past === undefined ? from : Math.min(past + 1, upto);
     const slice = { ...filter, fromMicros: since, toMicros: upto };
-    const page = { skip: Math.max(0, offset - total), rows: limit - places.length };
+    const page = { skip: Math.max(0, offset - total), rows: limit - positions.length };
     const found = await searchSlice(storage, organization, slice, isNewer ? { last: limit } : page, options);
-    places.push(...found.places);
+    positions.push(...found.positions);
     // A page of newer events consists of those nearest to the position: the last ones.
-    if (isNewer) places.splice(0, Math.max(0, places.length - limit));
+    if (isNewer) positions.splice(0, Math.max(0, positions.length - limit));
     total += found.total;
     upto = since - 1;
-    if (past === undefined || upto < from) return { total, places, searchedBackTo: undefined };
+    if (past === undefined || upto < from) return { total, positions, searchedBackTo: undefined };
     looked += rows;
     const spent = performance.now() - begun;
-    if (spent >= ms) return { total, places, searchedBackTo: formatMicros(upto) };
+    if (spent >= ms) return { total, positions, searchedBackTo: formatMicros(upto) };
     rows = Math.min(Math.max(firstRows, Math.round((looked / spent) * (ms - spent))), 2 * looked);
   }
 }
@@ -85,16 +85,16 @@ async function searchSlice(
   filter: AuditFilter,
   page: { readonly skip: number; readonly rows: number } | { readonly last: number },
   options: QueryOptions,
-): Promise<Pick<SearchFound, 'total' | 'places'>> {
+): Promise<Pick<SearchFound, 'total' | 'positions'>> {
   const where = whereClause(organization, filter);
   const part = 'last' in page ? '-{last:Int64}' : '{skip:UInt64} + 1, {rows:UInt64}';
   const query =
     'SELECT count() AS total, arraySlice(arrayReverseSort(groupArray((toUnixTimestamp64Micro(time), seq))), ' +
-    `${part}) AS places FROM events WHERE ${where.sql}`;
-  const [found] = await storage.readRows<{ total: string; places: [string, string][] }>(
+    `${part}) AS positions FROM events WHERE ${where.sql}`;
+  const [found] = await storage.readRows<{ total: string; positions: [string, string][] }>(
     query,
     { ...where.parameters, ...page },
     { ...options, settings: { ...options.settings, ...throughTexts(filter) } },
   );
-  return { total: Number(found?.total ?? 0), places: found?.places ?? [] };
+  return { total: Number(found?.total ?? 0), positions: found?.positions ?? [] };
 }

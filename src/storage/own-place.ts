@@ -10,10 +10,10 @@ import { isDiskFull } from '../base/errors/system-error.ts';
 export async function isAtHome(dataDir: string): Promise<boolean> {
   const path = join(dataDir, 'last-run');
   const { dev, ino } = await stat(dataDir);
-  const place = `${hostname()} ${dev} ${ino}`;
-  if ((await readIfThere(path))?.trim() === place) return true;
+  const location = `${hostname()} ${dev} ${ino}`;
+  if ((await readIfThere(path))?.trim() === location) return true;
   try {
-    await replaceFile(path, `${place}\n`);
+    await replaceFile(path, `${location}\n`);
   } catch (error) {
     if (!isDiskFull(error)) throw error;
   }

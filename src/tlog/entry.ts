@@ -38,13 +38,13 @@ export function encodeEntry({ seq, time, expires, own, eventHash }: Entry): Buff
   return bytes;
 }
 
-export function entryAt(bytes: Buffer, place: number): Entry {
-  const at = place * entryBytes;
+export function entryAt(bytes: Buffer, index: number): Entry {
+  const at = index * entryBytes;
   return {
     seq: bytes.readBigUInt64BE(at),
     time: Number(bytes.readBigInt64BE(at + 8)),
     expires: bytes.readUInt32BE(at + 16),
-    own: isOwnEntry(bytes, place),
+    own: isOwnEntry(bytes, index),
     eventHash: bytes.subarray(at + hashAt, at + entryBytes),
   };
 }
@@ -74,8 +74,8 @@ export function risingRows(entries: Buffer, after: bigint): (readonly [from: num
   return rows;
 }
 
-export function isOwnEntry(entries: Buffer, place: number): boolean {
-  return entries[place * entryBytes + ownAt] === 1;
+export function isOwnEntry(entries: Buffer, index: number): boolean {
+  return entries[index * entryBytes + ownAt] === 1;
 }
 
 export interface EventContent {
@@ -99,8 +99,8 @@ function eventHashText({ source, shown }: EventContent): string {
 
 export const eventHash = (content: EventContent): Buffer => Buffer.from(eventHashText(content), 'latin1');
 
-export function isEntryOf(entries: Buffer, place: number, content: EventContent): boolean {
-  const at = place * entryBytes;
+export function isEntryOf(entries: Buffer, index: number, content: EventContent): boolean {
+  const at = index * entryBytes;
   return eventHashText(content) === entries.toString('latin1', at + hashAt, at + entryBytes);
 }
 
@@ -118,9 +118,9 @@ export function expiryOf({ expires }: Pick<Entry, 'expires'>): string | undefine
 export function toBundle(entries: Buffer): Buffer {
   const count = entries.length / entryBytes;
   const bundle = Buffer.alloc(count * (entryBytes + 2));
-  for (let place = 0; place < count; place++) {
-    const at = bundle.writeUInt16BE(entryBytes, place * (entryBytes + 2));
-    entries.copy(bundle, at, place * entryBytes, (place + 1) * entryBytes);
+  for (let index = 0; index < count; index++) {
+    const at = bundle.writeUInt16BE(entryBytes, index * (entryBytes + 2));
+    entries.copy(bundle, at, index * entryBytes, (index + 1) * entryBytes);
   }
   return bundle;
 }
@@ -129,11 +129,11 @@ export function fromBundle(bundle: Buffer): Buffer {
   const count = Math.floor(bundle.length / (entryBytes + 2));
   const entries = Buffer.alloc(count * entryBytes);
   if (count * (entryBytes + 2) !== bundle.length) throw new RangeError('the bundle is cut short');
-  for (let place = 0; place < count; place++) {
-    const at = place * (entryBytes + 2);
+  for (let index = 0; index < count; index++) {
+    const at = index * (entryBytes + 2);
     if (bundle.readUInt16BE(at) !== entryBytes)
       throw new RangeError('the bundle has an entry of another length');
-    bundle.copy(entries, place * entryBytes, at + 2, at + 2 + entryBytes);
+    bundle.copy(entries, index * entryBytes, at + 2, at + 2 + entryBytes);
   }
   return entries;
 }

@@ -84,8 +84,8 @@ export class ErasureHistory {
   /** Both inclusive. */
   touches(from: bigint, to: bigint): boolean {
     return this.#erasures.some(({ list }) => {
-      const place = findIndex(list, from);
-      return place < list.length && list.readBigUInt64BE(place) <= to;
+      const offset = findIndex(list, from);
+      return offset < list.length && list.readBigUInt64BE(offset) <= to;
     });
   }
 
@@ -95,10 +95,10 @@ export class ErasureHistory {
     let hash: Buffer = Buffer.from(entry.eventHash);
     for (const erasure of this.#erasures) {
       const { list } = erasure;
-      const place = findIndex(list, entry.seq);
-      if (place >= list.length || list.readBigUInt64BE(place) !== entry.seq) continue;
-      if (!list.subarray(place + beforeAt, place + afterAt).equals(hash)) continue;
-      hash = list.subarray(place + afterAt, place + erasedBytes);
+      const offset = findIndex(list, entry.seq);
+      if (offset >= list.length || list.readBigUInt64BE(offset) !== entry.seq) continue;
+      if (!list.subarray(offset + beforeAt, offset + afterAt).equals(hash)) continue;
+      hash = list.subarray(offset + afterAt, offset + erasedBytes);
       found.push({ hash, by: erasure });
     }
     return found;

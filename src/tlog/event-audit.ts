@@ -50,11 +50,11 @@ export class EventAudit {
       return;
     }
     let at = 0;
-    for (let place = 0; place < count; place++) {
-      const entry = entryAt(entries, place);
+    for (let index = 0; index < count; index++) {
+      const entry = entryAt(entries, index);
       while (at < events.length && events.readBigUInt64BE(at) < entry.seq) at = this.#add(events, at);
       if (at < events.length && events.readBigUInt64BE(at) === entry.seq) {
-        const bytes = entries.subarray(place * entryBytes, (place + 1) * entryBytes);
+        const bytes = entries.subarray(index * entryBytes, (index + 1) * entryBytes);
         this.#hold(entry, bytes, events.subarray(at, at + entryBytes));
         at += entryBytes;
       } else if (this.#mayHaveGone(entry)) this.#expired += 1;

@@ -39,10 +39,10 @@ export class RightEdge {
     this.#size += 1;
     for (let level = 0; ; level++) {
       const index = hashesAtLevel(level, this.#size) - 1;
-      const place = index % tileWidth;
+      const offset = index % tileWidth;
       const room = this.#roomOf(level);
-      room.set(hash, place * hashBytes);
-      if (place < tileWidth - 1) return;
+      room.set(hash, offset * hashBytes);
+      if (offset < tileWidth - 1) return;
       onFull?.({ level, index: Math.floor(index / tileWidth), width: tileWidth, hashes: room });
       hash = foldHashes(room, tileWidth);
     }
@@ -50,9 +50,9 @@ export class RightEdge {
 
   addAll(leaves: Buffer, onFull?: (tile: TileHashes) => void): void {
     for (let at = 0; at < leaves.length; ) {
-      const place = this.#size % tileWidth;
-      const before = Math.min(tileWidth - 1 - place, leaves.length / hashBytes - at / hashBytes);
-      leaves.copy(this.#roomOf(0), place * hashBytes, at, at + before * hashBytes);
+      const offset = this.#size % tileWidth;
+      const before = Math.min(tileWidth - 1 - offset, leaves.length / hashBytes - at / hashBytes);
+      leaves.copy(this.#roomOf(0), offset * hashBytes, at, at + before * hashBytes);
       this.#size += before;
       at += before * hashBytes;
       if (at >= leaves.length) return;

@@ -39,12 +39,12 @@ describe('a search for words', () => {
     let filter: AuditFilter = { words: ['ÜNAL'.toLowerCase()] };
     for (;;) {
       const page = { filter, offset: 0, limit: 1000 };
-      const { places, total, searchedBackTo } = await search(engine.storage, organization, page, never, {
+      const { positions, total, searchedBackTo } = await search(engine.storage, organization, page, never, {
         ms: 0,
         firstRows: 20,
       });
-      assert.equal(places.length, total);
-      found.push(...places.map(([, seq]) => BigInt(seq)));
+      assert.equal(positions.length, total);
+      found.push(...positions.map(([, seq]) => BigInt(seq)));
       searches++;
       if (searchedBackTo === undefined) break;
       const toMicros = parseRfc3339Micros(searchedBackTo);
@@ -70,7 +70,7 @@ describe('a search for words', () => {
       assert.equal(found.total, all.length);
       assert.equal(found.searchedBackTo, undefined);
       assert.deepEqual(
-        found.places.map(([, seq]) => seq),
+        found.positions.map(([, seq]) => seq),
         all.slice(offset, offset + limit),
       );
     }

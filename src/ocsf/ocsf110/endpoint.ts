@@ -29,12 +29,12 @@ const isAddress = (text: string): boolean => isIPv4(text) || (text.length <= ipC
 export function putOrigin(out: Output, r: SourceReading, classUid: OcsfClassUid): boolean {
   const isRequired = classUid === ocsfClass.api || classUid === ocsfClass.file;
   const isEndpoint = isRequired || classUid === ocsfClass.account || classUid === ocsfClass.authentication;
-  const place = textIn(r, slot.ip);
+  const address = textIn(r, slot.ip);
   const hasPort = has(r, slot.port);
-  if (place === undefined && !isRequired && !(isEndpoint && hasPort)) return !hasPort;
+  if (address === undefined && !isRequired && !(isEndpoint && hasPort)) return !hasPort;
   out.put(isEndpoint ? json.endpoint : json.device);
   const start = out.length;
-  putPlace(out, r, place, isEndpoint ? observables.endpoint : observables.device);
+  putAddress(out, r, address, isEndpoint ? observables.endpoint : observables.device);
   if (!isEndpoint) out.put(json.deviceType);
   else if (hasPort) {
     out.put(json.port);
@@ -44,18 +44,18 @@ export function putOrigin(out: Output, r: SourceReading, classUid: OcsfClassUid)
   return isEndpoint || !hasPort;
 }
 
-function putPlace(
+function putAddress(
   out: Output,
   r: SourceReading,
-  place: string | undefined,
+  address: string | undefined,
   types: typeof observables.endpoint,
 ): void {
-  if (place === undefined) return out.put(json.unknown);
-  const isIp = isAddress(place);
-  if (!isIp && !hostnamePattern.test(place)) return putMember(out, r, slot.ip, json.name);
+  if (address === undefined) return out.put(json.unknown);
+  const isIp = isAddress(address);
+  if (!isIp && !hostnamePattern.test(address)) return putMember(out, r, slot.ip, json.name);
   out.put(isIp ? json.ip : json.hostname);
   const start = out.length;
-  out.text(place);
+  out.text(address);
   out.observe(isIp ? types.ip : types.hostname, start, out.length);
   out.quote();
 }

@@ -16,12 +16,12 @@ export const totalBytes = 8;
 const seqAt = 8;
 const timeAt = 16;
 
-export interface SourcePlace {
+export interface SourceRange {
   start: number;
   end: number;
 }
 
-export function findSource(bytes: Uint8Array, at: number, end: number, place: SourcePlace): boolean {
+export function findSource(bytes: Uint8Array, at: number, end: number, span: SourceRange): boolean {
   let length = 0;
   let factor = 1;
   for (let next = at + rowHeadBytes; next < end; next++) {
@@ -29,18 +29,18 @@ export function findSource(bytes: Uint8Array, at: number, end: number, place: So
     length += (byte & 0x7f) * factor;
     factor *= 128;
     if (byte < 0x80) {
-      place.start = next + 1;
-      place.end = next + 1 + length;
-      return place.end <= end;
+      span.start = next + 1;
+      span.end = next + 1 + length;
+      return span.end <= end;
     }
   }
   return false;
 }
 
 export function countRows(bytes: Uint8Array): number {
-  const place: SourcePlace = { start: 0, end: 0 };
+  const span: SourceRange = { start: 0, end: 0 };
   let rows = 0;
-  for (let at = 0; findSource(bytes, at, bytes.length, place); at = place.end) rows++;
+  for (let at = 0; findSource(bytes, at, bytes.length, span); at = span.end) rows++;
   return rows;
 }
 
@@ -68,14 +68,14 @@ export class RowCutter {
   #bytes = new Uint8Array(this.#lease.memory);
   #length = 0;
   #whole = 0;
-  readonly #place: SourcePlace = { start: 0, end: 0 };
+  readonly #range: SourceRange = { start: 0, end: 0 };
 
   /** Returns rows if they suffice for a task. */
   push(piece: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
     this.#makeRoom(piece.length);
     this.#bytes.set(piece, this.#length);
     this.#length += piece.length;
-    while (findSource(this.#bytes, this.#whole, this.#length, this.#place)) this.#whole = this.#place.end;
+    while (findSource(this.#bytes, this.#whole, this.#length, this.#range)) this.#whole = this.#range.end;
     return this.#whole >= ocsf110TaskBytes ? this.#take() : undefined;
   }
 
@@ -116,11 +116,11 @@ export class RowCutter {
 }
 
 export function* taskRows(bytes: Uint8Array): Generator<Uint8Array> {
-  const place: SourcePlace = { start: 0, end: 0 };
+  const span: SourceRange = { start: 0, end: 0 };
   let start = 0;
   let at = 0;
-  while (findSource(bytes, at, bytes.length, place)) {
-    at = place.end;
+  while (findSource(bytes, at, bytes.length, span)) {
+    at = span.end;
     if (at - start < ocsf110TaskBytes) continue;
     yield bytes.subarray(start, at);
     start = at;

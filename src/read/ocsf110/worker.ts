@@ -9,13 +9,13 @@ const mapper = new Ocsf110Mapper(workerData as Ocsf110Settings);
 
 function mapRows({ organization, rows, around }: Ocsf110Task): Uint8Array {
   const view = viewOf(rows);
-  const place = { start: 0, end: 0 };
+  const range = { start: 0, end: 0 };
   mapper.open(rows);
-  for (let at = 0; findSource(rows, at, rows.length, place); at = place.end) {
+  for (let at = 0; findSource(rows, at, rows.length, range); at = range.end) {
     mapper.put(at === 0 ? around.before : around.between);
     const { seq, segment } = readSeq(view, at);
     const loggedMs = segmentTimeMs(segment);
-    mapper.map(place.start, place.end, {
+    mapper.map(range.start, range.end, {
       organization,
       seq: String(seq),
       loggedMs,

@@ -99,8 +99,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     edits: [
       {
         file: 'src/read/page.ts',
-        find: "    if (whole !== undefined) return { ...whole, ...meta.facts() };\n    const page = {\n      ...slicedOf(organization, place, signal),\n      columns: 'ocsf',",
-        put: '    if (whole !== undefined) return { ...whole, ...meta.facts() };\n    if (settings !== undefined) throw new Error("too large");\n    const page = {\n      ...slicedOf(organization, place, signal),\n      columns: \'ocsf\',',
+        find: "    if (whole !== undefined) return { ...whole, ...meta.facts() };\n    const page = {\n      ...readSlices(organization, place, signal),\n      columns: 'ocsf',",
+        put: '    if (whole !== undefined) return { ...whole, ...meta.facts() };\n    if (settings !== undefined) throw new Error("too large");\n    const page = {\n      ...readSlices(organization, place, signal),\n      columns: \'ocsf\',',
       },
       {
         file: 'src/read/limits.ts',
