@@ -10,7 +10,7 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
 import { fullDiskWords, ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import { openStorage } from './client.ts';
-import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
+import { EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
 import { EngineWrites, requireRoom } from './engine-writes.ts';
 import { engineHolder, readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
@@ -43,7 +43,6 @@ interface EngineOptions {
 }
 
 export interface StorageOptions extends EngineOptions {
-  /** Constant text around the stored events, for the view for operators. */
   readonly envelope: { readonly head: string; readonly tail: string };
   readonly damage: DamageRegister;
 }
@@ -56,16 +55,13 @@ interface HeldEngine {
 export interface ServiceStorage {
   readonly storage: Storage;
   readonly engineWrites: EngineWrites;
-  /** The embedded engine, which shares disk and clock with the log; undefined with a ClickHouse server. */
+  /** Shares disk and clock with the log; undefined with a ClickHouse server. */
   readonly held: HeldEngine | undefined;
-  /** This server among those that share a ClickHouse server; undefined with the embedded engine. */
+  /** Undefined with the embedded engine. */
   readonly instance: string | undefined;
 }
 
-/**
- * Starts the embedded engine or waits for the ClickHouse server, then creates tables and view. The caller
- * holds the lock of the data directory.
- */
+/** The caller holds the lock of the data directory. */
 export async function startStorage(options: StorageOptions): Promise<ServiceStorage> {
   const { url } = options.clickhouse;
   if (url !== undefined) return reachServer(options, url);
@@ -83,7 +79,8 @@ async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const { damage, log } = options;
   const engine = await startEngine(options);
   options.stops.add(() => engine.stop());
-  const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part));
+  const onDamagedPart = (part: string) => reportUnreadable(damage, log, part);
+  const storage = connect(options, engine.connection, { onDamagedPart, pid: () => engine.pid() });
   await makeTables(options, storage);
   showEngine({ storage, engine });
   return { storage, engine };
@@ -92,9 +89,8 @@ async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
   const { damage, log } = options;
   const { user, cluster } = options.clickhouse;
-  const storage = connect(options, serverConnection(options, url), (part) =>
-    reportUnreadable(damage, log, part),
-  );
+  const onDamagedPart = (part: string) => reportUnreadable(damage, log, part);
+  const storage = connect(options, serverConnection(options, url), { onDamagedPart });
   await waitForServer(storage, url, user, log);
   await checkRights(storage, user, cluster);
   const instance = await instanceOf(options.dataDir);
@@ -109,7 +105,6 @@ function reportUnreadable(damage: DamageRegister, log: Logger, part: string): vo
   log.error({ part }, 'A part of a table is damaged, and reads that need it fail; run `auditlog doctor`');
 }
 
-/** UUID of a data directory among those that share an engine. */
 async function instanceOf(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
@@ -122,9 +117,9 @@ function serverConnection({ clickhouse }: EngineOptions, url: string): EngineCon
 function connect(
   { log, stops }: StorageOptions,
   connection: EngineConnection,
-  onDamagedPart: (part: string) => void,
+  more: Parameters<typeof openStorage>[2],
 ): Storage {
-  const storage = openStorage(connection, log, onDamagedPart);
+  const storage = openStorage(connection, log, more);
   stops.add(() => storage.close());
   return storage;
 }
@@ -141,7 +136,6 @@ async function makeTables(options: StorageOptions, storage: Storage): Promise<vo
   await keepEventsView(storage, { database, cluster, ...envelope }, room);
 }
 
-/** No other server has the directory (`lockDirectory`), but a command may. */
 async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const deadline = performance.now() + serverEngineWaitMsMax;
   for (let isLogged = false; ; isLogged = true) {
@@ -183,11 +177,11 @@ export async function reachStorage(
 ): Promise<ReachedStorage> {
   const { clickhouse, log, stops } = options;
   const { url, cluster } = clickhouse;
-  const { connection, isShared } =
-    url === undefined
-      ? await reachEngine(options)
-      : { connection: serverConnection(options, url), isShared: true };
-  const storage = openStorage(connection, log);
+  const engine = url === undefined ? await reachEngine(options) : serverConnection(options, url);
+  const isShared = !(engine instanceof EmbeddedEngine);
+  const storage = isShared
+    ? openStorage(engine, log)
+    : openStorage(engine.connection, log, { pid: () => engine.pid() });
   stops.add(() => storage.close());
   const isOfServer = isShared && url === undefined;
   if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
@@ -212,14 +206,13 @@ function noTables({ dataDir, clickhouse: { url, database } }: EngineOptions): Pr
   );
 }
 
-async function reachEngine(
-  options: EngineOptions,
-): Promise<{ readonly connection: EngineConnection; readonly isShared: boolean }> {
+/** An engine of our own, or how to reach the one of a server. */
+async function reachEngine(options: EngineOptions): Promise<EngineConnection | EmbeddedEngine> {
   const { dataDir, log, stops } = options;
   const deadline = performance.now() + cliEngineWaitMsMax;
   for (let first = true; ; first = false) {
     const running = await readEngineFile(dataDir, first ? log : undefined);
-    if (running !== undefined) return { connection: running, isShared: true };
+    if (running !== undefined) return running;
     // A server's engine restarts by itself; another one would prevent that.
     if ((await ifThere(isServed(dataDir))) === true) {
       if (performance.now() > deadline) throw await noEngine(dataDir);
@@ -227,7 +220,7 @@ async function reachEngine(
       const engine = await startUnlessLocked(options, deadline, true);
       if (!(engine instanceof DataDirLockedError)) {
         stops.add(() => engine.stop());
-        return { connection: engine.connection, isShared: false };
+        return engine;
       }
     }
     await sleep(cliEngineWaitDelayMs);
@@ -249,7 +242,6 @@ async function noEngine(dataDir: string): Promise<Error> {
  */
 async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
   const deadline = performance.now() + serverStartMsMax;
-  // In a database that always exists.
   const options = { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax };
   for (let isLogged = false; ; isLogged = true) {
     try {
