@@ -23,7 +23,6 @@ export interface QueryOptions {
   readonly timeoutMs?: number;
 }
 
-/** Room to leave around a buffered result, and its largest size. */
 export interface BytesOptions extends QueryOptions {
   readonly headroom: number;
   readonly tailroom: number;
