@@ -53,7 +53,7 @@ export async function checkedWrite<T>(
   const before = await engine();
   const done = await work();
   const failed = await failedWrites(storage);
-  if ((await engine()) !== before)
+  if (before === undefined || (await engine()) !== before)
     throw new EngineError('unreachable', 'The engine ended during the statement');
   if (failed > 0)
     throw new EngineError('refused', 'A write of the engine failed: its disk is full or failing');
