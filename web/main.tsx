@@ -3,7 +3,7 @@ import './ui/base.css';
 import './ui/parts.css';
 import './frame/frame.css';
 import { render } from 'preact';
-import { loadSession } from './api/session.ts';
+import { loadSession, session } from './api/session.ts';
 import { Frame } from './frame/frame.tsx';
 import { place } from './ui/router.ts';
 import { changeLanguage, language } from './ui/text.ts';
@@ -15,8 +15,13 @@ const texts = changeLanguage(language.value);
 if (location.pathname === '/docs') {
   void Promise.all([import('./docs/view.tsx'), texts]).then(([{ default: Docs }]) => render(<Docs />, root));
 } else {
-  void loadSession();
   // Loads in parallel with the session; the view that shows it reports a failure.
-  (views.find(({ path }) => path === place.value.view) ?? views[0])?.load().catch(() => undefined);
+  const view = views.find(({ path }) => path === place.value.view) ?? views[0];
+  const code = view?.load().catch(() => undefined);
+  // Asking before the first drawing shows the first rows a fifth of a second earlier.
+  void loadSession().then(async () => {
+    const { begin } = (await code) ?? {};
+    if (session.value.state === 'in' && view?.roles.includes(session.value.who.user.role)) begin?.();
+  });
   void texts.then(() => render(<Frame />, root));
 }

@@ -8,7 +8,11 @@ export interface View {
   readonly path: string;
   readonly title: TextKey;
   readonly roles: readonly Role[];
-  readonly load: () => Promise<{ readonly default: ComponentType }>;
+  readonly load: () => Promise<{
+    readonly default: ComponentType;
+    /** Asks for the data of the view, before it is drawn. */
+    readonly begin?: () => void;
+  }>;
 }
 
 const admins: readonly Role[] = ['admin'];

@@ -52,8 +52,11 @@ const columns = [
   'ten times the rows',
 ];
 
+/** Without the columns that are empty in every row. */
 function markdown(rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const isFilled = columns.map((_, at) => rows.some((cells) => (cells[at] ?? '') !== ''));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.filter((_, at) => isFilled[at]).join(' | ')} |`;
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
@@ -89,8 +92,9 @@ export function resultTable({ commit, startedAt, machine, rows }: KeptRun): stri
   return [origin, '', markdown(lines), ''].join('\n');
 }
 
-/** Parts, the load generator, and filters that are answered as another one of the table is. */
-const isSeldomSought = /^(micro|generator)\.|-(rare|none)$|^read\.(range-deep|(userId|fileHash)-)/;
+/** Parts, the load generator, and reads that another one of the table represents. */
+const isSeldomSought =
+  /^(micro|generator)\.|-(rare|none)$|^read\.(range|flow|count|(userId|fileHash)-)|^(login|feed\.idle)$/;
 
 /** The table of a kept run in bench/README.md; what few look for is in results.json only. */
 export function readmeTable(run: KeptRun): string {

@@ -2,12 +2,10 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { faultText } from '../base/errors/fault.ts';
 
-/** Expressions by member name. */
 export interface Members {
   readonly [name: string]: string | Members;
 }
 
-/** How a mapping reads the outcome of a record. */
 export interface OutcomeDefinition {
   readonly of: readonly string[];
   readonly success: readonly string[];
@@ -15,7 +13,7 @@ export interface OutcomeDefinition {
   readonly absent?: 'success';
 }
 
-/** The code of an activity, or one by outcome. */
+/** One code, or one by outcome. */
 export type ActivityCode = number | { readonly success?: number; readonly failure?: number };
 
 /** See `schema/mapping.schema.json`. */

@@ -90,7 +90,7 @@ function callOf(name: string, parts: readonly Step[]): Step {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** By JMESPath: null, false, and empty values. */
+/** As JMESPath: null, false, and empty values. */
 function isFalse(value: unknown): boolean {
   if (value === null || value === undefined || value === false || value === '') return true;
   if (!isObject(value)) return false;

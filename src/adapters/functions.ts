@@ -3,7 +3,6 @@ import { plain } from './parse.ts';
 import { isAddress, personOf, thingOf } from './persons.ts';
 import { level, micros } from './words.ts';
 
-/** An argument, evaluated on use. */
 type Argument = (record: JSONValue) => unknown;
 type OwnFunction = (record: JSONValue, arguments_: readonly Argument[]) => unknown;
 

@@ -80,7 +80,7 @@ export class Mapping {
     this.#redaction = new Redaction(definition.redact?.names ?? [], false);
   }
 
-  /** Maps the record [start, end) of the window; a string is the refusal (see `faultText`). */
+  /** A string is the refusal (see `faultText`). */
   map(window: Window, start: number, end: number): MappedRecord | string {
     const members = this.#reader.read(window, start, end);
     if (typeof members === 'string') return members;

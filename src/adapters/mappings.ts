@@ -1,7 +1,7 @@
 import { adapterNames, builtInDefinition, type MappingDefinition } from './definition.ts';
 import { Mapping } from './mapping.ts';
 
-/** Built-in and custom mappings, each compiled on first use. */
+/** Compiles each on first use. */
 export class Mappings {
   readonly #own: ReadonlyMap<string, MappingDefinition>;
   readonly #compiled = new Map<string, Mapping>();
@@ -10,7 +10,6 @@ export class Mappings {
     this.#own = new Map(own.map((definition) => [definition.name, definition]));
   }
 
-  /** The values of `from`. */
   names(): readonly string[] {
     return [...adapterNames, ...this.#own.keys()];
   }

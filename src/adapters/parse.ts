@@ -36,7 +36,6 @@ export function parseJson(text: string): JSONValue {
  */
 const longInteger = /[[:,]\s*-?(?:9\d{15}|\d{17})/;
 
-/** Whether a token is an integer beyond a double's precision. */
 function isLong(token: string): boolean {
   return /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
 }
@@ -66,7 +65,7 @@ function hasEscapedName(json: string): boolean {
   return false;
 }
 
-/** Reads one value; like the platform's parser, of a repeated name the last counts. */
+/** Of a repeated name the last counts. */
 class ValueReader {
   readonly #cursor = new Cursor();
   #at: number;
@@ -104,7 +103,6 @@ class ValueReader {
     return elements;
   }
 
-  /** Skips the opening bracket, and the closing one if it follows. */
   #isEmpty(closing: number): boolean {
     this.#to(skipSpace(this.#cursor, this.#at + 1));
     if (codeAt(this.#cursor, this.#at) !== closing) return false;
@@ -112,7 +110,6 @@ class ValueReader {
     return true;
   }
 
-  /** Skips a comma, or the closing bracket after the last element. */
   #isLast(): boolean {
     const next = skipSpace(this.#cursor, this.#at);
     const isLast = codeAt(this.#cursor, next) !== comma;

@@ -43,7 +43,6 @@ function membersOf(value: string | undefined, reader: RecordReader): RawMembers 
   return typeof members === 'string' ? undefined : members;
 }
 
-/** The object as text, with another value of one member. */
 function withValue(members: RawMembers, name: string, value: string): string {
   const all = [...members].map(([one, own]) => `${JSON.stringify(one)}:${one === name ? value : own}`);
   return `{${all.join(',')}}`;

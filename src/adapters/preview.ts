@@ -8,7 +8,6 @@ export interface PreviewOptions extends ProductNames, RedactionSettings {
   readonly appName: string;
 }
 
-/** OCSF 1.1.0 class and activity of an event (`schema=ocsf`). */
 interface ActivityClassName {
   readonly class_uid: number;
   readonly class_name: string;
@@ -17,9 +16,8 @@ interface ActivityClassName {
 }
 
 export interface Previewed {
-  /** JSON. */
   readonly auditEvent: string;
-  /** As in the source event; undefined if it has none. */
+  /** Undefined if the source event has none. */
   readonly target: unknown;
   readonly activityClass: ActivityClassName;
 }
@@ -36,7 +34,7 @@ export class Preview {
     this.#tail = eventTail(names);
   }
 
-  /** The audit event and its target, or the refusal: `<JSON pointer>: <rule>`. */
+  /** The refusal is `<JSON pointer>: <rule>`. */
   of(event: Buffer): Previewed | { readonly refused: string } {
     const mapped = this.#mapper.map(windowOf(event), 0, event.length, (id) => ({
       id: id === undefined ? 'unknown' : fromByteText(id),

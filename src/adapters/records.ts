@@ -71,7 +71,6 @@ function findList(bytes: Buffer, start: number, end: number, name: string): Foun
   return { listStart, listEnd, depth };
 }
 
-/** The position of the quote that ends the string whose first quote is at `at`. */
 function endOfString(bytes: Buffer, at: number, end: number): number {
   let next = at + 1;
   while (next < end && bytes[next] !== quote) next += bytes[next] === backslash ? 2 : 1;
@@ -82,7 +81,6 @@ function isBlank(bytes: Buffer, start: number, end: number): boolean {
   return firstToken(bytes, start, end) === end;
 }
 
-/** Whether the string that ends before `at` is a name: a colon follows. */
 function isName(bytes: Buffer, at: number, end: number): boolean {
   return bytes[firstToken(bytes, at, end)] === colon;
 }

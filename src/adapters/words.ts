@@ -1,5 +1,3 @@
-/** Times and severities of log libraries and services. */
-
 const secondsBelow = 1e11;
 const millisBelow = 1e14;
 const microsBelow = 1e17;

@@ -27,7 +27,7 @@ export interface BackupRecord {
   /** Ids of finished erasures; a backup with another one cannot extend this one. */
   readonly erasures: readonly string[];
   readonly secrets: readonly string[];
-  /** Of its own files, without those of the service. */
+  /** Without files of the service. */
   readonly bytes: number;
 }
 
@@ -60,7 +60,7 @@ export class BackupPlace {
     return this.path(id + unfinished);
   }
 
-  /** Writes checksums, syncs all files, and renames the directory. Calls `pause` after each file. */
+  /** Calls `pause` after each file. */
   async finish(id: string, pause: (bytes: number) => Promise<void>): Promise<{ files: number }> {
     const directory = this.path(id + unfinished);
     const lines: string[] = [];
@@ -153,7 +153,7 @@ export class BackupPlace {
     return findings.slice(0, backupFindingsMax);
   }
 
-  /** Checksums by path; undefined if a line is malformed. */
+  /** Undefined if a line is malformed. */
   async #sums(id: string): Promise<Map<string, string> | undefined> {
     const sums = new Map<string, string>();
     const lines = (await readIfThere(this.path(id, sumsName)))?.split('\n') ?? [''];
@@ -167,7 +167,6 @@ export class BackupPlace {
   }
 }
 
-/** Paths of all files except the checksums, recursively. */
 async function filesBelow(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true, recursive: true });
   return entries
@@ -177,7 +176,6 @@ async function filesBelow(directory: string): Promise<string[]> {
     .toSorted();
 }
 
-/** SHA-256 of a file, after a sync if `isNew`. */
 async function digestOf(path: string, isNew: boolean): Promise<{ sha256: string; bytes: number }> {
   if (isNew) {
     const handle = await open(path, 'r');

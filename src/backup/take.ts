@@ -37,7 +37,6 @@ export const secretsName = 'secrets';
 interface BackupSession {
   readonly storage: Storage;
   readonly config: Config;
-  /** A server may be using the engine. */
   readonly isShared: boolean;
 }
 
@@ -55,7 +54,7 @@ export interface TakenBackup {
   readonly notes: readonly string[];
 }
 
-/** One backup: tables by the engine, other data beside them (src/backup/README.md). */
+/** Tables by the engine, other data beside them (src/backup/README.md). */
 export class BackupRun {
   readonly #session: BackupSession;
   readonly #options: TakeOptions;

@@ -1,4 +1,3 @@
-/** Bounds shared by several folders. */
 export const limits = {
   /** Of a source event, as its producer sends it. */
   eventBytesMax: 1024 * 1024,
@@ -9,7 +8,6 @@ export const limits = {
    * may hang.
    */
   metricsWaitMsMax: 250,
-  /** Maximum of `maxErrors`. */
   rejectedErrorsAskedMax: 10_000,
   /** Bodies being received or waiting for a worker, over all requests. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
@@ -19,8 +17,7 @@ export const limits = {
    */
   bufferPoolBytesMax: 128 * 1024 * 1024,
   retryDelayMsMin: 100,
-  /** Remembered damage of one kind; only remembered damage is logged and counted. */
+  /** Only remembered damage is logged and counted. */
   damageKnownPerKindMax: 10_000,
-  /** Damage of one kind that an answer names. */
   damageShownMax: 20,
 } as const;

@@ -5,7 +5,7 @@ import { isServed } from '../base/files/directory-lock.ts';
 import { askServer, type CommandRequest } from '../control/command-socket.ts';
 import { version } from '../tools/version.ts';
 
-/** A server that starts or has been stopped for a moment is waited for; a change may take ten seconds to be certain of. */
+/** Longer than a restart of the server and the ten seconds a change may take. */
 const askMsMax = 60_000;
 const askAgainMs = 200;
 
@@ -13,7 +13,7 @@ export const isServerThere = async (dataDir: string): Promise<boolean> =>
   (await ifThere(isServed(dataDir))) === true;
 
 /**
- * Has the server of a data directory make a change, and asks again by the same call while its answer is lost or unknown. Undefined: no
+ * Makes a change on the server of a data directory. Repeats the same call while its answer is lost or unknown. Undefined: no
  * server runs any more. Rejects as the server does.
  */
 export async function changeByServer(

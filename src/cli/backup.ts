@@ -16,7 +16,6 @@ import { counted, type JsonOption } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
 import { setUp, type Setup, withStorage } from './command-work.ts';
 
-/** How long a backup waits for the server to send its log. */
 const backupLogMsMax = 30_000;
 const backupLogPollMs = 100;
 
@@ -31,14 +30,13 @@ interface BackupOptions extends JsonOption {
 
 const page = (): string => projectFile('docs/back-up.md');
 
-/** The backup location of an option. */
 export function placeAt(text: string, name: string): BackupPlace {
   if (text === '' || text.includes('\0') || /^[a-z0-9]+:\/\//.test(text))
     throw wrong(name, `a directory; copy it to a bucket with another tool (${page()})`);
   return new BackupPlace(text);
 }
 
-/** Waits until the table has all events of the log; without a server it starts one for that. */
+/** Waits until the table has all events of the log; without a running server it starts one. */
 async function sendLog(setup: Setup): Promise<void> {
   const { deps, config, log } = setup;
   const { dataDir } = config;
@@ -134,7 +132,6 @@ const notes = `
 Each backup of a directory has what came since the newest full one there, and stands on it.
 It becomes a full one itself when the last was larger than half of that.`;
 
-/** `backup` (contract: Command line): a copy of all that is stored, beside a server that goes on. */
 export function registerBackup(program: Command, deps: CliDeps): void {
   program
     .command('backup')

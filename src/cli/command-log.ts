@@ -13,10 +13,6 @@ function factsText(facts: object): string {
   return shown.length === 0 ? '' : ` (${shown.join(', ')})`;
 }
 
-/**
- * A command's log: lines for people on standard error. With LOG_LEVEL=debug it is the operational log, in
- * JSON, with the engine's messages.
- */
 export function commandLog(io: Pick<CliIo, 'error'>, level: LogLevel): Logger {
   const least = logLevels.indexOf(level);
   if (least <= logLevels.indexOf('debug')) return createLogger(level);

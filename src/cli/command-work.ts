@@ -23,21 +23,18 @@ import { commandLog } from './command-log.ts';
 import { changeByServer, isServerThere } from './ask-server.ts';
 import type { CliDeps } from './context.ts';
 
-/** What every command works with. */
 export interface Setup {
   readonly deps: CliDeps;
   readonly config: Config;
   readonly log: Logger;
 }
 
-/** The same with the storage of the configuration. */
 export interface EngineContext extends Setup {
   readonly storage: Storage;
-  /** Servers may be at work on its engine at the same time. */
+  /** Servers may use its engine at the same time. */
   readonly isShared: boolean;
 }
 
-/** How a command uses the storage; see `withStorage`. */
 export interface StorageChoice {
   readonly evenIf?: 'restoring';
   readonly asItIs?: true;
@@ -51,10 +48,9 @@ export function setUp(deps: CliDeps): Setup {
 }
 
 /**
- * Runs a command's work on the storage of the configuration, migrated: a ClickHouse server, else the engine of a
- * running server, else the embedded engine for as long as the work takes. Where there is no data, only a command that
- * `makes` it goes on. Everything is closed again, whatever
- * happens. A data directory that was not restored to the end is used by the command that does that alone (`evenIf`). `asItIs`: damaged control data is not mended before.
+ * Runs a command's work on the migrated storage of the configuration: a ClickHouse server, else the engine of a running server,
+ * else its own embedded engine. Closes everything afterwards. `makes`: goes on where there is no data yet. `evenIf`: accepts a
+ * data directory whose restore is unfinished. `asItIs`: does not repair control data first.
  */
 export async function withStorage<T>(
   setup: Setup,
@@ -78,7 +74,7 @@ export async function withStorage<T>(
   }
 }
 
-/** Who runs the command, as far as the operating system knows: a container may run as a number that has no name. */
+/** As the operating system names them: a container may run as a number without a name. */
 export function operator(): string {
   return `${userName() ?? process.getuid?.()}@${hostname()}`;
 }
@@ -92,23 +88,21 @@ function userName(): string | undefined {
   }
 }
 
-/** What the operator changes. */
 export function operatorCall(): Call {
   return { actor: { name: operator(), type: 'App/System' } };
 }
 
-/** The same with the control data. */
 export interface ControlContext extends EngineContext {
   readonly directory: Directory;
-  /** Makes a change as the operator; where a server runs on the data directory, it does so. */
+  /** Makes a change as the operator, by the server of the data directory if one runs. */
   readonly change: OperatorChange;
-  /** Stores the events of what has been changed so far; done at the end of the command in any case. */
+  /** Stores the events of the changes so far; the end of the command does so in any case. */
   readonly hand: () => Promise<void>;
 }
 
 /**
- * As `withStorage`, with the control data. What the work changes has its events in the journal; before this resolves they are stored,
- * by the server that runs on the data directory, or by this command where none does.
+ * As `withStorage`, with the control data. Before this resolves, the events of the changes are stored, by the server of the data
+ * directory or else by this command.
  */
 export function withDirectory<T>(
   setup: Setup,
@@ -129,14 +123,12 @@ export function withDirectory<T>(
   );
 }
 
-/** The control data as it is, and what changes it. */
 export async function openDirectory(
   context: EngineContext,
 ): Promise<Pick<ControlContext, 'directory' | 'change' | 'hand'>> {
   const { config, storage, log, deps, isShared } = context;
   const { clickhouse } = config;
   const isOwn = clickhouse.url === undefined;
-  // With an engine of our own nobody else writes to it, though a server may wait for its end.
   const hasServer = isOwn ? isShared : await isServerThere(config.dataDir);
   const dataDir = isOwn ? config.dataDir : undefined;
   const server = isOwn ? undefined : randomUUID();
@@ -161,7 +153,7 @@ export async function openDirectory(
   };
 }
 
-/** Changes by the server of the data directory; if it ends meanwhile, by an engine of our own and the same call. */
+/** Changes by the server of the data directory; if it ends meanwhile, by its own engine and the same call. */
 function byServer(context: EngineContext, directory: Directory): OperatorChange {
   const { dataDir } = context.config;
   return async (name, ...values) => {

@@ -19,12 +19,10 @@ export type RecordEvents = (
   events: readonly string[],
 ) => Promise<void>;
 
-/** The parts of the process that commands need. */
 export interface CliDeps extends ToolDeps {
-  /** The command line without the program's name. */
+  /** Without the program's name. */
   readonly args?: readonly string[];
   readonly recordEvents: RecordEvents;
-  /** The fixed text around every stored event. */
   readonly eventEnvelope: (config: Config) => EventEnvelope;
   readonly startService: (config: Config, deps: ServiceOutputs) => Promise<RunningService>;
 }
@@ -35,7 +33,6 @@ export interface ServiceOutputs {
   readonly accessLogTo: number | string;
 }
 
-/** A service inside this process. */
 export interface RunningService {
   /** Without a trailing slash. */
   readonly url: string;

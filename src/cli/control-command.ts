@@ -6,7 +6,6 @@ import { print } from './output.ts';
 import type { JsonOption } from '../tools/output.ts';
 import { type ControlContext, setUp, withDirectory } from './command-work.ts';
 
-/** What a command shows, as JSON of a schema and as text for people, and what it changed. */
 type OutcomeOf<Name extends CommandSchemaName> = {
   readonly schema: Name;
   readonly value: Answer<Name>;
@@ -15,8 +14,7 @@ type OutcomeOf<Name extends CommandSchemaName> = {
 type Outcome = { [Name in CommandSchemaName]: OutcomeOf<Name> }[CommandSchemaName];
 
 /**
- * Makes a command work on the control data. `prepare` refuses wrong usage before an engine is started for the rest. `makes`: also
- * where there is no data yet.
+ * Makes a command work on the control data. `prepare` refuses wrong usage before an engine starts. `makes`: also without data.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the options of a command are what it declares
 export function controlCommand<Options>(
@@ -42,7 +40,7 @@ export function controlCommand<Options>(
   });
 }
 
-/** The slug of an organization by its id; the id itself of one that is gone. */
+/** The slug of an organization; its id if it is gone. */
 export function slugOf(directory: Directory, id: string): string {
   return directory.organizationById(id)?.slug ?? id;
 }

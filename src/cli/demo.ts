@@ -59,14 +59,13 @@ function parseEvents(text: string): number {
   return count;
 }
 
-/** The organization of an earlier demo, or a new one. */
 async function organizationOf(directory: Directory, { slug, name }: Profile): Promise<Organization> {
   return (
     directory.organizationBySlug(slug) ?? directory.change(operatorCall(), createOrganization({ slug, name }))
   );
 }
 
-/** One login of each role, and their user ids. Only the demo's output has the passwords. */
+/** One login of each role. Only the demo's output has the passwords. */
 async function loginsOf(
   directory: Directory,
   profile: Profile,
@@ -111,7 +110,7 @@ async function earlierEvents(
   return count > 0 ? { count, endMicros: demoEnd(Number(row?.first)) } : undefined;
 }
 
-/** Records the events of one company, several bodies at once. Resolves with the number of accepted events. */
+/** Records the events of one company. Resolves with the number of accepted events. */
 async function recordCompany({ service, tell, stop }: Filling, request: DemoRequest): Promise<number> {
   const { slug } = request.profile;
   const bodies = demoBodies(request);
@@ -153,9 +152,7 @@ interface Filled {
 
 interface Filling {
   readonly service: RunningService;
-  /** Writes progress to standard error. */
   readonly tell: (words: string) => void;
-  /** Ends it early. */
   readonly stop: AbortSignal;
 }
 
@@ -187,7 +184,6 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
   return { organizations, events };
 }
 
-/** The shell variable of an organization's key. */
 const variableOf = (organization: string): string => organization.toUpperCase();
 
 function accessText({ organization, key, logins }: DemoOrganization): string {
@@ -197,7 +193,6 @@ function accessText({ organization, key, logins }: DemoOrganization): string {
   return [`Organization ${organization}`, `  API key  ${key}`, ...people].join('\n');
 }
 
-/** Commands that show the newest events of each clue: time, activity, and message. */
 function clueTexts({ organization, clues }: DemoOrganization): string[] {
   const header = `-H "X-API-Key: $${variableOf(organization)}"`;
   return clues.map(({ title, query }) => {
@@ -223,7 +218,6 @@ function instructions(url: string, { organizations, events }: Filled): string {
   ].join('\n\n');
 }
 
-/** A demo always uses the embedded engine, and its log leaves the terminal to the demo. */
 function demoEnvironment(environment: Environment, dataDir: string, options: DemoOptions): Environment {
   const level = environment['LOG_LEVEL'];
   return {
@@ -272,7 +266,6 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
   }
 }
 
-/** `demo` (contract: Command line): a service with two companies' events, to look at. */
 export function registerDemo(program: Command, deps: CliDeps): void {
   program
     .command('demo')

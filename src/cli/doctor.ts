@@ -73,13 +73,11 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   );
 }
 
-/** Continues with the rest of the control data. */
 async function repair(context: EngineContext, options: DoctorOptions): Promise<void> {
   const { value, text } = await repairControlData(context);
   print(context.deps, options, 'CliControlData', value, text);
 }
 
-/** Prints all checks; fails if there is a finding. */
 async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const checks = await checksOfEngine(setup, options);
@@ -112,7 +110,6 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     const isOwn = config.clickhouse.url === undefined;
     const ofControl = await checkControlData(context);
     checks.push(ofControl);
-    // Control data that these need may be unreadable.
     if (ofControl.healthy) {
       checks.push(...[await checkSignOn(storage, setup)].filter((one) => one !== undefined));
       if (quick === undefined)
@@ -179,7 +176,7 @@ function textOf({ name, about, healthy, findings, notes }: Check): string {
   return [`${word.padEnd(9)}${name}`, ...[...lines, ...notes].map((line) => `           ${line}`)].join('\n');
 }
 
-/** Takes a damaged part out of the table, so that reads work again, and records the loss. */
+/** Takes a damaged part out of the table and records the loss. */
 async function takeOut(context: EngineContext, options: DoctorOptions, name: string): Promise<void> {
   const { storage } = context;
   const part = (await activeParts(storage, 'events')).find((one) => one.name === name);
@@ -226,12 +223,11 @@ function recordedShare(share: PartShare): RecordedShare {
 
 interface Loss {
   readonly part: ActivePart | undefined;
-  /** The organizations of the lost events; undefined if unknown. */
+  /** Undefined if unknown. */
   readonly shares: readonly RecordedShare[] | undefined;
   readonly missing: readonly MissingEvents[];
 }
 
-/** Acknowledges the loss, then records an audit event in each affected organization. */
 async function record(
   context: EngineContext,
   options: DoctorOptions,
@@ -271,7 +267,6 @@ function shareView({ organizationId, events }: PartShare): { id: string; events:
   return { id: organizationId, events };
 }
 
-/** `doctor` (contract: Command line): what is damaged of the stored events, and the way on. */
 export function registerDoctor(program: Command, deps: CliDeps): void {
   program
     .command('doctor')

@@ -13,7 +13,6 @@ import { print, timeText } from './output.ts';
 import { commandWith } from './repeat.ts';
 import { operator, type EngineContext, setUp, withDirectory } from './command-work.ts';
 
-/** A sign of life of a writer counts for this long. */
 const writerSignMsMax = 30_000;
 
 interface EraseOptions extends ErasureOptions, JsonOption {
@@ -67,7 +66,7 @@ function accountText({ erased }: Erasing, { id }: User, erasure?: StoredErasure)
     : `the account ${id} is disabled and renamed to the pseudonym`;
 }
 
-/** Whether servers write to a ClickHouse server: one of them carries it out. */
+/** Whether servers write to a ClickHouse server: then one of them erases. */
 async function hasOtherWriters({ config, storage }: EngineContext): Promise<boolean> {
   if (config.clickhouse.url === undefined) return false;
   return areServersWriting(storage, writerSignMsMax);
@@ -98,7 +97,6 @@ const several = (text: string, _: string, before: unknown): string[] => [
   text,
 ];
 
-/** `erase` (contract: Command line): one person out of the stored events of an organization. */
 export function registerErase(program: Command, deps: CliDeps): void {
   program
     .command('erase')

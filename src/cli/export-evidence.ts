@@ -28,7 +28,6 @@ const evidenceSourceBytesMax = 32 * 1024 * 1024;
 interface EvidenceExport {
   readonly organization: Organization;
   readonly filter: AuditFilter;
-  /** Whether the filter excludes anything. */
   readonly isFiltered: boolean;
   /** An absolute path; the file appears when complete. */
   readonly file: string;
@@ -179,7 +178,6 @@ async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigi
   return new Map([...first, ...(await contentsOf(matching, entries.subarray(middle)))]);
 }
 
-/** Rows of an order number, a hash and a source event. */
 function* rowsIn(bytes: Buffer): Generator<[bigint, StoredContent]> {
   const rows = new RowBinary(bytes);
   while (!rows.isAtEnd) yield [rows.uint64(), { shown: rows.fixed(hashBytes), source: rows.string() }];

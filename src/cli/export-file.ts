@@ -15,7 +15,6 @@ export interface ExportSubject extends Readonly<Record<string, unknown>> {
   readonly compression: FileCompression;
 }
 
-/** The moment that an export shows. */
 export interface ExportSnapshot {
   /** Unix microseconds; also the `logged_time` of its events. */
   readonly takenMicros: number;
@@ -74,7 +73,6 @@ export class PartialExport {
     this.#state = state;
   }
 
-  /** Continues an earlier run, or starts with a new plan. Throws if another export left files. */
   static async open({ file, subject, restart, plan }: ExportOrder): Promise<PartialExport> {
     const directory = `${file}.partial`;
     await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
@@ -102,7 +100,6 @@ export class PartialExport {
     return this.#state.finished.length;
   }
 
-  /** Events in the finished slices. */
   get rowsDone(): number {
     return this.#state.slices.slice(0, this.finishedSlices).reduce((sum, { rows }) => sum + rows, 0);
   }
@@ -113,7 +110,6 @@ export class PartialExport {
     await this.#verify();
   }
 
-  /** Writes the next slice, compressed. */
   async write(slice: AsyncIterable<Buffer>): Promise<void> {
     const { subject, finished } = this.#state;
     const digest = createHash('sha256');
@@ -128,7 +124,6 @@ export class PartialExport {
     await this.#save();
   }
 
-  /** Renames the manifest and the data. */
   async finish(manifest: (result: ExportResult) => object): Promise<ExportResult> {
     const { takenMicros, seqMax, rows } = this.#state;
     const result = { takenMicros, seqMax, rows, bytes: this.#data.bytes, sha256: this.#whole.digest('hex') };

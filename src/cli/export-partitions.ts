@@ -9,7 +9,6 @@ import { type EventColumns, eventColumns } from './parquet/columns.ts';
 import { lockPartial } from './export-file.ts';
 import { ParquetFile } from './parquet/file.ts';
 
-/** A file of the directory, by relative path. */
 export interface PartitionResult {
   readonly file: string;
   readonly rows: number;
@@ -59,7 +58,6 @@ export class PartitionedExport {
     }
   }
 
-  /** Discards all files. */
   async restart(): Promise<void> {
     await this.#closeAll((one) => one.abandon());
     this.#finished.length = 0;
@@ -92,7 +90,6 @@ export class PartitionedExport {
     return this.#finished;
   }
 
-  /** Ends the export and removes unfinished files. */
   async close(): Promise<void> {
     try {
       await this.#closeAll((one) => one.abandon());
@@ -131,7 +128,6 @@ export class PartitionedExport {
   }
 }
 
-/** A file being written. */
 class Partition {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -174,7 +170,6 @@ class Partition {
     return { file: this.#path, rows: this.#rows, bytes: this.#bytes, sha256 };
   }
 
-  /** Its content is discarded. */
   abandon(): Promise<void> {
     return this.#handle.close();
   }
@@ -190,7 +185,6 @@ class Partition {
 const classPattern = /"class_uid":(\d+)/;
 const timePattern = /,"time":(\d+)/;
 
-/** The class of an event, and its day in UTC. */
 function placeOf(line: string): { readonly classUid: number; readonly day: string } {
   const classUid = Number(classPattern.exec(line)?.[1] ?? Number.NaN);
   const time = Number(timePattern.exec(line)?.[1] ?? Number.NaN);

@@ -29,7 +29,6 @@ export interface ExportRun extends ControlContext {
   readonly pool: Ocsf110Pool | undefined;
   readonly filter: AuditFilter;
   readonly filtersGiven: Readonly<Record<string, string>>;
-  /** Aborted by a stop signal. */
   readonly stop: AbortSignal;
   /** For Excel, with CSV. */
   readonly bom?: boolean;
@@ -58,7 +57,6 @@ export function readerOf({ deps, config, storage, pool }: ExportRun): ExportRead
   return createExportReader(storage, deps.eventEnvelope(config));
 }
 
-/** NDJSON in the schema of OCSF 1.1.0. */
 export async function openOcsf110(run: ExportRun, { seqMax, rows, takenMicros }: Plan): Promise<Readable> {
   const request = { format: 'ndjson', filter: run.filter, seqMax } as const;
   const { total, stream } = await readerOf(run)(run.organization.id, request, takenMicros, run.stop);
@@ -122,7 +120,6 @@ async function* unlessStopped(slice: AsyncIterable<Buffer>, stop: AbortSignal): 
   stop.throwIfAborted();
 }
 
-/** The current snapshot and its slices: a single one for Parquet. */
 export async function planOf(run: ExportRun): Promise<Plan> {
   const { storage, organization, filter, format } = run;
   const takenMicros = systemClock();

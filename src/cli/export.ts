@@ -45,7 +45,6 @@ import { createProgress } from '../tools/progress.ts';
 import { linesOf } from '../tools/lines.ts';
 import { operator, setUp, withDirectory } from './command-work.ts';
 
-/** Snapshots that an export tries on a changing table. */
 const exportSnapshotsMax = 5;
 
 interface EngineExport extends ExportOptions {
@@ -86,7 +85,7 @@ async function recordExport(
   await run.hand();
 }
 
-/** Retries work whose events differ from its plan: late ones came, or some expired. */
+/** Retries work whose events differ from its plan. */
 async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -127,7 +126,6 @@ function keptText({ format }: ExportRun, { rowsDone, plan: { rows } }: PartialEx
   return `${rowsDone} of ${counted(rows, 'event')} are kept; the same command continues after them`;
 }
 
-/** Writes the remaining slices. Rejects with SnapshotGoneError. */
 async function writeSlices(run: ExportRun, partial: PartialExport): Promise<void> {
   const { plan, finishedSlices, rowsDone: doneBefore } = partial;
   const progress = createProgress(run.deps.io, { items: 'events', total: plan.rows, doneBefore });
@@ -194,7 +192,6 @@ async function toDirectory(run: ExportRun, options: EngineExport, directory: str
   }
 }
 
-/** Rejects with SnapshotGoneError. */
 async function writePartitions(run: ExportRun, plan: Plan, made: PartitionedExport): Promise<void> {
   const progress = createProgress(run.deps.io, { items: 'events', total: plan.rows });
   let done = 0;
@@ -220,7 +217,6 @@ function directoryManifest(
   return { ...head, ...momentOf(run, plan), ...whole };
 }
 
-/** All current events, as a stream. */
 async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   const { organization, filter, format, bom } = run;
   if (format === 'parquet') {

@@ -24,8 +24,8 @@ const keyLeftMicrosMin = 3_600_000_000;
 type LocalControl = Pick<ControlContext, 'config' | 'directory' | 'change'>;
 
 /**
- * A key with scope `write` for one organization or for all, created for the operator, who has access to the
- * data directory anyway. The directory keeps it (mode 0600), because idempotency keys belong to one API key.
+ * A key with scope `write`, created for the operator. The directory keeps it (mode 0600), because idempotency keys belong to one
+ * API key.
  */
 async function localKey(
   { config, directory, change }: LocalControl,
@@ -50,7 +50,6 @@ async function localKey(
   return { key: issued.text, name, keyIsNew: true };
 }
 
-/** Runs the work on a server in this process. When it ends, the recorded events are readable. */
 async function withOwnServer(setup: Setup, org: string | undefined, work: ImportWork): Promise<void> {
   const { deps, config, log } = setup;
   const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined };
@@ -69,9 +68,8 @@ async function withOwnServer(setup: Setup, org: string | undefined, work: Import
 }
 
 /**
- * Runs an import on a server: of `--url`; otherwise the one of the data directory; otherwise, with a key, the
- * one at HOST and PORT, and without a key its own. Without a key, access to the data directory authorizes the
- * import.
+ * Runs an import on a server: of `--url`; else the one of the data directory; else, with a key, the one at HOST and PORT, and
+ * without a key its own. Without a key, access to the data directory authorizes the import.
  */
 async function withTarget(deps: CliDeps, options: TargetOptions, work: ImportWork): Promise<void> {
   const key = await givenKey(options, deps.environment);

@@ -13,7 +13,6 @@ interface InitOptions {
   readonly email: string;
 }
 
-/** What to type next. */
 function example(url: string, key: string, email: string): string {
   const event = { time: new Date().toISOString(), message: { action: 1001, actor: email } };
   return [
@@ -25,7 +24,6 @@ function example(url: string, key: string, email: string): string {
   ].join('\n');
 }
 
-/** `init` (contract: Command line): what a new service needs before its first event. */
 export function registerInit(program: Command, deps: CliDeps): void {
   const init = program
     .command('init')

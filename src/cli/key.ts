@@ -59,7 +59,6 @@ function addList(key: Command, deps: CliDeps): void {
   });
 }
 
-/** `key create|list|rotate|revoke` (contract: Command line). */
 export function registerKey(program: Command, deps: CliDeps): void {
   const key = program.command('key').description('API keys');
 

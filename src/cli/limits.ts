@@ -1,4 +1,3 @@
-/** Bounds of the commands. */
 export const limits = {
   /** A group ends sooner once its events have this many characters. */
   parquetGroupCharactersMin: 16 * 1024 * 1024,
@@ -6,7 +5,6 @@ export const limits = {
   parquetLineBytesMax: 32 * 1024 * 1024,
   statusPollMs: 100,
   demoFlushMsMax: 60_000,
-  /** Thresholds of `doctor`. */
   doctorOrganizationsMax: 100,
   doctorExpiredDaysMax: 3,
 } as const;

@@ -61,7 +61,6 @@ function view(organization: Organization, policy: RetentionPolicy | undefined) {
   };
 }
 
-/** `org create|list|show|set|hold|release|delete|deletions` (contract: Command line). */
 export function registerOrg(program: Command, deps: CliDeps): void {
   const org = program.command('org').description('organizations');
   registerCreate(org, deps);

@@ -4,7 +4,6 @@ import { stringifyOutput } from '../contract/stringify.ts';
 import { limits } from '../tools/limits.ts';
 import type { JsonOption, Output } from '../tools/output.ts';
 
-/** The environment variables for the help; long texts continue on the next line. */
 export function variablesText(): string {
   const indent = ' '.repeat(23);
   const lines = variablesHelp().split('\n');
@@ -51,7 +50,6 @@ export function printJson<Name extends CommandSchemaName>(
   deps.io.out(`${stringifyOutput(schema, value)}\n`);
 }
 
-/** `printJson` with `--json`, otherwise text for people. */
 export function print<Name extends CommandSchemaName>(
   deps: Output,
   options: JsonOption,

@@ -14,7 +14,6 @@ function withTimeout<T>(work: Promise<T>): Promise<T> {
   });
 }
 
-/** A line typed at a terminal, not shown. */
 async function promptLine(io: CliIo, input: NodeJS.ReadStream, question: string): Promise<string> {
   io.error(question);
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -34,8 +33,8 @@ async function promptLine(io: CliIo, input: NodeJS.ReadStream, question: string)
 }
 
 /**
- * A password from standard input (`--password-stdin`; without its last line end), or typed twice at a
- * terminal. Never an argument, which every user of the machine sees. Throws Problem `malformed`.
+ * From standard input (`--password-stdin`), or typed twice at a terminal. Never an argument, which every user of the machine
+ * sees. Throws Problem `malformed`.
  */
 export async function readPassword(io: CliIo, fromStdin: boolean): Promise<string> {
   const { input } = io;

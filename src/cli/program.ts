@@ -62,12 +62,10 @@ function registerEnvironment(program: Command): void {
   command.action(() => command.outputHelp());
 }
 
-/** The message of an error, without a stack, and the exit code. */
 function explain(error: unknown, args: readonly string[]): ReturnType<typeof tools.explain> {
   if (error instanceof ConfigError) return { lines: error.message, code: exitCodes.wrongUsage };
   if (error instanceof EngineError) return { lines: operatorWords(error), code: exitCodes.failed };
   const explained = tools.explain(error);
-  // As `needsConfirmation` and an erasure give it.
   const { would_remove: removed, would_erase: count = removed } =
     (error instanceof Problem && error.options.members) || {};
   if (typeof count !== 'number') return explained;
@@ -77,7 +75,7 @@ function explain(error: unknown, args: readonly string[]): ReturnType<typeof too
   };
 }
 
-/** Runs one command line (without the program's name); never rejects. */
+/** Never rejects. */
 export async function runCli(args: readonly string[], deps: CliDeps): Promise<tools.ExitCode> {
   const program = createProgram({ ...deps, args });
   return tools.runProgram(program, args, deps, (error) => explain(error, args));

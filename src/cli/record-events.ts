@@ -16,7 +16,7 @@ import { limits as storageLimits } from '../storage/limits.ts';
 import { closeWriter, hasLease, putWriter, reachedBy, readWriters } from '../storage/watermarks.ts';
 import type { RecordEvents } from './context.ts';
 
-/** Times that a command takes a place in the order for what it records; it loses one where it stands still for too long. */
+/** Tries to take a place in the order; a command that stands still for too long loses its place. */
 const recordTriesMax = 3;
 
 /** Events of commands have the last writer number, which no server has. */
@@ -35,13 +35,11 @@ export const recordEvents: RecordEvents = async (on, events) => {
   await store(on, block, { number, firstRow: randomInt(rowsPerSegmentMax - block.rows) });
 };
 
-/** Undefined where nobody is left to read them. */
 function encode(
   { config, directory }: Parameters<RecordEvents>[0],
   events: readonly string[],
 ): OwnBlock | undefined {
   const organizations = new IngestDirectory(directory, config.retentionDays);
-  // Of one that is refused because of damage, or lost with it, the events are kept all the same.
   const organizationOf = (id: string) => organizations.organization(id) ?? { id, retentionDays: undefined };
   const kept = events.filter((event) => {
     const { message } = JSON.parse(event) as { readonly message: { readonly org: string } };
@@ -69,15 +67,15 @@ async function store(
 }
 
 /**
- * Among servers on one engine the command is a writer like them, of one segment (see storage/shared-order.ts). Where it
- * stands still in between the engine stores nothing, and it begins anew.
+ * Among servers on one engine the command is a writer of one segment (storage/shared-order.ts). If it stands still in between,
+ * the engine stores nothing, and it begins anew.
  */
 async function storeBeside(on: Parameters<RecordEvents>[0], block: OwnBlock): Promise<void> {
   for (let attempt = 1; attempt <= recordTriesMax; attempt++) if (await storeOnceBeside(on, block)) return;
   throw new EngineError('timeout', 'the command stood still for too long, repeatedly');
 }
 
-/** False where nothing was stored, as it came too late. */
+/** False if it came too late and nothing was stored. */
 async function storeOnceBeside(on: Parameters<RecordEvents>[0], block: OwnBlock): Promise<boolean> {
   const { storage } = on;
   const id = randomUUID();

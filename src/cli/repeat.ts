@@ -1,9 +1,7 @@
-/** A word quoted for a shell. */
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Options left out of a repeated command. */
 const isDropped = (word: string, before: string | undefined): boolean =>
   word === '--dry-run' || word === '--confirm' || word.startsWith('--confirm=') || before === '--confirm';
 

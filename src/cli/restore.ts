@@ -45,7 +45,6 @@ interface RestoreOptions extends JsonOption {
   readonly record?: string;
 }
 
-/** The backup and its full one. */
 async function findBackup(place: BackupPlace, id: string | undefined): Promise<Chain> {
   const chain = await place.chainOf(id);
   const [newest, base] = [chain.at(-1), chain.at(-2)];
@@ -130,7 +129,6 @@ async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
     );
 }
 
-/** Restores all tables, and reads each part. Rejects if one is damaged. */
 async function restoreTablesOf({ storage }: EngineContext, { place, newest, base }: Chain): Promise<void> {
   const { database } = newest;
   const paths = { from: place.path(newest.id), base: base && place.path(base.id) };
@@ -157,7 +155,6 @@ async function restoreLog({ storage, config }: EngineContext, { place, newest }:
   await makeLog(config.dataDir, createReadStream(place.path(newest.id, answersName)), segment);
 }
 
-/** Copies missing secrets from the backup; existing ones stay. */
 async function restoreSecrets({ config }: EngineContext, { place, newest }: Chain): Promise<string[]> {
   const notes: string[] = [];
   for (const name of secretNames) {
@@ -168,7 +165,6 @@ async function restoreSecrets({ config }: EngineContext, { place, newest }: Chai
   return notes;
 }
 
-/** Secrets that the operator must provide before the first start, or will miss. */
 async function missingSecrets({ config, storage }: EngineContext): Promise<string[]> {
   const isThere = async (name: string): Promise<boolean> =>
     (await readIfThere(join(config.dataDir, name))) !== undefined;
@@ -251,7 +247,6 @@ async function restore(deps: CliDeps, from: string, options: RestoreOptions): Pr
   }
 }
 
-/** Removes a directory that is still empty. */
 async function removeEmpty(directory: string): Promise<void> {
   try {
     await rmdir(directory);
@@ -283,7 +278,7 @@ async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreO
   print(deps, options, 'CliRestore', report, text.join('\n'));
 }
 
-/** Records a restore done by a ClickHouse server's own statements. */
+/** A ClickHouse server's own statements did this restore. */
 async function record(deps: CliDeps, moment: string): Promise<void> {
   const micros = parseRfc3339Micros(moment);
   if (micros === undefined)
@@ -293,7 +288,6 @@ async function record(deps: CliDeps, moment: string): Promise<void> {
   );
 }
 
-/** `restore` (contract: Command line): a backup into an empty data directory, or an empty database. */
 export function registerRestore(program: Command, deps: CliDeps): void {
   program
     .command('restore')

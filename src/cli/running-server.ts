@@ -16,7 +16,6 @@ export async function serverOn(dataDir: string): Promise<LockHolder | undefined>
   return holder?.kind === 'server' ? holder : undefined;
 }
 
-/** The server of a data directory, and whether it reports that it is ready. */
 export async function statusOf(dataDir: string): Promise<Status> {
   const holder = await serverOn(dataDir);
   if (holder === undefined) return none;

@@ -37,7 +37,6 @@ function untilEnd(stopped: Promise<void>, failure: AbortSignal): Promise<void> {
   });
 }
 
-/** `serve` (contract: Command line): the environment configures it. */
 export function registerServe(program: Command, deps: CliDeps): void {
   program
     .command('serve')

@@ -15,7 +15,7 @@ interface Options extends SignOnInput {
   readonly clientSecretStdin?: true;
 }
 
-/** Settings, and the provider that they come to: the one of the service as far as this environment names it. */
+/** The service's provider as far as this environment names it. */
 function view(settings: SignOnSettings, slug: string, { oidc }: Config) {
   const isOwn = settings.provider === 'own';
   const ofService = settings.provider === 'service' ? oidc : undefined;
@@ -86,7 +86,6 @@ function addSet(signOn: Command, deps: CliDeps): void {
       const isSealed = clientSecretStdin !== undefined;
       const given = isSealed ? { ...input, clientSecret: await readPassword(deps.io, true) } : input;
       if (isSealed) await requireKnownSecret(config.dataDir, 'SESSION_SECRET', config.sessionSecret);
-      // Where nothing is sealed, none need be there.
       const secret = isSealed ? await sessionSecret(config, log) : randomUUID();
       const { organization, now } = await change('setSignOn', org, given, secret);
       const value = view(now, organization.slug, config);
@@ -99,7 +98,6 @@ function addSet(signOn: Command, deps: CliDeps): void {
   });
 }
 
-/** `sign-on set|list` (contract: Command line). */
 export function registerSignOn(program: Command, deps: CliDeps): void {
   const signOn = program.command('sign-on').description('how people sign in: providers of OpenID Connect');
   addList(signOn, deps);

@@ -16,11 +16,9 @@ const statusWaitMs = 120_000;
 
 interface StatusOptions extends JsonOption {
   readonly dataDir?: string;
-  /** True without a duration. */
   readonly wait?: string | true;
 }
 
-/** The configuration of the server of the data directory from an option or the environment. */
 export function configOf({ environment }: CliDeps, { dataDir }: { readonly dataDir?: string }): Config {
   return loadConfig({ ...environment, ...(dataDir !== undefined && { DATA_DIR: dataDir }) });
 }
@@ -60,7 +58,6 @@ function troubleOf({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: 
   return `${url} is not ready (${why}): process ${pid}`;
 }
 
-/** `status` (contract: Command line): the server on the data directory; exit code 0 where it is ready. */
 export function registerStatus(program: Command, deps: CliDeps): void {
   program
     .command('status')

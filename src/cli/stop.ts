@@ -43,12 +43,10 @@ function askToEnd(pid: number): void {
   } catch (error) {
     if (errorCode(error) === 'EPERM')
       throw new Error(`process ${pid} belongs to another user; stop it as that user`, { cause: error });
-    // It just ended.
     if (errorCode(error) !== 'ESRCH') throw error;
   }
 }
 
-/** `stop` (contract: Command line): what SIGTERM to the server on the data directory does, and waits for its end. */
 export function registerStop(program: Command, deps: CliDeps): void {
   program
     .command('stop')

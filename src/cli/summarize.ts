@@ -48,7 +48,7 @@ function outcomes(data: Answer<'HistogramBuckets'>) {
   return { total: data.reduce((sum, { success }) => sum + success, failure), failure };
 }
 
-/** One line of event text without control characters, which a terminal obeys. */
+/** Without control characters, which a terminal obeys. */
 const plain = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => JSON.stringify(one).slice(1, -1));
 
@@ -89,7 +89,6 @@ function textOf(summary: Summary): string {
   return [lines.join('\n'), ...tables].join('\n\n');
 }
 
-/** `summarize` (contract: Command line): what an organization's events are counted by, under the filters of reads. */
 export function registerSummarize(program: Command, deps: CliDeps): void {
   const command = program
     .command('summarize')

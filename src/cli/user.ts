@@ -28,7 +28,6 @@ async function acceptablePassword(deps: CliDeps, { passwordStdin }: UserOptions)
   return password;
 }
 
-/** A command about one user, whichever way it is named. */
 function aboutUser(command: Command): Command {
   return command
     .argument('[user]', 'e-mail address or id')
@@ -53,7 +52,7 @@ function addCreate(user: Command, deps: CliDeps): void {
     .option('--password-stdin', passwordHelp);
   controlCommand(deps, create, (options: NewUserOptions) => async ({ directory, change }) => {
     const given = { ...options, organization: options.org };
-    // Nobody types a password for a user who cannot be made.
+    // Checked before anyone types a password.
     checkNewUser(directory, given);
     const passwordHash = await hashPassword(await acceptablePassword(deps, options));
     const made = await change('createUser', { ...given, passwordHash });
@@ -161,7 +160,6 @@ function addSetPassword(user: Command, deps: CliDeps): void {
   });
 }
 
-/** `user create|list|disable|enable|set-role|set-password` (contract: Command line). */
 export function registerUser(program: Command, deps: CliDeps): void {
   const user = program.command('user').description('users of organizations');
   addCreate(user, deps);

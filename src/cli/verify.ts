@@ -4,7 +4,6 @@ import { setUp, withStorage } from './command-work.ts';
 import { fullSpeedRow } from '../backup/throttle.ts';
 import { verifyEngine } from './verify/engine.ts';
 
-/** Verifies what is stored of an organization. */
 export function engineVerifier(deps: CliDeps): VerifyEngine {
   return {
     options: [['--org <slug>', 'slug or id of an organization in the engine'], fullSpeedRow],

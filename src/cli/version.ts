@@ -6,7 +6,7 @@ import type { CliDeps } from './context.ts';
 import { print } from './output.ts';
 import type { JsonOption } from '../tools/output.ts';
 
-/** `version` (contract: Command line): what this release knows of tables and log, whatever there is of them. */
+/** What this release knows of tables and log, whether or not there is data. */
 export function registerVersion(program: Command, deps: CliDeps): void {
   program
     .command('version')

@@ -1,7 +1,7 @@
 import { AuditlogError } from './error.ts';
 import type { EventsRead } from './types.ts';
 
-/** Splits valid JSON texts at their members without building values, so that every digit stays. */
+/** Builds no values, so that every digit stays. */
 
 interface Part {
   /** The key of a member; empty for an element. */

@@ -1,4 +1,4 @@
-/** Bounds of the client; defaults where an option exists. */
+/** Defaults where an option exists. */
 export const limits = {
   /** Node.js treats a longer timer as none: 24 days. */
   timerMsMax: 2 ** 31 - 1,

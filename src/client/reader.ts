@@ -163,7 +163,6 @@ export class Reader {
   }
 }
 
-/** Parameters that select events, unlike the schema or length of a page. */
 function filtersOf(query: PageQuery | FeedQuery): string[] {
   const ofPage = ['schema', 'limit', 'offset', 'cursor', 'wait'];
   return Object.keys(query).filter((name) => !ofPage.includes(name));
@@ -175,7 +174,6 @@ function numberOf(meta: Envelope<unknown>['meta'], name: string): number {
   return value;
 }
 
-/** Splits a page that is too large. */
 async function halved<T>(
   { limit = pageEventsMax }: { readonly limit?: number | undefined },
   ask: (limit: number) => Promise<T>,

@@ -93,7 +93,6 @@ export class Recorder {
     return { ...report, failed: report.failed - pending, pending };
   }
 
-  /** Since the client was created. */
   counts(): Counts & { readonly pending: number } {
     return { ...this.#sender.counts, pending: this.#pending.events };
   }
@@ -126,7 +125,6 @@ export class Recorder {
   }
 }
 
-/** Sends sealed batches in order, `requestsAtOnce` at a time. */
 class BatchSender {
   readonly counts = { acknowledged: 0, rejected: 0, failed: 0, dropped: 0 };
   readonly #options: RecorderOptions;
@@ -147,7 +145,6 @@ class BatchSender {
     this.#unsettled.add(sent);
   }
 
-  /** After the timeout at the latest. */
   async settled(timeoutMs: number): Promise<void> {
     let alarm: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {

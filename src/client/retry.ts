@@ -5,7 +5,6 @@ import { AuditlogError, isTransient } from './error.ts';
 const retryDelayMsMin = 200;
 /** Also the longest delay until a client notices that the service is back. */
 const retryDelayMsMax = 2_000;
-/** Bound of `Retry-After`. */
 const retryAfterMsMax = 600_000;
 
 export interface RetryOptions {
@@ -24,7 +23,6 @@ export interface RetryPolicy {
 
 export interface RetryFacts {
   readonly error: AuditlogError;
-  /** Failed attempts so far. */
   readonly attempt: number;
   readonly delayMs: number;
 }
@@ -68,11 +66,9 @@ export async function pause(ms: number, signal?: AbortSignal, keepsProcess = tru
 export interface RetryHooks {
   readonly signal?: AbortSignal | undefined;
   readonly onRetry?: ((facts: RetryFacts) => void) | undefined;
-  /** Whether waiting keeps the process alive (default true). */
+  /** Default true. */
   readonly keepsProcess?: boolean;
-  /** Further failures to retry. */
   readonly mayPass?: (error: AuditlogError) => boolean;
-  /** Transient failures not to retry. */
   readonly isFinal?: (error: AuditlogError) => boolean;
 }
 

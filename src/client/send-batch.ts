@@ -6,7 +6,6 @@ export interface BatchRoute {
   readonly base: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Replaces the global fetch. */
   readonly fetch?: typeof fetch | undefined;
   readonly retry: RetryPolicy;
   readonly hooks: RetryHooks;
@@ -15,14 +14,13 @@ export interface BatchRoute {
 }
 
 export interface BatchBody {
-  /** NDJSON, perhaps compressed. */
   readonly body: Uint8Array;
   readonly isGzip?: boolean;
   readonly events: number;
   readonly idempotencyKey: string;
 }
 
-/** Outcome of a batch, in events; `errors` names rejected ones by index. */
+/** In events; `errors` names rejected ones by index. */
 export interface BatchAnswer {
   readonly accepted: number;
   readonly rejected: number;
@@ -50,7 +48,6 @@ export async function sendBatch(route: BatchRoute, batch: BatchBody): Promise<Ba
     });
   } catch (error) {
     const { status, errors } = error instanceof AuditlogError ? error : {};
-    // No event was accepted.
     if (status === 400 && errors !== undefined) return { accepted: 0, rejected: events, errors };
     throw error;
   }

@@ -12,11 +12,9 @@ export interface Call {
   readonly body?: Uint8Array | undefined;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** A larger answer fails with `too_large`. */
   readonly responseBytesMax?: number;
   /** Parameters that the service must not ignore: the answer would contain too much. */
   readonly mayNotIgnore?: readonly string[];
-  /** Replaces the global fetch. */
   readonly fetch?: typeof fetch | undefined;
 }
 
@@ -66,7 +64,7 @@ export function refusalsOf(body: unknown): Refusals | undefined {
   );
 }
 
-/** The problem in an error's body; a proxy's page has none. */
+/** Empty for a proxy's page. */
 function problemOf(text: string) {
   let body: unknown;
   try {
@@ -128,7 +126,6 @@ function requireFilters({ headers }: Response, names: readonly string[]): void {
     );
 }
 
-/** Like `requestBytes`, as text. */
 export async function request(call: Call): Promise<string> {
   const bytes = await requestBytes(call);
   try {

@@ -76,7 +76,6 @@ export interface Rejection {
   readonly error: string | undefined;
 }
 
-/** Outcomes, in events. */
 export interface Counts {
   readonly acknowledged: number;
   /** Rejected by the service one by one, and passed to `onRejected`. */

@@ -5,7 +5,7 @@ import { certificateFacts } from '../base/network/certificate.ts';
 import type { Environment } from './env.ts';
 import { type Values, type Variable, variables } from './variables.ts';
 
-/** Everything an operator can set, read once and frozen (contract: Configuration). */
+/** Read once and frozen (contract: Configuration). */
 export type Config = ReturnType<typeof loadConfig>;
 
 /** A line for each bad variable; exit code 2. */
@@ -56,9 +56,7 @@ function segmentBytes(values: Values): number {
 
 /** Paths of PEM files, which are read again when they change. */
 export interface TlsConfig {
-  /** The certificate with its chain, and its key. */
   readonly pem: string;
-  /** Undefined: clients need no certificate. */
   readonly clientCa: string | undefined;
 }
 
@@ -85,7 +83,6 @@ function clickhouseOf(values: Values) {
   return Object.freeze({
     /** Undefined: the embedded engine. */
     url: urls?.[0],
-    /** The addresses of further nodes. */
     otherUrls: Object.freeze(urls?.slice(1) ?? []),
     user: values.CLICKHOUSE_USER,
     password: values.CLICKHOUSE_PASSWORD,
@@ -116,12 +113,10 @@ export function loadConfig(environment: Environment) {
     dataDir: resolve(values.DATA_DIR),
     clickhouse: clickhouseOf(values),
     deployment: values.DEPLOYMENT,
-    /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,
     /** Undefined: only browsers on this machine can return from a provider, unless a tenant domain is set. */
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
-    /** In lower case. */
     serviceName: values.SERVICE_NAME,
     vendorName: values.VENDOR_NAME,
     productName: values.PRODUCT_NAME,
@@ -148,9 +143,7 @@ export function loadConfig(environment: Environment) {
     tracesUrl: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
     /** Undefined: the key in the data directory (`evidenceKeys`). */
     evidenceKey: values.EVIDENCE_KEY,
-    /** Custom mappings, beside the built-in ones. */
     mappings: values.MAPPINGS_DIR ?? [],
-    /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
     redactValues: values.REDACT_VALUES,
   });

@@ -16,7 +16,6 @@ import { checkOpenFiles } from './open-files.ts';
 
 type Warn = Pick<Logger, 'warn'>;
 
-/** Mode bits of group and others. */
 const othersBits = 0o077;
 /** Any of these names marks a directory as the service's. */
 const ownNames = [
@@ -95,7 +94,6 @@ async function namesOf(dataDir: string): Promise<string[]> {
   }
 }
 
-/** Whether a service uses the directory, or has used it. */
 export async function hasData(dataDir: string): Promise<boolean> {
   const names = await namesOf(dataDir);
   return names.some((name) => ownNames.includes(name) || name.startsWith('lock.'));
@@ -132,10 +130,7 @@ async function tryToWrite(dataDir: string): Promise<void> {
   await rm(probe, { force: true });
 }
 
-/**
- * Makes the data directory and checks that files can be made in it. Rejects with a ConfigError. A full disk
- * is no error.
- */
+/** Rejects with a ConfigError. A full disk is no error. */
 export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> {
   try {
     await makeDataDir(dataDir, log);
@@ -167,9 +162,7 @@ export async function takeDataDir(dataDir: string, log: Logger): Promise<Directo
 const restoringFile = (dataDir: string): string => join(dataDir, 'restoring');
 const restoringTemporary = 'restoring.tmp';
 
-/**
- * Records that a backup is being restored, and which; '' before anything of it exists, undefined when done.
- */
+/** '' before anything of the backup exists, undefined when done. */
 export async function markRestoring(dataDir: string, backup: string | undefined): Promise<void> {
   if (backup !== undefined)
     return replaceFile(restoringFile(dataDir), `${backup}\n`, join(dataDir, restoringTemporary));
@@ -177,7 +170,6 @@ export async function markRestoring(dataDir: string, backup: string | undefined)
   await syncDirectory(dataDir);
 }
 
-/** The recorded restore; undefined without one. */
 export async function restoringInto(dataDir: string): Promise<string | undefined> {
   return (await readIfThere(restoringFile(dataDir)))?.trim();
 }

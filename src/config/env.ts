@@ -1,4 +1,3 @@
-/** Variables by name, as the operating system gives them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The only reader of the environment: `Config` shows what a setting does, and tests give any they like. */

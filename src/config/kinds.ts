@@ -19,7 +19,7 @@ export interface Kind<T> {
 const label = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const hostName = new RegExp(`^(?=.{1,253}$)${label}(\\.${label})*$`);
 
-/** A kind whose reader gives undefined for what is not allowed. */
+/** `read` gives undefined for an invalid text. */
 export function kind<T>(allowed: string, read: (text: string) => T | undefined): Kind<T> {
   return {
     allowed,
@@ -30,7 +30,6 @@ export function kind<T>(allowed: string, read: (text: string) => T | undefined):
   };
 }
 
-/** A text that matches the pattern as a whole. */
 export function pattern(expression: RegExp, allowed: string): Kind<string> {
   return kind(allowed, (text) => (expression.test(text) ? text : undefined));
 }
@@ -39,20 +38,17 @@ function within(value: number | undefined, min: number, max: number): number | u
   return value !== undefined && value >= min && value <= max ? value : undefined;
 }
 
-/** A whole number in plain digits. */
 export function integer(min: number, max: number): Kind<number> {
   return kind(`a whole number from ${min} to ${max}`, (text) =>
     within(/^\d{1,16}$/.test(text) ? Number(text) : undefined, min, max),
   );
 }
 
-/** A size in bytes (see `parseBytes`). */
 export function bytes(min: number, max: number): Kind<number> {
   const allowed = `a size such as 33554432, 64 MiB or 8 GiB, from ${min} to ${max} bytes`;
   return kind(allowed, (text) => within(parseBytes(text), min, max));
 }
 
-/** A duration in milliseconds (see `parseDurationMs`). */
 export function duration(minMs: number, maxMs: number): Kind<number> {
   const range = `from ${formatDurationMs(minMs)} to ${formatDurationMs(maxMs)}`;
   return kind(`a duration such as 500ms, 90s, 15m, 12h or 30d, ${range}`, (text) =>
@@ -60,12 +56,11 @@ export function duration(minMs: number, maxMs: number): Kind<number> {
   );
 }
 
-/** One of a few words. */
 export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
   return kind(words.join(', '), (text) => words.find((word) => word === text));
 }
 
-/** A kind that may also be switched off; `off` reads as undefined. */
+/** `off` reads as undefined. */
 export function orOff<T>(kind: Kind<T>): Kind<T | undefined> {
   return {
     allowed: `${kind.allowed}, or off`,
@@ -73,7 +68,6 @@ export function orOff<T>(kind: Kind<T>): Kind<T | undefined> {
   };
 }
 
-/** The value of a kind, carried on into another form. */
 export function mapped<T, U>(kind: Kind<T>, change: (value: T) => U): Kind<U> {
   return {
     allowed: kind.allowed,
@@ -84,26 +78,22 @@ export function mapped<T, U>(kind: Kind<T>, change: (value: T) => U): Kind<U> {
   };
 }
 
-/** Requests in a window. */
 export const rate: Kind<Rate> = kind('requests/window such as 300/15s (a window of at most 1d)', parseRate);
 
-/** An address to listen on. */
 export const host: Kind<string> = kind('an IPv4 or IPv6 address or a host name', (text) =>
   isIP(text) !== 0 || hostName.test(text) ? text : undefined,
 );
 
-/** A domain below which every organization has its host; in lower case. */
 export const domain: Kind<string> = kind(
   'a domain name without scheme, port or path, such as audit.example.com',
   (text) => (isIP(text) === 0 && hostName.test(text) ? text.toLowerCase() : undefined),
 );
 
-/** The address of one engine. */
 export const httpUrl = kind('an http:// or https:// URL without user, password, query or fragment', (text) =>
   isPlainUrl(text) ? text : undefined,
 );
 
-/** Credentials have variables of their own; settings in a query would go unseen. */
+/** Credentials have their own variables; settings in a query would be ignored. */
 export function httpUrls(max: number): Kind<readonly string[]> {
   const allowed = `an http:// or https:// URL without user, password, query or fragment (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD hold the credentials), or up to ${max} different ones of the same scheme, separated by commas`;
   const words = (text: string): string | undefined => {
@@ -123,7 +113,6 @@ export function httpUrls(max: number): Kind<readonly string[]> {
   };
 }
 
-/** A provider of OpenID Connect. */
 /** Client id and secret stand as user and password, percent-encoded. */
 export const oidcProvider = kind(
   'the address of an issuer with client id and secret, such as https://CLIENT-ID:SECRET@idp.example/realms/a (http:// on this machine alone), without query, fragment and .well-known',
@@ -169,7 +158,7 @@ export const redisUrl: Kind<string> = kind(
   },
 );
 
-/** Names as `plainName` has them, without repeats; a leading `!` stays. */
+/** As `plainName` has them, without repeats; a leading `!` stays. */
 export function secretNames(countMax: number, charactersMax: number): Kind<readonly string[]> {
   const allowed = `up to ${countMax} names separated by commas, each of at most ${charactersMax} characters, none of spaces, "_", "-" and "." alone; with a leading ! a name is taken out`;
   return kind(allowed, (text) => {
@@ -199,14 +188,11 @@ export const certificateAndKeyFile = pemFile(
   (text) => [new X509Certificate(text), createPrivateKey(text)],
 );
 
-/** A file that is read again while the service runs. */
 export interface WatchedFile {
-  /** Absolute. */
   readonly path: string;
   readonly text: string;
 }
 
-/** The same file with its path. */
 export function watched(file: Kind<string>): Kind<WatchedFile> {
   return {
     allowed: file.allowed,

@@ -4,7 +4,6 @@ import { readMappings } from '../adapters/mapping-files.ts';
 import { messageOf } from '../base/errors/system-error.ts';
 import type { Kind } from './kinds.ts';
 
-/** A directory of mappings, each of which is checked and compiled. */
 export const mappingsDirectory: Kind<readonly MappingDefinition[]> = {
   allowed: `a directory with at most ${limits.ownMappingsMax} mappings, NAME.json each`,
   wrongIn(directory) {
@@ -17,7 +16,7 @@ export const mappingsDirectory: Kind<readonly MappingDefinition[]> = {
   },
 };
 
-/** The mappings, or the file and the rule that it breaks. */
+/** A string names the file and the broken rule. */
 function mappingsIn(directory: string): readonly MappingDefinition[] | string {
   try {
     return readMappings(directory);

@@ -10,7 +10,6 @@ export function checkOpenFiles(): void {
   ]);
 }
 
-/** Bounds of the configuration; units last. */
 const limits = {
   /** A merge of a few hundred thousand events opens some 300 files, and each connection is one. */
   openFilesMin: 1024,

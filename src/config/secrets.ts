@@ -23,8 +23,8 @@ async function keepPrivate(path: string, log: Warn, words: string): Promise<void
 }
 
 /**
- * The configured key, else the one in `DATA_DIR/session-secret` (mode 0600), made if missing. Processes that
- * start together get the same one.
+ * The configured key, else the one in `DATA_DIR/session-secret` (mode 0600), created if missing. Processes that start together
+ * get the same one.
  */
 export async function sessionSecret(
   config: { readonly sessionSecret: string | undefined; readonly dataDir: string },
@@ -36,7 +36,7 @@ export async function sessionSecret(
   return generated(config.dataDir, 'session-secret', 'SESSION_SECRET', words, log);
 }
 
-/** The same for the key of pseudonyms. With another key a person gets another pseudonym. */
+/** As `sessionSecret`. A person's pseudonym depends on the key. */
 export async function pseudonymSecret(
   config: { readonly pseudonymSecret: string | undefined; readonly dataDir: string },
   log: Warn,
@@ -47,7 +47,7 @@ export async function pseudonymSecret(
   return generated(config.dataDir, 'pseudonym-secret', 'PSEUDONYM_SECRET', words, log);
 }
 
-/** Rejects with a ConfigError if a command would make a secret that the servers have in their DATA_DIR. */
+/** Rejects with a ConfigError if a command would create a secret that the servers have in their DATA_DIR. */
 export async function requireKnownSecret(
   dataDir: string,
   variable: string,
@@ -76,16 +76,15 @@ async function generated(
   throw new ConfigError([`${path} is shorter than ${secretBytesMin} bytes: remove it, or set ${variable}`]);
 }
 
-/** Keys that sign evidence, as texts. */
 export interface EvidenceKeys {
   readonly current: string;
-  /** The one before it, where the operator has put it beside. */
+  /** The replaced key, if the operator keeps it. */
   readonly previous: string | undefined;
 }
 
 /**
- * The configured key, else the one in `DATA_DIR/evidence-key` (mode 0600), `made` if missing; and the
- * replaced one in `evidence-key.previous`.
+ * The configured key, else the one in `DATA_DIR/evidence-key` (mode 0600), created if `made`; and the replaced one in
+ * `evidence-key.previous`.
  */
 export async function evidenceKeys(
   { evidenceKey, dataDir }: { readonly evidenceKey: string | undefined; readonly dataDir: string },

@@ -29,9 +29,7 @@ export interface Variable<T> {
   readonly kind: Kind<T>;
   readonly meaning: string;
   readonly fallback: string | undefined;
-  /** What `help environment` shows as the default. */
   readonly shownDefault: string;
-  /** Whether a given value may be repeated in an error line. */
   readonly shownValue: (text: string) => boolean;
 }
 
@@ -50,7 +48,7 @@ function secret<T>(variable: Variable<T>): Variable<T> {
   return { ...variable, shownValue: () => false };
 }
 
-/** A URL that is refused for carrying credentials must not put them into a log. */
+/** A URL with credentials is refused, and must not reach a log. */
 const hasNoCredentials = (text: string): boolean => !text.includes('@') && !text.includes('?');
 
 const fixedText = pattern(
@@ -69,10 +67,7 @@ const directory = kind('a directory', (text) => (text.includes('\0') ? undefined
 /** Expiry counts whole days. */
 const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
 
-/**
- * Every variable, in the order of `--help` (contract: Configuration): validation, defaults and help follow
- * from this table.
- */
+/** Validation, defaults and help follow from this table, in its order (contract: Configuration). */
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
   PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
@@ -225,10 +220,10 @@ export type Values = {
   [Name in VariableName]: (typeof variables)[Name] extends Variable<infer T> ? T : never;
 };
 
-/** The lines of `help environment`: name, meaning, default. */
 export function variablesHelp(): string {
   const lines = Object.entries<Variable<unknown>>(variables).map(
-    ([name, variable]) => `  ${name.padEnd(20)} ${variable.meaning} (default: ${variable.shownDefault})`,
+    ([name, { meaning, shownDefault, kind }]) =>
+      `  ${name.padEnd(20)} ${meaning} (default: ${shownDefault}; allowed: ${kind.allowed})`,
   );
   return ['Environment variables:', ...lines].join('\n');
 }

@@ -37,12 +37,12 @@ export function ocsfEventSchema(): string {
   return readFileSync(new URL('../../schema/ocsf-event.schema.json', import.meta.url), 'utf8');
 }
 
-/** All schemas, for compilers: what their `$ref`s point into. */
+/** The target of all `$ref`s. */
 export function allSchemas(): object {
   return { components: { schemas: openApiDocument().components.schemas } };
 }
 
-/** Pointer to a schema for a compiler that knows `allSchemas` by the name `openapi`. */
+/** For a compiler that knows `allSchemas` by the name `openapi`. */
 export function pointerTo(schema: SchemaName): string {
   return `openapi#/components/schemas/${schema}`;
 }

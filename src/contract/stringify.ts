@@ -9,20 +9,18 @@ const compiled = new Map<SchemaName, Write>();
 const compiledCommands = new Map<CommandSchemaName, Write>();
 
 /**
- * A value as JSON by its schema: the named members in order, no others, none undefined. Throws without a
- * required member. The first value compiles its schema.
+ * The named members in order, no others, none undefined. Throws without a required member. The first value compiles its schema.
  */
 export function stringify<Name extends SchemaName>(schema: Name, value: Answer<Name>): string {
   return (compiled.get(schema) ?? compile(schema))(value);
 }
 
-/** The service compiles what most requests need while it waits for its engine. */
+/** Called while the service waits for its engine. */
 export function prepareAnswers(): void {
   compile('IngestAnswer');
   compile('Problem');
 }
 
-/** As `stringify`, of a schema in schema/commands.yaml. */
 export function stringifyOutput<Name extends CommandSchemaName>(schema: Name, value: Answer<Name>): string {
   const known = compiledCommands.get(schema);
   const write = known ?? build(`commands#/$defs/${schema}`, { commands: commandDocument() as Schema });

@@ -20,11 +20,8 @@ import { type EraseScope, eventsOf, Planner, scopeOf } from './events-of.ts';
 import { limits } from './limits.ts';
 import { type PersonOptions, personOf } from './person.ts';
 
-/** Events of one erasure. */
 const eraseEventsMax = 100_000;
-/** Repetitions for events that changed meanwhile. */
 const eraseAgainMax = 3;
-/** How long the command waits for the server. */
 const eraseWaitMsMax = 600_000;
 const erasePollMs = 200;
 
@@ -48,7 +45,6 @@ export interface Erasing {
   readonly deps: ErasureDeps;
   readonly organization: Organization;
   readonly person: Person;
-  /** The user who is this person. */
   readonly account: User | undefined;
   /** Set if the account is erased, too. */
   readonly erased: User | undefined;
@@ -166,7 +162,7 @@ async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease
   }
 }
 
-/** Stores the erasure; then a server carries it out, even if this process is killed. */
+/** A server carries it out, even if this process is killed. */
 async function begin(run: Erasing, confirmed: number | undefined, lease: Lease): Promise<StoredErasure> {
   const { deps, organization, person, erased } = run;
   const { storage, directory, change, operator } = deps;

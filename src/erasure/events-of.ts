@@ -15,12 +15,11 @@ const eraseAppNamesMax = 32;
 const eraseCandidatesAtOnce = 200_000;
 const eraseScanMsMax = 3_600_000;
 
-/** The part of the events to search. */
 export interface EraseScope {
   readonly organization: string;
   /** Exclusive. */
   readonly below: bigint;
-  /** Earlier erasures, oldest first; their results are read. */
+  /** Oldest first; their results are read. */
   readonly underWay: readonly StoredErasure[];
 }
 
@@ -28,7 +27,6 @@ interface PersonEvent {
   readonly seq: bigint;
   /** Hash of the event with the person, in hex. */
   readonly before: string;
-  /** The source event without the person. */
   readonly source: string;
   readonly ocsf: string;
 }
@@ -185,7 +183,6 @@ function textsOf(mapped: MappedEvent) {
 /** In a producer's string the quotation marks have backslashes. */
 const appNamePattern = /"actor":\{"app_name":("(?:[^"\\]|\\.)*")/;
 
-/** The application's name in a stored rendering; undefined without one. */
 function appNameIn(ocsf: string): string | undefined {
   const [, text] = appNamePattern.exec(ocsf) ?? [];
   if (text === undefined) return undefined;

@@ -1,4 +1,3 @@
-/** Bounds of erasing a person; units last. */
 export const limits = {
   /** Events that are read and written at once, and their bytes. */
   eraseEventsAtOnce: 500,

@@ -13,10 +13,7 @@ export interface PersonOptions {
   readonly ip?: readonly string[];
 }
 
-/**
- * A pseudonym by a key that is in no table, so the data alone does not allow trying addresses. The first
- * address decides, in any case.
- */
+/** The key is in no table, so the data alone does not allow trying addresses. The first address decides, in any case. */
 function pseudonymOf(secret: string, organization: string, email: string): string {
   const ofOrganization = createHmac('sha256', secret).update(`pseudonyms of ${organization}`).digest();
   const address = email.normalize('NFC').toLowerCase();

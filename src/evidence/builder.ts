@@ -79,7 +79,6 @@ export class Builder {
     );
   }
 
-  /** Whether new events of an organization will get a checkpoint. */
   signs(organization: string): boolean {
     return !this.#hasForeignKey && !this.#stopped.has(organization);
   }
@@ -131,7 +130,7 @@ export class Builder {
     await this.#advance({ ...progress, watermark: before }, counts.size > 0);
   }
 
-  /** False if another process builds. State is dropped if another process may have built. */
+  /** False if another process builds. Drops the state if another process may have built. */
   async #takeLease(): Promise<boolean> {
     const { lease } = this.#options;
     if (lease === undefined) return true;
@@ -293,10 +292,9 @@ export class Builder {
 
 const unreadableWords = 'the events of the organization, or its tree, cannot be read';
 
-/** Whether a failure concerns all organizations, such as an unreachable engine. */
 const isOfAll = (error: unknown): boolean => error instanceof EngineError && error.damagedPart === undefined;
 
-/** Adds the events behind the tree's last one, up to the first contradiction of its checkpoint. */
+/** Up to the first contradiction of the tree's checkpoint. */
 function addRun(open: OpenTree, run: Run): Contradiction | undefined {
   const { tree, signed } = open;
   for (const [from, to] of risingRows(run.entries, tree.lastSeq)) {

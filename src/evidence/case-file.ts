@@ -6,14 +6,12 @@ import { sha256 } from '../tlog/hash.ts';
 import type { Covered, EvidenceReader } from './evidence-reader.ts';
 import { limits } from './limits.ts';
 
-/** An event of a case, with what its entry in the tree is a hash of. */
 export interface CaseEvent {
   readonly seq: bigint;
-  /** The audit event as it is shown. */
   readonly line: Buffer;
   /** SHA-256 of its varying part. */
   readonly rendering: Buffer;
-  /** The other columns that `shown` is a hash of. */
+  /** The columns that `shown` is a hash of, beside the rendering. */
   readonly columns: Buffer;
   readonly source: Buffer;
 }
@@ -25,11 +23,11 @@ export interface CaseOptions {
   readonly madeMicros: number;
   readonly madeBy: Readonly<Record<string, unknown>>;
   readonly events: readonly CaseEvent[];
-  /** The answer of …/evidence/key. */
+  /** From …/evidence/key. */
   readonly keys: string;
 }
 
-/** The files of a case. Rejects with a Problem where an event is not covered, and with EngineError. */
+/** Rejects with a Problem if an event is not covered, and with EngineError. */
 export async function filesOfCase(evidence: EvidenceReader, options: CaseOptions): Promise<ZippedFile[]> {
   const { organization, events, keys } = options;
   const covered = await evidence.covered(

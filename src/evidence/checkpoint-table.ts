@@ -7,7 +7,7 @@ export interface SignedCheckpoint {
   readonly note: string;
 }
 
-/** `signedMicros`: Unix microseconds by the engine's clock. */
+/** By the engine's clock, Unix microseconds. */
 export interface StoredCheckpoint extends Checkpoint {
   readonly organization: string;
   readonly signedMicros: number;

@@ -59,7 +59,7 @@ export interface Stretch {
   readonly before: bigint;
 }
 
-/** Events of an organization in order: concatenated entries and leaf hashes. */
+/** Concatenated, in order. */
 export interface Run {
   readonly organization: string;
   readonly entries: Buffer;
@@ -154,7 +154,7 @@ async function readRuns(
 
 type Block = readonly [orgs: Buffer, entries: Buffer, leaves: Buffer];
 
-/** Blocks of the Native format: numbers of columns and rows, then name, type and values of each column. */
+/** Native format: numbers of columns and rows, then name, type and values of each column. */
 function blocksIn(bytes: Buffer): Block[] {
   const blocks: Block[] = [];
   let at = 0;

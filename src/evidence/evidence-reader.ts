@@ -16,12 +16,11 @@ import { type PlacedEntry, TreeReader } from './tree-reader.ts';
 
 const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_index: 0 };
 
-/** An event by its position in the tree, or by its order number. */
 export type EventName = { readonly position: number } | { readonly seq: bigint };
 
 export interface Inclusion {
   readonly entry: PlacedEntry;
-  /** As stored; undefined if the event is gone. */
+  /** Undefined if the event is gone. */
   readonly source: string | undefined;
   /** SHA-256 of the shown columns; undefined if the event is gone. */
   readonly shown: Buffer | undefined;
@@ -31,7 +30,7 @@ export interface Inclusion {
   readonly proof: string;
 }
 
-/** Events that a checkpoint covers, in the order of the request. */
+/** In the order of the request. */
 export interface Covered {
   readonly checkpoint: StoredCheckpoint;
   readonly entries: readonly PlacedEntry[];
@@ -77,7 +76,7 @@ function notCovered({ message, options }: Problem): Problem {
   return new Problem(isPending ? 'unavailable' : 'conflict', detail, options);
 }
 
-/** Evidence for readers of an organization's events. Methods reject with EngineError. */
+/** Methods reject with EngineError. */
 export class EvidenceReader {
   readonly #options: ReaderOptions;
   readonly #tree: TreeReader;
@@ -87,7 +86,7 @@ export class EvidenceReader {
     this.#tree = new TreeReader(options.tiles);
   }
 
-  /** The newest, or the oldest with at least `size` events. Rejects with a Problem without one. */
+  /** The newest, or the oldest with at least `size` events. Rejects with a Problem if there is none. */
   async checkpoint(organization: string, size?: number): Promise<StoredCheckpoint> {
     const { checkpoints } = this.#options;
     const found =
@@ -105,7 +104,7 @@ export class EvidenceReader {
     return found !== undefined && resource.kind === 'entries' ? toBundle(found) : found;
   }
 
-  /** Keys of an organization's log, the newest last, and the begin of evidence. */
+  /** The newest last, and the begin of evidence. */
   async keys(organization: string): Promise<{
     readonly origin: string;
     readonly keys: readonly (PublishedKey & { readonly verifierKey: string })[];
@@ -192,8 +191,8 @@ export class EvidenceReader {
   }
 
   /**
-   * The newest checkpoint, and the entries of events, by order number, that it covers. Rejects with a Problem where it does not
-   * cover one of them.
+   * The newest checkpoint, and the entries of the events by order number. Rejects with a Problem if it does not cover one of
+   * them.
    */
   async covered(organization: string, seqs: readonly bigint[]): Promise<Covered> {
     const [checkpoint] = await this.#options.checkpoints.newest([organization]);
@@ -212,7 +211,7 @@ export class EvidenceReader {
     return { checkpoint, entries };
   }
 
-  /** Proofs (C2SP tlog-proof) that a checkpoint covers these places, in their order. */
+  /** C2SP tlog-proof, in the order of the positions. */
   async proofs(
     organization: string,
     checkpoint: StoredCheckpoint,
@@ -229,7 +228,7 @@ export class EvidenceReader {
     );
   }
 
-  /** Signs the digest of a case file. Rejects with a Problem where this server's key is none of those that are published. */
+  /** Rejects with a Problem if this server's key is not published. */
   async signCase(organization: string, digest: Buffer): Promise<string> {
     const signer = this.#options.key.signerOf(organization);
     const { keys } = await this.keys(organization);

@@ -15,7 +15,6 @@ export interface EvidenceOptions {
   readonly storage: Storage;
   /** UUID of this process among those that share the engine; undefined without others. */
   readonly instance: string | undefined;
-  /** With an organization's id it names the log. */
   readonly serviceName: string;
   readonly keys: { readonly current: string; readonly previous: string | undefined };
   readonly watermark: () => Promise<bigint>;
@@ -36,7 +35,7 @@ function seedIn(text: string): Buffer {
   return seed;
 }
 
-/** Starts building; `stop` signs for the last events. Throws if a key is malformed. */
+/** `stop` signs for the last events. Throws if a key is malformed. */
 export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader; stop(): Promise<void> } {
   const { storage, keys, serviceName, instance, intervalMs, log } = options;
   const previousSeed = keys.previous === undefined ? undefined : seedIn(keys.previous);

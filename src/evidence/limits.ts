@@ -3,13 +3,13 @@ export const limits = {
   sliceEventsMax: 131_072,
   sliceOrganizationsMax: 500,
   shareOfMachine: 0.1,
-  /** Wait for the last checkpoints; the next start makes the rest. */
+  /** The next start makes the checkpoints that are left. */
   stopMsMax: 5_000,
-  /** Missing events: time between checks for work, between counts, and after a failure or a finding. */
+  /** Time between checks for work, between counts, and after a failure or a finding. */
   missingTurnMs: 2_000,
   missingEveryMs: 3_600_000,
   missingRetryMs: 10_000,
   missingQueryMsMax: 600_000,
-  /** Events of a case file whose tiles are read at once: each has 256 hashes to make. */
+  /** Each tile has 256 hashes to compute. */
   coveredAtOnce: 50,
 } as const;

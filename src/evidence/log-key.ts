@@ -9,16 +9,14 @@ export interface KeyPair {
   readonly previousSeed: Buffer | undefined;
 }
 
-/** A public key that signs, or has signed, checkpoints. */
 export interface PublishedKey {
   readonly key: string;
   /** A signed note by the key before it; empty for the first. */
   readonly statement: string;
-  /** Unix microseconds by the engine's clock; after the key before it. */
+  /** By the engine's clock; after the key before it. */
   readonly addedMicros: number;
 }
 
-/** Another key signs the trees in this engine. */
 export class ForeignKeyError extends Error {
   constructor(message: string) {
     super(message);
@@ -36,7 +34,7 @@ export async function readKeys(storage: Storage): Promise<PublishedKey[]> {
 
 const publicText = (seed: Buffer): string => publicKeyOfSeed(seed).toString('base64');
 
-/** Signs checkpoints. The first key leads verifiers to this one. */
+/** The first key leads verifiers to this one. */
 export class LogKey {
   readonly #pair: KeyPair;
   #isPublished = false;

@@ -7,7 +7,7 @@ import { entryBytes } from '../tlog/entry.ts';
 import { limits } from './limits.ts';
 import { readProgress } from './progress-table.ts';
 
-/** Events that the tree has and the table lacks, by day of expiry (`YYYY-MM-DD`, UTC). */
+/** By day of expiry (`YYYY-MM-DD`, UTC). */
 export interface MissingEvents {
   readonly organization: string;
   readonly events: number;
@@ -23,7 +23,6 @@ const removed =
 const counts =
   'seq < {watermark:UInt64} AND day > toUInt16({today:Date}) AND (micros >= before OR seq >= below)';
 
-/** Entries of trees, minus stored rows and acknowledged losses. */
 const missingQuery = `SELECT toString(org) AS organization, toString(toDate(toUInt16(day))) AS expires, toString(sum(n)) AS events FROM (
   SELECT org, day, toInt64(count()) AS n FROM (
     SELECT org, ${numberAt('UInt64', 0, 8)} AS seq, ${numberAt('Int64', 8, 8)} AS micros, ${numberAt('UInt32', 16, 4)} AS day
@@ -101,10 +100,7 @@ export interface MissingWatchOptions {
   engineStarts(): number;
 }
 
-/**
- * Counts missing events at the start, after each start of the engine, and every hour; more often while some
- * are missing.
- */
+/** Counts at the start, after each start of the engine, and every hour; more often while some are missing. */
 export class MissingWatch {
   readonly #options: MissingWatchOptions;
   readonly #turning: Repeated;

@@ -4,7 +4,7 @@ import type { StoredTile, TileTable } from './tile-table.ts';
 import { Tree } from './tree.ts';
 import { TreeReader } from './tree-reader.ts';
 
-/** Open trees between turns; each takes some 30 KB. */
+/** Each takes some 30 KB. */
 const openTreesMax = 1_000;
 
 export interface OpenTree {
@@ -28,10 +28,7 @@ export function contradictionOf({ organization, tree, signed }: OpenTree): Contr
 const otherEvents = (size: number): string =>
   `the first ${size} events of the organization differ from those of a signed checkpoint`;
 
-/**
- * A bounded set of trees being built. A tree is compared with its newest checkpoint when opened: a log never
- * signs a contradiction.
- */
+/** A tree is compared with its newest checkpoint when opened: a log never signs a contradiction. */
 export class OpenTrees {
   readonly #tiles: TileTable;
   readonly #checkpoints: CheckpointTable;

@@ -48,7 +48,6 @@ export class StoppedTrees {
       );
   }
 
-  /** Records new ones at the current watermark. Rejects with EngineError. */
   async save(watermark: bigint): Promise<void> {
     for (const organization of this.#stopped) {
       if (this.#written.has(organization)) continue;

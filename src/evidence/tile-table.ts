@@ -60,7 +60,7 @@ function toTile(row: TileRow): StoredTile {
 
 const rowBytesMax = tileWidth * entryBytes + 8;
 
-/** The entries in rows of a width and a content. A shorter content makes a narrower tile. */
+/** A content shorter than its width makes a narrower tile. */
 function contentsIn(bytes: Buffer): Buffer[] {
   const rows = new RowBinary(bytes);
   const contents: Buffer[] = [];
@@ -118,7 +118,6 @@ export class TileTable {
     return rows.map(toTile);
   }
 
-  /** The tiles of level 0 that may have one of these order numbers. */
   async withSeqs(organization: string, seqs: readonly bigint[]): Promise<StoredTile[]> {
     const rows = await this.#storage.readRows<TileRow>(
       `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
@@ -128,7 +127,6 @@ export class TileTable {
     return rows.map(toTile);
   }
 
-  /** Concatenated entries of consecutive tiles. */
   async entries(organization: string, from: number, tiles: number): Promise<Buffer> {
     const held = await this.#storage.bytes(
       `SELECT width, content FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0

@@ -14,7 +14,7 @@ export class TreeReader {
     this.#tiles = tiles;
   }
 
-  /** Hashes of ranges of leaves, such as of a proof, in one query. Undefined if the tree has fewer leaves. */
+  /** In one query. Undefined if the tree has fewer leaves. */
   async hashes(organization: string, ranges: readonly Range[]): Promise<Uint8Array[] | undefined> {
     const needed = new Map(
       ranges.flatMap(nodesOf).map((node) => {
@@ -34,7 +34,7 @@ export class TreeReader {
     }
   }
 
-  /** The root of the first `size` leaves; undefined if there are fewer. */
+  /** Undefined if there are fewer leaves. */
   async root(organization: string, size: number): Promise<Uint8Array | undefined> {
     const [root] = (await this.hashes(organization, [{ start: 0, end: size }])) ?? [];
     return root;
@@ -69,7 +69,7 @@ export class TreeReader {
     return undefined;
   }
 
-  /** The entries of events by their order numbers, of those that the tree has. */
+  /** Without events that the tree lacks. */
   async entriesOf(organization: string, seqs: readonly bigint[]): Promise<Map<bigint, PlacedEntry>> {
     const wanted = new Set(seqs);
     const found = new Map<bigint, PlacedEntry>();

@@ -68,7 +68,6 @@ export class Tree {
     return Buffer.from(this.#entries);
   }
 
-  /** The tiles changed since the last call. */
   takeChanged(): StoredTile[] {
     if (!this.#isChanged) return [];
     const highestFull = Math.max(-1, ...this.#full.map(({ level }) => level));

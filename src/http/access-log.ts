@@ -6,7 +6,7 @@ import { limits } from './limits.ts';
 const accessLogFlushMs = 100;
 const accessLogCloseMsMax = 2_000;
 
-/** Bytes are body bytes on the wire; `path` is as sent, without the query. */
+/** Bytes on the wire; `path` is as sent, without the query. */
 export interface AccessRecord {
   readonly status: number;
   readonly latencyMs: number;
@@ -22,7 +22,7 @@ const plain = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
 
 const quoted = (text: string): string => (plain.test(text) ? `"${text}"` : JSON.stringify(text));
 
-/** The line of a record (contract: HTTP access log line), with its newline; `timeMs` in Unix milliseconds. */
+/** (contract: HTTP access log line); `timeMs` in Unix milliseconds. */
 export function accessLine(record: AccessRecord, timestamp: string): string {
   return (
     `{"timestamp":"${timestamp}","status":${record.status},"latency":"${record.latencyMs.toFixed(3)}ms",` +
@@ -57,7 +57,6 @@ export class AccessLog {
     this.#sink = new LineSink({ destination, bufferedBytesMax: limits.accessLogBufferedBytesMax, log });
   }
 
-  /** Never waits or throws: lines that cannot be written are dropped and counted. */
   write(record: AccessRecord): void {
     this.#batch += accessLine(record, this.#timestamp());
     if (this.#batch.length >= batchCharactersMax) this.#flush();

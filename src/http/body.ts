@@ -3,7 +3,6 @@ import { limits } from './limits.ts';
 import { Problem } from '../base/errors/problem.ts';
 import type { BodyAnnouncement } from './request.ts';
 
-/** Share of `bodiesInFlightBytesMax` kept for small bodies. */
 const bodiesInFlightSmallShare = 1 / 8;
 /** The announced rest is allocated once this much has arrived. */
 const bodyFirstAllocationBytes = 1024 * 1024;
@@ -12,7 +11,6 @@ const pooledBodyBytesMin = 32 * 1024;
 /** A whole request body as received (still compressed). Its buffer may be transferred to a worker. */
 export interface ReceivedBody {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Idempotent. The server calls it at the latest. */
   readonly release: () => void;
 }
 
@@ -87,7 +85,6 @@ class GrowingBlock {
   }
 }
 
-/** Counts discarded bytes, against a bound that can only be raised. */
 class DiscardedBytes {
   readonly #onExcess: () => void;
   #bytes = 0;
@@ -130,7 +127,7 @@ const turn = new Turn();
 
 export interface BodyReceiverOptions {
   readonly announcement: BodyAnnouncement;
-  /** Bound of a kept body in bytes as received; 0 keeps nothing. */
+  /** As received; 0 keeps nothing. */
   readonly maxBytes: number;
   readonly budget: BodyBudget;
   /** The connection must close. */
@@ -193,7 +190,6 @@ export class BodyReceiver {
     if (!isLast) this.#pauseUnread();
   }
 
-  /** Most bodies are whole by now, and need no timer. */
   turnEnded(): void {
     if (this.#isComplete) this.#becomeWhole();
     else if (!this.#isDiscarding && !this.#isPaused && this.#slow === undefined) this.#expect();
@@ -206,7 +202,6 @@ export class BodyReceiver {
     this.#becomeWhole();
   }
 
-  /** Resolves when the body is whole or discarded. */
   ended(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isWhole || this.#failure !== undefined) resolve();

@@ -6,7 +6,6 @@ import { gauge } from '../base/observability/metrics.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import type { CertificateFiles } from './deps.ts';
 
-/** Interval between reads of the certificate's files. */
 const certificateLookMs = 2_000;
 
 interface CertificateWatchDeps {
@@ -17,13 +16,12 @@ interface CertificateWatchDeps {
 }
 
 /**
- * Polls, because tools replace files in many ways (same name, switched links). Invalid files keep the old
- * certificate and are reported once: a file may be half written.
+ * Polls, because tools replace files in many ways (same name, switched links). Invalid files keep the old certificate and are
+ * reported once.
  */
 export class CertificateWatch {
   readonly #deps: CertificateWatchDeps;
   #served: CertificateFacts;
-  /** Why the current files are not served. */
   #refused: string | undefined;
   readonly #looking: Repeated;
 

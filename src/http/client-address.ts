@@ -36,7 +36,6 @@ export function addressText(binary: ArrayBuffer): string {
   return textOfGroups(Array.from({ length: 8 }, (_, i) => view.getUint16(2 * i)));
 }
 
-/** The eight groups of an IPv6 address in any spelling that `isIP` accepts, without its zone. */
 function ipv6Groups(text: string): number[] {
   const inHex = text
     .replace(/%.*$/, '')

@@ -113,8 +113,8 @@ const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 const openConnection = /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01 /gm;
 
 /**
- * Connections of each client to a port. The library does not report whose connection closed, so this reads
- * the system's table every `addressCountsMs`, and adds new ones in between.
+ * Connections of each client to a port. The library does not report whose connection closed, so this reads the system's table
+ * every `addressCountsMs` and counts new ones in between.
  */
 export class AddressCounts {
   #counts = new Map<string, number>();
@@ -143,7 +143,6 @@ function countAll(port: number): Map<string, number> {
   return counts;
 }
 
-/** Empty if the system has no such table: IPv6 may be switched off. */
 function tableText(path: string): string {
   try {
     return readFileSync(path, 'latin1');

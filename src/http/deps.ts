@@ -22,7 +22,6 @@ import type { PageFiles } from './routes/page.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { SelfAudit } from './self-audit.ts';
 
-/** Paths of PEM files, which are polled for changes. */
 export interface CertificateFiles {
   readonly pem: string;
   /** Undefined: clients need no certificate. */
@@ -45,7 +44,6 @@ interface HttpConfig {
   /** The service's default; undefined: events do not expire. */
   readonly retentionDays: number | undefined;
   readonly maxBodyBytes: number;
-  /** Custom mappings, beside the built-in ones. */
   readonly mappings: readonly MappingDefinition[];
   readonly metricsPublic: boolean;
 }
@@ -64,7 +62,6 @@ export interface HttpDeps {
   readonly config: HttpConfig;
   readonly log: Logger;
   readonly clock: Clock;
-  /** A file descriptor or a path. */
   readonly accessLogTo: number | string;
   readonly ingest: Pick<Ingest, 'accept' | 'recordOwn' | 'logFailure'>;
   readonly read: Readers;
@@ -77,7 +74,6 @@ export interface HttpDeps {
   readonly rateCounter: RateCounter;
   readonly passwords: PasswordThrottle;
   readonly passwordLinks: PasswordLinks;
-  /** OpenID Connect providers, with the sign-ins in progress. */
   readonly providers: Providers;
   readonly attempts: Attempts;
   readonly readiness: Readiness;
@@ -86,7 +82,7 @@ export interface HttpDeps {
   readonly stops: StopStack;
 }
 
-/** HttpDeps with the objects that `serve` creates. An endpoint names the members that it needs. */
+/** An endpoint names the members that it needs. */
 export interface EndpointDeps extends HttpDeps {
   readonly cookie: SessionCookie;
   readonly selfAudit: SelfAudit;

@@ -5,12 +5,10 @@ import { limits } from './limits.ts';
 import { compressZstd, loadZstd } from '../base/bytes/zstd.ts';
 import { ZstdCompressor } from '../base/bytes/zstd-compressor.ts';
 
-/** Largest answer compressed to zstd at once on the event loop; larger ones go in pieces. */
 const zstdAtOnceBytesMax = 128 * 1024;
 
 export type Encoding = 'zstd' | 'br' | 'gzip';
 
-/** Members of node:zlib from Node 22.15 on. */
 interface NativeZstd {
   zstdCompress(this: void, bytes: Uint8Array, callback: (error: Error | null, result: Buffer) => void): void;
   createZstdCompress(): Transform;

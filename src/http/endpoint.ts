@@ -8,31 +8,27 @@ import type { Handler, Route } from './router.ts';
 
 export type RateClass = 'tenant' | 'audit' | 'ingest' | 'login';
 
-/** Valid API key of one organization, or (to write) of all. */
 export interface KeyCaller {
   readonly key: ApiKey;
   readonly organization: OrganizationFacts | undefined;
 }
 
-/** Valid API key to write. */
 export interface WriteCaller extends KeyCaller {
   /** Checks the key again after a slow body. Throws Problem `unauthorized` or `rate_limited`. */
   readonly stillGood: () => unknown;
 }
 
-/** Valid API key to read; limited to its organization. */
+/** Limited to its organization. */
 export interface ReadCaller extends KeyCaller {
   readonly organization: OrganizationFacts;
 }
 
-/** Valid session; limited to its organization. */
 export type SessionCaller = Session;
 
 type HandlerFor<Caller> = (context: RequestContext, caller: Caller) => Promise<Reply> | Reply;
 export type WriteHandler = HandlerFor<WriteCaller>;
 export type ReadHandler = HandlerFor<ReadCaller>;
 export type SessionHandler = HandlerFor<SessionCaller>;
-/** Answers both keys and sessions. */
 export type SharedHandler = HandlerFor<ReadCaller | SessionCaller>;
 
 export type Access =

@@ -2,30 +2,28 @@ import type { BodyReceiver } from './body.ts';
 import type { ProblemForm, RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 
-/** Interval of checks whether the client of a pending read has left. */
 const clientLookMs = 1_000;
 
 /** Access-log status if the client left before the answer was complete. */
 export const clientGoneStatus = 499;
 
-/** Bytes are body bytes on the wire. */
 export interface Outcome {
   readonly status: number;
   readonly bytesSent: number;
 }
 
 /**
- * One request and its answer. `res` may be used only while `open()`: an abort or the last byte of the answer frees it.
+ * `res` may be used only while `open()`: an abort or the last byte of the answer frees it.
  *
- *   open ──finish(status)──▶ finished        open ──client gone / abort(status)──▶ gone, signal aborted
+ *     open ──finish(status)──▶ finished        open ──client gone / abort(status)──▶ gone, signal aborted
  */
 export class Exchange {
   readonly res: UwsResponse;
   readonly head: RequestHead;
   readonly body: BodyReceiver | undefined;
   /**
-   * The last exchange of its connection, because its body is chunked: the library takes a trailer for a
-   * request and accepts wrongly framed chunks.
+   * The last of its connection, because its body is chunked: the library takes a trailer for a request and accepts wrongly framed
+   * chunks.
    */
   readonly isLast: boolean;
   /** Its body must not be read to the end. */
@@ -43,7 +41,6 @@ export class Exchange {
   #looks: NodeJS.Timeout | undefined;
   #controller: AbortController | undefined;
 
-  /** `report` is called once, when the exchange ends. */
   constructor(
     res: UwsResponse,
     head: RequestHead,
@@ -73,7 +70,6 @@ export class Exchange {
     this.#report(outcome);
   }
 
-  /** Breaks the connection and reports this status. */
   abort(status: number): void {
     if (this.#state !== 'open') return;
     this.#goneStatus = status;
@@ -118,7 +114,6 @@ export class Exchange {
     if (!this.#isHeld && this.#state === 'open') this.res.resume();
   }
 
-  /** Reported if the client leaves. */
   sent(bytes: number): void {
     this.#bytesSent = bytes;
   }

@@ -33,7 +33,6 @@ interface KeyUse extends KeyCaller {
   readonly verdict: Verdict | undefined;
 }
 
-/** The endpoints as routes, with access control before each handler. */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
   const guard = new Guard(deps);
   return endpoints.map((endpoint) => ({ ...endpoint, handler: guard.handlerOf(endpoint) }));
@@ -181,7 +180,6 @@ class Guard {
     throw new Problem(code, 'API keys need a client certificate that this server trusts.');
   }
 
-  /** The key with its organization and rate. */
   #keyOf(context: RequestContext, rate: RateClass): Promise<KeyUse> | KeyUse {
     return whenKnown(this.#goodKey(context), (key) => {
       this.#deps.keyUses.note(key.id);
@@ -212,7 +210,6 @@ class Guard {
     return key;
   }
 
-  /** Throws Problem `unauthorized` or `rate_limited`. */
   async #goodSession(context: RequestContext): Promise<Session> {
     this.#deps.directory.requireWhole();
     const session = await this.#sessionOf(context);
@@ -243,7 +240,6 @@ class Guard {
     return verdict.allowed ? withRateHeaders(problem, verdict) : tooManyRequests(verdict);
   }
 
-  /** Counts a password attempt of an address. */
   #countGuess(context: RequestContext): Count {
     return this.#count('login', `login ${clientOfAddress(context.head.ip)}`);
   }
@@ -268,7 +264,6 @@ function requireRole({ roles }: EndpointOf<'session'>, { user }: Session): void 
     throw new Problem('forbidden', `This needs the role ${roles.join(' or ')}.`);
 }
 
-/** For requests held for long, as by a poll or a slow body. */
 function lookedAtAgain(look: () => unknown): () => unknown {
   const begunMs = performance.now();
   return () => (performance.now() - begunMs > credentialHeldMsMax ? look() : undefined);
@@ -310,7 +305,6 @@ function limited(
   return verdict === undefined ? handle() : withHeaders(context, rateHeaders(verdict), handle);
 }
 
-/** Adds headers to an answer or problem; a problem's own headers win. */
 async function withHeaders(
   context: RequestContext,
   headers: Readonly<Record<string, string>>,
@@ -328,10 +322,7 @@ async function withHeaders(
   }
 }
 
-/**
- * A page names its session, because another tab may have replaced the cookie (contract: Sessions). A missing
- * header matches any.
- */
+/** Another tab may have replaced the cookie (contract: Sessions). A missing header matches any. */
 function requireMeantSession(context: RequestContext, session: Session): void {
   const isMeant = Object.entries(sessionHeaders(session)).every(
     ([name, id]) => (context.header(name.toLowerCase()) ?? id) === id,
@@ -340,7 +331,7 @@ function requireMeantSession(context: RequestContext, session: Session): void {
     throw new Problem('unauthorized', 'The session belongs to another user than this request names.');
 }
 
-/** Names the session's user, so that a page notices a replaced cookie (contract: Sessions). */
+/** A page notices a replaced cookie by it (contract: Sessions). */
 function sessionHeaders({ user, organization }: Session): Readonly<Record<string, string>> {
   return { 'X-Session-User': user.id, 'X-Session-Organization': organization.id };
 }

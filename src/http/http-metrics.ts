@@ -8,7 +8,7 @@ interface Children {
   readonly latency: { observe(seconds: number): void };
 }
 
-/** Metrics of HTTP. Children are looked up once for each route, method and status. */
+/** Children are looked up once for each route, method and status. */
 export function createHttpMetrics(inFlight: () => number): (route: string, record: AccessRecord) => void {
   const requests = counter('auditlog_http_requests_total', 'Requests answered', [
     'route',

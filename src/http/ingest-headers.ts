@@ -6,7 +6,6 @@ import type { RequestContext } from './request-context.ts';
 
 const idempotencyKeyCharactersMax = 255;
 
-/** Facts common to all writes: sender, compression, idempotency key. */
 export function writeHeaders(context: RequestContext, { key, organization }: KeyCaller) {
   return {
     encoding: contentEncoding(context.header('content-encoding')),

@@ -1,13 +1,11 @@
-/** Bounds of requests, answers and connections. */
 export const limits = {
   scimPageMax: 200,
   headersBytesMax: 16 * 1024,
   /** Idle time announced to clients. The library closes idle connections after 8 to 12 s. */
   keepAliveHintSeconds: 7,
-  /** Bytes received of a body before its request is authorized. */
+  /** Before its request is authorized. */
   unreadBodyBytesMax: 64 * 1024,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
-  /** A body that is one small JSON object, such as a login or a setting. */
   jsonBodyBytesMax: 64 * 1024,
   /**
    * A body must bring `bodyBytesPerSecondMin` or end in this time; the library closes the connection after 8
@@ -22,7 +20,6 @@ export const limits = {
    * answer.
    */
   refusedBodyDrainBytesMax: 128 * 1024 * 1024,
-  /** A stalled reader of a stream is dropped after this time. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,
   /** Concurrent zstd compressors; further answers get another encoding. */

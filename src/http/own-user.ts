@@ -3,7 +3,7 @@ import { isUuid } from '../control/names.ts';
 import type { UserReference } from '../control/users.ts';
 import type { SessionCaller } from './endpoint.ts';
 
-/** A user of the caller's organization by id; throws `not_found` for any other id. */
+/** Throws `not_found` for a user of another organization. */
 export function ownUser({ organization }: Pick<SessionCaller, 'organization'>, id: string): UserReference {
   if (!isUuid(id)) throw new Problem('not_found', 'This organization has no such user.');
   return { user: id, organization: organization.id };

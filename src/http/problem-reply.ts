@@ -7,7 +7,7 @@ import { limits } from './limits.ts';
 import type { ProblemForm, RequestHead } from './request.ts';
 import { type FixedReply, jsonLine } from './response.ts';
 
-/** The format of errors, except for protocols with their own (contract: Errors). */
+/** Default; protocols may have their own format (contract: Errors). */
 export const problemDocument: ProblemForm = (problem, { requestId }) => {
   const { status, title } = problemTable[problem.code];
   const document: Schemas['Problem'] = {
@@ -52,7 +52,6 @@ export function problemReply(
   };
 }
 
-/** By method: a read fails with 500, a change with 503 (contract: Errors). */
 export function changesSomething({ method }: Pick<RequestHead, 'method'>): boolean {
   return method !== 'GET' && method !== 'HEAD';
 }

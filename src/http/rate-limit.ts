@@ -10,8 +10,7 @@ interface Window {
 }
 
 /**
- * Fixed windows, without timers: an ended window is noticed on the next request. Past `rateLimitClientsMax`
- * clients the oldest window is forgotten, which most likely has ended.
+ * Fixed windows without timers. Past `rateLimitClientsMax` clients the oldest window is forgotten, which most likely has ended.
  */
 export class RateLimiter implements RateCounter {
   readonly #windows = new FifoMap<Window>();
@@ -30,7 +29,6 @@ export class RateLimiter implements RateCounter {
     return verdictOf(rate, window.count, window.endsMs - now);
   }
 
-  /** The verdict without counting a request. */
   peek(client: string, rate: Rate): Verdict {
     const now = this.#now();
     const window = this.#current(client, now);
@@ -60,7 +58,6 @@ export class RateLimiter implements RateCounter {
   }
 }
 
-/** Headers of every answer to a limited request, whatever its status. */
 export function rateHeaders({ limit, remaining, resetSeconds }: Verdict): Record<string, string> {
   return {
     'RateLimit-Limit': String(limit),

@@ -4,7 +4,6 @@ import type { QueryParameters } from '../read/parameters.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ReplyHeaders } from './response.ts';
 
-/** Of one name in the header `Ignored-Parameters`. */
 const ignoredNameBytesMax = 100;
 const ignoredNamesBytesMax = 1_000;
 /** Of the header `Link`. Node's clients accept 16 KiB of headers in all. */

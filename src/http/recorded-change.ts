@@ -8,7 +8,7 @@ import { idempotencyKey } from './ingest-headers.ts';
 import type { RequestContext } from './request-context.ts';
 import { selfAuditOrigin } from './self-audit.ts';
 
-/** Who makes a change. `caller` identifies the same caller in a repeat; default: the id of the user or the key. */
+/** `caller` identifies the same caller in a repeat; default: the id of the user or the key. */
 type By = (Pick<SessionCaller, 'user'> | { readonly actor: EventActor }) & { readonly caller?: string };
 
 type Deps = Pick<EndpointDeps, 'directory'>;
@@ -26,7 +26,7 @@ export function recordedChange<T>(
   return directory.change(callOf(context, by), decide);
 }
 
-/** The same with checks before the change: what the first call did itself does not make them refuse its repeat. */
+/** With checks before the change, which a repeat skips. */
 export async function preparedChange<T>(
   { directory }: Deps,
   context: RequestContext,
@@ -43,7 +43,6 @@ export async function preparedChange<T>(
   return directory.change(call, decide);
 }
 
-/** Whether a call has been made already. Throws Problem `key_reused`. */
 export async function isRepeat({ directory }: Deps, context: RequestContext, by: By): Promise<boolean> {
   const call = callOf(context, by);
   if (call.id === undefined) return false;
@@ -52,9 +51,8 @@ export async function isRepeat({ directory }: Deps, context: RequestContext, by:
 }
 
 /**
- * By the Idempotency-Key of a request: one of a caller, method and path is one call, so an ended session that may repeat a call
- * (`Guard`) reaches no other endpoint. The digest of the request is salted with the key, since bodies have passwords; the journal has
- * neither. Throws Problem `malformed`.
+ * Identifies a call by the Idempotency-Key, caller, method and path, so an ended session that may repeat a call (`Guard`) reaches
+ * no other endpoint. The digest of the request is salted with the key, since bodies have passwords. Throws Problem `malformed`.
  */
 export function callOf(context: RequestContext, by: By): Call {
   const actor = 'user' in by ? userActor(by.user) : by.actor;
@@ -69,7 +67,6 @@ export function callOf(context: RequestContext, by: By): Call {
   return { ...call, id, request: hash('sha256', [key, rawQuery, context.bodyDigest].join('\n')) };
 }
 
-/** A UUID (version 8, RFC 9562) of the first digits of a digest. */
 function uuidOf(hex: string): string {
   const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hex) ?? [];
   return `${a}-${b}-8${c}-8${d}-${e}`;

@@ -14,7 +14,7 @@ export class RequestContext {
   readonly #parameters: PathParameters;
   #query: URLSearchParams | undefined;
   #flowId: string | undefined;
-  /** SHA-256 of the body, in hex, once it was read as JSON. */
+  /** In hex, once the body was read as JSON. */
   bodyDigest = '';
 
   constructor(exchange: Exchange, parameters: PathParameters) {
@@ -26,12 +26,10 @@ export class RequestContext {
     return this.#exchange.head;
   }
 
-  /** Shared by all events that the service records of this request. */
   get flowId(): string {
     return (this.#flowId ??= randomUUID());
   }
 
-  /** Fires when the client disconnects. */
   get signal(): AbortSignal {
     return this.#exchange.signal();
   }

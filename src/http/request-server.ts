@@ -43,7 +43,6 @@ export class RequestServer {
     this.#deps = deps;
   }
 
-  /** Answers further requests with 503. */
   drain(): void {
     this.#draining = true;
   }
@@ -278,7 +277,6 @@ function handlerOf(match: Match): Handler {
   }
 }
 
-/** Frees received bytes and discards the rest. */
 function dropBody({ body }: Exchange): void {
   body?.discard(limits.ignoredBodyBytesMax);
   body?.release();

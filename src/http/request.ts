@@ -17,9 +17,9 @@ export type BodyAnnouncement =
 export interface RequestHead {
   readonly requestId: string;
   readonly method: string;
-  /** Path as sent, without the query string. */
+  /** Without the query string. */
   readonly rawPath: string;
-  /** Percent-decoded; raw if the encoding is broken. May contain any character. */
+  /** Raw if the encoding is broken. May contain any character. */
   readonly path: string;
   readonly rawQuery: string;
   /** Names in lower case; repeated headers joined with `, ` (but see `separators`). */

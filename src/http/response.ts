@@ -13,7 +13,6 @@ export interface FixedReply {
   readonly status: number;
   readonly headers?: ReplyHeaders;
   readonly body?: string | Uint8Array;
-  /** Called once when the body is no longer needed. */
   readonly release?: () => void;
 }
 
@@ -37,7 +36,6 @@ export function replyOf(
   return { status: 200, headers, body: body.bytes, release: body.release };
 }
 
-/** Every JSON answer ends with a line break, for terminals. */
 export const jsonLine = (text: string): string => `${text}\n`;
 
 /** A JSON answer of a schema in the OpenAPI document; undefined members are left out. */
@@ -83,7 +81,6 @@ export function checkHeaders(headers: ReplyHeaders = {}): void {
 
 export interface HeadOptions {
   readonly encoding?: Encoding | undefined;
-  /** No body, and so no type. */
   readonly bodiless?: boolean;
   /** The library closes the connection and announces it. */
   readonly libraryCloses?: boolean;

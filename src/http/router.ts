@@ -18,13 +18,11 @@ export interface Route {
    * Bound of the body in bytes as received. Default: none; a small body is ignored and a large one refused.
    */
   readonly body?: { readonly maxBytes: number };
-  /** Format of errors, for protocols with their own. Default: problem documents. */
   readonly problemForm?: ProblemForm;
 }
 
 export type Match =
   | { readonly kind: 'route'; readonly route: Route; readonly parameters: PathParameters }
-  /** The path exists with other methods. */
   | { readonly kind: 'other_method'; readonly allow: string }
   | { readonly kind: 'options'; readonly allow: string }
   | { readonly kind: 'unknown_path' };

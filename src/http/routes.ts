@@ -133,7 +133,6 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
   return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
 
-/** Sign-in by OpenID Connect. */
 function signOnEndpoints(deps: EndpointDeps): Endpoint[] {
   const callback = '/api/v1/auth/sign-on/callback/:provider';
   return [
@@ -146,7 +145,7 @@ function signOnEndpoints(deps: EndpointDeps): Endpoint[] {
   ];
 }
 
-/** Users of an organization, for its directory (RFC 7644). */
+/** RFC 7644. */
 function scimEndpoints(deps: EndpointDeps): Endpoint[] {
   const user = '/scim/v2/Users/:id';
   return [
@@ -164,7 +163,6 @@ function scimEndpoints(deps: EndpointDeps): Endpoint[] {
   ];
 }
 
-/** Evidence for auditors, with a key or a session. */
 function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
   const handlers: readonly (readonly [path: string, name: string, handler: SharedHandler])[] = [
     ['checkpoint', 'evidence-checkpoint', evidenceCheckpointHandler(deps)],
@@ -179,7 +177,6 @@ function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
   ]);
 }
 
-/** Counts over all matching events, with a key or a session. */
 function countEndpoints({ read }: EndpointDeps): Endpoint[] {
   const handlers: readonly (readonly [name: string, handler: SharedHandler])[] = [
     ['histogram', histogramHandler(read.histogram)],
@@ -222,14 +219,12 @@ function adminEndpoints(deps: EndpointDeps): Endpoint[] {
 function openEndpoints(deps: EndpointDeps): Endpoint[] {
   const { readiness, page } = deps;
   return [
-    // For operators and tools.
     { ...open('/healthz', 'health', healthHandler), head: true },
     { ...open('/readyz', 'ready', readyHandler(readiness)), head: true },
     open('/metrics', 'metrics', metricsHandler(deps)),
     { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
     { ...open('/ocsf-event.schema.json', 'ocsf schema', ocsfSchemaHandler()), head: true },
 
-    // The web page.
     { ...open('/', 'page', pageHandler(page)), head: true },
     { ...open('/docs', 'docs', pageHandler(page)), head: true },
     { ...open('/assets/:file', 'page-file', pageFileHandler(page)), head: true },

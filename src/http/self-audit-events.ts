@@ -18,7 +18,6 @@ export function loginSucceeded(user: User, way: SignInWay = { way: 'password' })
   return { ...by(user), code: selfAuditCodes.loginSucceeded, msg, ...succeeded, extra: { ...way } };
 }
 
-/** Sign-in method, as events name it. */
 export interface SignInWay {
   readonly way: 'password' | 'openid_connect';
   readonly issuer?: string;
@@ -64,7 +63,6 @@ export function loginFailed(user: User, { ambiguous = false, passwordsOff = fals
   };
 }
 
-/** A wrong current password in a signed-in browser: perhaps not the user. */
 export function ownPasswordRefused(user: User): ServiceEvent {
   return {
     ...by(user),

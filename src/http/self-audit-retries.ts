@@ -3,13 +3,12 @@ import { counter, gauge } from '../base/observability/metrics.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { singleFlight } from '../base/waiting/single-flight.ts';
 
-/** Bound of the service's own events that wait for a retry. */
 const selfAuditQueueMax = 1_000;
 const selfAuditRetryMs = 1_000;
 
 export interface PreparedEvent {
   readonly organizationId: string;
-  /** JSON of the source event, with the time at which it happened. */
+  /** With the time at which it happened. */
   readonly text: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
@@ -80,7 +79,6 @@ export class SelfAuditRetries {
   }
 }
 
-/** A retry helps if the log was full or failing, not if it refused the event. */
 function mayWorkLater(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'unavailable' || error.code === 'internal');
 }

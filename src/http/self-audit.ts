@@ -36,7 +36,7 @@ export class SelfAudit {
     }
   }
 
-  /** For actions that already happened: a failed event is queued and retried. */
+  /** A failed event is queued and retried. */
   async recordAfter(event: ServiceEvent, origin: EventOrigin): Promise<void> {
     const prepared = this.#prepare(event, origin);
     try {

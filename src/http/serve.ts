@@ -15,7 +15,7 @@ import { SelfAudit } from './self-audit.ts';
 
 export interface Serving {
   readonly server: HttpServer;
-  /** Its address on this machine, without a slash at the end. */
+  /** On this machine, without a trailing slash. */
   readonly url: string;
 }
 
@@ -40,7 +40,6 @@ export async function serve(given: HttpDeps): Promise<Serving> {
   return { server, url };
 }
 
-/** Watches the certificate's files. Resolves with the current fingerprint. */
 async function watchCertificate(
   { log, stops, announce }: HttpDeps,
   files: CertificateFiles,

@@ -23,11 +23,9 @@ export interface HttpServerOptions
   readonly host: string;
   readonly port: number;
   readonly tls?: CertificateFiles | undefined;
-  /** Of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
   readonly bodiesInFlightBytesMax?: number;
 }
 
-/** The listening socket and its requests. */
 export class HttpServer {
   readonly #tls: TlsApps | undefined;
   readonly #app: UwsApp;
@@ -82,7 +80,6 @@ export class HttpServer {
     this.#tls?.replace();
   }
 
-  /** Answers further requests with 503; requests in progress continue. */
   stopAccepting(): void {
     this.#requests.drain();
     if (this.#socket !== false) uws.us_listen_socket_close(this.#socket);

@@ -1,6 +1,6 @@
 import type { RequestContext } from './request-context.ts';
 
-/** Bound of cookies checked in one request: another host of the same domain can add some. */
+/** Another host of the same domain can add cookies. */
 const sessionCookiesMax = 8;
 
 /** The session cookie (contract: Authentication, Sessions): named after the service, hidden from scripts. */
@@ -11,7 +11,6 @@ export class SessionCookie {
     this.#name = name;
   }
 
-  /** Distinct values in order, at most `sessionCookiesMax`. */
   read(context: RequestContext): readonly string[] {
     const values = new Set<string>();
     for (const pair of (context.header('cookie') ?? '').split(';')) {

@@ -9,7 +9,6 @@ type PlaceDeps = Pick<EndpointDeps, 'config' | 'directory' | 'providers'>;
 
 export type Meant =
   | { readonly kind: 'one'; readonly organization: Organization }
-  /** None named, and several (or none) possible. */
   | { readonly kind: 'unnamed'; readonly count: number }
   /** The named one does not exist, or not on this host. */
   | { readonly kind: 'unknown' };
@@ -47,8 +46,7 @@ export function nameOfProvider({ provider }: SignOnSettings, { slug }: Organizat
 const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Where browsers reach an organization: at its own host, at PUBLIC_URL, or on this machine; never at a host that only the request
- * names. Undefined where none is known.
+ * An organization's own host, PUBLIC_URL, or this machine; never a host that only the request names. Undefined if none is known.
  */
 export function publicAddress(
   context: RequestContext,
@@ -65,10 +63,7 @@ export function publicAddress(
   return thisMachine.test(host) ? `${scheme}://${host}` : undefined;
 }
 
-/**
- * The way back from a provider: see `publicAddress`. Throws Problem `unavailable` where no address is known, and
- * `malformed` where Host is none.
- */
+/** Throws Problem `unavailable` if no address is known, and `malformed` for an invalid Host. */
 export function redirectUri(
   context: RequestContext,
   config: Pick<EndpointDeps['config'], 'tenantDomain' | 'publicUrl'>,
@@ -91,7 +86,7 @@ export function redirectUri(
   );
 }
 
-/** Throws Problem `malformed` if the request's Host gives an invalid URL, for example by its port. */
+/** Throws Problem `malformed` for an invalid Host, for example by its port. */
 function addressOf(text: string): string {
   if (URL.canParse(text)) return new URL(text).href;
   throw new Problem('malformed', 'The Host header is invalid.');

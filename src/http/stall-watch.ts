@@ -7,7 +7,6 @@ const unsentBytesMax = 256 * 1024 * 1024;
 
 interface Waiting {
   readonly sinceMs: number;
-  /** Bytes buffered for it. */
   readonly bufferedBytes: number;
   /** Writes a little more, so that the library sees activity. */
   readonly nudge: (() => void) | undefined;
@@ -30,7 +29,6 @@ export class StallWatch {
   readonly #timer = setInterval(() => this.#check(), limits.streamStallCheckMs).unref();
   #bufferedBytes = 0;
 
-  /** The socket accepts no more of an answer. */
   stalled(exchange: Exchange, bufferedBytes: number, nudge?: () => void): void {
     const before = this.#waiting.get(exchange);
     this.#waiting.set(exchange, { sinceMs: before?.sinceMs ?? performance.now(), bufferedBytes, nudge });
@@ -38,7 +36,6 @@ export class StallWatch {
     while (this.#bufferedBytes > unsentBytesMax) this.#dropOldest();
   }
 
-  /** The socket accepted some, or the answer ended. */
   moving(exchange: Exchange): void {
     this.#bufferedBytes -= this.#waiting.get(exchange)?.bufferedBytes ?? 0;
     this.#waiting.delete(exchange);

@@ -2,7 +2,6 @@ import { limits } from './limits.ts';
 import type { RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 
-/** How long browsers must use TLS only. */
 const strictTransportSeconds = 365 * 24 * 3600;
 
 /**

@@ -11,9 +11,7 @@ const firstPieceBytes = 4 * 1024;
 
 export interface StreamSendOptions {
   readonly watch: StallWatch;
-  /** Before the first byte: nothing was sent. */
   readonly onEarlyFailure: (error: unknown) => void;
-  /** After the first byte: the connection breaks. */
   readonly onLateFailure: (error: unknown) => void;
 }
 
@@ -73,7 +71,7 @@ class StreamSender {
     });
   }
 
-  /** Copies what the socket does not take. False asks the source to pause. */
+  /** Copies bytes that the socket does not accept. False asks the source to pause. */
   #take(piece: Uint8Array): boolean {
     if (!this.#exchange.open()) return false;
     if (this.#pending.length > 0) {
@@ -127,7 +125,6 @@ class StreamSender {
     else this.#source.resume();
   }
 
-  /** False if the socket is full: the library buffers the rest. */
   #write(piece: Uint8Array): boolean {
     const { res } = this.#exchange;
     let accepted = false;

@@ -1,6 +1,6 @@
 /**
- * The slug of a host: `acme` of `acme.audit.example:8443` with the tenant domain `audit.example`; undefined
- * for other hosts or without a tenant domain (contract: Hosts). Ignores case, port and one trailing dot.
+ * `acme` of `acme.audit.example:8443` with the tenant domain `audit.example`; undefined for other hosts (contract: Hosts).
+ * Ignores case, port and one trailing dot.
  */
 export function slugOfHost(host: string | undefined, tenantDomain: string | undefined): string | undefined {
   if (tenantDomain === undefined || host === undefined) return undefined;
@@ -9,7 +9,7 @@ export function slugOfHost(host: string | undefined, tenantDomain: string | unde
   return name.endsWith(suffix) && name.length > suffix.length ? name.slice(0, -suffix.length) : undefined;
 }
 
-/** Whether a host belongs to an organization; without a tenant domain every host does. */
+/** Without a tenant domain every host belongs to every organization. */
 export function isHostOf(slug: string, host: string | undefined, tenantDomain: string | undefined): boolean {
   return tenantDomain === undefined || slugOfHost(host, tenantDomain) === slug;
 }

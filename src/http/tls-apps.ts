@@ -40,7 +40,7 @@ export class TlsApps {
     return this.#listening;
   }
 
-  /** Uses the current files for new connections. If they are invalid, throws and keeps the old ones. */
+  /** If the files are invalid, throws and keeps the old ones. */
   replace(): void {
     const before = this.#answering;
     this.#answering = this.#newApp();

@@ -57,7 +57,6 @@ async function load(): Promise<Uws> {
   return library;
 }
 
-/** False if the address is not available. */
 export function listenAt(app: UwsApp, host: string, port: number): Promise<UwsListenSocket> {
   return new Promise((resolve) => {
     // By default the library would share the port with another server, and each get half of the requests.

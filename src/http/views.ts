@@ -5,8 +5,6 @@ import { retentionText } from '../control/change-events.ts';
 import { effectiveRetentionDays, type Organization } from '../control/organizations.ts';
 import type { User } from '../control/users.ts';
 
-/** JSON views of control data. Undefined members are left out. */
-
 /** Contains no secret; `nowMicros` decides whether the key has expired. */
 export function apiKeyView(key: ApiKey, { slug }: Organization, nowMicros: number) {
   return {
@@ -19,7 +17,6 @@ export function apiKeyView(key: ApiKey, { slug }: Organization, nowMicros: numbe
     created_at: formatMicros(key.createdMicros),
     expires_at: formatMicrosIfAny(key.expiresMicros),
     revoked_at: formatMicrosIfAny(key.revokedMicros),
-    /** End of validity of the text before the last rotation. */
     previous_valid_until: formatMicrosIfAny(key.previousUntilMicros),
   };
 }

@@ -1,4 +1,4 @@
-/** A range of activity codes, both ends inclusive, and the words that name its untitled codes. */
+/** Both ends inclusive; the words name untitled codes. */
 export interface ActivityFamily {
   readonly from: number;
   readonly to: number;
@@ -175,8 +175,8 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * The name of an activity (contract: Activities): the producer's title, otherwise ours, otherwise family and
- * code, otherwise the code. An empty title counts as none.
+ * (contract: Activities); the producer's title, otherwise ours, otherwise family and code, otherwise the code. An empty title
+ * counts as none.
  */
 export function activityName(code: number, title?: string): string {
   if (title !== undefined && title !== '') return title;

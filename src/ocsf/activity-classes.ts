@@ -145,10 +145,8 @@ export function textCode(hash: number, verb: Verb): number {
   return textCodesFrom + verbs.indexOf(verb) * codesOfVerb + hash;
 }
 
-/** For any other code. */
 const otherActivity: ActivityClass = textActivities[0] as ActivityClass;
 
-/** Every class and activity that an event can have. */
 export const allActivities: readonly ActivityClass[] = [
   ...new Set([...activityClasses.values(), ...textActivities]),
 ];

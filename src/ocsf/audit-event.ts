@@ -39,23 +39,18 @@ export interface MappedEvent {
   readonly resultCode: number;
   readonly actorEmail: Piece;
   readonly actorId: Piece;
-  /** The sender's file and the target's name, each once. */
   readonly names: readonly Piece[];
-  /** `sender.hash` and `extra.fileHash`, each once. */
   readonly fileHashes: readonly Piece[];
-  /** The sender's file as sent. */
   readonly fileName: Piece;
   /** The target as sent if it is a string, otherwise its name. */
   readonly targetName: Piece;
   readonly flowId: Piece;
   /** The audit event from `"time":` to the inside of `metadata`: see envelope.ts. */
   readonly ocsf: Piece;
-  /** The producer's text, minified and redacted. */
   readonly source: Piece;
 }
 
 export interface MapperOptions {
-  /** Fixed text of `actor.app_name`. */
   readonly appName: string;
   /** Undefined for stored events, which were redacted already. */
   readonly redaction?: Redaction | undefined;
@@ -105,7 +100,7 @@ const emptyRow = (source: Piece): MutableEvent => ({
   source,
 });
 
-/** Makes rows of source events. It has its own working memory: one a thread. */
+/** Has its own working memory: one a thread. */
 export class Mapper {
   readonly #reading: SourceReading;
   readonly #validator = new SourceValidator();
@@ -129,9 +124,8 @@ export class Mapper {
   }
 
   /**
-   * Maps the source event [from, to) of a UTF-8 window; white space around it is allowed. Returns the row, or
-   * the refusal as `<JSON pointer>: <rule>`, joined by `; `. Never throws because of content. Calls must not
-   * overlap.
+   * Maps the source event [from, to) of a UTF-8 window; white space around it is allowed. Returns the row, or the refusal as
+   * `<JSON pointer>: <rule>`, joined by `; `. Calls must not overlap.
    */
   map(window: Window, from: number, to: number, resolveOrg: ResolveOrg): MappedEvent | string {
     const start = firstToken(window.bytes, from, to);
@@ -164,7 +158,6 @@ export class Mapper {
     return readSource(this.#reading, this.#arena, text, start);
   }
 
-  /** Maps the event again without its secrets. */
   #redact(window: Window, start: number, end: number): string | undefined {
     if (!this.#reading.cursor.suspect) return undefined;
     const redacted = this.#redaction?.redacted(window, start, end);
@@ -200,7 +193,6 @@ export class Mapper {
     return this.#render(knownName);
   }
 
-  /** Returns the slot of the time. */
   #mapTime(org: OrgReference): number {
     const row = this.#row;
     row.org = org.id;

@@ -1,17 +1,13 @@
 import { foldCase } from '../base/events/fold-case.ts';
 import { highBits, viewOf } from './json-cursor.ts';
 
-/** A run of bytes in a shared buffer. */
 export interface Piece {
   bytes: Uint8Array;
   start: number;
   end: number;
 }
 
-/**
- * A position in a region of an arena. Each function that writes throws OutOfRoom rather than write past
- * `end`, where the next region begins.
- */
+/** A position in a region of an arena. Writers throw OutOfRoom rather than write past `end`, where the next region begins. */
 export interface ByteSink {
   /** Not a Buffer: slicing one costs several times as much. */
   bytes: Uint8Array;
@@ -34,7 +30,7 @@ const toUtf8 = new TextEncoder();
 /** Up to this size, copying four bytes at a time beats a call into the runtime. */
 export const wordsBytesMax = 64;
 
-/** Copies a few bytes (see `wordsBytesMax`) between ranges that do not overlap. */
+/** Ranges must not overlap. */
 export function copyWords(from: DataView, start: number, to: DataView, at: number, size: number): void {
   const last = size - 4;
   for (let i = 0; i < last; i += 4) to.setInt32(at + i, from.getInt32(start + i, true), true);
@@ -43,7 +39,6 @@ export function copyWords(from: DataView, start: number, to: DataView, at: numbe
   else for (let i = 0; i < size; i++) to.setUint8(at + i, from.getUint8(start + i));
 }
 
-/** Writes bytes of the sink's own buffer. */
 export function putRange(sink: ByteSink, start: number, end: number): void {
   const { view, length } = sink;
   const size = end - start;
@@ -84,7 +79,6 @@ export function putInteger(sink: ByteSink, value: number): void {
   sink.length = start + digits;
 }
 
-/** Digits of a small integer, the last one at `last`. */
 function putDigits(bytes: Uint8Array, last: number, value: number, digits: number): void {
   let rest = value;
   for (let at = last; at > last - digits; at--) {
@@ -107,7 +101,7 @@ export function putQuoted(sink: ByteSink, start: number, end: number): void {
   sink.length = to;
 }
 
-/** True if folding may change the text: capitals, or non-ASCII characters. */
+/** False if folding cannot change the text. */
 function mayChange(view: DataView, start: number, end: number): boolean {
   let at = start;
   for (; at + 4 <= end; at += 4) {
@@ -152,7 +146,6 @@ export function samePiece(one: Piece, two: Piece): boolean {
   return true;
 }
 
-/** A larger arena is not kept. */
 const keptBytesMax = 1024 * 1024;
 const smallestBytes = 64 * 1024;
 
@@ -169,7 +162,6 @@ const foldedGrowthMax = 3;
 export class Arena {
   bytes = new Uint8Array(smallestBytes);
   view = viewOf(this.bytes);
-  /** Length of the constants, where the event begins. */
   readonly eventStart: number;
   readonly minified = this.#sink();
   readonly folded = this.#sink();

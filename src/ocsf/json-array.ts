@@ -46,7 +46,6 @@ export function splitElements(
   return undefined;
 }
 
-/** Ends of objects and lists by start position, for values that are split level by level. */
 export type ContainerEnds = ReadonlyMap<number, number>;
 
 /** Bounded; other ends are scanned again. */
@@ -69,7 +68,7 @@ export function containerEnds(bytes: Uint8Array, start: number, end: number): Co
   return ends;
 }
 
-/** The position after the closing bracket; -1 if missing. */
+/** -1 if the closing bracket is missing. */
 function scanElements(
   bytes: Uint8Array,
   first: number,
@@ -103,14 +102,12 @@ function scanElements(
   return -1;
 }
 
-/** The first byte after JSON white space; `end` if none. */
 export function firstToken(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   while (at < end && isSpace(bytes[at] as number)) at++;
   return at;
 }
 
-/** The position after the last non-space byte; `start` if none. */
 export function lastToken(bytes: Uint8Array, start: number, end: number): number {
   let at = end;
   while (at > start && isSpace(bytes[at - 1] as number)) at--;

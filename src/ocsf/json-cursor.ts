@@ -61,7 +61,6 @@ export class Cursor {
   escaped = false;
   /** Set by `scanString`: it has non-ASCII bytes. */
   wide = false;
-  /** Set by `scanKey`: the name between its quotes. */
   keyStart = 0;
   keyEnd = 0;
   keyEscaped = false;
@@ -73,10 +72,7 @@ export class Cursor {
   fault = '';
   faultAt = 0;
 
-  /**
-   * Starts at bytes[start, end), which are at `textStart` of the text. Returns the first byte that is no
-   * white space.
-   */
+  /** Starts at bytes[start, end), which are at `textStart` of the text. Returns the first byte after white space. */
   open(bytes: Uint8Array, start: number, end: number, text: string, textStart: number): number {
     this.text = text;
     this.shift = textStart - start;
@@ -108,12 +104,11 @@ export function failExpected(c: Cursor, at: number, what: string): -1 {
   return fail(c, at, at < c.end ? `expected ${what}` : `expected ${what}, found the end`);
 }
 
-/** The character at `at`, or -1 at the end. */
+/** -1 at the end. */
 export function codeAt(c: Cursor, at: number): number {
   return at < c.end ? (c.bytes[at] as number) : -1;
 }
 
-/** Position of text[at] in the minified copy. */
 export function outPosition(c: Cursor, at: number): number {
   return c.out.length + at - c.from;
 }
@@ -134,7 +129,6 @@ export function skipSpace(c: Cursor, at: number): number {
   return next;
 }
 
-/** The position after the string whose opening quote is at `at`. */
 export function scanString(c: Cursor, at: number): number {
   const { bytes, view, end } = c;
   c.escaped = false;
@@ -226,7 +220,6 @@ function hexEscape(c: Cursor, at: number): number {
   return value;
 }
 
-/** The position after the number at `at`. */
 function scanNumber(c: Cursor, at: number): number {
   let next = codeAt(c, at) === minus ? at + 1 : at;
   const whole = next;
@@ -266,7 +259,6 @@ function skipDigits(c: Cursor, at: number): number {
   return next;
 }
 
-/** The position after `true`, `false`, `null` or a number at `at`. */
 export function scanScalar(c: Cursor, at: number): number {
   const code = codeAt(c, at);
   if (code === minus || (code >= zero && code <= nine)) return scanNumber(c, at);
@@ -282,7 +274,7 @@ function scanLiteral(c: Cursor, at: number, word: string): number {
   return at + word.length;
 }
 
-/** Reads a member's name and colon; returns the position of the value. */
+/** Returns the position of the value. */
 export function scanKey(c: Cursor, at: number): number {
   if (codeAt(c, at) !== quote) return failExpected(c, at, 'a name in quotes');
   const after = scanString(c, at);
@@ -296,7 +288,7 @@ export function scanKey(c: Cursor, at: number): number {
   return skipSpace(c, next + 1);
 }
 
-/** The value, as byte text, of a string token without quotes. */
+/** Without quotes, as byte text. */
 export function stringValue(c: Cursor, start: number, end: number, escaped: boolean): string {
   if (!escaped) return textSlice(c, start, end);
   return toByteText(JSON.parse(fromByteText(textSlice(c, start - 1, end + 1))) as string);

@@ -19,13 +19,11 @@ import {
 
 /** Sets the cursor's `suspect` if a value may be a secret. */
 export interface Watch {
-  /** The cursor has the name of a member. */
   onName(c: Cursor): void;
-  /** The string token [start, end) was scanned. */
   onText(c: Cursor, start: number, end: number): void;
 }
 
-/** Skips any value; returns the position after it, or -1 with a fault. `depth` bounds the recursion. */
+/** Returns the position after the value, or -1 with a fault. `depth` bounds the recursion. */
 export function skipValue(c: Cursor, at: number, depth: number, watch?: Watch): number {
   const code = codeAt(c, at);
   if (code === quote) {
@@ -43,7 +41,6 @@ export function skipMember(c: Cursor, at: number, depth: number, watch?: Watch):
   return skipValue(c, at, depth, watch);
 }
 
-/** True, with a fault, if containers are nested too deep. */
 export function isTooDeep(c: Cursor, at: number, depth: number): boolean {
   if (depth <= limits.eventDepthMax) return false;
   fail(c, at, `nested deeper than ${limits.eventDepthMax} levels`);
@@ -82,7 +79,7 @@ function skipArray(c: Cursor, at: number, depth: number, watch: Watch | undefine
   }
 }
 
-/** Whether only white space follows; otherwise sets a fault. */
+/** Sets a fault unless only white space follows. */
 export function isAtEnd(c: Cursor, at: number): boolean {
   if (at < 0) return false;
   const next = skipSpace(c, at);
@@ -90,13 +87,13 @@ export function isAtEnd(c: Cursor, at: number): boolean {
   return next === c.end;
 }
 
-/** The whole minified copy, after `isAtEnd`. */
+/** After `isAtEnd`. */
 export function finish(c: Cursor): string {
   const rest = textSlice(c, c.from, c.end);
   return c.out === '' ? rest : c.out + rest;
 }
 
-/** The cursor's fault, its position counted from `start`. */
+/** Its position is counted from `start`. */
 export function describeFault(c: Cursor, start: number): string {
   return `is not acceptable JSON at byte ${c.faultAt - start}: ${c.fault}`;
 }

@@ -1,6 +1,5 @@
 import { limits as baseLimits } from '../base/limits.ts';
 
-/** Bounds of events. */
 export const limits = {
   eventBytesMax: baseLimits.eventBytesMax,
   eventDepthMax: 128,

@@ -1,9 +1,8 @@
 import { foldCase } from '../base/events/fold-case.ts';
 import { addressOfPseudonym } from '../base/events/pseudonym.ts';
 
-/** The person's known values; the pseudonym replaces all of them. */
+/** The pseudonym replaces all of these. */
 export interface Person {
-  /** At least one. */
   readonly emails: readonly string[];
   readonly names: readonly string[];
   readonly ids: readonly string[];
@@ -11,14 +10,12 @@ export interface Person {
   readonly pseudonym: string;
 }
 
-/** A string value of an event. */
 interface Text {
-  /** Start of its object; 0: none. */
+  /** 0: none. */
   readonly owner: number;
   readonly name: string;
   /** Names of members from the root, separated by NUL (which no event has). */
   readonly path: string;
-  /** Its start, quotes included. */
   readonly start: number;
   readonly end: number;
   readonly value: string;
@@ -58,7 +55,6 @@ const nameMembers: ReadonlySet<string> = new Set(
 
 const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
 
-/** All string values of minified JSON, in order. */
 function textsOf(source: string): Text[] {
   const texts: Text[] = [];
   const open: Container[] = [];
@@ -169,7 +165,6 @@ export class Pseudonymizer {
     return replaced === value && isOwned && isName ? pseudonym : replaced;
   }
 
-  /** Whether a text has one of their addresses, or is an id. */
   #speaksOf(value: string): boolean {
     if (this.#person.ids.includes(value)) return true;
     if (this.#emails === undefined) return false;

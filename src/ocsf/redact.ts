@@ -24,7 +24,7 @@ import { eventMembers, type Field, fieldOfKey, type Members } from './source-fie
 export interface RedactionSettings {
   /** Names beside the built-in ones; one with a leading `!` is removed. */
   readonly redactKeys: readonly string[];
-  /** Whether to redact values by their shape; default true. */
+  /** Default true. */
   readonly redactValues?: boolean | undefined;
 }
 
@@ -58,14 +58,13 @@ export class Redaction implements Watch {
     if (this.#hasShapes && !c.suspect && mayHoldSecret(c, start, end)) c.suspect = true;
   }
 
-  /** The source event [start, end) as byte text without secrets; undefined if it has none. */
+  /** Undefined if the event has no secret. */
   redacted(window: Window, start: number, end: number): string | undefined {
     const walk = new Walk(window, start, end, this.#names, this.#hasShapes);
     return walk.redacted();
   }
 }
 
-/** A value and its replacement. */
 interface Edit {
   readonly start: number;
   readonly end: number;
@@ -77,7 +76,6 @@ function isLiteral(code: number): boolean {
   return code === 0x74 || code === 0x66 || code === 0x6e;
 }
 
-/** One pass over an event that is valid JSON. */
 class Walk {
   readonly #c = new Cursor();
   readonly #start: number;

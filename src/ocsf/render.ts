@@ -2,7 +2,6 @@ import { type ByteSink, type Piece, putInteger, putQuoted, putRange, putText } f
 import { toByteText } from './byte-text.ts';
 import { kind, numberOf, type SourceReading, slot, textOf } from './source-fields.ts';
 
-/** Facts for rendering, beside the source. */
 interface Rendered {
   readonly timeMicros: number;
   readonly activityId: number;
@@ -196,7 +195,6 @@ function putEndpoint(sink: ByteSink, r: SourceReading): void {
   put(sink, json.close);
 }
 
-/** Characters of an address. */
 const isAddress = /^[\da-f.:]+$/i;
 
 /** Unescapes it: the column of filter `ip` is cut from the rendering. */

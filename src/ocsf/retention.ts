@@ -9,7 +9,6 @@ export function expiryDay(timeMicros: number, retentionDays: number | undefined)
   return Math.min(neverExpires, Math.floor(timeMicros / microsPerDay) + retentionDays + 1);
 }
 
-/** True if the row would never be readable. */
 export function hasExpired(timeMicros: number, retentionDays: number, nowMs: number): boolean {
   return expiryDay(timeMicros, retentionDays) <= Math.floor((nowMs * 1000) / microsPerDay);
 }

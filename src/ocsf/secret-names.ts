@@ -40,7 +40,6 @@ export const alwaysRedacted = [
 export const pairNames: ReadonlySet<string> = new Set(['name', 'key']);
 export const pairValue = 'value';
 
-/** A name with a leading `!` is removed. */
 function namesOf(keys: readonly string[]): Set<string> {
   const names = new Set(keys.filter((key) => !key.startsWith('!')).map(plainName));
   for (const key of keys) if (key.startsWith('!')) names.delete(plainName(key.slice(1)));
@@ -85,18 +84,16 @@ function isCandidate(
   return length > 0 && keyEnd - keyStart >= length;
 }
 
-/** The cursor's name, as `plainName` writes it. */
 function plainKey(c: Cursor): string {
   return plainName(fromByteText(stringValue(c, c.keyStart, c.keyEnd, c.keyEscaped)));
 }
 
-/** Names of members whose values are secrets, in any spelling and escaping (contract: Ingest). */
+/** In any spelling and escaping (contract: Ingest). */
 export class SecretNames {
   readonly #names: ReadonlySet<string>;
   readonly #suspects: Uint8Array;
   readonly #roles: Uint8Array;
 
-  /** A key with a leading `!` removes its name. */
   constructor(keys: readonly string[]) {
     this.#names = namesOf(keys);
     this.#suspects = candidatesOf([...this.#names, pairValue]);

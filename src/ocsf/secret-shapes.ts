@@ -27,14 +27,12 @@ export function withoutSecrets(text: string): string {
   return text.replace(shapes, (match) => (isNoToken(match) ? match : redactedText));
 }
 
-/** The first part of a JSON Web Token names an algorithm. */
 function isNoToken(match: string): boolean {
   if (!match.startsWith('eyJ')) return false;
   const head = match.slice(0, match.indexOf('.'));
   return !/"alg"\s*:/.test(Buffer.from(head, 'base64url').toString());
 }
 
-/** By byte: whether a token may contain it. */
 const inToken = Uint8Array.from({ length: 256 }, (_, code) =>
   /[\w-]/.test(String.fromCharCode(code)) ? 1 : 0,
 );

@@ -72,7 +72,6 @@ export function microsOf(r: SourceReading, at: number): number | undefined {
   return usual >= 0 ? usual : parseEventTimeMicros(textOf(r, at));
 }
 
-/** In either case. */
 function isUuid(r: SourceReading, at: number): boolean {
   const { bytes } = r.cursor;
   const start = r.starts[at] as number;
@@ -138,7 +137,6 @@ function compileSchema(): ValidateFunction {
 /** Shared by all validators of a thread: compiling takes 30 ms. */
 let compiled: ValidateFunction | undefined;
 
-/** Validates values by the schema of source events. */
 export class SourceValidator {
   readonly #validate: ValidateFunction;
 
@@ -151,7 +149,6 @@ export class SourceValidator {
     return this.#validate(event);
   }
 
-  /** Up to five `<JSON pointer>: <rule>`, joined by `; `. */
   describe(): string {
     // `if` only repeats that `then` failed.
     const errors = (this.#validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');

@@ -97,10 +97,9 @@ const fields = {
 type FieldName = keyof typeof fields;
 const fieldNames = Object.keys(fields) as FieldName[];
 const fieldPaths = Object.values(fields).map(([path]) => path);
-/** By slot. */
 export const usualKinds = Uint16Array.from(Object.values(fields), ([, kinds]) => kinds);
 
-/** The slot of each field, and `fileHash`: of `extra.fileHash` if it is a string. */
+/** `fileHash`: of `extra.fileHash` if it is a string. */
 export const slot = Object.freeze({
   ...Object.fromEntries(fieldNames.map((name, index) => [name, index])),
   fileHash: fieldNames.length,
@@ -138,7 +137,7 @@ const fileHashName = Buffer.from('fileHash');
 
 const tableBits = 6;
 
-/** Index of a field in a table; the factor makes it unique. */
+/** The factor makes it unique. */
 function placeOf(word: number): number {
   return Math.imul(word, 1767) >>> (32 - tableBits);
 }
@@ -190,7 +189,6 @@ export class SourceReading {
   readonly kinds = new Uint8Array(slot.fileHash + 1);
   readonly starts = new Int32Array(slot.fileHash + 1);
   readonly ends = new Int32Array(slot.fileHash + 1);
-  /** The event, minified. */
   readonly source: Piece = { bytes: noBytes, start: 0, end: 0 };
   /** Position of `extra` in `source`. */
   extraStart = 0;
@@ -219,7 +217,6 @@ export function releaseReading(r: SourceReading): void {
   r.cursor.out = '';
 }
 
-/** The string of a slot, as byte text. */
 export function textOf({ starts, ends, kinds, cursor }: SourceReading, at: number): string {
   return stringValue(cursor, starts[at] as number, ends[at] as number, kinds[at] === kind.escaped);
 }
@@ -280,7 +277,6 @@ function keepSource({ cursor: c, source }: SourceReading, { minified }: EventPla
   }
 }
 
-/** An object with known fields. */
 function readObject(r: SourceReading, members: Members, at: number, depth: number): number {
   const c = r.cursor;
   if (isTooDeep(c, at, depth)) return -1;
@@ -314,7 +310,6 @@ function knownField(c: Cursor, { table }: Members, at: number): Field | undefine
   return field;
 }
 
-/** A member with an unusual spelling of its name. */
 function readMember(r: SourceReading, members: Members, at: number, depth: number): number {
   const c = r.cursor;
   const value = scanKey(c, at);
@@ -327,7 +322,6 @@ function readMember(r: SourceReading, members: Members, at: number, depth: numbe
   return next;
 }
 
-/** The field of the cursor's name. */
 export function fieldOfKey(c: Cursor, { all }: Members): Field | undefined {
   const name = stringValue(c, c.keyStart, c.keyEnd, c.keyEscaped);
   return all.find((field) => field.name === name);
@@ -375,7 +369,6 @@ function keep(r: SourceReading, at: number, what: number, start: number, end: nu
   r.ends[at] = end;
 }
 
-/** `extra`: its members, by position in the minified copy. */
 function readExtra(r: SourceReading, at: number, depth: number): number {
   const { cursor: c } = r;
   r.extraLength = 0;

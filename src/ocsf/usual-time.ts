@@ -25,7 +25,6 @@ export function usualMicros(view: DataView, start: number, end: number): number 
   return micros < 0 ? -1 : startMicros + ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros;
 }
 
-/** The first microsecond of the date at `start`, or -1. */
 function dayMicros(view: DataView, start: number): number {
   const year = view.getInt32(start, true);
   const month = view.getInt32(start + 4, true);
@@ -39,7 +38,6 @@ function dayMicros(view: DataView, start: number): number {
   return startMicros;
 }
 
-/** The value of two decimal digits, or -1. */
 function twoDigits(view: DataView, at: number): number {
   const tens = view.getUint8(at) - zero;
   const ones = view.getUint8(at + 1) - zero;

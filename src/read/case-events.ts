@@ -11,10 +11,8 @@ import { countOf } from './offset-index.ts';
 import { newestFirst, streamSettings, throughTexts } from './plans.ts';
 import { readWhole } from './read-body.ts';
 
-/** An event with what its entry in the tree is a hash of. */
 interface CaseEvent {
   readonly seq: bigint;
-  /** The audit event as it is shown. */
   readonly line: Buffer;
   /** SHA-256 of its varying part. */
   readonly rendering: Buffer;
@@ -23,7 +21,7 @@ interface CaseEvent {
   readonly source: Buffer;
 }
 
-/** Rejects with a Problem that names the limit where there are too many, and with EngineError. */
+/** Rejects with a Problem that names the limit if there are too many, and with EngineError. */
 export type CaseEventsReader = (
   organization: string,
   request: { readonly filter: AuditFilter },
@@ -31,7 +29,6 @@ export type CaseEventsReader = (
   signal: AbortSignal,
 ) => Promise<readonly CaseEvent[]>;
 
-/** Reads every matching event, newest first, as long as they are few enough for a case file. */
 export function createCaseEventsReader(storage: Storage, envelope: EventEnvelope): CaseEventsReader {
   return async (organization, { filter }, nowMicros, signal) => {
     const where = whereClause(organization, filter);

@@ -7,7 +7,7 @@ import { exportWhere, type ExportRequest } from './export.ts';
 import { csvAliases, csvNames, typedColumns } from './export-csv.ts';
 import { newestFirst, streamSettings, throughTexts } from './plans.ts';
 
-/** Small row groups, as the engine buffers each. */
+/** Small, as the engine buffers each row group. */
 const parquetSettings: Settings = {
   max_threads: 2,
   query_plan_execute_functions_after_sorting: 0,
@@ -21,15 +21,13 @@ const parquetSettings: Settings = {
 
 const thrownByQuery = 395;
 
-/** Whether a Parquet export failed because the table no longer has the expected number of events. */
 export function hasOtherRows(error: unknown): boolean {
   return error instanceof EngineError && error.engineCode === thrownByQuery;
 }
 
 /**
- * Streams every matching event, newest first, as a Parquet file that the engine makes: the columns of the CSV
- * export, typed. The query itself compares its number of events with `rows` on its snapshot, and fails (see
- * `hasOtherRows`) if they differ.
+ * Newest first, as a Parquet file that the engine makes: the columns of the CSV export, typed. The query itself compares its
+ * number of events with `rows` on its snapshot, and fails (see `hasOtherRows`) if they differ.
  */
 export async function streamParquet(
   storage: Storage,

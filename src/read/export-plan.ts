@@ -8,7 +8,7 @@ import { throughTexts } from './plans.ts';
 const exportSliceRowsMin = 250_000;
 const exportSlicesMax = 2_000;
 
-/** A time range (Unix microseconds, inclusive) and its number of events in the snapshot. */
+/** Unix microseconds, inclusive. */
 export interface ExportSlice {
   readonly fromMicros: number;
   readonly toMicros: number;

@@ -50,7 +50,6 @@ interface Form {
   readonly inner: string;
   readonly outer: string;
   readonly settings: Settings;
-  /** The engine's text before the total, and its whole text without a row. */
   readonly lead: string;
   readonly empty: string;
   readonly preamble: string;

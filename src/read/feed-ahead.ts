@@ -25,7 +25,6 @@ export interface PlacesFound {
   readonly watermark: bigint;
 }
 
-/** Consecutive events of one organization in the order of ingest, read at once and divided into pages. */
 export interface Chunk {
   readonly pages: readonly PageAhead[];
   readonly watermark: bigint;
@@ -74,7 +73,6 @@ const betweenEvents = 2;
 export class ReadAhead {
   readonly #read: ReadChunk;
   readonly #entries = new Map<string, Entry>();
-  /** Every entry with memory: those of the map, and those that a request waits for. */
   readonly #live = new Set<Entry>();
   readonly #eventBytes = new FifoMap<number>();
   #stopped = false;
@@ -92,7 +90,7 @@ export class ReadAhead {
     return (this.#eventBytes.get(organization) ?? 0) * limit > limits.feedPageBytesMax;
   }
 
-  /** Number of pages to read at once; 1 for no read-ahead. */
+  /** 1 for no read-ahead. */
   pagesAtOnce(organization: string, limit: number): number {
     const eventBytes = this.#eventBytes.get(organization);
     const own = [...this.#live].filter((entry) => entry.organization === organization).length;
@@ -168,7 +166,7 @@ export class ReadAhead {
     chunk.release();
   }
 
-  /** Ends reading and releases all memory; a request that waits for a page still gets it. */
+  /** A request that waits for a page still gets it. */
   stop(): void {
     this.#stopped = true;
     for (const key of this.#entries.keys()) this.#drop(key);

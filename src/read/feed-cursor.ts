@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Problem } from '../base/errors/problem.ts';
 
-/** Cursors of the feed: the position of the last returned event, signed for one organization. */
+/** The position of the last returned event, signed for one organization. */
 export interface FeedCursors {
   write(organization: string, seq: bigint): string;
   /** Throws a Problem (400) unless the cursor belongs to this organization. */

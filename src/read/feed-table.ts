@@ -27,7 +27,7 @@ export interface Found {
   readonly places?: PlacesFound;
 }
 
-/** Position and approximate size of an event in an answer. */
+/** The size is approximate. */
 interface FeedPlace {
   readonly seq: bigint;
   readonly bytes: number;
@@ -80,7 +80,7 @@ const pageEnds =
 
 const beforeData = '{"data":[';
 
-/** The table of events in the order of ingest. Every method rejects with EngineError. */
+/** Every method rejects with EngineError. */
 export class FeedTable {
   readonly #storage: Storage;
   readonly #envelope: EventEnvelope;
@@ -118,7 +118,6 @@ export class FeedTable {
     return (first < watermark ? first : watermark) - 1n;
   }
 
-  /** The next `pages` pages of all events of an organization. */
   async findAll(
     organization: string,
     { limit, pages }: { readonly limit: number; readonly pages: number },

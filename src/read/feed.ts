@@ -231,7 +231,6 @@ class Feed {
     return inTurn(this.#options.queue, look)(organization, signal);
   }
 
-  /** Whether no event is between a position and the watermark. */
   #hasAll(organization: string, from: bigint, watermark: bigint): boolean {
     if (from >= watermark - 1n) return true;
     const arrivedBefore = this.#options.arrivedBefore(organization);

@@ -16,7 +16,7 @@ import { parseRfc3339Micros } from '../base/time/timestamp.ts';
 import type { QueryParameters } from './parameters.ts';
 import { wordsCondition } from './words.ts';
 
-/** A filter of events; parts are optional and combined with AND. */
+/** Parts are optional and combined with AND. */
 export interface AuditFilter {
   /** Unix microseconds, inclusive. */
   readonly fromMicros?: number;
@@ -57,7 +57,7 @@ export interface PageRequest {
   readonly offset: number;
 }
 
-/** The caller's organization; `id` is a lower-case UUID. */
+/** `id` is a lower-case UUID. */
 export interface OrganizationNames {
   readonly id: string;
   readonly slug: string;
@@ -218,14 +218,13 @@ export function onSide(
       };
 }
 
-/** Clamped to just outside an event's range, so that any year fits the engine's type. */
+/** Clamped to just outside the range of events, so that any year fits the engine's type. */
 function time(text: string): number | undefined {
   const micros = parseRfc3339Micros(text.replace(/ (?=\d\d:\d\d$)/, '+'));
   if (micros === undefined) return undefined;
   return Math.max(baseLimits.eventTimeMicrosMin - 1, Math.min(baseLimits.eventTimeMicrosMax + 1, micros));
 }
 
-/** Undefined unless the text is a positive integer, of any length. */
 export function parseLimit(text: string): number | undefined {
   return /^0*[1-9]\d*$/.test(text) ? Number(text) : undefined;
 }
@@ -253,13 +252,12 @@ export function hasIndexedFilter({ is = {}, in: within = {}, sinceSeq }: AuditFi
   );
 }
 
-/** Earliest matching time (Unix microseconds), by filter and retention; undefined: any. */
+/** Undefined: any. */
 export function earliestOf({ fromMicros, cutOffMicros }: AuditFilter): number | undefined {
   if (fromMicros === undefined || cutOffMicros === undefined) return fromMicros ?? cutOffMicros;
   return Math.max(fromMicros, cutOffMicros);
 }
 
-/** Range of matching times, Unix microseconds, inclusive. */
 export function timesOf(filter: AuditFilter): { from: number; to: number } {
   const { eventTimeMicrosMin: from, eventTimeMicrosMax: to } = baseLimits;
   return { from: earliestOf(filter) ?? from, to: filter.toMicros ?? to };
@@ -272,7 +270,7 @@ export interface Where {
 
 type Parameter = string | number | readonly (FilterValue | bigint)[];
 
-/** The condition for matching events of one organization; values are parameters only. */
+/** Values are parameters only. */
 export function whereClause(organization: string, filter: AuditFilter): Where {
   const conditions = ['org = {org:UUID}'];
   const parameters: Record<string, Parameter> = { org: organization };

@@ -15,7 +15,6 @@ export const limits = {
   feedWaitSecondsMax: 30,
   /** A page of the feed ends within this, but has at least one event. */
   feedPageBytesMax: 32 * 1024 * 1024,
-  /** Concurrent read-aheads of one organization. */
   feedAheadPerOrganizationMax: 2,
   /** From this offset on counts locate a page (offset-index.ts); below, skipping costs less. */
   deepOffsetMin: 5_000,

@@ -113,7 +113,7 @@ const bucketsAround = (buckets: string, seconds: number): string =>
   `maxIf(ends, upto >= {offset:UInt64} + {limit:UInt64}) - ${seconds}, max(upto)) ` +
   `FROM (SELECT ends, sum(held) OVER (ORDER BY ends DESC) AS upto FROM (${buckets}))`;
 
-/** The times that all of these counts have in common: those of the rarest filter. */
+/** The rarest filter decides. */
 function boundsBy(counts: readonly Counts[], columns: Pick<AuditFilter, 'is'>) {
   const ranges = counts.map(
     (one) =>

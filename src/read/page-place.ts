@@ -31,7 +31,7 @@ export async function placeOf(
   return { where, start: startOf(request, where, floor), parameters, settings, searchedBackTo: undefined };
 }
 
-/** Reads the found events by position; their texts were already searched. */
+/** The texts of these events were already searched. */
 function foundPlace(
   organization: string,
   { limit }: PageRequest,

@@ -33,7 +33,6 @@ export interface SlicedPage {
   render(rows: HeldBytes, count: number): Promise<SliceBytes> | SliceBytes;
 }
 
-/** Runs work of an organization in its turn (`inTurn`). */
 export type Turn = <T>(
   organization: string,
   work: (signal: AbortSignal) => Promise<T>,

@@ -79,7 +79,6 @@ export function createPageReader(
 
 const before = '{"data":[';
 
-/** The text after the events of a page; `total` is set by `text`. */
 class PageMeta {
   readonly #request: PageRequest;
   readonly searchedBackTo: string | undefined;
@@ -102,7 +101,7 @@ class PageMeta {
   }
 }
 
-/** The same pages as OCSF 1.1.0, mapped here from their source events (contract: OCSF 1.1.0). */
+/** Maps them here from their source events (contract: OCSF 1.1.0). */
 export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce): PageReader {
   const { storage } = reads;
   return async (organization, request, signal) => {

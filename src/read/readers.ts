@@ -37,7 +37,6 @@ export interface ReadersOptions {
   readonly envelope: EventEnvelope;
   readonly clock: Clock;
   readonly secret: string;
-  /** See `FeedOptions`. */
   readonly order: {
     watermarks(): { of(organization: string): bigint };
     arrivedBefore(organization: string): bigint | undefined;
@@ -91,7 +90,6 @@ export function createReaders(options: ReadersOptions): Readers {
   };
 }
 
-/** Wrap a reader of a request, or of a filter alone, so that it leaves out expired events. */
 function keepingTo(retentionCutOff: ReadersOptions['retentionCutOff']) {
   const kept = (organization: string, filter: AuditFilter): AuditFilter => ({
     ...filter,

@@ -193,7 +193,7 @@ function completionOf(row: ReceiptRow): Moment | undefined {
   return row.has_completion ? { micros: row.completion_micros, seq: row.completion_seq } : undefined;
 }
 
-/** The events of a receipt, the completion first, as it knows the outcome. */
+/** The completion first, as it has the outcome. */
 function momentsOf(row: ReceiptRow): Moment[] {
   return [completionOf(row), startOf(row)].filter((moment) => moment !== undefined);
 }

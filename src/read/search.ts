@@ -64,7 +64,7 @@ export async function search(
   }
 }
 
-/** Time of the `rows`-th newest event, with or without the words; undefined if there are fewer. */
+/** Undefined if there are fewer events. */
 async function instantOfNth(
   storage: Storage,
   organization: string,

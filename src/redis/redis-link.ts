@@ -15,7 +15,7 @@ export class RedisAwayError extends Error {
   }
 }
 
-/** The result from Redis, or `own` while it is away. */
+/** `own` while Redis is away. */
 export async function ifReachable<T>(asked: Promise<T>, own: () => T | Promise<T>): Promise<T> {
   try {
     return await asked;

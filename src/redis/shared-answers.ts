@@ -10,7 +10,7 @@ const answerKeptMs = 24 * 3_600_000;
 const answerWaitMsMax = 3_000;
 const answerPollMs = 50;
 
-/** A claim, or its answer. `sent` is the digest of the body. */
+/** `sent`: digest of the body. */
 interface Kept<Answer> {
   readonly sent: string;
   readonly instance?: string;
@@ -79,7 +79,6 @@ export class SharedAnswers<Answer> {
     }
   }
 
-  /** The answer of any server, for a request that stores nothing. */
   async find(id: string): Promise<Answered<Answer> | undefined> {
     try {
       const kept = parsed<Answer>(await this.#link.run((client) => client.get(this.#nameOf(id))));

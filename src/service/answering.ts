@@ -36,7 +36,6 @@ interface Answering {
   readonly accessLogTo: number | string;
 }
 
-/** Listens, and announces the server to commands on its data directory. */
 export async function startAnswering(
   { config, log, damage, stops }: Base,
   parts: Answering,

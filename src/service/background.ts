@@ -45,7 +45,6 @@ export async function openCounts({ config, log, stops }: Base, secret: string) {
     const words = 'Without SESSION_SECRET, only processes on this DATA_DIR share limits through Redis';
     log.warn({}, words);
   }
-  // Loads its packages only with REDIS_URL.
   const { SharedCounts } = await import('../redis/shared-counts.ts');
   const shared = await SharedCounts.open({ url, secret, log });
   stops.add(() => shared.stop());
@@ -131,7 +130,6 @@ export function startRetention(
   stops.add(() => eraser.stop());
 }
 
-/** Loads its packages only with traces. */
 export async function startTracing(
   { tracesUrl: url, serviceName }: Config,
   log: Logger,

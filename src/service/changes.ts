@@ -11,7 +11,6 @@ import type { ServiceStorage } from '../storage/open-storage.ts';
 import { version } from '../tools/version.ts';
 import type { Base } from './base.ts';
 
-/** The control data, kept up to date, and the events of its changes, which wait for `handChanges`. */
 export async function startDirectory(
   { config: { dataDir }, log, stops, steadyMs, damage }: Base,
   { storage, instance: server }: ServiceStorage,
@@ -59,7 +58,7 @@ export async function handChanges(
   organizations: IngestDirectory,
   ingest: Ingest,
 ): Promise<void> {
-  // Events of an organization that damage has closed or lost are kept all the same.
+  // Also an organization whose control data is damaged or lost.
   const organizationOf = (id: string) => organizations.organization(id) ?? { id, retentionDays: undefined };
   // The events of a deleted organization have no reader.
   const isOfSomebody = (event: string): boolean => {

@@ -24,7 +24,7 @@ const writerRenewMs = 3_600_000;
 
 export type Writing = Awaited<ReturnType<typeof startWriting>>;
 
-/** The log and its path into the table, in one order with all other writers. */
+/** In one order with all other writers. */
 export async function startWriting(
   base: Base,
   stored: ServiceStorage,
@@ -60,7 +60,6 @@ export async function startWriting(
   return { ingest, order: new IngestOrder({ ingest, shared }) };
 }
 
-/** This server among those that share a ClickHouse server. */
 class Member {
   readonly permit: Permit;
   readonly #base: Base;

@@ -6,7 +6,7 @@ import type { Clock } from '../base/time/clock.ts';
 import { limits } from './limits.ts';
 import type { Checks } from './provider.ts';
 
-/** A sign-in in progress, kept by the browser. */
+/** Kept by the browser. */
 export interface Attempt extends Checks {
   /** The only organization that it can sign in to. */
   readonly organizationId: string;

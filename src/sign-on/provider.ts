@@ -24,13 +24,12 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';
 import { failureOf, ProviderFailed, unavailable } from './provider-failed.ts';
 
-/** Lifetime of a provider's metadata; an unknown key is fetched sooner. */
+/** Of metadata; an unknown key is fetched sooner. */
 const providerKeptMs = 3_600_000;
 /** The longest subject (OpenID Connect Core, 2), and the longest e-mail address. */
 const subjectCharactersMax = 255;
 const emailCharactersMax = 254;
 
-/** A provider, and this service as its client. */
 export interface ProviderClient {
   readonly issuer: string;
   readonly clientId: string;

@@ -7,7 +7,6 @@ import { unavailable } from './provider-failed.ts';
 const providersMax = 1_000;
 
 export interface ProvidersOptions {
-  /** The configured one; undefined without one. */
   readonly service: ProviderClient | undefined;
   readonly secrets: SealedSecrets;
 }
@@ -20,7 +19,6 @@ export class Providers {
     this.#options = options;
   }
 
-  /** Whether people of an organization can sign in by a provider. */
   isThere(settings: SignOnSettings): boolean {
     return (
       settings.provider === 'own' || (settings.provider === 'service' && this.#options.service !== undefined)

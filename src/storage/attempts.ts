@@ -53,10 +53,7 @@ export class Attempts {
     return `${this.#storage.database}-${this.#name}-${number}`;
   }
 
-  /**
-   * Ends the INSERT with this number, then counts its rows. Rejects with an EngineError while a node does not
-   * answer or replicas lag.
-   */
+  /** Rejects with an EngineError while a node does not answer or replicas lag. */
   async rowsStored(number: number): Promise<number> {
     const queryId = this.#queryId(number);
     const found = await this.#rowsOf(number, queryId);
@@ -144,6 +141,6 @@ export class Attempts {
   }
 }
 
-/** The events of all replicas; each event once per replica. */
+/** Each event once per replica. */
 export const eventsOfAll = (cluster: string): string =>
   `clusterAllReplicas(${quoteString(cluster)}, currentDatabase(), events_local)`;

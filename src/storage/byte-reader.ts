@@ -4,7 +4,7 @@ import { limits } from './limits.ts';
 
 const engineHeadLinesMax = 200;
 
-/** Receives an answer in this order: `head`, any number of `data`, then `end`; or at any point `failed`. */
+/** `head`, any number of `data`, then `end`; or at any point `failed`. */
 export interface Receiver {
   head(status: number, headers: ReadonlyMap<string, string>): void;
   /**
@@ -200,7 +200,6 @@ class AnswerParser {
     return this.#step === 'body' && this.#left === Number.POSITIVE_INFINITY;
   }
 
-  /** Passes on nothing more, not even of the current bytes. */
   stop(): void {
     this.#step = 'stopped';
   }

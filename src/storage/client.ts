@@ -78,9 +78,9 @@ function parseRows<T>(text: string): T[] {
 }
 
 /**
- * Opens the storage; connects with the first call, and survives restarts of the engine. Every failure is an
- * EngineError. Time limits (ms) are `readQueryMsMax` and `insertMsMax` unless given. They cover a whole call,
- * but for `flow()` the time to the head, then any silence while the reader waits.
+ * Connects with the first call, and survives restarts of the engine. Every failure is an EngineError. Time limits (ms) are
+ * `readQueryMsMax` and `insertMsMax` unless given. They cover a whole call, but for `flow()` the time to the head, then any
+ * silence while the reader waits.
  */
 export function openStorage(
   connection: EngineConnection,
@@ -313,7 +313,7 @@ interface Answer {
   readonly error?: EngineError;
 }
 
-/** UNKNOWN_TABLE and UNKNOWN_DATABASE: a server that has lost its disk. What it was at may go on at others. */
+/** UNKNOWN_TABLE and UNKNOWN_DATABASE: a server that has lost its disk. */
 const emptyCodes: ReadonlySet<number | undefined> = new Set([60, 81]);
 
 function unlessSilent(error: unknown): Answer {

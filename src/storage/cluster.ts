@@ -32,7 +32,6 @@ export async function requireMajority(storage: Storage): Promise<void> {
   throw new EngineError('unreachable', words);
 }
 
-/** How long the number of replicas is remembered. */
 const quorumMsMax = 1_000;
 
 /**
@@ -63,7 +62,6 @@ export class Quorum {
 
   async #ask(cluster: string, table: string): Promise<Settings> {
     const { database } = this.#storage;
-    // A replica without Keeper counts none.
     const [row] = await this.#storage.rows<{ fewest: string }>(
       `SELECT toString(min(total_replicas)) AS fewest FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
        WHERE database = {database:String} AND table = {table:String} AND total_replicas > 0`,

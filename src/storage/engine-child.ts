@@ -1,11 +1,10 @@
 /**
- * The process of the embedded engine, started by engine-process.ts:
+ * Started by engine-process.ts:
  *
  *     argv: <engine library> <argument of the engine>…
  *
- * The engine runs in a native thread. When standard input closes, the parent is gone, and the main thread
- * ends the process. Only SIGKILL works: the engine's teardown crashes, and `process.exit` would wait for it
- * for ever.
+ * The engine runs in a native thread. The main thread ends the process when standard input closes, as the parent is gone. Only
+ * SIGKILL works: the engine's teardown crashes, and `process.exit` would wait for ever.
  */
 import { DataType, load, open } from 'ffi-rs';
 

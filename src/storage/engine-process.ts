@@ -111,7 +111,6 @@ function childArguments(): string[] {
 }
 
 export class EngineProcess {
-  /** Has the last output to standard error. */
   readonly ended: Promise<EngineEnd>;
   readonly #child: ChildProcess;
   readonly #configFile: string;

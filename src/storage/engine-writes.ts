@@ -86,9 +86,6 @@ export interface EngineWritesOptions {
   readonly log: Logger;
 }
 
-/**
- * Kills the embedded engine after a failed write, also of a merge, and knows whether the engine takes writes.
- */
 export class EngineWrites {
   readonly #options: EngineWritesOptions;
   readonly #looking: Repeated | undefined;

@@ -118,10 +118,7 @@ function startWords({ message, how }: EngineStartError): string {
   return `it ended (${how}); LOG_LEVEL=debug shows its output; if its files are damaged, restore a backup (${page})`;
 }
 
-/**
- * The engine of a data directory. Restarts it, with a delay, if it ends unexpectedly. It ends with this
- * process in any case.
- */
+/** Restarts the engine, with a delay, if it ends unexpectedly. */
 export class EmbeddedEngine {
   readonly #options: EngineOptions;
   readonly #library: string;
@@ -195,7 +192,6 @@ export class EmbeddedEngine {
     await engine.ended;
   }
 
-  /** Retries once after removing truncated mutation files. */
   async #startOnce(): Promise<EngineProcess> {
     try {
       return await this.#tryStart();

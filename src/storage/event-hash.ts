@@ -3,7 +3,6 @@
  * must be in a hash or in the entry, or it could be altered unnoticed.
  */
 
-/** The columns, beside the rendering, that filters look at. */
 export const shownColumns = `formatRow('RowBinary', org, activity_id, activity_name, severity, status,
   level, result_code, actor_email, actor_id, names, file_hash, file_name, target_name, flow_id)`;
 
@@ -13,8 +12,5 @@ export const shownColumns = `formatRow('RowBinary', org, activity_id, activity_n
  */
 export const shownHash = `SHA256(concat(SHA256(ocsf), ${shownColumns}))`;
 
-/**
- * The hash of an event as it is stored now. The column `event_hash` has the value at INSERT, from which trees
- * are built; verifiers compute it anew.
- */
+/** The column `event_hash` has the value at INSERT, from which trees are built; verifiers compute it anew. */
 export const eventHashNow = `SHA256(concat(SHA256(source), ${shownHash}))`;

@@ -18,7 +18,6 @@ export function shortMessage(text: string): string {
  */
 const exceptionText = /Code: (\d+).*Exception: (.+?)\(((?=[A-Z0-9_]*[A-Z]{3})[A-Z0-9_]+)\)/s;
 
-/** The error of an answer with another status than 200, from the engine or a proxy. */
 export function refusal(status: number, code: string | undefined, text: string): EngineError {
   const [, number, message = text, type = ''] = exceptionText.exec(text) ?? [];
   const known = number ?? code;
@@ -101,8 +100,8 @@ const adviceOfCode: ReadonlyMap<number | undefined, string> = new Map([
 ]);
 
 /**
- * A failure with advice for whoever ran a command. Without text of the engine, which names files, queries and
- * values; LOG_LEVEL=debug shows it.
+ * A failure with advice for the operator. Omits text of the engine, which names files, queries and values; LOG_LEVEL=debug shows
+ * it.
  */
 export function operatorWords(error: unknown): string {
   if (!(error instanceof EngineError)) return fileErrorWords(error) ?? messageOf(error);

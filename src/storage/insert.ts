@@ -108,7 +108,7 @@ async function store(
   );
 }
 
-/** Rows that are not stored under one of these numbers; a row has the same index under each. */
+/** A row has the same index under each number. */
 function absentFrom(storage: Storage, numbers: readonly number[]): string {
   const events = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
   const ranges = numbers.map((number) => {

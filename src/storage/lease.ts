@@ -24,7 +24,6 @@ interface Rival {
   readonly owner: string;
   readonly host: string;
   readonly pid: number;
-  /** Rises with each renewal. */
   readonly newest: string;
 }
 
@@ -67,7 +66,7 @@ export class Lease {
     return this.#number;
   }
 
-  /** False if another process has it. Rejects with EngineError. */
+  /** False if another process has the name. Rejects with EngineError. */
   async take(): Promise<boolean> {
     const begunMs = performance.now();
     if (this.#renewing !== undefined && this.#isYoung()) return true;
@@ -83,8 +82,8 @@ export class Lease {
   }
 
   /**
-   * Whether nobody has taken it since, as most nodes know it: a mutation goes to all replicas also from a node that the others cannot
-   * reach, where a renewal may have left a row that most do not have. Rejects with EngineError.
+   * Whether no other process has taken the name since, by a majority of nodes: a mutation also reaches all replicas from a node
+   * that the others cannot reach, where a renewal may have left a row. Rejects with EngineError.
    */
   async holds(): Promise<boolean> {
     await requireMajority(this.#options.storage);
@@ -103,7 +102,6 @@ export class Lease {
     throw new Problem('conflict', `Another process has taken over "${name}"; nothing more was changed`);
   }
 
-  /** Stops renewing: the lease expires, or ends with its process. */
   abandon(): void {
     clearInterval(this.#renewing);
     this.#renewing = undefined;
@@ -125,7 +123,6 @@ export class Lease {
 
   async #ask(): Promise<boolean> {
     await this.#put(false, this.#highest, leaseMsMax);
-    // Others see the row after a moment, so two concurrent requests see each other.
     await sleep(leaseAskMs);
     await requireMajority(this.#options.storage);
     const { rivals } = await this.#look();

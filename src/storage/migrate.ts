@@ -98,9 +98,7 @@ export class OtherReleaseError extends Error {
   }
 }
 
-/**
- * Names of applied migrations. Rejects with OtherReleaseError unless these are the first of this release's.
- */
+/** Rejects with OtherReleaseError unless the applied migrations are the first of this release's. */
 async function readApplied(storage: Storage, migrations: readonly Migration[]): Promise<ReadonlySet<string>> {
   const rows = await withRetry(() =>
     storage.rows<RecordRow>('SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name'),
@@ -138,9 +136,8 @@ async function isCurrent(storage: Storage, migrations: readonly Migration[]): Pr
 }
 
 /**
- * Creates the database, then applies each migration that is not in `schema_migrations`, in order. Processes
- * may do this concurrently, as statements are idempotent. @returns the names of the applied files Rejects
- * with the error of `requireRoom`, EngineError, OtherReleaseError, or an Error for an old engine or a
+ * Applies each migration that is not in `schema_migrations`, in order. Processes may do this concurrently. Returns the names of
+ * the applied files. Rejects with the error of `requireRoom`, EngineError, OtherReleaseError, or an Error for an old engine or a
  * malformed file.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {

@@ -18,7 +18,7 @@ export class EngineNode {
   readonly reader: ByteReader;
   readonly statements: StatementClient;
   isDown = false;
-  /** It answers but has no tables, such as a server that has lost its disk. */
+  /** Such as a server that has lost its disk. */
   isEmpty = false;
   readonly probe = singleFlight(() => this.#ask());
   readonly #database: string;

@@ -43,7 +43,6 @@ interface EngineOptions {
 }
 
 export interface StorageOptions extends EngineOptions {
-  /** Constant text around the stored events, for the view for operators. */
   readonly envelope: { readonly head: string; readonly tail: string };
   readonly damage: DamageRegister;
 }
@@ -56,16 +55,13 @@ interface HeldEngine {
 export interface ServiceStorage {
   readonly storage: Storage;
   readonly engineWrites: EngineWrites;
-  /** The embedded engine, which shares disk and clock with the log; undefined with a ClickHouse server. */
+  /** Shares disk and clock with the log; undefined with a ClickHouse server. */
   readonly held: HeldEngine | undefined;
-  /** This server among those that share a ClickHouse server; undefined with the embedded engine. */
+  /** Undefined with the embedded engine. */
   readonly instance: string | undefined;
 }
 
-/**
- * Starts the embedded engine or waits for the ClickHouse server, then creates tables and view. The caller
- * holds the lock of the data directory.
- */
+/** The caller holds the lock of the data directory. */
 export async function startStorage(options: StorageOptions): Promise<ServiceStorage> {
   const { url } = options.clickhouse;
   if (url !== undefined) return reachServer(options, url);
@@ -109,7 +105,6 @@ function reportUnreadable(damage: DamageRegister, log: Logger, part: string): vo
   log.error({ part }, 'A part of a table is damaged, and reads that need it fail; run `auditlog doctor`');
 }
 
-/** UUID of a data directory among those that share an engine. */
 async function instanceOf(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
@@ -141,7 +136,6 @@ async function makeTables(options: StorageOptions, storage: Storage): Promise<vo
   await keepEventsView(storage, { database, cluster, ...envelope }, room);
 }
 
-/** No other server has the directory (`lockDirectory`), but a command may. */
 async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const deadline = performance.now() + serverEngineWaitMsMax;
   for (let isLogged = false; ; isLogged = true) {
@@ -249,7 +243,6 @@ async function noEngine(dataDir: string): Promise<Error> {
  */
 async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
   const deadline = performance.now() + serverStartMsMax;
-  // In a database that always exists.
   const options = { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax };
   for (let isLogged = false; ; isLogged = true) {
     try {

@@ -6,14 +6,12 @@ import type { Storage } from './storage.ts';
 
 const partCheckMsMax = 1_800_000;
 
-/** A part that the engine has set aside, as it could not be loaded or merged. */
 export interface QuarantinedPart {
   readonly table: string;
   /** Its folder in `detached`: the reason, then the part, such as `broken-on-start_202611_4_4_0`. */
   readonly name: string;
 }
 
-/** Without parts that an operator has detached, which have no reason. */
 export function quarantinedParts(storage: Storage): Promise<QuarantinedPart[]> {
   return storage.rows<QuarantinedPart>(
     `SELECT table, name FROM system.detached_parts
@@ -82,7 +80,7 @@ export async function damagedParts(storage: Storage, table: string): Promise<Act
   return damaged;
 }
 
-/** A truncated projection of a part. Reads skip it and use the events themselves. */
+/** Reads skip it and use the events themselves. */
 export interface BrokenProjection {
   readonly table: string;
   readonly part: string;

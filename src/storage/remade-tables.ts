@@ -15,7 +15,7 @@ const becomes: Readonly<Record<string, string>> = {
 
 export const fateOfRows = (table: string): string | undefined => becomes[table];
 
-/** Detaches the damaged parts of these tables. Resolves with their names, by table. */
+/** Resolves with the names of detached parts, by table. */
 export async function takeOutRemade(storage: Storage): Promise<Map<string, string[]>> {
   const takenOut = new Map<string, string[]>();
   for (const table of Object.keys(becomes)) {

@@ -10,7 +10,7 @@ import type { Parameters, Settings, Storage } from './storage.ts';
 const removalOrganizationsMax = 200;
 const removalCountMsMax = 120_000;
 
-/** Events of an organization before a time (Unix microseconds). */
+/** Before a time (Unix microseconds). */
 export interface Expired {
   readonly organization: string;
   readonly beforeMicros: number;
@@ -42,7 +42,7 @@ export interface RemovalBounds extends Expired {
   readonly below: bigint;
 }
 
-/** A removal, fixed when written, so that it can be resumed. */
+/** Fixed when written, so that it can be resumed. */
 export interface RemovalPlan extends RemovalBounds {
   readonly id: string;
   readonly counts: readonly PlannedCount[];
@@ -60,7 +60,6 @@ const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before
   AND (${isNoPolicy} OR {before:Int64} >= ${allTimeMicros})`;
 const recordingMonth = `toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC'))`;
 const partition = `toString(${recordingMonth})`;
-/** The bucket of the table's counts; a day is a multiple. */
 const bucketMicros = 600_000_000;
 
 export async function countExpired(
@@ -75,7 +74,7 @@ export async function countExpired(
   return Number(row?.events ?? 0);
 }
 
-/** Removes expired events by mutations, one partition at a time, for many organizations together. */
+/** One partition at a time, for many organizations together. */
 export class EventRemoval {
   readonly #storage: Storage;
 

@@ -183,7 +183,7 @@ class Tail {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Passes on older bytes; false if a receiver asked for a pause. */
+  /** False if a receiver asked for a pause. */
   push(piece: Uint8Array, hand: (bytes: Uint8Array) => boolean): boolean {
     const over = Math.max(0, this.#length + piece.length - this.#bytes.length);
     const ofTail = Math.min(over, this.#length);
@@ -196,7 +196,6 @@ class Tail {
   }
 }
 
-/** Limits a whole read or, after `limitSilence`, the time without a byte while some are wanted. */
 class Deadline {
   readonly #timer: NodeJS.Timeout;
   #ofSilence = false;
@@ -229,7 +228,6 @@ class Deadline {
   }
 }
 
-/** Collects a result in pooled memory, with room before and after. */
 function holder(
   flow: ResultFlow,
   { headroom, tailroom, bytesMax }: BytesOptions,

@@ -1,4 +1,3 @@
-/** Reads values one after the other from bytes that the engine wrote in `FORMAT RowBinary`. */
 export class RowBinary {
   readonly #bytes: Buffer;
   #at = 0;
@@ -19,13 +18,13 @@ export class RowBinary {
     return this.#bytes.readBigUInt64LE(this.#skip(8));
   }
 
-  /** So many bytes, as of a FixedString; no copy. */
+  /** No copy. */
   fixed(length: number): Buffer {
     const from = this.#skip(length);
     return this.#bytes.subarray(from, from + length);
   }
 
-  /** A String, after its length in groups of seven bits; no copy. */
+  /** No copy. */
   string(): Buffer {
     let length = 0;
     for (let factor = 1; ; factor *= 128) {
@@ -35,7 +34,6 @@ export class RowBinary {
     }
   }
 
-  /** Returns where the skipped bytes begin. */
   #skip(length: number): number {
     const from = this.#at;
     this.#at += length;

@@ -49,7 +49,7 @@ interface Seen {
 }
 
 /**
- * The order of ingest among servers that share an engine (README.md, Servers that share an engine):
+ * README.md, Servers that share an engine:
  *
  *     join:   publish ─▶ read all rows ─▶ take numbers above them
  *     turn:   publish ─▶ read all rows ─▶ the watermark is the lowest of the open ones, its own included
@@ -75,7 +75,7 @@ export class SharedOrder {
     this.#leaseMs = options.leaseMs ?? limits.writerLeaseMs;
   }
 
-  /** Joins the others. Rejects with EngineError, and if the data directory is a copy of another server's. */
+  /** Rejects with EngineError, and if the data directory is a copy of another server's. */
   static async join(options: SharedOrderOptions, numbers: OwnNumbers): Promise<SharedOrder> {
     const order = new SharedOrder(options, numbers);
     if (!options.isAtHome) await order.#lookForOriginal();

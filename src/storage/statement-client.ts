@@ -48,7 +48,7 @@ export class StatementClient {
     });
   }
 
-  /** @returns the body; rejects with an EngineError, after `timeoutMs` at the latest */
+  /** Rejects with an EngineError, after `timeoutMs` at the latest. */
   async run(statement: Statement): Promise<string> {
     const { signal, timeoutMs, queryId = randomUUID() } = statement;
     const ending = new AbortController();

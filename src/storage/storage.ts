@@ -28,7 +28,6 @@ export interface InsertOptions extends QueryOptions {
   readonly isUnchecked?: boolean;
 }
 
-/** Room to leave around a buffered result, and its largest size. */
 export interface BytesOptions extends QueryOptions {
   readonly headroom: number;
   readonly tailroom: number;

@@ -57,7 +57,6 @@ export async function closeWriter(storage: Storage, row: WriterRow): Promise<voi
   await putWriter(storage, { ...row, isOpen: false, version: row.version + 1n });
 }
 
-/** Whether a server has published within `withinMs`. */
 export async function areServersWriting(storage: Storage, withinMs: number): Promise<boolean> {
   const [row] = await storage.rows<{ servers: string }>(
     `SELECT count() AS servers FROM watermarks FINAL

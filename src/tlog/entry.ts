@@ -1,16 +1,15 @@
 import { hashBytes, sha256Text } from './hash.ts';
 
 /**
- * What a leaf of the tree says of an event, 53 bytes, big-endian:
+ * A leaf of the tree, 53 bytes, big-endian:
  *
  *     0        8        16        20      21                  53
  *     | seq    | time   | expires | own   | hash of the event |
  *     | UInt64 | Int64  | UInt32  | UInt8 |                   |
  *
- * `seq` is the order number, `time` Unix microseconds, `expires` the day since 1970 from which retention
- * removes the event (65535: never), `own` 1 where the service itself says it, which no producer can, and else
- * 0. The hash stands for all else that is stored of the event (`eventHash`), so that an entry can be kept,
- * and shown, when retention has removed the event: then it still says when that was due.
+ * `time`: Unix microseconds. `expires`: the day since 1970 on which the event expires (65535: never). `own`: 1 for the service's
+ * own events, which no producer can send. The hash (`eventHash`) covers the rest of the event, so the entry can be shown after
+ * retention has removed the event.
  */
 export const entryBytes = 53;
 const ownAt = 20;
@@ -107,12 +106,12 @@ export function isEntryOf(entries: Buffer, place: number, content: EventContent)
   return eventHashText(content) === entries.toString('latin1', at + hashAt, at + entryBytes);
 }
 
-/** Whether retention may have removed the event by then (Unix microseconds). */
+/** By then (Unix microseconds). */
 export function hasExpired({ expires }: Pick<Entry, 'expires'>, nowMicros: number): boolean {
   return expires !== neverDay && expires * dayMicros <= nowMicros;
 }
 
-/** The day of expiry, `2027-01-31`; undefined for never. */
+/** `2027-01-31`; undefined for never. */
 export function expiryOf({ expires }: Pick<Entry, 'expires'>): string | undefined {
   return expires >= neverDay ? undefined : new Date(expires * 86_400_000).toISOString().slice(0, 10);
 }

@@ -59,7 +59,6 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** A list that an event of the tree confirms. */
 export interface Erasure {
   readonly pseudonym: string;
   /** Order number and position of that event. */
@@ -82,7 +81,7 @@ export class ErasureHistory {
     return this.#erasures.length === 0;
   }
 
-  /** Whether an event in the range (inclusive) was erased. */
+  /** Both inclusive. */
   touches(from: bigint, to: bigint): boolean {
     return this.#erasures.some(({ list }) => {
       const place = placeOf(list, from);

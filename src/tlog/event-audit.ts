@@ -14,9 +14,7 @@ export interface Difference {
 
 export interface EventFindings {
   readonly same: number;
-  /** Expired events that are gone. */
   readonly expired: number;
-  /** Events without an erased person. */
   readonly erased: number;
   readonly counts: Readonly<Record<Difference['kind'], number>>;
   readonly first: Difference | undefined;
@@ -25,12 +23,11 @@ export interface EventFindings {
 /** Remembered hashes of altered events, to detect moved ones. */
 const rememberedMax = 10_000;
 
-/** Compares entries of stored events with those of the tree, both in order. */
+/** Both in order. */
 export class EventAudit {
   readonly #mayHaveGone: (entry: Entry) => boolean;
   readonly #erasures: ErasureHistory;
   readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
-  /** Hashes of displaced events, with their position in the tree. */
   readonly #displaced = new Map<string, number>();
   readonly #strange = new Map<string, Difference>();
   #first: Difference | undefined;

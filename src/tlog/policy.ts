@@ -3,7 +3,6 @@ import { type Entry, hasExpired } from './entry.ts';
 /** A policy from a time on, as an event in the tree states it; none can be added below a known checkpoint. */
 export interface PolicyStatement {
   readonly seq: bigint;
-  /** Time in `seq`, Unix microseconds. */
   readonly recordedMicros: number;
   /** Undefined: for ever, or during a hold. */
   readonly days: number | undefined;

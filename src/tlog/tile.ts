@@ -6,13 +6,13 @@ export const tileWidth = 256;
 const tileLevels = 8;
 const tileLevelMax = 63;
 
-/** A tile: `index` counts the tiles of its level. */
+/** `index` counts the tiles of its level. */
 export interface TileId {
   readonly level: number;
   readonly index: number;
 }
 
-/** A tile of a tree; partial with fewer hashes than `tileWidth`. */
+/** Partial with fewer hashes than `tileWidth`. */
 export interface Tile extends TileId {
   readonly width: number;
 }

@@ -3,7 +3,6 @@ import { type Entry, entryAt, entryBytes, risingRows } from './entry.ts';
 import { hashBytes, leafHashes } from './hash.ts';
 import { RightEdge } from './right-edge.ts';
 
-/** Results of comparing entries with checkpoints. */
 export interface TreeFindings {
   readonly size: number;
   /** The largest matching and the smallest contradicting checkpoint. */
@@ -16,7 +15,7 @@ export interface TreeFindings {
   readonly firstDiffering: Entry | undefined;
 }
 
-/** Rebuilds the tree and compares its root with each checkpoint, in constant memory. */
+/** In constant memory. */
 export class TreeAudit {
   readonly #edge = new RightEdge();
   readonly #heads: readonly TreeHead[];

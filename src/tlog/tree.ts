@@ -38,7 +38,6 @@ export function rangeHash(range: Range, hashOf: (node: Node) => Uint8Array): Uin
   return before.reduce((right, node) => nodeHash(hashOf(node), right), hashOf(last));
 }
 
-/** Proves that leaf `index` is in a tree of `size` leaves, from the leaf to the root. */
 export function inclusionRanges(index: number, size: number): Range[] {
   if (!(index >= 0 && index < size)) throw new RangeError(`no leaf ${index} in a tree of ${size}`);
   const path = (start: number, end: number): Range[] => {
@@ -51,7 +50,6 @@ export function inclusionRanges(index: number, size: number): Range[] {
   return path(0, size);
 }
 
-/** Proves that a tree of `size` leaves continues its first `older` leaves. */
 export function consistencyRanges(older: number, size: number): Range[] {
   if (!(older > 0 && older <= size)) throw new RangeError(`no tree of ${older} in one of ${size}`);
   const path = (start: number, end: number): Range[] => {

@@ -132,7 +132,6 @@ function fish(root: Command): string {
 
 const shells = { bash, zsh, fish };
 
-/** `completion` (contract: Command line): a script for a shell. */
 export function registerCompletion(program: Command, deps: ToolDeps): void {
   const name = program.name();
   program

@@ -6,7 +6,6 @@ export type FileCompression = 'none' | 'gzip' | 'zstd';
 
 const zstdLevel = 3;
 
-/** The compression that a file name's ending asks for. */
 export function compressionOfName(name: string): FileCompression {
   if (name.endsWith('.gz')) return 'gzip';
   return name.endsWith('.zst') ? 'zstd' : 'none';

@@ -37,13 +37,10 @@ export interface ExportOptions extends TrustOptions {
 
 export interface ExportEngine {
   readonly formats: readonly string[];
-  /** Options beside `--org`. */
   readonly options: readonly OptionRow[];
-  /** Exports the events of the organization of `--org`. */
   readonly run: (options: ExportOptions) => Promise<void>;
 }
 
-/** From `--format`, otherwise from the file name's ending. */
 export function formatOf<T extends string>(
   { format, output = '-' }: Pick<ExportOptions, 'format' | 'output'>,
   known: readonly T[],
@@ -65,7 +62,6 @@ export function checkFormat(format: string, { schema, bom }: ExportOptions): voi
   if (bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
 }
 
-/** Warns of cells that Excel truncates. */
 export function tellLongCells({ io }: ToolDeps, cells = 0): void {
   if (cells > 0) io.error(`${cells} cells have more than 32,767 characters: Excel truncates them\n`);
 }
@@ -93,7 +89,6 @@ async function answerOf(
   throw new Error(`the server at ${url} does not know these parameters: ${ignored}`);
 }
 
-/** Reads the export endpoint with a key. */
 async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Promise<void> {
   const format = formatOf(options, formats);
   checkFormat(format, options);
@@ -121,10 +116,10 @@ async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Pr
   }
 }
 
-/** A checkpoint comes within half a minute of an event; more of them come meanwhile. */
+/** A checkpoint follows an event within half a minute; meanwhile more events come. */
 const caseTriesMax = 5;
 
-/** Events with their proofs, as a file that `verify` takes: asked for again until a checkpoint covers all of them. */
+/** Events with their proofs, as a file for `verify`. Repeats the request until a checkpoint covers all of them. */
 async function caseOverHttp(deps: ToolDeps, url: string, options: ExportOptions): Promise<void> {
   const file = resolve(options.case ?? '');
   await checkOutputFile(file);
@@ -157,7 +152,6 @@ async function caseOverHttp(deps: ToolDeps, url: string, options: ExportOptions)
   }
 }
 
-/** What a case has none of. */
 function checkCase(options: ExportOptions): void {
   const other = (['format', 'output', 'bom'] as const).find((name) => options[name] !== undefined);
   if (other !== undefined || options.schema === 'ocsf')
@@ -177,7 +171,6 @@ async function run(deps: ToolDeps, options: ExportOptions, engine: ExportEngine 
   await (options.case === undefined ? overHttp : caseOverHttp)(deps, url, options);
 }
 
-/** `export` (contract: Command line). */
 export function registerExport(program: Command, deps: ToolDeps, engine?: ExportEngine): void {
   const known = (engine?.formats ?? formats).join('|');
   const command = program

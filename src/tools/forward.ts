@@ -73,7 +73,6 @@ const optionTable: readonly OptionRow[] = [
   ['--metrics-interval <duration>', 'time between progress lines', durationMs(1000), '1m'],
 ];
 
-/** `forward` (contract: Command line). */
 export function registerForward(program: Command, deps: ToolDeps): void {
   const command = program
     .command('forward')

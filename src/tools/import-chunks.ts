@@ -4,16 +4,14 @@ const importChunkLinesMax = 10_000;
 /** Bytes of a request, up to the end of its last line; fewer with `importChunkLinesMax` lines. */
 const importChunkBytes = 700_000;
 
-/** Whole lines of one request. Its end depends on the text alone. */
+/** Its end depends on the text alone. */
 export interface ImportChunk {
   /** First byte in the text, and the one after the last. */
   readonly offset: number;
   readonly end: number;
   readonly nextLine: number;
-  /** Non-blank lines and their numbers. */
   readonly lines: readonly Buffer[];
   readonly numbers: readonly number[];
-  /** Numbers of lines too long for an event. */
   readonly tooLong: readonly number[];
   /** Bytes of an unfinished last line; 0 if none. */
   readonly unfinishedBytes: number;
@@ -31,7 +29,6 @@ const byteOrderMark = Buffer.from('\ufeff');
 /** A line and a byte order mark. */
 export const lineBytesHeldMax = limits.importLineBytesMax + byteOrderMark.length;
 
-/** Splits a text into lines or records. */
 export interface TextSplitter {
   push(piece: Buffer): Iterable<Line>;
   end(): Iterable<Line>;
@@ -117,7 +114,6 @@ class OpenChunk implements ImportChunk {
     this.nextLine += 1;
   }
 
-  /** The beginning of an event is never valid JSON. */
   addLast(line: Line): void {
     this.add(line);
     if (line.content !== undefined && !isJson(this.lines.at(-1) ?? line.content))

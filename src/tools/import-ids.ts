@@ -9,13 +9,12 @@ const importIdsMax = 1_000_000;
 const digestBytes = 16;
 
 /**
- * Ids of recorded records, so that a record in two files is recorded once. The file has 16 bytes for each (a digest of
- * target, mapping and id), newest last. An id is added once the server has acknowledged its event, so no record is lost.
+ * Ids of recorded records, so that a record in two files is recorded once. The file has 16 bytes for each (a digest of target,
+ * mapping and id), newest last. An id is added after the server has acknowledged its event.
  */
 export class ImportedIds {
   readonly #path: string;
   readonly #scope: string;
-  /** Digests in order of arrival. */
   readonly #known: Set<string>;
   #file: FileHandle | undefined;
 
@@ -48,7 +47,6 @@ export class ImportedIds {
     return digest;
   }
 
-  /** Makes the ids of recorded events durable. */
   async add(digests: readonly string[]): Promise<void> {
     if (digests.length === 0) return;
     await namingFile(this.#path, async () => {

@@ -20,11 +20,9 @@ export interface MappingOptions {
 export interface ImportMapping {
   /** Undefined: the records are source events. */
   readonly mapping: Mapping | undefined;
-  /** For the operator; distinguishes mappings. */
   readonly name: string;
 }
 
-/** A built-in mapping, one of MAPPINGS_DIR, or a file. */
 export function importMapping({ from, map }: MappingOptions, environment: Environment): ImportMapping {
   if (from !== undefined && map !== undefined) throw wrong('--map', 'not with --from: one mapping at a time');
   if (map !== undefined)
@@ -43,7 +41,6 @@ export function importMapping({ from, map }: MappingOptions, environment: Enviro
     : ownMapping(`--from ${from}`, definition);
 }
 
-/** Named with a hash, because the file may change between runs. */
 function ownMapping(option: string, definition: MappingDefinition): ImportMapping {
   const digest = createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
   return { mapping: new Mapping(definition), name: `${option} with the hash ${digest}` };
@@ -60,7 +57,6 @@ function understood<T>(option: string, path: string, work: () => T): T {
 }
 
 const name = 'Audit Log Service';
-/** Settings of a default server. */
 const usual: PreviewOptions = { appName: name, productName: name, vendorName: name, redactKeys: [] };
 
 /** Prints the audit event of each record, or its refusal. Rejects if all are refused. */

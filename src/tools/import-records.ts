@@ -72,7 +72,6 @@ class ListSplitter implements TextSplitter {
     if (this.#bufferedBytes > 0) yield this.#take(Buffer.alloc(0), 0);
   }
 
-  /** Whether an element ends before this byte. */
   #ends(code: number): boolean {
     if (this.#inString) {
       if (this.#escaped) this.#escaped = false;

@@ -13,11 +13,9 @@ import type { ImportedIds } from './import-ids.ts';
 import { limits } from './limits.ts';
 import { isUntrusted } from './trusted-fetch.ts';
 
-/** Time until a running server knows a new key. */
 const cliKeyKnownMsMax = 10_000;
 const importRequestMsMax = 120_000;
 
-/** A refused line, and why. */
 export interface RejectedLine {
   readonly line: number;
   readonly error: string;
@@ -28,9 +26,7 @@ export interface RejectedLine {
 export interface SentChunk {
   readonly accepted: number;
   readonly rejected: readonly RejectedLine[];
-  /** Records skipped because their ids were recorded before. */
   readonly repeated: number;
-  /** Digests of newly recorded ids. */
   readonly digests: readonly string[];
 }
 
@@ -48,7 +44,6 @@ export interface ImportTarget {
   readonly keyIsNew: boolean;
 }
 
-/** A line, and the source event sent for it. */
 interface Entry {
   readonly line: number;
   readonly original: Buffer;
@@ -124,7 +119,6 @@ export class ImportSender {
     return { entries, unmapped, repeated, digests };
   }
 
-  /** Whether the id was recorded before; a new one is added to `digests`. */
   #isRepeat({ id }: MappedRecord, line: number, digests: Map<number, string>): boolean {
     if (id === undefined || this.#ids === undefined) return false;
     const digest = this.#ids.take(id);
@@ -180,13 +174,11 @@ export class ImportSender {
   }
 }
 
-/** The mapped record, or its refusal. */
 export function mapLine(mapping: Mapping, line: Buffer): MappedRecord | string {
   if (!isUtf8(line)) return faultText('record', '', 'is not valid UTF-8');
   return mapping.map(windowOf(line), 0, line.length);
 }
 
-/** A fault in a mapped event, in the write endpoint's words. */
 export function asMapped(error: string, { name }: Mapping): string {
   return `${error} (as mapped from ${name})`;
 }

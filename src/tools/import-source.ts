@@ -8,14 +8,12 @@ import { decompressZstdStream, isZstd } from '../base/bytes/zstd-stream.ts';
 
 type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
 
-/** NDJSON from a file or from standard input. */
 export interface ImportSource {
   /** Undefined: standard input, read once from its beginning. */
   readonly path: string | undefined;
   readonly compression: SourceCompression;
-  /** Compressed size; undefined if unknown. */
+  /** Undefined if unknown. */
   readonly fileBytes: number | undefined;
-  /** Bytes of the file read so far. */
   fileBytesRead(): number;
   /** The decompressed text from this byte; for standard input from 0 only. */
   text(offset: number): AsyncIterable<Buffer>;
@@ -58,7 +56,7 @@ async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly s
   }
 }
 
-/** Opens a file; its first bytes determine the compression. A pipe counts as standard input. */
+/** The first bytes determine the compression. A pipe counts as standard input. */
 export async function openFileSource(path: string): Promise<ImportSource> {
   const { facts, start } = await lookAt(path);
   if (!facts.isFile()) return openInputSource(opened(path));
@@ -114,7 +112,6 @@ export function openInputSource(input: AsyncIterable<Buffer | string>): ImportSo
   };
 }
 
-/** At least this many bytes from the beginning of a text. */
 export async function peek(
   text: AsyncIterable<Buffer>,
   bytesMax: number,

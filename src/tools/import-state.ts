@@ -11,7 +11,6 @@ import { readState } from './state-file.ts';
 
 const importCheckpointMs = 1_000;
 
-/** The service has answered for everything before `offset`. */
 export interface ImportPosition {
   /** Bytes of the decompressed text. */
   readonly offset: number;
@@ -35,11 +34,9 @@ export interface ImportSubject {
 interface ImportCheckpoint extends ImportPosition, ImportIdentity, ImportSubject {
   readonly version: 1;
   readonly isWhole: boolean;
-  /** Length of the rejected lines' file at this position. */
   readonly rejectedBytes: number;
 }
 
-/** Paths from the command line. */
 export interface GivenPaths {
   readonly checkpoint?: string;
   readonly rejected?: string;
@@ -65,10 +62,8 @@ const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0
  * occurs once.
  */
 export class ImportState {
-  /** Where to start. */
   readonly first: ImportPosition;
   readonly rejectedPath: string;
-  /** A note for the operator about earlier runs. */
   readonly note: string | undefined;
   readonly #checkpoint: string | undefined;
   readonly #identity: ImportIdentity & ImportSubject;
@@ -124,7 +119,6 @@ export class ImportState {
     return this.#position;
   }
 
-  /** Identifies this text. */
   get identity(): string {
     return this.#identity.headSha256;
   }
@@ -151,7 +145,6 @@ export class ImportState {
     if (performance.now() - this.#savedMs >= importCheckpointMs) await this.#save();
   }
 
-  /** The text was read to its end. */
   whole(): void {
     this.#isWhole = true;
   }

@@ -23,7 +23,6 @@ import { createProgress } from './progress.ts';
 import { RetryLog } from './retry-log.ts';
 import { trustRows } from './trusted-fetch.ts';
 
-/** Concurrent requests of an import. */
 const importRequestsAtOnceMax = 8;
 
 interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
@@ -37,7 +36,6 @@ interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
 export interface ImportEngine {
   /** Runs the work on a server that needs no name and no key. */
   readonly withTarget: (options: TargetOptions, work: ImportWork) => Promise<void>;
-  /** How that server renders events. */
   readonly previewOptions: () => PreviewOptions;
 }
 
@@ -46,7 +44,7 @@ interface Underway {
   readonly sent: Promise<SentChunk>;
 }
 
-/** Sends several chunks at once, and yields answers in text order. */
+/** Yields answers in text order. */
 async function* sendInOrder(
   chunks: AsyncIterable<ImportChunk>,
   sender: ImportSender,
@@ -63,8 +61,7 @@ async function* sendInOrder(
 }
 
 /**
- * Handles answers in order, so the checkpoint is one offset. A chunk that was stored but not checkpointed is
- * sent again with the same key, and stored once.
+ * The checkpoint is one offset. A chunk that was stored but not checkpointed is sent again with the same key, and stored once.
  */
 async function sendAll(
   deps: ToolDeps,
@@ -192,7 +189,6 @@ async function run(
   else await work(await givenTarget(deps, options.url ?? '', options));
 }
 
-/** `import` (contract: Command line). */
 export function registerImport(program: Command, deps: ToolDeps, engine?: ImportEngine): void {
   const url = 'server (default: the one of DATA_DIR, otherwise HOST and PORT)';
   const command = program

@@ -12,7 +12,6 @@ import { type JsonOption, printJson } from './output.ts';
 const validateLineBytesMax = 256 * 1024 ** 2;
 /** Lines of a document, which is held in memory. */
 const validateDocumentLinesMax = 10_000_000;
-/** Faults in the output of `--json`. */
 const validateFaultsMax = 1_000;
 
 interface Numbered {
@@ -101,7 +100,6 @@ async function validate(deps: ToolDeps, file: string, options: JsonOption): Prom
     deps.io.error(`${events} ${events === 1 ? 'event is' : 'events are'} valid OCSF 1.1.0\n`);
 }
 
-/** `ocsf` (contract: Command line). */
 export function registerOcsf(program: Command, deps: ToolDeps): void {
   const ocsf = program.command('ocsf').description('events of OCSF 1.1.0');
   ocsf

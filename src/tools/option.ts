@@ -30,7 +30,6 @@ export interface ReadOption<T> {
   readonly values?: readonly string[] | undefined;
 }
 
-/** An option, with its parser and its default text if it has them. */
 export type OptionRow = readonly [
   flags: string,
   meaning: string,
@@ -38,7 +37,6 @@ export type OptionRow = readonly [
   fallback?: string,
 ];
 
-/** An option for commander. */
 export function option(...[flags, meaning, read, fallback]: OptionRow): Option {
   const made = new Option(flags, meaning);
   if (read === undefined) return made;
@@ -76,7 +74,6 @@ export function unreadable(name: string, path: string, error: unknown): Problem 
 
 const yearMs = 365 * 86_400_000;
 
-/** Milliseconds. */
 export function durationMs(minMs: number, maxMs = yearMs): ReadOption<number> {
   const allowed = `a duration such as 90s, from ${formatDurationMs(minMs)} to ${formatDurationMs(maxMs)}`;
   return (text, name) => {
@@ -94,7 +91,6 @@ export function integer(min: number, max: number): ReadOption<number> {
   };
 }
 
-/** A number of stored events. */
 export const eventCount = integer(0, 999_999_999_999_999);
 
 export function oneOf<T extends string>(names: readonly T[]): ReadOption<T> {
@@ -192,7 +188,7 @@ commas, for events that have one of them, or none. In a value a comma is %2C and
 --NAME-is none selects events that have no value, and any the others. NAME is one of
 ${optionalFilterNames.map((name) => filterOf(name).option.flag).join(', ')}.`;
 
-/** Adds the options of `filtersOf`. The names of request parameters work as well. */
+/** The names of request parameters work as well. */
 export function addFilters(
   command: Command,
   { except = [] }: { readonly except?: readonly string[] } = {},
@@ -208,10 +204,8 @@ export function addFilters(
   command.addHelpText('after', listNote);
 }
 
-/** Request parameters by name. */
 export type Filters = Readonly<Record<string, string>>;
 
-/** The filters among a command's options, without empty ones. */
 export function filtersOf(options: object): Filters {
   const values = options as Readonly<Record<string, string | undefined>>;
   const given = Array.from(filterOptions.keys(), (name): [string, string] => {

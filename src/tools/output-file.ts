@@ -9,7 +9,6 @@ import { syncDirectory } from '../base/files/durable-file.ts';
 import { compressionOfName, createFileCompressor } from './compress.ts';
 import { counted, type JsonOption, type Output, printJson } from './output.ts';
 
-/** A complete file. */
 export interface WrittenFile {
   readonly file: string;
   readonly bytes: number;
@@ -40,7 +39,6 @@ export async function writeWhole(file: string, content: Readable): Promise<Writt
   return { file, bytes, sha256: hash.digest('hex') };
 }
 
-/** Reports the file an export wrote. */
 export function tellFile(
   deps: Output,
   { json }: JsonOption,
@@ -51,7 +49,7 @@ export function tellFile(
   else deps.io.error(`${counted(rows, 'event')} in ${file}, ${bytes} bytes, SHA-256 ${sha256}\n`);
 }
 
-/** Writes bytes to standard output. A closed pipe is no error. */
+/** A closed pipe is no error. */
 export async function toOutput(
   events: AsyncIterable<Uint8Array>,
   output: NodeJS.WritableStream,

@@ -1,8 +1,6 @@
 import { fileErrorWords } from '../base/errors/system-error.ts';
 import type { ToolDeps } from './context.ts';
 
-/** The process as a program of commands sees it, without the environment. */
-
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** npm repeats a Ctrl-C that the terminal sent to the whole group. */
 const sameSignalMs = 1000;

@@ -12,12 +12,10 @@ import { Unconfirmed } from './unconfirmed.ts';
 import { registerVerify, type VerifyEngine } from './verify.ts';
 import { version } from './version.ts';
 
-/** Exit codes (contract: Command line). */
 export const exitCodes = { done: 0, failed: 1, wrongUsage: 2, unconfirmed: 3 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** The engine's part of the shared commands. */
 export interface Engine {
   readonly import: ImportEngine;
   readonly export: ExportEngine;
@@ -31,7 +29,6 @@ export function createProgram(name: string, description: string, { io }: Pick<To
     .configureOutput({
       writeOut: (text) => io.out(text),
       writeErr: (text) => io.error(text),
-      // Prints wrong usage like any other error.
       outputError: (text, write) => write(text.replace(/^error: /, `${name}: `)),
       getOutHelpWidth: () => limits.helpColumnsMax,
       getErrHelpWidth: () => limits.helpColumnsMax,
@@ -44,7 +41,6 @@ export function createProgram(name: string, description: string, { io }: Pick<To
     .configureHelp({ optionDescription: described });
 }
 
-/** The help marks options without which a command is wrong usage. */
 function described(this: Help, option: Option): string {
   const text = Help.prototype.optionDescription.call(this, option);
   return option.mandatory && option.defaultValue === undefined ? `${text} (required)` : text;
@@ -59,7 +55,6 @@ export function registerTools(program: Command, deps: ToolDeps, engine?: Engine)
   registerVerify(program, deps, engine?.verify);
 }
 
-/** The message of an error, without a stack, and the exit code. */
 export function explain(error: unknown): { lines: string; code: ExitCode } {
   if (error instanceof Problem && error.code === 'malformed') {
     return { lines: error.message, code: exitCodes.wrongUsage };
@@ -69,7 +64,7 @@ export function explain(error: unknown): { lines: string; code: ExitCode } {
   return { lines: message.split('\n', 1)[0] ?? message, code: exitCodes.failed };
 }
 
-/** Runs one command line; never rejects. */
+/** Never rejects. */
 export async function runProgram(
   program: Command,
   args: readonly string[],
@@ -89,7 +84,6 @@ export async function runProgram(
   }
 }
 
-/** Runs a command line of `auditlog-tools`. */
 export async function runTools(args: readonly string[], deps: ToolDeps): Promise<ExitCode> {
   const program = createProgram(
     'auditlog-tools',

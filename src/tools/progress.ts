@@ -5,7 +5,6 @@ const progressIntervalMs = 250;
 export interface Progress {
   /** Progress in units of `total`; `items` are for the rate. */
   at(done: number, items: number): void;
-  /** Clears the line. */
   end(): void;
 }
 
@@ -14,7 +13,6 @@ export type ProgressIo = Pick<CliIo, 'error' | 'errorIsTerminal'>;
 const silent: Progress = { at: () => {}, end: () => {} };
 const barCells = 24;
 
-/** `1:02:03` or `2:03`. */
 function clockText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];

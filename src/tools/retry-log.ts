@@ -1,11 +1,9 @@
 import type { RetryFacts } from '../client/client.ts';
 
-/** Interval for logging the same failure again. */
 const retryTellMs = 30_000;
 
 interface Outage {
   readonly begunMs: number;
-  /** Last message, and when. */
   readonly message: string;
   readonly toldMs: number;
 }

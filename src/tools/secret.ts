@@ -21,7 +21,6 @@ export async function givenKey(
   return key;
 }
 
-/** Required. */
 export async function neededKey(...given: Parameters<typeof givenKey>): Promise<string> {
   const key = await givenKey(...given);
   if (key === undefined) throw wrong('AUDITLOG_API_KEY', 'an API key is needed, here or in --key-file');

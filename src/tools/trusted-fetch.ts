@@ -6,23 +6,19 @@ import { errorCode } from '../base/errors/system-error.ts';
 import { readSecretFile } from './secret.ts';
 import { wrong } from './option.ts';
 
-/** How a command trusts a server, beyond Node.js's defaults. */
 export interface TrustOptions {
-  /** File of authorities that replace the usual ones. */
+  /** Replaces the usual authorities. */
   readonly ca?: string;
-  /** Files with the client certificate and its key. */
   readonly cert?: string;
   readonly certKey?: string;
 }
 
-/** The command-line options. */
 export const trustRows = [
   ['--ca <file>', "certificates to trust in place of the system's"],
   ['--cert <file>', 'client certificate, if the service requires one'],
   ['--cert-key <file>', 'key of that certificate'],
 ] as const;
 
-/** Options that Node's fetch lacks. */
 interface Trust {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
@@ -50,7 +46,6 @@ export async function trustedFetch(
   return fetchBy(new TrustingAgent(trust));
 }
 
-/** Checks trust before anything is sent. */
 class TrustingAgent extends Agent {
   readonly #trust: Trust;
 

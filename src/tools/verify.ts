@@ -18,7 +18,6 @@ import type { Report } from './verify/report.ts';
 const verifyProofBytesMax = 8 * 1024 * 1024;
 
 export interface VerifyEngine {
-  /** Options beside `--org`. */
   readonly options: readonly (readonly [flags: string, meaning: string])[];
   readonly verify: (organization: string, options: VerifyOptions) => Promise<Report>;
 }
@@ -115,7 +114,6 @@ Exit codes:
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
-/** `verify` (contract: Command line). */
 export function registerVerify(program: Command, deps: ToolDeps, engine?: VerifyEngine): void {
   const command = program
     .command('verify [file]')

@@ -323,11 +323,11 @@ describe('bad values', () => {
   });
 });
 
-test('the help names every variable with its default', () => {
+test('the help names every variable with its default and what is allowed', () => {
   const help = variablesHelp().split('\n');
   for (const [name, variable] of Object.entries(variables)) {
     const line = help.find((one) => one.startsWith(`  ${name} `));
-    assert.ok(line?.endsWith(`(default: ${variable.shownDefault})`), name);
+    assert.ok(line?.endsWith(`(default: ${variable.shownDefault}; allowed: ${variable.kind.allowed})`), name);
     if (variable.fallback !== undefined && variable.fallback !== '' && name !== 'WORKERS') {
       assert.equal(variable.shownDefault, variable.fallback);
     }

@@ -16,12 +16,13 @@ const allowed = new Set([
   'MPL-2.0',
 ]);
 
-/** System variants of a package share a line: `@scope/name-linux-x64-gnu` is `@scope/name-*`. */
+/** System variants of a package share a name: `@scope/name-linux-x64-gnu` is `@scope/name-*`. */
 const familyOf = ({ name, os }) =>
   os === undefined ? name : name.replace(/-(android|darwin|freebsd|linux|openharmony|win32)-.*$/, '-*');
 
 const faults = [];
-const lines = new Map();
+/** `name version` of each package, by licence. */
+const byLicence = new Map();
 const packages = await shippedPackages();
 const familyLicences = new Map(
   packages.map((one) => [familyOf(one), one.license]).filter(([, licence]) => licence),
@@ -32,19 +33,18 @@ for (const one of packages) {
   const licence = one.license ?? familyLicences.get(family);
   if (!allowed.has(licence))
     faults.push(`${one.name}: is the licence ${licence} one that may be shipped with ours?`);
-  lines.set(`${family} ${one.version}`, `| ${family} | ${one.version} | ${licence} |`);
+  byLicence.set(licence, (byLicence.get(licence) ?? new Set()).add(`${family} ${one.version}`));
 }
+const sections = [...byLicence]
+  .toSorted(([a], [b]) => (a < b ? -1 : 1))
+  .map(([licence, names]) => `## ${licence}\n\n${[...names].toSorted().join(',\n')}\n`);
 const text = `# Packages of others
 
-What an installation contains besides the code of this project, made of package-lock.json by \`npm run licences\`. A name that
-ends with \`-*\` stands for one package for each system, of which one is installed. \`npm run sbom\` prints all of them as a
-bill of materials in CycloneDX's format, with their hashes and how they depend on each other. The text of each licence is in its
-package.
+This page lists the packages that an installation contains, by licence. \`npm run licences\` makes it from package-lock.json.
+A name that ends with \`-*\` has a package for each system, of which one is installed. Each package contains the text of
+its licence. \`npm run -s sbom\` prints a bill of materials with hashes and dependencies.
 
-| package | version | licence |
-|---|---|---|
-${[...lines.values()].toSorted((a, b) => (a < b ? -1 : 1)).join('\n')}
-`;
+${sections.join('\n')}`;
 if (process.argv.includes('--write')) await writeFile(documentPath, text);
 else if ((await readFile(documentPath, 'utf8')) !== text)
   faults.push(`${documentPath} is not what package-lock.json says: npm run licences`);

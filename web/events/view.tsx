@@ -15,10 +15,13 @@ import { PrintedHead, PrintedRows } from './print.tsx';
 import { SearchReach } from './search-reach.tsx';
 import { EventTable } from './table.tsx';
 
+/** Asks again only if the query or its day has changed. */
+export const begin = () => model.keepUp(model.query.value);
+
 export default function EventsView() {
   const query = model.query.value;
   // Like any resource, before the browser lays out.
-  useLayoutEffect(() => model.keepUp(query), [query, today.value]);
+  useLayoutEffect(begin, [query, today.value]);
   useEffect(() => () => model.stop(), []);
   const hasFailed = model.list.error.value !== undefined;
   const printed = isPrinting.value && !hasFailed ? model.list.data.value : undefined;

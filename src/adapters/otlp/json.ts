@@ -37,14 +37,13 @@ import {
 } from './record.ts';
 import type { ExportSink } from './sink.ts';
 
-/** From this depth on, the ends of values are remembered. */
 const indexedDepth = 4;
 
 /** A JSON value in the body, perhaps with trailing white space. */
 interface Span {
   readonly start: number;
   readonly end: number;
-  /** Its JSON pointer in the body, for errors. */
+  /** For errors. */
   readonly at: string;
 }
 
@@ -151,7 +150,6 @@ class ExportReader {
     }
   }
 
-  /** A resource or a scope; a resource has neither name nor version. */
   #shared(span: Span | undefined): Scope {
     if (span === undefined) return {};
     checkSharedSize(span.end - span.start);
@@ -332,7 +330,6 @@ class ExportReader {
     return members;
   }
 
-  /** A member's name, and the position of its value. */
   #member(start: number, end: number, at: string): readonly [name: string, value: number] {
     const bytes = this.#bytes;
     const nameEnd = bytes[start] === quote ? endOfString(bytes, start, end) : start;
@@ -345,14 +342,12 @@ class ExportReader {
   }
 }
 
-/** The position after the quote that ends the string whose first quote is at `at`. */
 function endOfString(bytes: Buffer, at: number, end: number): number {
   let next = at + 1;
   while (next < end && bytes[next] !== quote) next += bytes[next] === backslash ? 2 : 1;
   return next + 1;
 }
 
-/** The value of the JSON string bytes[start, end); undefined if invalid. */
 function textIn(bytes: Buffer, start: number, end: number): string | undefined {
   try {
     return JSON.parse(bytes.toString('utf8', start, end)) as string;

@@ -1,4 +1,3 @@
-/** Bounds of reading OTLP. */
 export const limits = {
   /** Nesting of values: as deep as an event's `extra` allows. */
   valueDepthMax: 123,

@@ -34,16 +34,15 @@ const varintOf = (field: number): number => field * 8 + WireType.Varint;
 const fixed64Of = (field: number): number => field * 8 + WireType.Bit64;
 const fixed32Of = (field: number): number => field * 8 + WireType.Bit32;
 
-/** A resource or a scope while it is read. Repeated fields are merged. */
+/** Repeated fields are merged. */
 interface SharedState {
   schemaUrl?: string;
   bytes: number;
 }
 
-/** The bytes are not valid protobuf. */
 class WireFault extends Error {}
 
-/** Reads an ExportLogsServiceRequest; returns undefined, or the fault. */
+/** Returns undefined, or the fault. */
 export function readProtobuf(bytes: Uint8Array, sink: ExportSink): string | undefined {
   const reader = new BinaryReader(bytes);
   try {
@@ -138,7 +137,7 @@ function readShared(
   });
 }
 
-/** The line of a record; a fault in a value names its field, which `at` holds. */
+/** A fault in a value names its field, which `at` holds. */
 function readLine(reader: BinaryReader, span: Span, shared: ReturnType<typeof sharedText>): string {
   const at = { field: '' };
   try {
@@ -185,7 +184,7 @@ const recordFields: ReadonlyMap<number, (reader: BinaryReader, record: Mutable<R
     [lengthOf(12), (reader, record) => void (record.eventName = textIn(reader))],
   ]);
 
-/** Reads a KeyValue into the attributes; of a repeated key the last counts. */
+/** Of a repeated key the last counts. */
 function readKeyValue(reader: BinaryReader, into: Map<string, string>, depth: number): void {
   let key = '';
   let value = 'null';
@@ -242,7 +241,6 @@ function readKeyValueList(reader: BinaryReader, depth: number): string {
   return attributesText(values) ?? '{}';
 }
 
-/** Replaces the library's message, which is for programmers. */
 function wordsOf(error: Error): string {
   if ('code' in error) return 'a text is not valid UTF-8';
   return error instanceof RangeError
@@ -260,7 +258,6 @@ function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** The message whose length comes next. */
 function spanOf(reader: BinaryReader): Span {
   const length = reader.uint32();
   return [reader.pos, reader.pos + length];

@@ -4,7 +4,6 @@ import { limits } from './limits.ts';
 
 /** A log record's own fields. Absent ones and protobuf's defaults are undefined; values are JSON texts. */
 export interface RecordFields {
-  /** Digits. */
   readonly timeUnixNano?: string | undefined;
   readonly observedTimeUnixNano?: string | undefined;
   readonly severityNumber?: number | undefined;
@@ -14,12 +13,11 @@ export interface RecordFields {
   readonly attributes?: string | undefined;
   readonly droppedAttributesCount?: number | undefined;
   readonly flags?: number | undefined;
-  /** Hexadecimal digits. */
   readonly traceId?: string | undefined;
   readonly spanId?: string | undefined;
 }
 
-/** Shared by the records of one list. Attributes are a JSON text. */
+/** Attributes are a JSON text. */
 export interface Resource {
   readonly attributes?: string | undefined;
   readonly droppedAttributesCount?: number | undefined;
@@ -53,7 +51,6 @@ export function refusedRecord(pointer: string, rule: string): string {
   return JSON.stringify(`${pointer}: ${rule}`);
 }
 
-/** The reason in such a line. */
 export function refusalIn(line: string): string {
   return JSON.parse(line) as string;
 }
@@ -86,7 +83,6 @@ export function checkSharedSize(bytes: number): void {
 
 type Member = readonly [name: string, text: string | undefined];
 
-/** The JSON object of the defined members; undefined if there is none. */
 function objectOf(members: readonly Member[]): string | undefined {
   const there = members.filter(([, text]) => text !== undefined);
   return there.length === 0
@@ -113,12 +109,11 @@ export function doubleText(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** The attributes as an object's text. Of a repeated key the last counts. Undefined if empty. */
+/** Of a repeated key the last counts. Undefined if empty. */
 export function attributesText(attributes: ReadonlyMap<string, string>): string | undefined {
   return objectOf([...attributes]);
 }
 
-/** Members shared by the records of a scope. */
 export function sharedText(
   resource: Resource & { readonly schemaUrl?: string | undefined },
   scope: Scope & { readonly schemaUrl?: string | undefined },
@@ -145,7 +140,6 @@ export function sharedText(
  */
 const nanosMin = 10n ** 17n;
 
-/** A broken rule of OTLP in one record: pointer and rule. */
 function faultIn(record: RecordFields): readonly [pointer: string, rule: string] | undefined {
   const isTimed = nonZero(record.timeUnixNano) !== undefined;
   const name = isTimed ? 'timeUnixNano' : 'observedTimeUnixNano';
@@ -164,7 +158,7 @@ function faultIn(record: RecordFields): readonly [pointer: string, rule: string]
   return undefined;
 }
 
-/** A record with its shared members, as the mapping `otlp` reads it: one JSON object on one line. */
+/** One JSON object on one line, as the mapping `otlp` reads it. */
 export function recordText(record: RecordFields, shared: readonly Member[]): string {
   const fault = faultIn(record);
   if (fault !== undefined) return refusedRecord(...fault);

@@ -10,16 +10,13 @@ export function pooledBytes(bytes: number): number {
 }
 
 export interface BufferPoolOptions<Kind> {
-  /** Of all unused buffers. */
   readonly bytesMax: number;
-  /** Larger ones are not pooled. */
   readonly largestBytes: number;
   readonly allocate: (bytes: number) => Kind;
   /** Unused buffers are kept for this time to twice this time. */
   readonly keptMs?: number;
 }
 
-/** Receives the memory of an ended lease. */
 interface LeaseEnd<Kind> {
   released(memory: Kind): void;
   handedOver(memory: Kind): void;
@@ -44,7 +41,6 @@ export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
     return this.#memory;
   }
 
-  /** Idempotent. */
   release(): void {
     if (this.#memory === undefined) return;
     const memory = this.#memory;
@@ -73,7 +69,6 @@ interface Unused<Kind> {
 export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   readonly #options: BufferPoolOptions<Kind>;
   readonly #unused = new Map<number, Unused<Kind>>();
-  /** Unused or leased buffers. */
   readonly #own = new WeakSet<Kind>();
   readonly #end: LeaseEnd<Kind> = {
     released: (memory) => this.#keep(memory),

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { crc32, deflateRaw, inflateRaw } from 'node:zlib';
 
 /**
- * Small .zip files (PKWARE APPNOTE 6.3.9), written and read whole:
+ * Small .zip files (PKWARE APPNOTE 6.3.9), whole in memory:
  *
  *     for each file:  local header · name · compressed bytes
  *     for each file:  entry of the directory · name
@@ -16,7 +16,7 @@ const methods = { stored: 0, deflated: 8 } as const;
 const commentBytesMax = 65_535;
 const version = 20;
 const utf8Names = 0x0800;
-/** Made on Unix, so that the upper half of the attributes is a mode: a file that everybody may read. */
+/** So the upper half of the attributes is a mode: readable by all. */
 const madeOnUnix = (3 << 8) | version;
 const modeOfFile = 0o100644;
 
@@ -28,7 +28,7 @@ export interface ZippedFile {
   readonly bytes: Uint8Array;
 }
 
-/** Date and time as MS-DOS has them: of UTC, as there is no zone. */
+/** UTC, as MS-DOS has no zone. */
 function dosTime(ms: number): number {
   const at = new Date(ms);
   const date = ((at.getUTCFullYear() - 1980) << 9) | ((at.getUTCMonth() + 1) << 5) | at.getUTCDate();
@@ -36,7 +36,7 @@ function dosTime(ms: number): number {
   return date * 65_536 + time;
 }
 
-/** `madeMs`: Unix milliseconds, the time of all files. */
+/** `madeMs`: Unix milliseconds, for all files. */
 export async function zip(files: readonly ZippedFile[], madeMs: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -44,7 +44,6 @@ export async function zip(files: readonly ZippedFile[], madeMs: number): Promise
   for (const { name, bytes } of files) {
     const content = await deflated(bytes);
     const nameBytes = Buffer.from(name);
-    // Both headers have these 26 bytes: from the version that is needed to the length of the extra field.
     const facts = Buffer.alloc(26);
     facts.writeUInt16LE(version, 0);
     facts.writeUInt16LE(utf8Names, 2);
@@ -79,7 +78,7 @@ export async function zip(files: readonly ZippedFile[], madeMs: number): Promise
 export const isZip = (start: Buffer): boolean =>
   start.length >= 4 && start.readUInt32LE(0) === signatures.local;
 
-/** The files by their names. Throws an Error for what is no whole .zip, or has more than `bytesMax` when unpacked. */
+/** Throws an Error for a damaged file, or for more than `bytesMax` when unpacked. */
 export async function unzip(bytes: Buffer, bytesMax: number): Promise<Map<string, Buffer>> {
   const endMark = Buffer.alloc(4);
   endMark.writeUInt32LE(signatures.end);
@@ -106,7 +105,6 @@ export async function unzip(bytes: Buffer, bytesMax: number): Promise<Map<string
   return files;
 }
 
-/** The content of the entry of the directory at a place; the CRC says whether it is whole. */
 async function contentOf(bytes: Buffer, at: number, path: string, bytesMax: number): Promise<Buffer> {
   const damaged = (cause?: unknown) => new Error(`${path} in the .zip is damaged`, { cause });
   const method = bytes.readUInt16LE(at + 10);

@@ -5,7 +5,6 @@ const skippableMagic = 0x184d2a50;
 const runBlock = 1;
 const compressedBlock = 2;
 const checksumBytes = 4;
-/** A frame with one byte of content. */
 const tinyFrame = Buffer.from('28b52ffd200109000078', 'hex');
 
 const isSkippable = (magic: number): boolean => (magic & 0xfffffff0) >>> 0 === skippableMagic;

@@ -44,7 +44,6 @@ interface State {
   delete(): void;
 }
 
-/** Maximum content of a block. */
 export const zstdBlockBytesMax = 128 * 1024;
 
 /** The library's errors are negative numbers, read as unsigned. */
@@ -138,7 +137,6 @@ export class ZstdFrame {
 export class ZstdBlocks {
   readonly #state: State = new (library().zstd)();
 
-  /** Starts a frame, in any state. */
   reset(): void {
     this.#state.reset();
   }

@@ -3,9 +3,7 @@ export type EngineFailure =
   | 'unreachable'
   /** No answer in time. Whether a write took effect is unknown. */
   | 'timeout'
-  /** The engine answered with exception `engineCode`. */
   | 'refused'
-  /** The caller's signal ended it. */
   | 'aborted';
 
 /** The message is for operators, never for clients. */
@@ -15,7 +13,6 @@ export class EngineError extends Error {
   readonly engineCode: number | undefined;
   /** The damaged part that the engine names: retries do not help. */
   readonly damagedPart: string | undefined;
-  /** That part's table, if named. */
   readonly damagedTable: string | undefined;
 
   constructor(

@@ -22,9 +22,8 @@ export type ProblemCode = keyof typeof problemTable;
 export interface ProblemOptions {
   /** Seconds of the `Retry-After` header. */
   retryAfterSeconds?: number;
-  /** Further headers, such as `Allow`. */
   headers?: Readonly<Record<string, string>>;
-  /** Further members of the body, such as `errors` of a refused batch. */
+  /** Such as `errors` of a refused batch. */
   members?: Readonly<Record<string, unknown>>;
   cause?: unknown;
 }

@@ -12,7 +12,6 @@ interface EventFilter {
   readonly option: { readonly flag: string; readonly value: string; readonly meaning: string };
 }
 
-/** How a text becomes a column value. */
 export interface Match {
   /** `equal`: the column is the value. `member`: the list contains it. `range`: between two addresses. */
   readonly how: 'equal' | 'member' | 'range';
@@ -20,9 +19,7 @@ export interface Match {
   readonly type: 'String' | 'Int64' | 'UUID' | 'IPv6';
   /** Undefined if the text is invalid. */
   read(text: string): FilterValue | undefined;
-  /** Allowed values, in words. */
   readonly allowed: string;
-  /** All allowed values, if few. */
   readonly values?: readonly string[];
   /** Stands for events without a value; no event has it. */
   readonly none?: string;
@@ -161,7 +158,6 @@ function listTexts(list: string): string[] {
     });
 }
 
-/** Undefined if `read` refuses one, or there are too many. */
 export function listValues<T>(list: string, read: (text: string) => T | undefined): T[] | undefined {
   const values = listTexts(list).map(read);
   if (values.length > listValuesMax) return undefined;
@@ -172,7 +168,6 @@ export const searchWordsMax = 10;
 /** The engine accepts patterns up to 128 KiB, with up to a hundred bytes a character. */
 export const searchWordCharactersMax = 255;
 
-/** Undefined if there are too many, or one is too long. */
 export function searchWords(given: string): string[] | undefined {
   return searchable([...new Set(given.split(/\s+/).filter(Boolean))]);
 }

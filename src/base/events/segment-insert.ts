@@ -1,18 +1,15 @@
-/** One attempt to store a segment: the body of an INSERT in Native format. */
 export interface SegmentInsert {
   /** Its name in the log, for operators. */
   readonly segment: number;
   readonly rows: number;
   /** Numbers of earlier attempts, which may have stored rows. */
   readonly earlier: readonly number[];
-  /** Rows that an earlier attempt may have stored are unreadable. */
   readonly isDamaged: boolean;
   /**
    * Reserves a durable number for this attempt. `stored` are earlier numbers with rows in the table; the
    * others can no longer get rows.
    */
   take(stored: readonly number[]): Promise<number>;
-  /** The rows in order, under a number. */
   body(number: number): readonly Uint8Array[];
 }
 

@@ -14,7 +14,6 @@ export const writersMax = 64;
 export const rowsPerSegmentMax = 1 << 20;
 
 const ticksMax = 2 ** 38;
-/** The highest segment number: 44 bits. */
 export const segmentNumberMax = ticksMax * writersMax - 1;
 /**
  * A clock that is wrong by decades gets numbers up to September 2105; the four billion above continue in
@@ -23,7 +22,6 @@ export const segmentNumberMax = ticksMax * writersMax - 1;
 const ticksByClockMax = ticksMax - 2 ** 32;
 export const segmentNumberByClockMax = ticksByClockMax * writersMax + writersMax - 1;
 
-/** 10 ms since 2020, within the range of a number. */
 function ticksAt(nowMs: number): number {
   return Math.min(ticksByClockMax, Math.max(0, Math.floor((nowMs - epochMs) / tickMs)));
 }
@@ -57,7 +55,6 @@ export function encodeSeqColumn(segment: number, firstRow: number, rows: number)
   return new Uint8Array(values.buffer);
 }
 
-/** The lowest writer's number at a moment. */
 export function segmentAtTime(nowMs: number): number {
   return ticksAt(nowMs) * writersMax;
 }

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '../errors/system-error.ts';
 
-/** Another live process uses the directory. */
 export class DirectoryInUseError extends Error {
   /** Undefined if the process is too busy to answer. */
   readonly holder: LockHolder | undefined;
@@ -18,7 +17,6 @@ export class DirectoryInUseError extends Error {
   }
 }
 
-/** Names the process, and what to do. */
 function wordsOf({ kind, pid, isHere }: LockHolder): string {
   if (!isHere) return `: a ${kind} in another container (process ${pid} there); stop that container first`;
   if (kind === 'command') return `: process ${pid}, a command; wait for its end`;
@@ -33,7 +31,6 @@ type State = 'trying' | 'held';
 
 export type HolderKind = 'server' | 'command';
 
-/** The lock's process, as it reports itself. */
 export interface LockHolder {
   readonly kind: HolderKind;
   readonly pid: number;
@@ -146,7 +143,6 @@ async function holderBefore(path: string, other: string, own: string): Promise<s
   }
 }
 
-/** Another process may have removed it. */
 const removeDead = (path: string): Promise<void> => rm(path, { force: true });
 
 async function release(server: Server, handle: FileHandle): Promise<void> {

@@ -9,7 +9,6 @@ const newline = 0x0a;
 export interface LineSinkOptions {
   /** A file descriptor (1 = standard output) or a path to append to. */
   readonly destination: number | string;
-  /** Bytes of lines not yet written. */
   readonly bufferedBytesMax: number;
   readonly log: Logger;
 }
@@ -46,7 +45,6 @@ export class LineSink {
     return this.#dropped;
   }
 
-  /** Writes the buffered lines, within `timeoutMs`. */
   async close(timeoutMs: number): Promise<void> {
     // Rejects with an error of the sink, logged above.
     const closed = once(this.#sink, 'close').catch(() => {});

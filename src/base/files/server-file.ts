@@ -53,7 +53,6 @@ export async function parseServerFile(dataDir: string): Promise<ServerFile | und
   }
 }
 
-/** When this process began, by the current clock. */
 function startedAt(): string {
   return new Date(Date.now() - process.uptime() * 1000).toISOString();
 }

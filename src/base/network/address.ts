@@ -1,6 +1,5 @@
 import { createServer } from 'node:net';
 
-/** The address cannot be listened on. */
 export class AddressError extends Error {
   constructor(message: string) {
     super(message);

@@ -9,9 +9,7 @@ interface CertificateTexts {
 export interface CertificateFacts {
   /** SHA-256 as Node.js writes it: `AB:CD:…`. */
   readonly fingerprint: string;
-  /** Expiry, Unix milliseconds. */
   readonly endsMs: number;
-  /** Differs for any other content of the files. */
   readonly version: string;
 }
 

@@ -12,7 +12,6 @@ export function counter<L extends string>(name: string, help: string, labelNames
   return new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
-/** The count since metrics were last read. */
 class Tally {
   readonly #counter: { inc(value: number): void };
   #value = 0;

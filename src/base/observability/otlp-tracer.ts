@@ -5,7 +5,6 @@ import { counter } from './metrics.ts';
 import { Repeated } from '../waiting/repeated.ts';
 import type { RequestSpan, SpanAttributes, Tracer } from './trace.ts';
 
-/** Bound of unsent spans. */
 const traceSpansWaitingMax = 4_096;
 const traceExportMs = 2_000;
 const traceExportMsMax = 5_000;
@@ -16,7 +15,6 @@ interface OtlpTracerOptions {
   readonly log: Logger;
 }
 
-/** The span of a request that a step belongs to. */
 interface ParentSpan {
   readonly traceId: string;
   readonly spanId: string;

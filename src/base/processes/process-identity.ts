@@ -30,7 +30,6 @@ async function placeOfProcesses(): Promise<string> {
   }
 }
 
-/** Undefined: no such process. */
 async function stateOf(
   pid: number,
 ): Promise<{ readonly begun: string; readonly isDead: boolean } | undefined> {

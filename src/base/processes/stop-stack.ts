@@ -1,6 +1,5 @@
 import { errorFacts, type Logger } from '../observability/log.ts';
 
-/** Stops started parts in reverse order. */
 export class StopStack {
   readonly #log: Logger;
   readonly #stops: (() => unknown)[] = [];

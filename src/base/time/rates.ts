@@ -1,6 +1,5 @@
 import { formatDurationMs, parseDurationMs } from './units.ts';
 
-/** Requests per window and client. */
 export interface Rate {
   readonly requests: number;
   readonly windowMs: number;
@@ -14,14 +13,13 @@ export interface Verdict {
   readonly resetSeconds: number;
 }
 
-/** Counts requests of clients in fixed windows. */
 export interface RateCounter {
   consume(client: string, rate: Rate): Verdict | Promise<Verdict>;
-  /** The verdict without counting a request. */
+  /** Without counting a request. */
   peek(client: string, rate: Rate): Verdict | Promise<Verdict>;
 }
 
-/** The verdict on request number `count` of a window with `leftMs` left. */
+/** `leftMs`: of the window. */
 export function verdictOf({ requests }: Rate, count: number, leftMs: number): Verdict {
   return {
     allowed: count <= requests,
@@ -45,7 +43,6 @@ export function parseRate(text: string): Rate | undefined {
   return { requests, windowMs };
 }
 
-/** The inverse of `parseRate`. */
 export function formatRate(rate: Rate): string {
   return `${rate.requests}/${formatDurationMs(rate.windowMs)}`;
 }

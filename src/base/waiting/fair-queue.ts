@@ -9,10 +9,8 @@ export interface FairQueueOptions {
   readonly waitingPerOrganization: number;
   readonly waiting: number;
   readonly waitMs: number;
-  /** Message of a refusal. */
   readonly refusal: string;
   readonly retryAfterSeconds: number;
-  /** Error for a caller whose signal fires while it waits. */
   readonly aborted?: () => Error;
 }
 

@@ -22,7 +22,6 @@ export class FifoMap<V> {
     return this.#entries.values();
   }
 
-  /** Does not remove it. */
   oldest(): V | undefined {
     return this.#peek()?.[1];
   }

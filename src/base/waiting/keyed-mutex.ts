@@ -3,7 +3,6 @@ export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
   #callers = 0;
 
-  /** Running and waiting. */
   get callers(): number {
     return this.#callers;
   }
@@ -21,7 +20,7 @@ export class Mutex {
   }
 }
 
-/** A mutex for each key, dropped when unused. */
+/** Drops the mutex of a key when it is unused. */
 export class KeyedMutex {
   readonly #mutexes = new Map<string, Mutex>();
   readonly #waitingMax: number;

@@ -1,12 +1,11 @@
 export interface WaitingLineOptions {
   /** Maximum wait; undefined: no limit. */
   readonly waitMs?: number | undefined;
-  /** Errors for a timeout, and for a fired signal. */
   readonly refused: () => Error;
   readonly aborted?: (() => Error) | undefined;
 }
 
-/** Callers waiting for a `T`, first come first served. */
+/** First come, first served. */
 export class WaitingLine<T> {
   readonly #options: WaitingLineOptions;
   readonly #waiting = new Set<(value: T) => void>();

@@ -1,6 +1,5 @@
 import type { CommandSchemas } from '../../contract/document.ts';
 
-/** A check; healthy if it has no findings. */
 export type Check = CommandSchemas['CliExamination']['checks'][number];
 export type Finding = Check['findings'][number];
 
@@ -9,7 +8,6 @@ export function check(name: string, findings: readonly Finding[], notes: readonl
   return { name, about: 'events', healthy: findings.length === 0, findings, notes };
 }
 
-/** A check of the host: every finding has its remedy. */
 export function checkOfPlace(
   name: string,
   findings: readonly Finding[],

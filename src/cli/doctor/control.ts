@@ -25,8 +25,8 @@ export async function checkControlData(context: EngineContext): Promise<Check> {
 }
 
 /**
- * Removes unreadable parts of the journal and of rebuildable tables, rebuilds broken projections, and accepts
- * missing or altered rows of the journal: the remaining organizations, users and keys are in effect again.
+ * Removes unreadable parts of the journal and of rebuildable tables, rebuilds broken projections, and accepts missing or altered
+ * rows of the journal.
  */
 export async function repairControlData(context: EngineContext) {
   const { storage } = context;

@@ -18,7 +18,6 @@ import { limits } from '../limits.ts';
 import { type Check, check, type Finding } from './check.ts';
 import { damagedPart, restoreBackup } from './remedies.ts';
 
-/** Time limit for checking the tiles of all trees. */
 const doctorTreesMsMax = 600_000;
 
 const keptFor: Readonly<Record<string, Omit<Finding, 'id'>>> = {
@@ -96,7 +95,6 @@ function findingOf(part: ActivePart, broken: readonly BrokenProjection[]): Findi
   };
 }
 
-/** Reads every part of every table. */
 export async function checkParts(storage: Storage, io: CliIo): Promise<Check> {
   const parts = await activeParts(storage);
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -24,15 +24,12 @@ const doctorPartsMax = 300;
 
 const dayMicros = 86_400_000_000;
 
-/** Refuses an old release before any further query. */
 export async function checkVersion(storage: Storage): Promise<Check> {
   const [row] = await storage.rows<{ version: string }>('SELECT version() AS version');
   return checkOfPlace('engine_version', [], [`ClickHouse ${row?.version}`]);
 }
 
-/** The migration level of the tables; other releases were refused before. */
 export async function checkTables(storage: Storage): Promise<Check> {
-  // Every column, as at a start.
   const rows = await storage.rows<{ name: string }>(
     'SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name',
   );
@@ -40,7 +37,6 @@ export async function checkTables(storage: Storage): Promise<Check> {
   return checkOfPlace('tables', [], [note]);
 }
 
-/** The rights of a ClickHouse server's user. */
 export async function checkUser(storage: Storage, { user, cluster }: Config['clickhouse']): Promise<Check> {
   try {
     await checkRights(storage, user, cluster);
@@ -81,7 +77,6 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
-/** Events in the log that wait for the engine. */
 export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: boolean): Promise<Check> {
   let bytes = 0;
   let segments = 0;
@@ -136,7 +131,7 @@ export async function checkOrder(storage: Storage, config: Config): Promise<Chec
 /** ClickHouse's ACCESS_DENIED: the service works without this right. */
 const accessDenied = 497;
 
-/** Number of parts to merge; each slows every page. */
+/** Each part to merge slows every page. */
 export async function checkPartCount(storage: Storage): Promise<Check> {
   let row: { readonly partition: string; readonly parts: string } | undefined;
   try {
@@ -163,7 +158,6 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
   return checkOfPlace('parts', findings, [`${parts} parts at most in a month of recording`]);
 }
 
-/** Whether expired events are removed: a server does so every few minutes if its engine allows it. */
 export async function checkRetention(storage: Storage): Promise<Check> {
   const nowMicros = systemClock() - limits.doctorExpiredDaysMax * dayMicros;
   const state = await readControlState(storage);

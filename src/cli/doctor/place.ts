@@ -20,7 +20,6 @@ type LogSettings = Pick<Config, 'dataDir' | 'walMaxBytes'>;
 const mebibyte = 1024 * 1024;
 const inMebibytes = (bytes: number): string => `${Math.floor(bytes / mebibyte)} MiB`;
 
-/** Free bytes and inodes on the disk of DATA_DIR. */
 export async function checkDiskSpace({ dataDir, walMaxBytes }: LogSettings): Promise<Check> {
   const { bavail, bsize, files, ffree } = await statfs(dataDir);
   const free = bavail * bsize;
@@ -98,7 +97,6 @@ export async function checkFileSystem({ dataDir }: LogSettings): Promise<Check> 
   return checkOfPlace('file_system', faultsOf(mount, dataDir), [`${mount.type} at ${mount.point}`]);
 }
 
-/** Faults of a mount for DATA_DIR. */
 export function faultsOf({ point, type, options }: Mount, dataDir: string): Finding[] {
   const findings = unfit
     .filter(([types]) => types.test(type))
@@ -113,7 +111,6 @@ export function faultsOf({ point, type, options }: Mount, dataDir: string): Find
   return findings;
 }
 
-/** Duration of a synced write, as answers wait for it. */
 export async function checkSyncedWrites(settings: LogSettings): Promise<Check> {
   try {
     return await trySyncedWrites(settings);
@@ -159,7 +156,7 @@ async function trySyncedWrites({ dataDir }: LogSettings): Promise<Check> {
 const secretFiles = ['engine.json', ...secretNames];
 const othersBits = 0o077;
 
-/** Who may read the service's files. Every start and command corrects the mode of DATA_DIR itself. */
+/** Every start and command corrects the mode of DATA_DIR itself. */
 export async function checkPermissions({ dataDir }: LogSettings): Promise<Check> {
   const findings: Finding[] = [];
   for (const name of secretFiles) {
@@ -184,7 +181,6 @@ export async function checkPermissions({ dataDir }: LogSettings): Promise<Check>
 
 const dayMs = 86_400_000;
 
-/** Expiry of the certificates of TLS_CERT. */
 export function checkCertificate(pem: string, nowMs: number): Check {
   const findings: Finding[] = [];
   const notes: string[] = [];

@@ -6,7 +6,6 @@ export const restoreBackup = `restore a backup (${projectFile('docs/back-up.md')
 
 export const repairControl = `${restoreBackup}; or "auditlog doctor --repair" keeps the remaining data; then check users, keys and holds`;
 
-/** The remedy for a damaged part of a table. */
 function remedyOf(table: string, part: string): string {
   if (table === 'events')
     return `${restoreBackup}, or remove it with "auditlog doctor --detach ${part}", which loses its events`;
@@ -17,7 +16,7 @@ function remedyOf(table: string, part: string): string {
   return fate === undefined ? restoreBackup : `"auditlog doctor --repair" removes it: ${fate}`;
 }
 
-/** A damaged part. `table`: undefined if the engine does not name it. */
+/** `table`: undefined if the engine does not name it. */
 export function damagedPart(table: string | undefined, part: string, detail: string): Finding {
   if (table === undefined)
     return { id: part, detail, remedy: '"auditlog doctor" without --quick finds its table' };

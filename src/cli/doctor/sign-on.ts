@@ -12,9 +12,7 @@ import type { Setup } from '../command-work.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
 
-/** Sign-on providers that `doctor` queries. */
 const doctorProvidersMax = 100;
-/** Maximum difference of their clocks. */
 const doctorProviderSkewMsMax = 30_000;
 
 /** Whether the sign-on providers answer, have the expected identity, and the same time. */
@@ -49,7 +47,6 @@ async function knownSecret({ config, log }: Setup): Promise<string> {
   return isThere ? sessionSecret(config, log) : randomUUID();
 }
 
-/** One of each organization with its own provider, by slug, and the service's. */
 async function settingsByProvider(storage: Storage, config: Config) {
   const state = await readControlState(storage);
   const all = state.organizations().map(({ id, slug }) => [slug, state.signOnOf(id)] as const);

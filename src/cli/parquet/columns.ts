@@ -2,7 +2,6 @@ import type { SchemaElement } from 'hyparquet-writer';
 import { ocsfEventSchema } from '../../contract/document.ts';
 import { type AttributeFacts, type ClassFacts, ocsfFacts } from '../../ocsf/ocsf110/facts.ts';
 
-/** Columns of a Parquet file of OCSF 1.1.0 events: one for each attribute, with the schema's types. */
 export interface EventColumns {
   readonly names: readonly string[];
   /** In Parquet's order: each group before its members. */
@@ -22,7 +21,6 @@ const integerTypes = new Set(['integer_t', 'port_t']);
 /** An attribute without fixed form (`unmapped`): JSON text, because no Parquet type for it is universal. */
 const isFree = ({ type }: AttributeFacts): boolean => type === 'object';
 
-/** Columns of one class, or of all classes of our events. */
 export function eventColumns(classUid?: number): EventColumns {
   const { $defs } = JSON.parse(ocsfEventSchema()) as EventSchema;
   const namesOf = (entity: string): string[] => Object.keys($defs[entity]?.properties ?? {});
@@ -39,7 +37,6 @@ export function eventColumns(classUid?: number): EventColumns {
   return { names: [...attributes.keys()], elements: [root, ...members], longs };
 }
 
-/** An attribute of the class, or of a profile that our events name. */
 function attributeOf({ name: className, attributes }: ClassFacts, name: string): AttributeFacts {
   const profiles = [...ocsfFacts().profiles.values()];
   const attribute = [attributes, ...profiles.map((one) => one.attributes)]

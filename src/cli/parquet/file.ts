@@ -18,10 +18,7 @@ const zstdLevel = 3;
 const unmappedStart = ',"unmapped":{';
 const unmappedName = 'unmapped';
 
-/**
- * A Parquet file of OCSF 1.1.0 events, written by row group: events wait as text for the next group. Until
- * its end a file keeps only the offsets of its groups.
- */
+/** Events wait as text for the next row group. Until its end a file keeps only the offsets of its groups. */
 export class ParquetFile {
   readonly #columns: EventColumns;
   readonly #longNumber: RegExp;
@@ -32,7 +29,6 @@ export class ParquetFile {
 
   private constructor(columns: EventColumns) {
     this.#columns = columns;
-    // Any attribute of these names is such a number.
     const names = columns.longs.map((path) => path.at(-1)).join('|');
     this.#longNumber = new RegExp(`,"(${names})":(-?\\d+)`, 'g');
     const compressors = { ZSTD: (page: Uint8Array) => compressZstd(page, zstdLevel) };
@@ -52,20 +48,18 @@ export class ParquetFile {
     return new ParquetFile(columns);
   }
 
-  /** Adds an event's line. */
   add(line: string): void {
     this.#lines.push(line);
     this.#lineCharacters += line.length;
   }
 
-  /** Whether the waiting events fill a row group. */
   get isFull(): boolean {
     return (
       this.#lines.length >= parquetGroupRowsMax || this.#lineCharacters >= limits.parquetGroupCharactersMin
     );
   }
 
-  /** Makes a row group of the waiting events; returns the next bytes of the file. */
+  /** Returns the next bytes of the file. */
   async group(): Promise<Buffer> {
     const rows = this.#lines.map((line) => this.#rowOf(line));
     this.#lines = [];
@@ -75,7 +69,6 @@ export class ParquetFile {
     return this.#take();
   }
 
-  /** The rest of the file. */
   async end(): Promise<Buffer> {
     const last = await this.group();
     await this.#parquet.finish();
@@ -101,7 +94,6 @@ export class ParquetFile {
   }
 }
 
-/** Replaces digits by a 64-bit number. */
 function makeLong(row: ParquetRow, [name = '', ...inner]: readonly string[]): void {
   const value = row[name];
   if (value === undefined) return;
@@ -109,7 +101,6 @@ function makeLong(row: ParquetRow, [name = '', ...inner]: readonly string[]): vo
   else row[name] = BigInt(value as string);
 }
 
-/** NDJSON of such events as the bytes of one file. */
 export async function* parquetOf(
   ndjson: AsyncIterable<Buffer>,
   columns: EventColumns,

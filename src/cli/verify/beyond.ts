@@ -9,13 +9,12 @@ interface Beyond {
   readonly watermark: bigint;
   /** Above all possible order numbers (order-end.ts). */
   readonly end: bigint;
-  /** Events in the tree. */
   readonly position: number;
 }
 
 /**
- * Events on pages beyond every tree: those that wait for their checkpoint, and those that no writer can have
- * recorded, which no tree would reach for years. Rejects with EngineError.
+ * Events on pages beyond every tree: those that wait for their checkpoint, and those whose order number no writer can have given
+ * out. Rejects with EngineError.
  */
 export async function beyondTrees(
   storage: Storage,

@@ -39,7 +39,6 @@ export interface EngineOptions extends TrustOptions {
   readonly fullSpeed?: boolean;
 }
 
-/** Entries of the tree and stored events of one range of the order. */
 interface Chunk {
   readonly entries: Buffer;
   readonly events: Run;
@@ -103,7 +102,6 @@ export async function verifyEngine(
   };
 }
 
-/** Checkpoints: given ones, those of a copy, and the engine's. */
 async function signedFor(
   storage: Storage,
   { service, id }: { readonly service: string; readonly id: string },
@@ -155,15 +153,13 @@ async function trustIn(
   return trust;
 }
 
-/** The subject, and the speed. */
 interface Stored {
   readonly storage: Storage;
   readonly organization: string;
   readonly source: EntrySource;
   readonly throttle: Throttle;
-  /** Events that checkpoints cover. */
   readonly covered: number;
-  /** The trees' position in the order when it began. */
+  /** At the beginning. */
   readonly watermark: bigint;
 }
 
@@ -210,7 +206,6 @@ async function addStored(
   return notes;
 }
 
-/** The tree's entries: a copy's as far as it goes, otherwise the engine's. */
 class EntrySource {
   readonly #tiles: TileTable;
   readonly #organization: string;
@@ -225,12 +220,10 @@ class EntrySource {
       copy === undefined ? undefined : new CopyAudit(copy, 'contradicted', 'the tree of the engine');
   }
 
-  /** Differences between the engine's tree and the copy. */
   get findings(): CopyAudit['findings'] {
     return this.#audit?.findings ?? [];
   }
 
-  /** The entries of the tiles read at once; empty after the last. */
   async read(firstTile: number): Promise<Buffer> {
     const stored = await this.#tiles.entries(this.#organization, firstTile, toolLimits.verifyTilesAtOnce);
     const copied = await this.#copy?.entries(firstTile, toolLimits.verifyTilesAtOnce);
@@ -288,7 +281,6 @@ function endOf(entries: Buffer): bigint {
   return seq === lastSeq ? seq : seq + 1n;
 }
 
-/** Marks a rejection as handled until it is awaited. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;

@@ -7,7 +7,6 @@ import { hashOf, type PlacedEvent } from '../../tools/verify/policies.ts';
 import type { Report } from '../../tools/verify/report.ts';
 import { eventsInTree, type Statements } from './policies.ts';
 
-/** Erased events read at once. */
 const verifyErasedAtOnce = 20_000;
 
 /** Lists of erased events confirmed by the tree, their events, and faults of the others. */

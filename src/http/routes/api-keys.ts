@@ -9,10 +9,7 @@ import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { apiKeyView, issuedKeyView } from '../views.ts';
 
-/**
- * GET /api/v1/portal/api-keys: every key of the organization with its last use, without anything secret (contract:
- * Credentials).
- */
+/** With each key's last use, without anything secret. */
 export function apiKeysHandler({ directory, keyUses, clock }: EndpointDeps): SessionHandler {
   return async (_, { organization }) => {
     const keys = directory.apiKeys(organization.id);
@@ -26,7 +23,7 @@ export function apiKeysHandler({ directory, keyUses, clock }: EndpointDeps): Ses
   };
 }
 
-/** POST /api/v1/portal/api-keys: a new key, whose text is in this answer only (contract: Credentials). */
+/** Only this answer has the text of the key. */
 export function createApiKeyHandler(deps: EndpointDeps): SessionHandler {
   const { clock, config } = deps;
   return async (context, caller) => {
@@ -46,7 +43,7 @@ export function createApiKeyHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/** A key made here may have a lower limit than the service's own for what it may do, not a higher one. */
+/** A key may have a lower limit than the service's, not a higher one. */
 function checkRate(text: string | undefined, max: Rate | undefined): void {
   const rate = text === undefined ? undefined : parseRate(text);
   if (rate === undefined || max === undefined) return;
@@ -54,7 +51,7 @@ function checkRate(text: string | undefined, max: Rate | undefined): void {
   throw new Problem('malformed', `/rate_limit: must not allow more than ${formatRate(max)}`);
 }
 
-/** POST /api/v1/portal/api-keys/{id}/rotate: a new text for a key, in this answer only (contract: Credentials). */
+/** Only this answer has the new text of the key. */
 export function rotateApiKeyHandler(deps: EndpointDeps): SessionHandler {
   const { clock } = deps;
   return async (context, caller) => {
@@ -70,7 +67,6 @@ export function rotateApiKeyHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/** POST /api/v1/portal/api-keys/{id}/revoke: the end of a key; again, it changes nothing (contract: Credentials). */
 export function revokeApiKeyHandler(deps: EndpointDeps): SessionHandler {
   const { clock } = deps;
   return async (context, caller) => {

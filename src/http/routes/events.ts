@@ -23,14 +23,10 @@ import type { TopValuesReader } from '../../read/top-values.ts';
 
 const topValuesDefault = 10;
 const topValuesMax = 100;
-/** Events on a page with source events. */
 const sourceEventsDefault = 10;
 const sourceEventsMax = 100;
 
-/**
- * GET /api/v1/audit: a page of events, newest first (contract: Read, GET audit). GET /api/v1/portal/events is
- * the same for a session.
- */
+/** Sessions call it /api/v1/portal/events. */
 export function auditHandler(readPage: PageReader): SharedHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
@@ -40,10 +36,6 @@ export function auditHandler(readPage: PageReader): SharedHandler {
   };
 }
 
-/**
- * GET /api/v1/audit/feed: events in ingest order, each exactly once (contract: Read, feed). GET
- * /api/v1/portal/feed is the same for a session.
- */
 export function feedHandler(readFeed: FeedReader): SharedHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
@@ -53,7 +45,6 @@ export function feedHandler(readFeed: FeedReader): SharedHandler {
   };
 }
 
-/** GET /api/v1/portal/rows: the columns of the page's list, on one side of a position (contract: portal). */
 export function rowsHandler(readRows: RowsReader): SessionHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
@@ -63,10 +54,7 @@ export function rowsHandler(readRows: RowsReader): SessionHandler {
   };
 }
 
-/**
- * GET /api/v1/portal/source-events: audit events as in `portal/events`, each with its source event. `limit`
- * is 10 by default, 100 at most. `from` is a position, as for rows.
- */
+/** `limit` is 10 by default, 100 at most. `from` is a position, as for rows. */
 export function sourceEventsHandler(readSourceEvents: SourceEventsReader): SessionHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
@@ -80,10 +68,7 @@ export function sourceEventsHandler(readSourceEvents: SourceEventsReader): Sessi
   };
 }
 
-/**
- * GET /api/v1/dashboard/organization/get-events-in-org: source events, newest first, streamed (contract:
- * Read, get-events-in-org). A self-hosted deployment does not have it.
- */
+/** A self-hosted deployment does not have it (contract: Read, get-events-in-org). */
 export function organizationEventsHandler(readLegacy: LegacyReader): SessionHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
@@ -94,9 +79,8 @@ export function organizationEventsHandler(readLegacy: LegacyReader): SessionHand
 }
 
 /**
- * GET /api/v1/audit/histogram: successes and failures over time, with all filters but words. `meta.start` and
- * `meta.end` are absent if neither the request nor an event gives them. `compare=previous` adds the previous
- * range of the same length. GET /api/v1/portal/… answers this and the next two for a session.
+ * `meta.start` and `meta.end` are absent if neither the request nor an event gives them. `compare=previous` adds the previous
+ * range of the same length.
  */
 export function histogramHandler(readHistogram: HistogramReader): SharedHandler {
   return async (context, { organization }) => {
@@ -108,11 +92,7 @@ export function histogramHandler(readHistogram: HistogramReader): SharedHandler 
   };
 }
 
-/**
- * GET /api/v1/audit/top-values: the most frequent activities, actors, addresses and severities, with the same
- * filters. `limit` bounds each list: 10 by default, 100 at most. An actor without a display name has no
- * `name`.
- */
+/** `limit` bounds each list: 10 by default, 100 at most. An actor without a display name has no `name`. */
 export function topValuesHandler(readTopValues: TopValuesReader): SharedHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);
@@ -123,10 +103,7 @@ export function topValuesHandler(readTopValues: TopValuesReader): SharedHandler 
   };
 }
 
-/**
- * GET /api/v1/audit/top-files: files of the same events with the sum of their sizes; `limit` as for
- * top-values.
- */
+/** The sum of the sizes of each file; `limit` as for top-values. */
 export function topFilesHandler(readTopFiles: TopFilesReader): SharedHandler {
   return async (context, { organization }) => {
     const parameters = new QueryParameters(context.query);

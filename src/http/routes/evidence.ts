@@ -23,10 +23,7 @@ import { selfAuditOrigin } from '../self-audit.ts';
 import { publicAddress } from '../sign-on-place.ts';
 import { fileTime, filtersGiven } from './export.ts';
 
-/**
- * GET /api/v1/audit/evidence/checkpoint: the newest signed checkpoint, or the oldest of at least `size`
- * events (contract: Read, evidence). GET /api/v1/portal/evidence/… answers all of these for a session.
- */
+/** The newest checkpoint, or the oldest of at least `size` events (contract: Read, evidence). */
 export function evidenceCheckpointHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (context, { organization }) => {
     const { text } = await evidence.checkpoint(organization.id, readSize(context, 'size'));
@@ -34,10 +31,7 @@ export function evidenceCheckpointHandler({ evidence }: Pick<EndpointDeps, 'evid
   };
 }
 
-/**
- * GET /api/v1/audit/evidence/key: the keys that signed checkpoints, newest last, each with its predecessor's
- * signature; and when the evidence began.
- */
+/** Newest last, each with its predecessor's signature; and when the evidence began. */
 export function evidenceKeyHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (_, { organization }) =>
     jsonReply(200, 'EvidenceKeys', await publishedKeys(evidence, organization.id));
@@ -62,10 +56,7 @@ async function publishedKeys(
   };
 }
 
-/**
- * GET /api/v1/audit/evidence/case: the events that match, with their proofs, as one .zip that `auditlog verify` checks without the
- * service (contract: Read, evidence). It is recorded as an export.
- */
+/** One .zip that `auditlog verify` checks without the service (contract: Read, evidence). It is recorded as an export. */
 export function evidenceCaseHandler(deps: EndpointDeps): SharedHandler {
   const { config, read, evidence, selfAudit, clock } = deps;
   const slots = caseSlots();
@@ -104,7 +95,7 @@ export function evidenceCaseHandler(deps: EndpointDeps): SharedHandler {
   };
 }
 
-/** The view of events with these filters; without an address only its place in the page. */
+/** Without an address only the path. */
 function pageLink(address = '', filters: Readonly<Record<string, string>>): string {
   const { startTime, endTime, orgId: _, ...others } = filters;
   const times = { ...(startTime && { from: startTime }), ...(endTime && { to: endTime }) };
@@ -112,7 +103,7 @@ function pageLink(address = '', filters: Readonly<Record<string, string>>): stri
   return `${address}/#/events?${new URLSearchParams({ ...range, ...others }).toString()}`;
 }
 
-/** GET /api/v1/audit/evidence/tile/…: hashes and entries of the tree, by the paths of C2SP tlog-tiles. */
+/** Paths of C2SP tlog-tiles. */
 export function evidenceTileHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (context, { organization }) => {
     const body = await evidence.tile(organization.id, `tile/${context.parameter('path')}`);
@@ -121,10 +112,7 @@ export function evidenceTileHandler({ evidence }: Pick<EndpointDeps, 'evidence'>
   };
 }
 
-/**
- * GET /api/v1/audit/evidence/proof: proves that a checkpoint covers an event (`uid`, `seq` or `position`) or,
- * with `older`, continues an older checkpoint (contract: Read, evidence).
- */
+/** Proves that a checkpoint covers an event (`uid`, `seq` or `position`) or, with `older`, continues an older checkpoint. */
 export function evidenceProofHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (context, { organization }) => {
     refuseContradiction(context);
@@ -177,7 +165,7 @@ function wrong(name: string, max: number | bigint): never {
   );
 }
 
-/** A number of events. An invalid one is refused, because a default would prove something else. */
+/** An invalid number of events is refused, because a default would prove something else. */
 function readSize(context: RequestContext, name: string): number | undefined {
   const text = context.first(name) ?? '';
   if (text === '') return undefined;
@@ -185,7 +173,6 @@ function readSize(context: RequestContext, name: string): number | undefined {
   return Number.isSafeInteger(size) ? size : wrong(name, Number.MAX_SAFE_INTEGER);
 }
 
-/** A 64-bit order number; undefined for other text. */
 function seqIn(text: string): bigint | undefined {
   const seq = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n;
   return seq >= 0n && seq <= seqMax ? seq : undefined;

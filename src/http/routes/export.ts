@@ -16,11 +16,7 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
 };
 
-/**
- * GET /api/v1/audit/export: every matching event as one streamed file (contract: Read, export). The export is
- * recorded before its first byte; a later failure breaks the connection. GET /api/v1/portal/export is the
- * same for a session.
- */
+/** The export is recorded before its first byte; a later failure breaks the connection (contract: Read, export). */
 export function exportHandler({ read, selfAudit, clock }: EndpointDeps): SharedHandler {
   return async (context, caller) => {
     const { organization } = caller;

@@ -14,10 +14,7 @@ import { ignoredParameters } from '../read-headers.ts';
 import { jsonReply } from '../response.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/**
- * POST /api/v1/audit: stores source events, or other programs' records by a built-in or custom mapping; 202
- * once the accepted ones are durable (contract: Ingest).
- */
+/** 202 once the accepted events are durable (contract: Ingest). */
 export function ingestHandler(accept: Accept, own: readonly MappingDefinition[]): WriteHandler {
   const mappings = new Mappings(own).names();
   return async (context, caller) => {
@@ -72,16 +69,14 @@ function bodyForm(header: string | undefined): BodyForm {
   });
 }
 
-/** The mapping of the body's records (contract: Source adapters); empty for source events. */
+/** Empty for source events (contract: Source adapters). */
 function adapterOf(name: string | undefined, mappings: readonly string[]): Pick<IngestRequest, 'adapter'> {
   if (name === undefined) return {};
   if (mappings.includes(name)) return { adapter: name };
   throw new Problem('malformed', `from must be one of ${mappings.join(', ')}.`);
 }
 
-/**
- * The organization of events without one (contract: Ingest); ingest checks for each event whether it exists.
- */
+/** Ingest checks for each event whether it exists. */
 function namedOrganization(org: string | undefined): Pick<IngestRequest, 'org'> {
   if (org === undefined) return {};
   if (/^[A-Za-z0-9-]{1,63}$/.test(org)) return { org };

@@ -15,13 +15,10 @@ import { slugOfHost } from '../tenant-host.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
 import { loginFailed, loginSucceeded } from '../self-audit-events.ts';
 
-/** Accounts of an address that a login without an organization tries, oldest first. With fewer accounts it makes as many checks. */
+/** Accounts of an address that a login without an organization tries. With fewer accounts it makes as many checks. */
 const loginOrganizationsMax = 4;
 
-/**
- * POST /api/v1/auth/login-handler: checks the credentials and sets the cookie of a new session (contract: Sessions).
- * Everything that is wrong with the credentials is one and the same 401.
- */
+/** Every fault of the credentials gives the same 401 (contract: Sessions). */
 export function loginHandler(deps: EndpointDeps): Handler {
   const { sessions, passwords, cookie, selfAudit, config } = deps;
   return async (context) => {
@@ -50,13 +47,13 @@ export function loginHandler(deps: EndpointDeps): Handler {
   };
 }
 
-/** Where organizations have hosts of their own, nobody can be signed in on another: the session would not be good there. */
+/** Where organizations have their own hosts, a session is valid on that host only. */
 function requireTenantHost(context: RequestContext, tenantDomain: string | undefined): void {
   if (tenantDomain === undefined || slugOfHost(context.header('host'), tenantDomain) !== undefined) return;
   throw new Problem('unauthorized', 'Sign in on the host of your organization.');
 }
 
-/** The one refusal; it names organizations to whoever knows the password that is good in each of them. */
+/** `choice`: organizations to name, once the password was right in each of them. */
 function refused(choice: readonly Candidate[] = []): Problem {
   if (choice.length === 0)
     return new Problem('unauthorized', 'E-mail address, password or organization are not right.');
@@ -67,13 +64,10 @@ function refused(choice: readonly Candidate[] = []): Problem {
 }
 
 /**
- * The users that the credentials are right for; undefined where there is none. Where nobody is signed in, every user who
- * may have been meant has it recorded; else nobody does, as a user of the same address elsewhere would tell its
- * organization when and from where somebody signs in to another.
- *
- * As many hashes are computed whoever is or is not there, and whichever is right: the time must not tell in how many
- * organizations an address is known. The oldest accounts are held against first, so that whoever makes another one with
- * somebody's address cannot keep him out.
+ * The users with these credentials; undefined if there is none. If the login fails, each user who may have been meant gets an
+ * event; if it succeeds, the others get none, since it would reveal the login to another organization.
+ * The number of hashes is always the same, so the time does not reveal in how many organizations an address is known. The oldest
+ * accounts come first, so nobody can lock a user out by creating accounts with the same address.
  */
 async function findUsers(
   deps: EndpointDeps,
@@ -96,7 +90,7 @@ async function findUsers(
     const matches = await verify(candidate?.user.passwordHash, credentials.password);
     if (candidate !== undefined && matches) right.push(candidate);
   }
-  // Not waited for: an answer that takes as long as a write would tell that there is such a user.
+  // Not awaited: an answer as slow as a write would reveal that the user exists.
   for (const candidate of right.length === 1 ? [] : candidates) {
     const ambiguous = right.includes(candidate) || (usable.includes(candidate) && !meant.includes(candidate));
     const passwordsOff = !deps.directory.signOnOf(candidate.organization.id).passwords;

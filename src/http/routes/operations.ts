@@ -7,10 +7,9 @@ import type { RequestHead } from '../request.ts';
 import { jsonLine, jsonReply } from '../response.ts';
 import type { Handler } from '../router.ts';
 
-/** GET /healthz: the process is up (contract: Operations). */
 export const healthHandler: Handler = () => ({ status: 200, body: jsonLine('{"status":"ok"}') });
 
-/** GET /readyz: each check by name; 503 if one fails that requests need (contract: Operations). */
+/** 503 if a check fails that requests need (contract: Operations). */
 export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   return async () => {
     const needed = {
@@ -35,10 +34,7 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   };
 }
 
-/**
- * GET /metrics: Prometheus text (contract: Operations). Behind a proxy every request comes from the proxy, so
- * with trusted proxies or a proxy's headers nothing counts as local.
- */
+/** Behind a proxy every request comes from the proxy, so with trusted proxies or a proxy's headers nothing counts as local. */
 export function metricsHandler({
   config: { metricsPublic, trustProxy },
 }: Pick<EndpointDeps, 'config'>): Handler {
@@ -53,7 +49,7 @@ export function metricsHandler({
   };
 }
 
-/** Headers of proxies, beside all that begin with `x-forwarded-`. */
+/** Beside all that begin with `x-forwarded-`. */
 const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip'];
 
 function isLocal({ ip, headers }: RequestHead): boolean {
@@ -61,7 +57,6 @@ function isLocal({ ip, headers }: RequestHead): boolean {
   return ![...headers.keys()].some((name) => name.startsWith('x-forwarded-') || proxyHeaders.includes(name));
 }
 
-/** GET /openapi.json: the description of the API (contract: Operations). */
 export function openapiHandler(): Handler {
   let body: string | undefined;
   return () => {
@@ -70,7 +65,6 @@ export function openapiHandler(): Handler {
   };
 }
 
-/** GET /ocsf-event.schema.json: events with `schema=ocsf` (contract: Operations). */
 export function ocsfSchemaHandler(): Handler {
   let body: string | undefined;
   return () => {
@@ -79,7 +73,6 @@ export function ocsfSchemaHandler(): Handler {
   };
 }
 
-/** The checks of /readyz as metrics. */
 export function showReadiness(readiness: HttpDeps['readiness']): void {
   const ask = async () => ({
     engine_reachable: await readiness.engineReachable(),

@@ -7,13 +7,9 @@ import type { WriteHandler } from '../endpoint.ts';
 import { writeHeaders } from '../ingest-headers.ts';
 import type { ProblemForm } from '../request.ts';
 
-/** Rejected log records that an answer names. */
 const otlpErrorsNamedMax = 10;
 
-/**
- * POST /v1/logs: OpenTelemetry log records as events; 200 once the accepted ones are durable (contract:
- * OTLP).
- */
+/** 200 once the accepted records are durable (contract: OTLP). */
 export function otlpLogsHandler(accept: Accept): WriteHandler {
   return async (context, caller) => {
     const form = formOf(context.header('content-type'));

@@ -9,7 +9,6 @@ import type { RequestContext } from '../request-context.ts';
 import type { FixedReply, ReplyHeaders } from '../response.ts';
 import type { Handler } from '../router.ts';
 
-/** Cache time of files whose names contain a hash. */
 const pageFileKeptSeconds = 365 * 24 * 3600;
 
 /**
@@ -38,7 +37,6 @@ const documentHeaders = {
 /** The name contains a hash of the content. */
 const assetHeaders = { 'Cache-Control': `public, max-age=${pageFileKeptSeconds}, immutable` };
 
-/** GET / and /docs: the document of the web page. */
 export function pageHandler(files: PageFiles | undefined): Handler {
   return (context) => {
     const file = files?.get('index.html');
@@ -93,7 +91,6 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** From `src` and `dist/http` alike. */
 const builtPage = fileURLToPath(new URL('../../../dist/web/', import.meta.url));
 
 /**

@@ -17,10 +17,7 @@ import { ownPasswordRefused } from '../self-audit-events.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
 import { isHostOf } from '../tenant-host.ts';
 
-/**
- * POST /api/v1/portal/users/{id}/password: another password for somebody else; ends that user's sessions (contract:
- * Credentials).
- */
+/** Ends that user's sessions (contract: Credentials). */
 export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { password } = await readJson(context, 'NewPassword');
@@ -35,10 +32,7 @@ export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/**
- * POST /api/v1/portal/users/{id}/password-link: a token by which somebody else chooses a password, once (contract:
- * Credentials). It changes nothing until it is used, and is handed out only once it is recorded.
- */
+/** Returns a token with which another user chooses a password, once. The event is recorded before the token is returned. */
 export function makePasswordLinkHandler(deps: EndpointDeps): SessionHandler {
   const { directory, passwordLinks, selfAudit } = deps;
   return async (context, caller) => {
@@ -53,16 +47,13 @@ export function makePasswordLinkHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/**
- * POST /api/v1/auth/password: a password by the token of a link, which ends with it, as do the user's sessions (contract:
- * Credentials). Everything that is wrong with a token is one and the same 401.
- */
+/** Ends the token and the user's sessions. Every fault of a token gives the same 401 (contract: Credentials). */
 export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
   const { config, directory, passwordLinks } = deps;
   return async (context) => {
     const { token, new: password } = await readJson(context, 'PasswordByLink');
     checkPassword(password);
-    // Once used a link knows nobody any more, but its own call.
+    // A used link names no user any more.
     const actor = { type: 'App/System', id: hash('sha256', token) } as const;
     if (await isRepeat(deps, context, { actor })) return { status: 204 };
     const user = await passwordLinks.verify(token);
@@ -84,21 +75,21 @@ export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
   };
 }
 
-/** POST /api/v1/portal/password: another password of one's own; ends one's sessions, this one too (contract: Credentials). */
+/** Ends all sessions of the user, including this one. */
 export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
   const { passwords, directory, config, cookie, selfAudit } = deps;
   return async (context, caller) => {
     const { current, new: password } = await readJson(context, 'PasswordChange');
     const { user, organization } = caller;
     const done = { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
-    // The password that was the current one is not any more.
+    // In a repeat the current password is already the new one.
     if (await isRepeat(deps, context, caller)) return done;
     requirePasswords(deps, organization.id);
     checkPassword(password);
     const attempt = attemptOf(context, config.tenantDomain, { email: user.email, signedIn: user });
-    // The count that logins have: guesses count together.
+    // Shares the count of logins.
     const isRight = await passwords.check(attempt, async (verify) => {
-      // As it is now: the check may have waited.
+      // The check may have waited.
       const { passwordHash, disabledMicros } = directory.userById(user.id) ?? user;
       const matches = await verify(disabledMicros === undefined ? passwordHash : undefined, current);
       if (!matches) return undefined;
@@ -116,8 +107,8 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
 }
 
 /**
- * The id in the path, which must not be the caller's own. Throws Problem `forbidden`: one's own password is changed with
- * the current one, or whoever finds an open session could keep the account.
+ * Throws Problem `forbidden` for the caller's own id: one's own password needs the current one, or an open session would be
+ * enough to take over an account.
  */
 function requireOther(context: RequestContext, { user }: Pick<SessionCaller, 'user'>): string {
   const id = context.parameter('id');
@@ -126,7 +117,7 @@ function requireOther(context: RequestContext, { user }: Pick<SessionCaller, 'us
   throw new Problem('forbidden', detail);
 }
 
-/** Throws Problem `conflict` where passwords are off in an organization: none is set that would be good for nothing. */
+/** Throws Problem `conflict` if passwords are off in the organization. */
 export function requirePasswords(
   { directory }: Pick<EndpointDeps, 'directory'>,
   organizationId: string,

@@ -9,10 +9,7 @@ import type { SessionHandler } from '../endpoint.ts';
 import { ignoredParameters, pageLinks } from '../read-headers.ts';
 import { jsonLine } from '../response.ts';
 
-/**
- * GET /api/v1/portal/receipts: the user's own transfers, newest first, paged like the audit endpoint
- * (contract: Read, receipts). Throws Problem `forbidden` if the organization's policy `receipts` is off.
- */
+/** Throws Problem `forbidden` if the organization's policy `receipts` is off (contract: Read, receipts). */
 export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
   return async (context, { user, organization }) => {
     if (organization.receipts === 'off') {

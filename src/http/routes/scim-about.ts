@@ -8,7 +8,6 @@ import { locationOf, scimReply } from '../scim/answers.ts';
 const listSchemas = ['urn:ietf:params:scim:api:messages:2.0:ListResponse'];
 const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User';
 
-/** GET /scim/v2/ServiceProviderConfig: what of SCIM there is here (contract: SCIM). */
 export const scimConfigHandler: ReadHandler = (context) =>
   scimReply(200, 'ScimServiceProviderConfig', {
     schemas: ['urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig'],
@@ -41,11 +40,9 @@ const typeOf = (context: RequestContext) => ({
   meta: { resourceType: 'ResourceType', location: locationOf(context, 'ResourceTypes/User') },
 });
 
-/** GET /scim/v2/ResourceTypes: users alone (contract: SCIM). */
 export const scimTypesHandler: ReadHandler = (context) =>
   scimReply(200, 'ScimResourceTypes', { ...listOfOne, Resources: [typeOf(context)] });
 
-/** GET /scim/v2/ResourceTypes/{name} (contract: SCIM). */
 export const scimTypeHandler: ReadHandler = (context) => {
   if (context.parameter('name') !== 'User') throw new Problem('not_found', 'Unknown resource type.');
   return scimReply(200, 'ScimResourceType', typeOf(context));
@@ -107,11 +104,9 @@ const schemaOf = (context: RequestContext) => ({
   meta: { resourceType: 'Schema', location: locationOf(context, `Schemas/${userSchema}`) },
 });
 
-/** GET /scim/v2/Schemas: what a user has (contract: SCIM). */
 export const scimSchemasHandler: ReadHandler = (context) =>
   scimReply(200, 'ScimSchemas', { ...listOfOne, Resources: [schemaOf(context)] });
 
-/** GET /scim/v2/Schemas/{id} (contract: SCIM). */
 export const scimSchemaHandler: ReadHandler = (context) => {
   if (context.parameter('id').toLowerCase() !== userSchema.toLowerCase())
     throw new Problem('not_found', 'Unknown schema.');

@@ -21,7 +21,6 @@ const scimPageDefault = 100;
 
 const bodyTypes = ['scim+json', 'json'];
 
-/** GET /scim/v2/Users: by address, in pages (contract: SCIM). */
 export function scimListHandler({ directory }: EndpointDeps): ReadHandler {
   return (context, { organization }) => {
     const lookup = readFilter(context.first('filter'));
@@ -39,13 +38,12 @@ export function scimListHandler({ directory }: EndpointDeps): ReadHandler {
   };
 }
 
-/** As the protocol has it, a negative number is none (RFC 7644, 3.4.2.4). */
+/** A negative number counts as zero (RFC 7644, 3.4.2.4). */
 function wholeNumber(text: string | undefined): number | undefined {
   if (text === undefined || !/^-?\d{1,9}$/.test(text)) return undefined;
   return Math.max(0, Number(text));
 }
 
-/** POST /scim/v2/Users (contract: SCIM). */
 export function scimCreateHandler(deps: EndpointDeps): ReadHandler {
   return async (context, { key, organization }) => {
     const body = await readJson(context, 'ScimNewUser', bodyTypes);
@@ -58,7 +56,6 @@ export function scimCreateHandler(deps: EndpointDeps): ReadHandler {
   };
 }
 
-/** GET /scim/v2/Users/{id} (contract: SCIM). */
 export function scimReadHandler({ directory }: EndpointDeps): ReadHandler {
   return (context, { organization }) => {
     const found = provisionedUser(directory, organization.id, context.parameter('id'));
@@ -66,14 +63,12 @@ export function scimReadHandler({ directory }: EndpointDeps): ReadHandler {
   };
 }
 
-/** PUT /scim/v2/Users/{id} (contract: SCIM). */
 export function scimReplaceHandler(deps: EndpointDeps): ReadHandler {
   return changing(deps, async (context) =>
     changeOfUserBody(await readJson(context, 'ScimNewUser', bodyTypes)),
   );
 }
 
-/** PATCH /scim/v2/Users/{id} (contract: SCIM). */
 export function scimPatchHandler(deps: EndpointDeps): ReadHandler {
   return changing(deps, async (context) => {
     const { Operations: operations } = await readJson(context, 'ScimPatch', bodyTypes);
@@ -81,7 +76,7 @@ export function scimPatchHandler(deps: EndpointDeps): ReadHandler {
   });
 }
 
-/** DELETE /scim/v2/Users/{id}: the end of access; events go on naming the user (contract: SCIM). */
+/** Ends access; events still name the user. */
 export function scimDeleteHandler(deps: EndpointDeps): ReadHandler {
   const change = changing(deps, async () => ({ active: false }));
   return async (context, caller) => {
@@ -116,7 +111,9 @@ const filterCharactersMax = 1_000;
 const pattern =
   /^\s*(username|externalid|id|emails(?:\[type eq "work"\])?(?:\.value)?)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i;
 
-/** What Entra ID and Okta look for: `userName eq "…"`, and the same of `externalId`, `id` and `emails`; undefined: everybody. Throws Problem `malformed`. */
+/**
+ * Entra ID and Okta send `userName eq "…"`, or `externalId`, `id`, `emails`. Undefined: all users. Throws Problem `malformed`.
+ */
 function readFilter(text: string | undefined): UserLookup | undefined {
   if (text === undefined || text.trim() === '') return undefined;
   const [, name = '', quoted = ''] = pattern.exec(text.slice(0, filterCharactersMax + 1)) ?? [];

@@ -6,7 +6,6 @@ import type { SessionHandler } from '../endpoint.ts';
 import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 
-/** GET /api/v1/portal/whoami: user, organization and session (contract: Sessions). */
 export function whoamiHandler({ config, clock }: EndpointDeps): SessionHandler {
   return (_, { user, organization, expiresMicros }) => {
     const { id, slug, name, receipts } = organization;
@@ -20,10 +19,8 @@ export function whoamiHandler({ config, clock }: EndpointDeps): SessionHandler {
   };
 }
 
-/** GET /api/v1/auth/token: the token of the session cookie (contract: Sessions). */
 export const tokenHandler: SessionHandler = (_, { token }) => jsonReply(200, 'Token', { token });
 
-/** POST /api/v1/auth/logout: ends the session and clears the cookie (contract: Sessions). */
 export function logoutHandler(deps: EndpointDeps): SessionHandler {
   const { cookie } = deps;
   return async (context, session) => {

@@ -7,7 +7,6 @@ import { preparedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { settingsView } from '../views.ts';
 
-/** GET /api/v1/portal/settings: name, retention and receipts policy of the organization (contract: portal). */
 export function settingsHandler(deps: EndpointDeps): SessionHandler {
   return async (_, { organization }) => jsonReply(200, 'Settings', await viewOf(deps, organization));
 }
@@ -17,7 +16,6 @@ async function viewOf({ retention, config }: EndpointDeps, organization: Organiz
   return { ...settingsView(organization, config.retentionDays), ...removalView(removal) };
 }
 
-/** PATCH /api/v1/portal/settings: changes those that are named and answers all (contract: portal). */
 export function changeSettingsHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { confirm_removal: confirmed, ...settings } = await readJson(context, 'SettingsChange');

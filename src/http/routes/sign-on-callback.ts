@@ -20,7 +20,6 @@ import { toProblem } from '../problem-reply.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
 import { loginSucceeded, signOnFailed } from '../self-audit-events.ts';
 
-/** A sign-in that was begun here, and whose it is. */
 interface Begun {
   readonly attempt: Attempt;
   readonly organization: Organization;
@@ -28,7 +27,7 @@ interface Begun {
 }
 
 /**
- * GET /api/v1/auth/sign-on/callback/{provider}: where a provider sends the browser back to (contract: Sessions).
+ * A provider sends the browser back to it (contract: Sessions).
  *
  *     cookie of an attempt, of this organization and provider? ─no─▶ over
  *     the first to come back with it?                          ─no─▶ over
@@ -77,8 +76,8 @@ async function beginningOf(deps: EndpointDeps, context: RequestContext): Promise
 }
 
 /**
- * A `state` is good once, whatever the provider makes of a code that comes twice. Kept as limits are: by each process, or
- * by all that share a Redis; past their bound the oldest is forgotten.
+ * A `state` is valid once, even if the provider accepts a code twice. Counted like rate limits: by each process or in Redis; past
+ * the bound the oldest is forgotten.
  */
 async function isFirst({ rateCounter }: EndpointDeps, { attempt }: Begun): Promise<boolean> {
   const once = { requests: 1, windowMs: attemptLimits.attemptMs };
@@ -95,7 +94,6 @@ async function identityOf(
   return identity;
 }
 
-/** Who it is, as a user of the organization, with a session. */
 async function signedIn(
   deps: EndpointDeps,
   context: RequestContext,
@@ -122,7 +120,7 @@ function wayOf({ issuer, subject }: Identity) {
   return { way: 'openid_connect', issuer, subject } as const;
 }
 
-/** Counts and records it; resolves with the problem to answer, which takes the attempt away: a state is good once. */
+/** Also removes the attempt, since a state is valid once. */
 async function failed(
   { config, log, selfAudit }: EndpointDeps,
   context: RequestContext,

@@ -13,7 +13,6 @@ import { limits } from '../../sign-on/limits.ts';
 
 const returnCharactersMax = 1_000;
 
-/** GET /api/v1/auth/sign-on: sends the browser to the provider of the organization (contract: Sessions). */
 export function signOnHandler(deps: EndpointDeps): Handler {
   const { attempts, config, directory, providers } = deps;
   return async (context) => {
@@ -46,15 +45,12 @@ function notThere(): Problem {
   return new Problem('unauthorized', detail, { members: { sign_on: 'organization' } });
 }
 
-/** A place of the page, or its first one: never another site. */
+/** Never another site. */
 function pagePlace(text = ''): string {
   return text.length <= returnCharactersMax && /^\/#\/[!-~]*$/.test(text) ? text : '/';
 }
 
-/**
- * GET /api/v1/auth/sign-on-options: how people sign in, for the page of somebody who has not (contract: Sessions). An
- * organization that is not there is answered as one that has said nothing.
- */
+/** An unknown organization gets the answer of one without settings (contract: Sessions). */
 export function signOnOptionsHandler(deps: EndpointDeps): Handler {
   const { directory, providers } = deps;
   return (context) => {
@@ -75,8 +71,8 @@ export function signOnOptionsHandler(deps: EndpointDeps): Handler {
 }
 
 /**
- * Errors of what a browser is sent to, and not a script: the page has the words, in the language of the person. Nothing but
- * a word of ours and the id of the request goes there. Programs get a problem document.
+ * For browsers: the page has the words, in the user's language, and receives only an error code and the request id. Programs get
+ * a problem document.
  */
 export const signOnForm: ProblemForm = (problem, head) => {
   if (!wantsPage(head)) return problemDocument(problem, head);

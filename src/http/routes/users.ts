@@ -9,13 +9,11 @@ import { jsonReply } from '../response.ts';
 import { requirePasswords } from './passwords.ts';
 import { userView } from '../views.ts';
 
-/** GET /api/v1/portal/users: every user of the organization (contract: Credentials). */
 export function usersHandler({ directory }: EndpointDeps): SessionHandler {
   return (_, { organization }) =>
     jsonReply(200, 'Users', { data: directory.users(organization.id).map(userView) });
 }
 
-/** POST /api/v1/portal/users: a new user (contract: Credentials). */
 export function createUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const given = await readJson(context, 'NewUser');
@@ -24,7 +22,7 @@ export function createUserHandler(deps: EndpointDeps): SessionHandler {
     const user = await preparedChange(deps, context, caller, async () => {
       if (password !== undefined) requirePasswords(deps, organization);
       checkNewUser(deps.directory, { ...input, organization });
-      // Who has none chooses one by a link.
+      // The user chooses one by a link.
       const passwordHash = password === undefined ? noPassword : await hashPassword(password);
       return createUser({ ...input, passwordHash, organization });
     });
@@ -32,7 +30,7 @@ export function createUserHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/** PATCH /api/v1/portal/users/{id}: another role, which holds in open sessions at once (contract: Credentials). */
+/** Role changes apply to open sessions immediately. */
 export function changeUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { role } = await readJson(context, 'UserChange');
@@ -42,7 +40,6 @@ export function changeUserHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/** POST /api/v1/portal/users/{id}/disable: the end of a user's access; again, it changes nothing (contract: Credentials). */
 export function disableUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const change = disableUser(ownUser(caller, context.parameter('id')));

@@ -18,11 +18,11 @@ export function scimReply<Name extends SchemaName>(
   return jsonReply(status, schema, value, { ...headers, 'Content-Type': scimType });
 }
 
-/** Errors as SCIM has them (RFC 7644, 3.12). */
+/** RFC 7644, 3.12. */
 export const scimError: ProblemForm = ({ code, message, options }, { method, requestId }) => {
   const { status } = problemTable[code];
   const named = options.members?.['scimType'];
-  // All that a new user can be in conflict with is one that is there.
+  // A new user can only conflict with an existing one.
   const other = code === 'conflict' && method === 'POST' ? 'uniqueness' : undefined;
   const error = {
     schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
@@ -33,14 +33,13 @@ export const scimError: ProblemForm = ({ code, message, options }, { method, req
   return { status, type: scimType, body: jsonLine(stringify('ScimError', error)) };
 };
 
-/** Where a resource is, for whoever asks: by the name that the asker has for this service. */
+/** By the host name that the client uses. */
 export function locationOf({ head }: RequestContext, path: string): string {
   const host = head.headers.get('host') ?? '';
   const origin = /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? `${head.secure ? 'https' : 'http'}://${host}` : '';
   return `${origin}/scim/v2/${path}`;
 }
 
-/** A user as a resource of SCIM. */
 export function scimUser(context: RequestContext, { user, externalId }: ProvisionedUser) {
   const { id, email, name, role, createdMicros, disabledMicros, changedMicros } = user;
   return {

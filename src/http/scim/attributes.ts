@@ -3,14 +3,13 @@ import type { Provisioning } from '../../control/provisioning.ts';
 import { cutName } from '../../control/names.ts';
 import { type Role, roles } from '../../control/users.ts';
 
-/** What a body of SCIM says of a user, as far as it is known here. */
 export type ScimChange = Provisioning & { readonly userName?: string | undefined };
 
 const textCharactersMax = 200;
 const controlCharacters = /[\p{Cc}\p{Cs}]/u;
 const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:user:';
 
-/** A fault in a request of SCIM; `type` is one of RFC 7644, 3.12. */
+/** `type`: of RFC 7644, 3.12. */
 export function scimFault(
   type: 'invalidValue' | 'invalidSyntax' | 'mutability' | 'invalidFilter',
   detail: string,
@@ -25,14 +24,13 @@ function booleanOf(name: string, value: unknown): boolean {
   throw scimFault('invalidValue', `${name}: must be true or false`);
 }
 
-/** Null is no value, nor is an empty text. */
+/** Undefined for null and for empty text. */
 function textOf(name: string, value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'string') return value.trim() === '' ? undefined : value.trim();
   throw scimFault('invalidValue', `${name}: must be a text`);
 }
 
-/** Empty for none. */
 function externalIdOf(value: unknown): string {
   const text = textOf('externalId', value) ?? '';
   if (text.length <= textCharactersMax && !controlCharacters.test(text)) return text;
@@ -42,7 +40,7 @@ function externalIdOf(value: unknown): string {
   );
 }
 
-/** The highest role that is named: as a text, as `{value}`, as a list of these, or as Entra's JSON in a `value`. */
+/** The highest of the named roles: as text, `{value}`, a list of these, or Entra's JSON in a `value`. */
 function roleOf(value: unknown): Role | undefined {
   const list = Array.isArray(value) ? value : [value];
   const texts = list.flatMap(roleText).filter((text) => text !== '');
@@ -54,7 +52,7 @@ function roleOf(value: unknown): Role | undefined {
 
 const oneRole = /^roles\[value eq "(.*)"\](\.value)?$/s;
 
-/** Which roles are to be taken away: those of the path or of the value; all of them where neither names any. */
+/** Roles of the path or of the value; all if neither names any. */
 function rolesTaken(path: string, value: unknown): readonly Role[] {
   const inPath = oneRole.exec(path)?.[1]?.replaceAll('\\"', '"');
   const list = Array.isArray(value) ? value : [value];
@@ -69,12 +67,12 @@ function roleText(one: unknown): string[] {
   return [(inside ?? value).trim().toLowerCase()];
 }
 
-/** Attributes of a user as they come, one after the other; the names of attributes have no case (RFC 7643, 2.1). */
+/** The names of attributes have no case (RFC 7643, 2.1). */
 class ScimAttributes {
   readonly #names = new Map<string, string | undefined>();
   #change: ScimChange = {};
 
-  /** Takes a value for a path such as `name.givenName`. What is not known here is left out. Throws Problem `malformed`. */
+  /** `path`, such as `name.givenName`. Ignores unknown ones. Throws Problem `malformed`. */
   set(path: string, value: unknown): void {
     const name = attributeName(path);
     const isNothing = value === null || value === undefined;
@@ -88,14 +86,13 @@ class ScimAttributes {
       this.setAll(value, name === 'name' ? 'name.' : '');
   }
 
-  /** Takes all members of an object. */
   setAll(object: unknown, prefix = ''): void {
     if (typeof object !== 'object' || object === null || Array.isArray(object))
       throw scimFault('invalidValue', 'value: must be an object if there is no path');
     for (const [name, value] of Object.entries(object)) this.set(`${prefix}${name}`, value);
   }
 
-  /** Takes one away. A user always has a name, an address and a role: without one, the least. */
+  /** A user without a role gets the lowest. */
   remove(path: string, value: unknown): void {
     const name = attributeName(path);
     if (name === 'externalid') this.#add({ externalId: '' });
@@ -103,7 +100,7 @@ class ScimAttributes {
     else if (name === 'active') this.#add({ active: false });
   }
 
-  /** `whole`: nothing is known of the user but this, so a part of the name is better than none. */
+  /** `whole`: there is no other source of the name, so a part of it is used. */
   change({ whole }: { readonly whole: boolean }): ScimChange {
     const part = (name: string) => this.#names.get(name);
     const parts = [part('name.givenname'), part('name.familyname')].filter((text) => text !== undefined);
@@ -112,7 +109,7 @@ class ScimAttributes {
     return { ...this.#change, ...(name !== undefined && { name: cutName(name) }) };
   }
 
-  /** One that the user does not have, or has been given another for before, makes no difference. */
+  /** Ignores roles that the user does not have. */
   #removeRoles(taken: readonly Role[]): void {
     const { role, withoutRoles = [] } = this.#change;
     if (role === undefined) this.#add({ withoutRoles: [...withoutRoles, ...taken] });
@@ -125,7 +122,7 @@ class ScimAttributes {
   }
 }
 
-/** In lower case, without the schema that may stand before it. */
+/** In lower case, without its schema. */
 function attributeName(path: string): string {
   const lower = path.toLowerCase();
   return lower.startsWith(userSchema) ? lower.slice(userSchema.length) : lower;
@@ -139,7 +136,7 @@ interface PatchOperation {
   readonly value?: unknown;
 }
 
-/** What the operations of a PATCH come to, in their order. `op` in any case: Entra writes `Replace`. Throws Problem `malformed`. */
+/** Applies operations in order. `op` in any case: Entra writes `Replace`. Throws Problem `malformed`. */
 export function changeOfPatch(operations: readonly PatchOperation[]): ScimChange {
   const attributes = new ScimAttributes();
   for (const { op, path, value } of operations) {
@@ -156,14 +153,14 @@ export function changeOfPatch(operations: readonly PatchOperation[]): ScimChange
   return attributes.change({ whole: false });
 }
 
-/** An empty list, or null, in the place of the roles, by the path or among the members of an object without one. */
+/** An empty list or null, by the path or among the members of an object without one. */
 function isNoRole(path: string | undefined, value: unknown): boolean {
   const given = path === undefined || path === '' ? Object.entries(value ?? {}) : [[path, value] as const];
   const isNone = (one: unknown): boolean => one === null || (Array.isArray(one) && one.length === 0);
   return given.some(([name, one]) => attributeName(name) === 'roles' && isNone(one));
 }
 
-/** What a whole user comes to, in POST and PUT; what it leaves out is not touched. */
+/** POST and PUT; missing attributes stay. */
 export function changeOfUserBody(body: object): ScimChange {
   const attributes = new ScimAttributes();
   attributes.setAll(body);

@@ -14,7 +14,6 @@ const sizeNames = ['"fileSize"', '"file_size"', '"size"'];
 const privilegeNames = ['"privileges"', '"privilege"', '"permissions"', '"permission"', '"roles"', '"role"'];
 const memberNames = ['"member"', '"memberEmail"', '"member_email"', '"user"', '"userEmail"', '"email"'];
 
-/** The text of the last member with one of these names. */
 function memberText(r: SourceReading, names: readonly string[]): string | undefined {
   if (r.kinds[slot.extra] !== kind.object) return undefined;
   const { extraMembers, extraLength, cursor, source } = r;
@@ -33,7 +32,7 @@ function memberText(r: SourceReading, names: readonly string[]): string | undefi
   return undefined;
 }
 
-/** Bytes of a file, in the digits sent. */
+/** In the digits sent. */
 export function fileSizeOf(r: SourceReading): string | undefined {
   const text = memberText(r, sizeNames);
   return text !== undefined && text.length <= longDigitsMax && /^\d+$/.test(text) ? text : undefined;

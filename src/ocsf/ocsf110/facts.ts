@@ -8,12 +8,11 @@ export interface Facts {
   readonly version: string;
   readonly types: Readonly<Record<string, TypeFacts>>;
   readonly profiles: ReadonlyMap<string, ObjectFacts>;
-  /** By class_uid. */
   readonly classes: ReadonlyMap<number, ClassFacts>;
   readonly objects: ReadonlyMap<string, ObjectFacts>;
 }
 
-/** A primitive type; its base type supplies missing facts. */
+/** Its base type supplies missing facts. */
 export interface TypeFacts {
   readonly type?: string;
   readonly max_len?: number;
@@ -29,7 +28,6 @@ export interface AttributeFacts {
   readonly type: string;
   readonly isObject: boolean;
   readonly isArray: boolean;
-  /** Captions by value. */
   readonly values: EnumFacts | undefined;
 }
 
@@ -124,7 +122,6 @@ function read(): Facts {
 
 let facts: Facts | undefined;
 
-/** Read once, on first use. */
 export function ocsfFacts(): Facts {
   facts ??= read();
   return facts;

@@ -27,7 +27,7 @@ const algorithms: ReadonlyMap<number, Range> = new Map([
 ]);
 const folders = new Set(['folder', 'directory']);
 
-/** Writes the event's file: the sender's, otherwise the target. */
+/** The sender's, otherwise the target. */
 export function putFile(out: Output, r: SourceReading): void {
   const target = plainOr(r, slot.target, slot.targetName);
   const named = firstText(r, slot.senderFile, target, slot.targetId);

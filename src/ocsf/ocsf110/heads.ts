@@ -32,7 +32,6 @@ function makeHead(constants: Constants, { classUid, activityId }: ActivityClass)
   };
 }
 
-/** The heads of all activities, as a mapper's constants. */
 export function makeHeads(constants: Constants): ReadonlyMap<ActivityClass, Head> {
   return new Map(allActivities.map((one) => [one, makeHead(constants, one)]));
 }

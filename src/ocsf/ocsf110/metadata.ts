@@ -2,15 +2,12 @@ import { kind, type SourceReading, slot } from '../source-fields.ts';
 import { type Constants, type Output, type Range, shared } from './output.ts';
 import { isText, putMember, putToken, putRaw, textIn, timeSlotOf } from './tokens.ts';
 
-/** Texts of the configuration. */
 export interface Ocsf110Names {
   readonly vendorName: string;
   readonly productName: string;
-  /** The application of the events. */
   readonly appName: string;
 }
 
-/** Stored facts of an event beside its source. */
 export interface StoredFacts {
   /** The organization's id, a lower-case UUID. */
   readonly organization: string;
@@ -20,7 +17,6 @@ export interface StoredFacts {
   readonly timeMicros: number;
 }
 
-/** The beginning of all events' metadata. */
 export function metadataStart(constants: Constants, product: string, logName: string): Range {
   return constants.add(`,"metadata":{"version":"1.1.0","product":${product},"log_name":${logName},"uid":"`);
 }
@@ -81,7 +77,6 @@ export function putMetadata(
 
 const timezone = shared.add(',"timezone_offset":');
 
-/** Writes the offset from UTC in minutes, if the time has one. */
 export function putTimezone(out: Output, r: SourceReading): void {
   const at = timeSlotOf(r);
   if (r.kinds[at] !== kind.text) return;

@@ -32,7 +32,6 @@ const valueEnd = shared.add('"}');
 const closeList = shared.add(']');
 const openBracket = 0x5b;
 
-/** Writes and clears the noted ones. */
 export function putObservables(out: Output): void {
   const { observed } = out;
   if (observed.length === 0) return;

@@ -22,7 +22,7 @@ const json = {
 const growthMax = 14;
 const addedBytesMax = 8 * 1024;
 
-/** Makes OCSF 1.1.0 events of stored source events: one a thread. */
+/** One a thread. */
 export class Ocsf110Mapper {
   readonly #reading = new SourceReading(undefined, []);
   readonly #lossy = newLossy();
@@ -53,21 +53,17 @@ export class Ocsf110Mapper {
     this.#sources = Buffer.from(sources.buffer, sources.byteOffset, sources.length);
   }
 
-  /** All output since `open`; valid until the next. */
+  /** Valid until the next `open`. */
   events(): Uint8Array {
     return this.#out.events();
   }
 
-  /** Writes ASCII text between events. */
   put(text: string): void {
     this.#out.reserve(text.length);
     this.#out.text(text);
   }
 
-  /**
-   * Writes the OCSF 1.1.0 event of the stored source event [from, to). The same facts always give the same
-   * bytes. Throws if the source is invalid.
-   */
+  /** The same facts always give the same bytes. Throws if the source is invalid. */
   map(from: number, to: number, facts: StoredFacts): void {
     const out = this.#out;
     const reading = this.#reading;

@@ -1,7 +1,6 @@
 import { type ByteSink, putInteger, putRange, putText } from '../byte-sink.ts';
 import { noBytes, viewOf } from '../json-cursor.ts';
 
-/** A range in a mapper's working memory. */
 export interface Range {
   readonly start: number;
   readonly end: number;
@@ -18,7 +17,6 @@ export class Constants {
     this.#length = others === undefined ? 0 : others.#length;
   }
 
-  /** Byte text. */
   add(text: string): Range {
     const start = this.#length;
     this.#texts.push(text);
@@ -31,7 +29,6 @@ export class Constants {
   }
 }
 
-/** Constants of every mapper. */
 export const shared = new Constants();
 
 const comma = shared.add(',');
@@ -39,7 +36,6 @@ const quote = shared.add('"');
 const close = shared.add('}');
 
 const openBrace = 0x7b;
-/** Larger memory is not kept. */
 const keptBytesMax = 4 * 1024 * 1024;
 const smallestBytes = 256 * 1024;
 
@@ -61,7 +57,6 @@ export class Output implements ByteSink {
     this.#constants = constants.bytes();
   }
 
-  /** Copies sources in; returns their start. */
   open(sources: Uint8Array): number {
     const start = this.#constants.length;
     const needed = start + sources.length * 4;
@@ -80,7 +75,7 @@ export class Output implements ByteSink {
     return true;
   }
 
-  /** The events; valid until the next sources. */
+  /** Valid until the next sources. */
   events(): Uint8Array {
     return this.bytes.subarray(this.#eventsStart, this.length);
   }
@@ -93,12 +88,10 @@ export class Output implements ByteSink {
     putRange(this, start, end);
   }
 
-  /** Byte text. */
   text(text: string): void {
     putText(this, text);
   }
 
-  /** A safe integer. */
   integer(value: number): void {
     putInteger(this, value);
   }

@@ -43,7 +43,6 @@ const json = {
   resourcesEnd: shared.add(']'),
 };
 
-/** Constants of one mapper, with texts of the configuration. */
 export interface NamedConstants {
   readonly invokedBy: Range;
   readonly service: Range;
@@ -60,7 +59,6 @@ export function namedConstants(constants: Constants, names: Ocsf110Names): Named
   };
 }
 
-/** Facts for a class's attributes, beside the source. */
 export interface PartsContext {
   readonly out: Output;
   readonly lossy: Lossy;
@@ -83,7 +81,6 @@ const plainActor: UserSlots = {
   type: slot.actorType,
 };
 
-/** Writes the attributes that differ by class, each after a comma. */
 export function putParts(r: SourceReading, entry: ActivityClass, context: PartsContext): void {
   const { out, lossy, named } = context;
   const start = out.length;
@@ -138,7 +135,6 @@ function putOfClass(
   }
 }
 
-/** Types of targets that are not accounts. */
 const things = new Set(
   (
     'app appinstance application authenticatorenrollment device directoryrole factor file folder group organization ' +
@@ -167,7 +163,6 @@ function putSubject(
   else putUnknownUser(out);
 }
 
-/** Repeats the actor as the user. */
 function putActorAgain(out: Output, actor: PutUser): void {
   out.range(actor.start, actor.end);
   observeUser(out, actor, observables.user);

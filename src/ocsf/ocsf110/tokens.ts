@@ -20,7 +20,6 @@ export function isText(r: SourceReading, at: number): boolean {
   return what === kind.text || what === kind.escaped;
 }
 
-/** The string of a slot, unescaped, as byte text. */
 export function textIn(r: SourceReading, at: number): string | undefined {
   return isText(r, at) ? textOf(r, at) : undefined;
 }
@@ -34,7 +33,7 @@ export function firstText(r: SourceReading, ...slots: readonly number[]): number
   return -1;
 }
 
-/** The slot of the event's own time: `message.timestamp` before `time`. */
+/** `message.timestamp` before `time`. */
 export function timeSlotOf(r: SourceReading): number {
   return has(r, slot.timestamp) ? slot.timestamp : slot.time;
 }
@@ -43,7 +42,6 @@ export function isLong({ starts, ends }: SourceReading, at: number): boolean {
   return (ends[at] as number) - (starts[at] as number) > stringCharactersMax;
 }
 
-/** Writes a token up to OCSF's string bound. */
 export function putToken(out: Output, r: SourceReading, at: number): void {
   const start = r.starts[at] as number;
   const end = r.ends[at] as number;
@@ -51,7 +49,7 @@ export function putToken(out: Output, r: SourceReading, at: number): void {
   else out.range(start, end);
 }
 
-/** Writes `opening` (ends in a quote), the token and a quote; nothing for an empty slot. */
+/** `opening` ends in a quote. Writes nothing for an empty slot. */
 export function putMember(out: Output, r: SourceReading, at: number, opening: Range): void {
   if (!isText(r, at)) return;
   out.put(opening);
@@ -59,7 +57,6 @@ export function putMember(out: Output, r: SourceReading, at: number, opening: Ra
   out.quote();
 }
 
-/** Writes a field as in the source. */
 export function putRaw(out: Output, r: SourceReading, at: number): void {
   const edge = isText(r, at) ? 1 : 0;
   out.range((r.starts[at] as number) - edge, (r.ends[at] as number) + edge);

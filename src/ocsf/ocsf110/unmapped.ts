@@ -48,7 +48,6 @@ function isTooLong(r: SourceReading, at: number): boolean {
   return isText(r, at) && isLong(r, at);
 }
 
-/** Writes the source's part of `unmapped`: fields as sent, and unknown members of `message` and the event. */
 export function putUnmappedFields(out: Output, r: SourceReading, lossy: Lossy): void {
   const others = r.others ?? [];
   for (let at = 0; at < others.length; at += 3) {
@@ -77,7 +76,6 @@ export function putUnmappedFields(out: Output, r: SourceReading, lossy: Lossy): 
   }
 }
 
-/** Unknown members of one object, as sent. */
 function putOthers(out: Output, others: readonly number[], owner: number, name: Range): void {
   let start = -1;
   for (let at = 0; at < others.length; at += 3) {

@@ -2,7 +2,7 @@ import type { SourceReading } from '../source-fields.ts';
 import { type Output, type Range, shared } from './output.ts';
 import { isLong, isText, putMember, putToken, textIn } from './tokens.ts';
 
-/** A written user, with name and address (0, 0: none). */
+/** Name and address; 0, 0: none. */
 export interface PutUser extends Range {
   readonly name: Range;
   readonly email: Range;
@@ -17,7 +17,6 @@ export interface UserSlots {
   readonly type: number;
 }
 
-/** Observables of a user. */
 export interface UserObservables {
   readonly name: Range;
   readonly email: Range;
@@ -46,7 +45,6 @@ const types: ReadonlyMap<string, Range> = new Map([
 ]);
 const captions = new Set(['User', 'Admin', 'System']);
 
-/** The pattern of OCSF's `email_t`. */
 const emailPattern = /^[a-zA-Z0-9_.+-]+@[a-zA-Z0-9-]+\.[a-zA-Z0-9-.]+$/;
 
 export const isEmailAddress = (text: string): boolean => emailPattern.test(text);
@@ -58,7 +56,7 @@ export function putUnknownUser(out: Output): void {
   out.put(json.unknown);
 }
 
-/** Writes a user; undefined without name, address and id. An address serves as a missing name. */
+/** Undefined without name, address and id. An address serves as a missing name. */
 export function putUser(out: Output, r: SourceReading, slots: UserSlots): PutUser | undefined {
   const shown = isText(r, slots.name) ? slots.name : slots.email;
   const hasName = isText(r, shown);
@@ -86,7 +84,7 @@ function putShown(out: Output, r: SourceReading, at: number): Range {
   return { start, end };
 }
 
-/** Writes `opening`, byte text (whose range is returned), and a quote. */
+/** Returns the range of the text. */
 function putText(out: Output, opening: Range, text: string): Range {
   out.put(opening);
   const start = out.length;
@@ -96,7 +94,6 @@ function putText(out: Output, opening: Range, text: string): Range {
   return { start, end };
 }
 
-/** False if the producer's word is not a user type. */
 function putType(out: Output, r: SourceReading, at: number): boolean {
   const type = textIn(r, at);
   if (type === undefined) return true;
@@ -109,7 +106,6 @@ function putType(out: Output, r: SourceReading, at: number): boolean {
   return captions.has(type);
 }
 
-/** Writes a user known only by name (byte text). */
 export function putNamedUser(out: Output, text: string): PutUser {
   const start = out.length;
   const token = JSON.stringify(text).slice(1, -1);
@@ -123,7 +119,6 @@ export function isUserType(type: string | undefined): boolean {
   return type !== undefined && types.has(type.toLowerCase());
 }
 
-/** Adds observables of a written user. */
 export function observeUser(out: Output, { name, email }: PutUser, types: UserObservables): void {
   if (name.end > 0) out.observe(types.name, name.start, name.end);
   if (email.end > 0) out.observe(types.email, email.start, email.end);

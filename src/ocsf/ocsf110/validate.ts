@@ -26,7 +26,6 @@ export function validateEvent(event: unknown, facts: Facts = ocsfFacts()): Fault
   return validation.faults;
 }
 
-/** The event's profiles. */
 function profilesOf({ metadata }: JsonObject): readonly string[] {
   const profiles = isObject(metadata) ? metadata['profiles'] : undefined;
   return Array.isArray(profiles) ? profiles.filter((one) => typeof one === 'string') : [];
@@ -46,7 +45,6 @@ class Validation {
       if (!facts.profiles.has(name)) this.#fault(`/metadata/profiles/${index}`, `is no profile of OCSF`);
   }
 
-  /** Members, required ones, constraints. */
   object(value: JsonObject, { attributes, constraints }: ObjectFacts, pointer: string): void {
     for (const [name, member] of Object.entries(value)) {
       const at = `${pointer}/${escaped(name)}`;
@@ -69,7 +67,6 @@ class Validation {
       this.#fault(pointer, `must have just one of ${one.join(', ')}`);
   }
 
-  /** Rules of a whole event. */
   ofClass(event: JsonObject, { uid, caption, categoryUid, categoryName, attributes }: ClassFacts): void {
     const { activity_id: activity, time, metadata } = event;
     const activityName = attributes.get('activity_id')?.values?.[String(activity)];

@@ -20,7 +20,6 @@ const titles: ReadonlyMap<number, Range> = new Map(
 
 const failureCodeMin = 400;
 
-/** Writes the source's name of the activity or ours, cut to OCSF's string bound. */
 export function putActivityName(out: Output, r: SourceReading, code: number, all?: 'all'): void {
   const at = slot.actionTitle;
   if (isText(r, at)) {
@@ -60,7 +59,6 @@ export function putOutcome(out: Output, r: SourceReading, code: number): void {
   out.quote();
 }
 
-/** As in the default schema. */
 function putMessage(out: Output, r: SourceReading, code: number): void {
   const [title, description] = [slot.resultTitle, slot.resultDescription];
   if (isText(r, slot.msg)) return putToken(out, r, slot.msg);

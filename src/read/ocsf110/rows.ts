@@ -63,7 +63,6 @@ export function viewOf({ buffer, byteOffset, length }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, length);
 }
 
-/** Cuts incoming bytes into pieces of whole rows, each in memory of its own. */
 export class RowCutter {
   #lease = buffers.take(ocsf110TaskBytes * 2);
   #bytes = new Uint8Array(this.#lease.memory);
@@ -71,7 +70,7 @@ export class RowCutter {
   #whole = 0;
   readonly #place: SourcePlace = { start: 0, end: 0 };
 
-  /** Returns rows as soon as they suffice for a task. */
+  /** Returns rows if they suffice for a task. */
   push(piece: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
     this.#makeRoom(piece.length);
     this.#bytes.set(piece, this.#length);

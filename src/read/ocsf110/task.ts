@@ -8,7 +8,7 @@ export interface Around {
   readonly after: string;
 }
 
-/** Whole rows as the engine returns them (rows.ts). Both buffers belong to the task. */
+/** As the engine returns them (rows.ts). Both buffers belong to the task. */
 export interface Ocsf110Task {
   readonly organization: string;
   readonly rows: Uint8Array<ArrayBuffer>;

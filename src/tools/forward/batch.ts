@@ -16,7 +16,6 @@ export type Position =
   | { readonly mode: 'feed'; readonly cursor: string }
   | {
       readonly mode: 'pages';
-      /** Everything up to here was read, Unix microseconds. */
       readonly through: number | undefined;
       /** From here on `known` contains every delivered event. */
       readonly knownFrom: number;

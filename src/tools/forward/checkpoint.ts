@@ -24,7 +24,6 @@ export interface CheckpointSubject {
 
 interface Stored extends CheckpointState {
   readonly version: 1;
-  /** A name that stays with this checkpoint. */
   readonly stream: string;
   readonly subject: string;
 }
@@ -33,7 +32,6 @@ interface Stored extends CheckpointState {
 export class ForwardCheckpoint {
   readonly stored: Stored;
   readonly #path: string | undefined;
-  /** Unique to this run: another run may use the same checkpoint. */
   readonly #temporary: string;
   #mark: string | undefined;
 
@@ -71,7 +69,6 @@ export class ForwardCheckpoint {
   }
 }
 
-/** Canonical text for comparison. */
 function subjectText({ url, filter, schema }: CheckpointSubject): string {
   const form = schema === 'default' ? {} : { schema };
   const given = Object.entries({ ...filter, ...form }).filter(([, value]) => value !== undefined);

@@ -17,14 +17,12 @@ export interface SourceOptions {
   readonly schema: EventSchema;
   readonly batchEvents: number;
   readonly intervalMs: number | undefined;
-  /** Ends after the last event instead of waiting. */
   readonly once: boolean;
-  /** Names these deliveries across restarts; part of every event's id. */
+  /** Identifies these deliveries across restarts. */
   readonly stream: string;
   readonly signal: AbortSignal;
 }
 
-/** Follows the feed from a cursor; each page is a batch. */
 export async function* feedSource(options: SourceOptions, from: string): AsyncGenerator<Batch> {
   const { client, filter, schema, batchEvents: limit, intervalMs, once, stream, signal } = options;
   const wait = once || intervalMs !== undefined ? 0 : forwardWaitSeconds;
@@ -52,8 +50,8 @@ async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
 }
 
 /**
- * An id consists of the page's cursor, the event's text and its count within the page: a page that is read
- * again begins with the same events.
+ * An id consists of the page's cursor, the event's text and its count within the page, so it is the same when the page is read
+ * again.
  */
 function forwarded(
   page: { readonly texts: readonly string[]; readonly events: readonly (AuditEvent | OcsfEvent)[] },

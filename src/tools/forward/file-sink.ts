@@ -13,7 +13,7 @@ export interface FileSinkOptions {
   readonly format: FormatName;
   /** The file is rotated before it exceeds this; batches are not split. */
   readonly rotateBytes: number | undefined;
-  /** Number of closed files to keep; undefined: all. */
+  /** Undefined: all. */
   readonly rotateKeep: number | undefined;
   readonly warn: (text: string) => void;
 }

@@ -5,7 +5,6 @@ import { otlpExport } from './otlp.ts';
 export const formatNames = ['ndjson', 'splunk-hec', 'elastic-bulk', 'loki', 'otlp'] as const;
 export type FormatName = (typeof formatNames)[number];
 
-/** Whether a batch is one JSON document. */
 export const isDocument = (format: FormatName): boolean => format === 'loki' || format === 'otlp';
 
 function seconds(micros: number): string {

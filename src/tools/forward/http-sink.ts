@@ -24,7 +24,6 @@ export interface HttpSinkOptions {
 
 const compress = promisify(gzip);
 
-/** Posts batches; a 2xx answer means delivered. */
 export class HttpSink implements Sink {
   readonly #options: HttpSinkOptions;
   readonly #headers: Readonly<Record<string, string>>;
@@ -95,7 +94,6 @@ function isLines(format: FormatName): boolean {
   return format !== 'splunk-hec' && !isDocument(format);
 }
 
-/** The outcome of each event after a success status. */
 function answeredBy(format: FormatName, answer: string, events: readonly ForwardedEvent[]): Answered {
   if (format === 'otlp') {
     const rejected = rejectedByOtlp(answer);

@@ -43,11 +43,9 @@ export const eventSchemas = ['default', 'ocsf'] as const satisfies readonly Even
 export const forwardModes = ['auto', 'feed', 'pages'] as const;
 export type ForwardMode = (typeof forwardModes)[number];
 
-/** Values of a run that are not command-line options. */
 export interface ForwardSecrets {
   readonly apiKey: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** For an S3 destination. */
   readonly s3Credentials: S3Credentials | undefined;
   /** PEM text of the certificates to trust at the destination. */
   readonly sinkCa: string | undefined;
@@ -87,7 +85,6 @@ function syslogDestination(text: string, name: string): Destination {
   return { kind: 'syslog', host: url.hostname.replace(/^\[|\]$/g, ''), port, tls };
 }
 
-/** Labels of Loki's stream, or attributes of OTLP's resource: `name=value`. */
 export function labelsOf({ label = [] }: ForwardOptions): Readonly<Record<string, string>> {
   return Object.fromEntries(
     label.map((text) => {

@@ -5,7 +5,6 @@ import { severityOf } from './severity.ts';
 /** OpenTelemetry severity numbers of OCSF severities, Unknown to Fatal. */
 const severityNumbers = [0, 9, 10, 13, 17, 18, 21] as const;
 
-/** An ExportLogsServiceRequest in JSON; `log.record.uid` is stable across deliveries. */
 export function otlpExport(
   events: readonly ForwardedEvent[],
   labels: Readonly<Record<string, string>>,
@@ -25,7 +24,7 @@ function textAttribute([key, stringValue]: readonly [string, string]) {
   return { key, value: { stringValue } };
 }
 
-/** Number of refused records; OTLP does not identify them. */
+/** OTLP does not identify the refused records. */
 export function rejectedByOtlp(text: string): number {
   try {
     const answer = (text === '' ? null : JSON.parse(text)) as {

@@ -12,7 +12,6 @@ import {
 } from './batch.ts';
 import type { SourceOptions } from './feed-source.ts';
 
-/** Largest time slice read at once, without a feed. */
 const forwardSliceEventsMax = 10_000;
 /** Events of one microsecond, which cannot be split. */
 const forwardInstantEventsMax = 200_000;
@@ -24,13 +23,11 @@ type PagePosition = Extract<Position, { mode: 'pages' }>;
 
 export interface PageSourceOptions extends SourceOptions {
   readonly intervalMs: number;
-  /** Overlap of reads, microseconds. */
   readonly overlapMicros: number;
   readonly now: () => number;
   readonly warn: (text: string) => void;
 }
 
-/** Unix microseconds, both ends inclusive. */
 interface Slice {
   readonly from: number;
   readonly to: number;
@@ -133,7 +130,7 @@ export class PageSource {
   }
 }
 
-/** Delivered events of the overlap. They have no id, so their content is counted. */
+/** They have no id, so their content is counted. */
 class KnownEvents {
   readonly #byHash: Map<string, { readonly time: number; count: number }>;
   #from: number;

@@ -3,7 +3,6 @@ import { RetryLog } from '../retry-log.ts';
 
 type Side = 'source' | 'destination';
 
-/** Counts a run's events and reports on standard error. */
 export class ForwardProgress {
   readonly #tell: (line: string) => void;
   readonly #now: () => number;

@@ -19,11 +19,8 @@ import { S3Sink } from './s3-sink.ts';
 import { type Delivery, type FileState, type Sink, streamSink } from './sink.ts';
 import { SyslogSink } from './syslog-sink.ts';
 
-/** Maximum delay between retries. */
 const forwardRetryDelayMsMax = 30_000;
-/** Time for the last batch after a stop signal. */
 const forwardStopMsMax = 10_000;
-/** How long `--once` retries. */
 const forwardOnceMsMax = 120_000;
 /** Interval for saving a position that moves without events. */
 const forwardIdleSaveMs = 60_000;
@@ -32,7 +29,6 @@ export type ForwardPlan = ForwardOptions & ForwardSecrets;
 
 export interface ForwardDeps {
   readonly io: CliIo;
-  /** Aborted by a stop signal. */
   readonly stop: AbortSignal;
 }
 
@@ -205,7 +201,6 @@ interface DeliveryDeps {
   readonly sink: Sink;
   readonly checkpoint: ForwardCheckpoint;
   readonly progress: ForwardProgress;
-  /** Fires when the delivery in progress must end. */
   readonly cut: AbortSignal;
   /** Retries work that the destination or the disk may accept later. */
   retried<T>(work: () => Promise<T>): Promise<T>;
@@ -242,7 +237,6 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
   if (saved.position !== position) await save();
 }
 
-/** Retries the rest of a batch; resolves with the number of permanently refused events. */
 async function deliverBatch(
   events: readonly ForwardedEvent[],
   { sink, retried }: DeliveryDeps,

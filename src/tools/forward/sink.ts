@@ -12,7 +12,6 @@ export interface FileState {
 }
 
 export interface Delivery {
-  /** Ends a delivery that takes too long. */
   readonly cut: AbortSignal;
   /** Saves the sink's changed state before anything is written. */
   saveState(): Promise<void>;
@@ -21,7 +20,6 @@ export interface Delivery {
 export interface Delivered {
   /** Permanently refused events. */
   readonly rejected: number;
-  /** Events to retry, and why. */
   readonly later?: Later | undefined;
 }
 

@@ -12,7 +12,6 @@ export interface SyslogSinkOptions {
   readonly tls: boolean;
   /** Certificates to trust instead of the system's, PEM. */
   readonly ca: string | undefined;
-  /** Origin in each message. */
   readonly hostname: string;
   readonly timeoutMs: number;
 }
@@ -56,7 +55,6 @@ export class SyslogSink implements Sink {
       clearTimeout(late);
       cut.removeEventListener('abort', abort);
       socket.destroy();
-      // Ends all remaining work.
       ending.abort(new AuditlogError('aborted', 'the delivery has ended'));
     }
   }

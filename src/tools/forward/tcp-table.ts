@@ -11,7 +11,6 @@ export interface TcpFacts {
 /** FIN_WAIT2 and TIME_WAIT, in the kernel's numbers. */
 const endTakenStates: readonly string[] = ['05', '06'];
 
-/** The addresses of an open connection as in the table. */
 export interface TcpEnds {
   readonly table: string;
   readonly text: string;

@@ -37,7 +37,6 @@ async function directoryOf(path: string): Promise<ReadonlyMap<string, Buffer> | 
   return files.has(caseFiles.head) ? files : undefined;
 }
 
-/** Throws where one of the files is missing that a case is verified by. */
 export function neededFile(files: ReadonlyMap<string, Buffer>, name: string): Buffer {
   const bytes = files.get(name);
   if (bytes === undefined) throw new Problem('malformed', `the case has no ${name}`);
@@ -63,7 +62,6 @@ export function caseHead(bytes: Buffer): Pick<CaseHead, 'origin' | 'places'> {
   return { origin, places: places as number[] };
 }
 
-/** A line of the proofs; undefined for any other. */
 export function caseProof(line: string): CaseProof | undefined {
   const value = parsed(line);
   const texts = ['entry', 'source', 'shown', 'proof', 'rendering', 'columns'];

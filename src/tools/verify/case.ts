@@ -14,7 +14,6 @@ import { atPlace, type Report } from './report.ts';
 
 type Finding = Report['findings'][number];
 
-/** A proof that is good, by the place that it has in the tree. */
 interface Proven {
   readonly position: number;
   readonly bytes: Buffer;
@@ -27,7 +26,7 @@ interface Proven {
 
 const linesOf = (bytes: Buffer): string[] => bytes.toString().split('\n').slice(0, -1);
 
-/** A case by its files and a key of the log. Throws a NoteError without a trusted signature. */
+/** Throws a NoteError without a trusted signature. */
 export async function verifyCase(files: ReadonlyMap<string, Buffer>, options: TrustOptions): Promise<Report> {
   const published = neededFile(files, caseFiles.keys).toString();
   const trust = await trustOf({ key: [...(options.key ?? []), published] });
@@ -55,7 +54,6 @@ export async function verifyCase(files: ReadonlyMap<string, Buffer>, options: Tr
   };
 }
 
-/** The places of the events that the case was made of, as it says and the service has signed. */
 function placesOf(
   files: ReadonlyMap<string, Buffer>,
   trust: Trust,
@@ -72,7 +70,6 @@ function placesOf(
   return head.places;
 }
 
-/** Good proofs by their places; what is wrong with the others is a finding. */
 function proofsOf(
   files: ReadonlyMap<string, Buffer>,
   checkpoints: Checkpoints,
@@ -100,7 +97,7 @@ function proofsOf(
   return proofs;
 }
 
-/** What is between the constant beginning and end of an event: its varying part. Undefined for anything else. */
+/** The varying part of an event; undefined if it is no event. */
 function renderingOf(line: string): string | undefined {
   const [, varying] =
     /^(.*)"logged_time":\d+,"product":\{"name":"(?:[^"\\]|\\.)*","vendor_name":"(?:[^"\\]|\\.)*"\},"version":"1\.1\.0"\}\}$/.exec(
@@ -116,8 +113,8 @@ function isAsRecorded({ bytes, source, rendering, columns }: Proven): boolean {
 }
 
 /**
- * Goes through the events of the case and the lines side by side. Where they differ, what stands further on in the other list tells
- * whether a line was put in or an event taken out; what stands in neither was altered.
+ * Compares the events of the case with the lines. An event that occurs later in the other list was moved past an insertion or a
+ * removal; one that occurs nowhere was altered.
  */
 class Comparison {
   readonly findings: Finding[] = [];

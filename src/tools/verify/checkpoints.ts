@@ -11,14 +11,12 @@ import { forkOf, type Report } from './report.ts';
 export interface TrustOptions {
   readonly key?: readonly string[];
   readonly checkpoint?: readonly string[];
-  /** A directory of kept trees. */
   readonly copy?: string;
 }
 
 interface GivenKeys {
-  /** Verifier keys. */
   readonly keys: readonly string[];
-  /** Published by a service: trusted as far as another key signed for it. */
+  /** Published by a service: trusted only if another trusted key signed for it. */
   readonly published: readonly { readonly service: string; readonly keys: readonly PublishedKey[] }[];
 }
 
@@ -116,7 +114,7 @@ async function pathsBelow(path: string, organization: string): Promise<string[]>
   throw new Problem('malformed', `--checkpoint: ${directory} has no checkpoint`);
 }
 
-/** Trusted checkpoints, one of each size, and their findings. */
+/** One of each size. */
 export class Checkpoints {
   readonly #trust: Trust;
   readonly #heads = new Map<number, TreeHead>();
@@ -133,7 +131,6 @@ export class Checkpoints {
     this.#origin = origin;
   }
 
-  /** Adds a file, which errors name. */
   addFile({ path, text }: CheckpointFile): void {
     try {
       this.add(text);
@@ -157,7 +154,6 @@ export class Checkpoints {
     return [...this.#heads.values()].filter(({ size }) => size <= this.#sizeMax);
   }
 
-  /** The size of the largest checkpoint. */
   get covered(): number {
     return Math.max(0, ...this.heads.map(({ size }) => size));
   }

@@ -6,7 +6,6 @@ import type { Report } from './report.ts';
 
 const digestForm = /^[0-9a-f]{64}$/;
 
-/** A report with its confirmed decisions. */
 export type Confirmable = Omit<Report, 'confirm'> & {
   readonly confirm: readonly (Omit<Report['confirm'][number], 'decision'> & {
     /** Of the decision, not of the events it explains: stable across runs. */
@@ -34,7 +33,6 @@ export async function confirmedDigests(given: readonly string[] = []): Promise<R
   return digests;
 }
 
-/** Adds a digest to each decision, and whether it is confirmed. */
 export function withConfirmed(report: Report, confirmed: ReadonlySet<string>): Confirmable {
   const confirm = report.confirm.map(({ decision, ...explained }) => {
     const text = [report.origin, explained.kind, explained.position ?? '', ...decision].join('\n');

@@ -22,7 +22,6 @@ export const organizationPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
  */
 export class TreeCopy {
   readonly #directory: string;
-  /** Events in the copy. */
   readonly size: number;
 
   private constructor(directory: string, size: number) {
@@ -50,7 +49,6 @@ export class TreeCopy {
     return Promise.all(paths.map((path) => readFile(path, 'utf8')));
   }
 
-  /** The entries of the tiles that the copy has. */
   async entries(firstTile: number, tiles: number): Promise<Buffer> {
     const end = Math.min(firstTile + tiles, Math.ceil(this.size / tileWidth));
     const wanted = Array.from({ length: Math.max(0, end - firstTile) }, (_, n) => firstTile + n);
@@ -85,7 +83,6 @@ export class CopyAudit {
     this.#what = what;
   }
 
-  /** The first different or missing entry. */
   get findings(): readonly Finding[] {
     return this.#finding === undefined ? [] : [this.#finding];
   }

@@ -17,7 +17,6 @@ export function disbelieved({ position }: PlacedEvent): Report['findings'][numbe
   return { kind: 'altered', position, detail };
 }
 
-/** Events changed by erasures, and the event that states each. */
 export function explainedByErasures(history: ErasureHistory): Report['confirm'] {
   return history.erased.map(({ erasure: { pseudonym, seq, position, list }, events }) => {
     const detail = `${events} events were changed to erase a person, now called ${pseudonym} (event at position ${position})`;

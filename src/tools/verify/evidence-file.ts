@@ -18,7 +18,6 @@ export interface EvidenceHead {
   readonly origin: string;
   readonly organization: { readonly id: string; readonly slug: string };
   readonly checkpoint: string;
-  /** Whether filters were given. */
   readonly filtered: boolean;
   readonly policies: readonly FileEvent[];
   /** Undefined if no person was erased. `pending`: the erasure was in progress. */
@@ -74,7 +73,6 @@ export function evidenceHead(line: Buffer): EvidenceHead | undefined {
 
 const beforeErasure = Buffer.from('{"erasure":');
 
-/** Lines with a piece of a list of erased events. */
 export function erasureLine(erasure: number, list: Buffer): string {
   return `${JSON.stringify({ erasure, list: list.toString('base64') })}\n`;
 }
@@ -96,7 +94,6 @@ export function readErasureLine(
   return { erasure, list: Buffer.from(list, 'base64') };
 }
 
-/** The line of an event, without its end. */
 export function eventLine(position: number, entry: Buffer, event: StoredContent | undefined): Buffer[] {
   const start = [
     beforeNumber,
@@ -109,7 +106,6 @@ export function eventLine(position: number, entry: Buffer, event: StoredContent 
   return [...start, beforeShown, shown, beforeSource, event.source, Buffer.from('}'), lineEnd];
 }
 
-/** The stored parts of an event, beside its entry. */
 export interface StoredContent extends EventContent {
   readonly source: Buffer;
   readonly shown: Buffer;
@@ -154,7 +150,6 @@ export function readLine(line: Buffer, entries: Buffer, place: number): EventLin
   return event && { position, event };
 }
 
-/** The part after the entry of a stored event. */
 function contentIn(line: Buffer, at: number): StoredContent | undefined {
   const from = at + beforeShown.length;
   const to = from + base64Length(hashBytes);

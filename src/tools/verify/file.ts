@@ -34,7 +34,6 @@ class ErasureLists {
   readonly #findings: Report['findings'][number][] = [];
   #history: ErasureHistory | undefined;
 
-  /** Erasures named by the first line. */
   constructor(erasures: EvidenceHead['erasures'] = []) {
     this.events = placedIn(erasures);
     this.#isPending = erasures.map(({ pending }) => pending === true);
@@ -69,7 +68,6 @@ class ErasureLists {
   }
 }
 
-/** Audits the lines of a file in order. */
 class FileAudit {
   readonly #tree: TreeAudit;
   readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
@@ -198,7 +196,7 @@ class FileAudit {
     this.#firstLeftOut ??= { position, entry: { ...entry, eventHash: Buffer.from(entry.eventHash) } };
   }
 
-  /** Only the first: the others follow from it. */
+  /** Later ones follow from the first. */
   #tell(finding: Report['findings'][number]): void {
     this.#first ??= finding;
   }
@@ -285,7 +283,6 @@ interface VerifiedFile {
   readonly text: AsyncIterable<Buffer>;
 }
 
-/** Verifies a file of `export --evidence` with checkpoints and key alone. */
 export async function verifyFile(
   { io }: { readonly io: ProgressIo },
   { path, source, text }: VerifiedFile,

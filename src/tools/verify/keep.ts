@@ -58,7 +58,6 @@ class KeptTree {
     return new KeptTree(place, origin, newest);
   }
 
-  /** Kept events. */
   get size(): number {
     return this.#newest?.size ?? 0;
   }
@@ -142,7 +141,6 @@ class KeptTree {
     throw new Error(`${this.#directory} is damaged: its tiles do not match the root of its checkpoint`);
   }
 
-  /** The entries of a partial last tile. */
   async #lastEntries(): Promise<Buffer> {
     const index = Math.floor(this.size / tileWidth);
     const width = widthIn({ level: 0, index }, this.size);
@@ -162,7 +160,6 @@ class KeptTree {
     return this.#write(tilePath({ kind: 'hashes', level, index, width }), hashes);
   }
 
-  /** Removes partial tiles that a larger tree has replaced. */
   async #removePartial(before: number, size: number): Promise<void> {
     for (let level = 0; level < levelsOf(before); level++) {
       const tile = { level, index: Math.floor(hashesAtLevel(level, before) / tileWidth) };
@@ -215,7 +212,7 @@ export interface KeepOptions extends TrustOptions, RemoteOptions {
   readonly keep?: string;
 }
 
-/** Fetches the new part of a tree, verifies that it continues the kept one, and keeps it. */
+/** Verifies that the new part of a tree continues the kept one, and keeps it. */
 export async function keepTree(deps: ToolDeps, directory: string, options: KeepOptions): Promise<Report> {
   const trust = await trustOf(options);
   if (trust === undefined)

@@ -14,7 +14,6 @@ export class NamedOrganization {
     this.#organization = organization;
   }
 
-  /** A verified event of the service itself. */
   look(position: number, source: Buffer): void {
     const { id, slug } = this.#organization;
     const name = nameIn(source, id);
@@ -41,7 +40,6 @@ export class NamedOrganization {
   }
 }
 
-/** The organization's slug in an event about it. */
 function nameIn(source: Buffer, id: string): string | undefined {
   if (!source.includes('"type":"organization"')) return undefined;
   interface Event {

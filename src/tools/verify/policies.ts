@@ -5,7 +5,6 @@ import { eventHash } from '../../tlog/entry.ts';
 import { PolicyHistory, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
 import type { Report } from './report.ts';
 
-/** An event of a tree that states a policy or similar. */
 export interface PlacedEvent {
   readonly position: number;
   readonly seq: bigint;
@@ -24,7 +23,6 @@ function statementOf({ seq, source }: Pick<PlacedEvent, 'seq' | 'source'>): Poli
   return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
 }
 
-/** The effect of policies until now. */
 export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
   return new PolicyHistory(
     policies.flatMap((one) => statementOf(one) ?? []),
@@ -38,7 +36,6 @@ export function notesOf(history: PolicyHistory): Report['notes'] {
   );
 }
 
-/** Removed events, and the policy for each. */
 export function explainedBy(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['confirm'] {
   return history.gone.flatMap(({ ending, events }) => {
     if (ending === 'recorded') return [];

@@ -20,7 +20,6 @@ export function asProof(text: string): ProofFile | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    // Several lines of JSON: an export.
     return undefined;
   }
   const { entry, proof, source, shown } = (value ?? {}) as Partial<Record<keyof ProofFile, unknown>>;
@@ -35,7 +34,7 @@ function contentOf(source: string, base64: string): EventContent {
   return { source: Buffer.from(source), shown };
 }
 
-/** Verifies one event by its proof and the key. Throws a NoteError without a trusted signature. */
+/** Throws a NoteError without a trusted signature. */
 export async function verifyProof(
   { entry: base64, proof: text, source, shown = '' }: ProofFile,
   options: TrustOptions,

@@ -15,7 +15,7 @@ export interface RemoteOptions extends TrustOptions {
   readonly keyFile?: string;
 }
 
-/** An organization's tree, read from its service (contract: Read, evidence). */
+/** Errors and layout: contract (Read, evidence). */
 export interface RemoteTree {
   /** The newest checkpoint, or the oldest of at least `size` events. */
   checkpoint(size?: number): Promise<string>;

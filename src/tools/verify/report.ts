@@ -3,11 +3,10 @@ import type { Entry } from '../../tlog/entry.ts';
 import type { Difference, EventFindings } from '../../tlog/event-audit.ts';
 import type { TreeFindings } from '../../tlog/tree-audit.ts';
 
-/** A difference from the signed tree. */
 interface Finding {
   readonly kind: Difference['kind'] | 'contradicted' | 'forked' | 'shorter' | 'unproven';
   readonly detail: string;
-  /** The first such event: its position from 0, order number and time. */
+  /** Of the first such event, from 0. */
   readonly position?: number;
   readonly seq?: string;
   readonly time?: string;
@@ -18,7 +17,6 @@ interface Confirmation {
   /** `older`: a kept checkpoint covers events after the file. */
   readonly kind: 'retention' | 'erasure' | 'older';
   readonly detail: string;
-  /** Missing or changed events. */
   readonly events: number;
   /** Position of the decision's event in the tree. */
   readonly position?: number;
@@ -27,9 +25,7 @@ interface Confirmation {
 }
 
 export interface Report {
-  /** `service/organization id`. */
   readonly origin: string;
-  /** Verified events, and events that the checkpoints cover. */
   readonly events: number;
   readonly covered: number;
   readonly findings: readonly Finding[];
@@ -57,7 +53,6 @@ const words: Readonly<Record<Difference['kind'], string>> = {
   moved: 'is at the position of another',
 };
 
-/** The first difference in full, and the number of each kind. */
 export function differencesIn({ first, counts }: EventFindings): Finding[] {
   if (first === undefined) return [];
   const from = first.movedFrom === undefined ? '' : ` (its text belongs to position ${first.movedFrom})`;
@@ -68,7 +63,6 @@ export function differencesIn({ first, counts }: EventFindings): Finding[] {
   return [atPlace(first.kind, first.position, first, `${words[first.kind]}${from}; in all ${all}`)];
 }
 
-/** Contradictions between roots and entries. */
 export function contradictionsIn({
   agreed,
   differing,
