@@ -6,9 +6,10 @@ import { gzipSync } from 'node:zlib';
 import { createClient } from '../../src/client/client.ts';
 import { limits } from '../../src/read/limits.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
-import { eventually } from '../support/http.ts';
+import { call, eventually, problemOf, retryAfterOf } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
 import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { withEngine } from './export-support.ts';
 
 /** Answers that are larger than the memory that service and engine have for one (contract: Read). */
 
@@ -37,8 +38,8 @@ async function growthDuring(work: () => Promise<void>): Promise<number> {
   return statusOf(server.pid, 'VmHWM') - begun;
 }
 
-function ask(path: string): Promise<Response> {
-  return fetch(`${server.url}/api/v1/${path}`, { headers: { 'x-api-key': tenant.key } });
+function ask(path: string, signal: AbortSignal | null = null): Promise<Response> {
+  return fetch(`${server.url}/api/v1/${path}`, { headers: { 'x-api-key': tenant.key }, signal });
 }
 
 /** Lines of an answer, its length, and its end. */
@@ -104,21 +105,56 @@ describe('answers that are larger than memory', { concurrency: false }, () => {
       assert.ok(growth < growthMebibytesMax + (isMapped ? mappingMebibytesMax : 0), `${growth} MiB`);
     });
 
-  for (const schema of ['default', 'ocsf'] as const)
-    test(`a follower of the feed gets every event, in pages of bounded size (${schema})`, async () => {
-      const client = createClient({ url: server.url, apiKey: tenant.key });
-      const growth = await growthDuring(async () => {
-        let count = 0;
-        for await (const page of client.feed({ schema, limit: 1000, follow: false })) {
-          const bytes = page.texts.reduce((sum, text) => sum + text.length, 0);
-          assert.ok(bytes <= 1.5 * limits.feedPageBytesMax, `${bytes} bytes in a page`);
-          count += page.texts.filter((text) => text.length > textBytes).length;
-        }
-        assert.equal(count, events);
-      });
-      const isMapped = schema === 'ocsf';
-      assert.ok(growth < growthMebibytesMax + (isMapped ? mappingMebibytesMax : 0), `${growth} MiB`);
+  test('a follower of the feed gets every event, in pages of bounded size', async () => {
+    const client = createClient({ url: server.url, apiKey: tenant.key });
+    const growth = await growthDuring(async () => {
+      let count = 0;
+      for await (const page of client.feed({ limit: 1000, follow: false })) {
+        const bytes = page.texts.reduce((sum, text) => sum + text.length, 0);
+        assert.ok(bytes <= 1.5 * limits.feedPageBytesMax, `${bytes} bytes in a page`);
+        count += page.texts.filter((text) => text.length > textBytes).length;
+      }
+      assert.equal(count, events);
     });
+    assert.ok(growth < growthMebibytesMax, `${growth} MiB`);
+  });
+
+  test('an export comes whole in bounded memory', async () => {
+    const growth = await growthDuring(async () => {
+      const { bytes } = await readThrough(`audit/export?${query({ format: 'csv' })}`);
+      assert.ok(bytes > events * textBytes);
+    });
+    assert.ok(growth < growthMebibytesMax, `${growth} MiB`);
+  });
+
+  test('more exports at once than an organization may have: 429 until one ends; leaving ends its query', async () => {
+    const most = limits.exportsPerOrganizationMax;
+    const running = () =>
+      withEngine(server, async (storage) => {
+        const sql =
+          "SELECT query_id FROM system.processes WHERE query LIKE '%AS total%' AND query NOT LIKE '%system.processes%'";
+        return (await storage.rows(sql)).length;
+      });
+    const untilRunning = (count: number) =>
+      eventually(`${count} exports to run`, async () => ((await running()) === count ? true : undefined));
+    const get = (who: Tenant, more: Readonly<Record<string, string>>) =>
+      call(`${server.url}/api/v1/audit/export?${query(more)}`, { headers: { 'x-api-key': who.key } });
+    const leaving = Array.from({ length: most }, () => new AbortController());
+    const open = await Promise.all(leaving.map(({ signal }) => ask('audit/export?format=json', signal)));
+    assert.deepEqual(new Set(open.map(({ status }) => status)), new Set([200]));
+    const refused = await get(tenant, { format: 'csv' });
+    problemOf(refused, 429);
+    assert.ok(retryAfterOf(refused) >= 1);
+    assert.equal(await running(), most);
+    assert.equal((await get(await createTenant(server, 'bystander'), {})).status, 200);
+    leaving[0]?.abort();
+    await untilRunning(most - 1);
+    assert.equal((await get(tenant, { actor: 'nobody' })).status, 200);
+    for (const one of leaving) one.abort();
+    await untilRunning(0);
+    const again = await Promise.all(leaving.map(() => get(tenant, { actor: 'nobody' })));
+    assert.deepEqual(new Set(again.map(({ status }) => status)), new Set([200]));
+  });
 
   test('readers that stand still cost a bounded part of memory, and nobody else waits for them', async () => {
     const sockets: Socket[] = [];

@@ -67,7 +67,7 @@ test('what is harmed in the log while the engine is down is told, and nothing el
   }
 });
 
-// `recovery.test.ts` takes the newest segments away, or all, and the simulator with a service on them.
+// `recovery.test.ts` takes the newest segments away, or all.
 test('a log that is taken away is told, with wal-head or without, and an empty one that was closed is not', async () => {
   const dataDir = await temporaryDirectory();
   const wal = join(dataDir, 'wal');

@@ -2,24 +2,18 @@ import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cliCommand } from './cli-command.ts';
 import { type Block, blocksOf, documentText } from './markdown.ts';
 import { patience } from './patience.ts';
 import { projectRoot } from './project-root.ts';
 
 /**
  * Runs the commands of pages from top to bottom in a directory like a clone, and compares the output with the
- * following block. The mark of a block of `sh` decides: none, `demo` (beside the demo), `not-run: why`.
+ * following block. A block of `sh` that is marked, such as `not-run: why`, is not run.
  */
 
 const root = fileURLToPath(projectRoot);
-
-/** The command line as its own process. */
-export const cliWords = ['node', ...cliCommand]
-  .map((part) => (part.includes('/') && !part.startsWith('file:') ? resolve(root, part) : part))
-  .join(' ');
 
 /** Links to the whole project except its products. Data go into the directory itself. */
 export function makeClone(directory: string): void {
@@ -45,11 +39,11 @@ function shownAfter(blocks: readonly Block[], index: number): Block | undefined 
   return next?.follows === true && ['', 'json'].includes(next.language) ? next : undefined;
 }
 
-/** The blocks with this mark as a script, with a line before each output. */
-export function scriptOf({ path, before = '', change = (text) => text }: Page, info = ''): string {
+/** The blocks without a mark as a script, with a line before each output. */
+export function scriptOf({ path, before = '', change = (text) => text }: Page): string {
   const blocks = blocksOf(documentText(path));
   const parts = blocks.map((block, index) => {
-    if (block.language !== 'sh' || block.info !== info) return '';
+    if (block.language !== 'sh' || block.info !== '') return '';
     // Text includes errors; JSON must parse.
     const isText = shownAfter(blocks, index)?.language === '';
     const text = isText ? `exec 3>&2 2>&1\n${change(block.text)}exec 2>&3 3>&-\n` : change(block.text);
