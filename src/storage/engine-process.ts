@@ -46,13 +46,13 @@ export class DataDirLockedError extends Error {
 
   /** `holder`: the engine with the directory. A stopped one does not end with its server. */
   constructor(dataDir: string, holder?: Holder) {
-    super(`Another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : wordsOf(holder)}`);
+    super(`Another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : describeHolder(holder)}`);
     this.name = 'DataDirLockedError';
     this.pid = holder?.startedBy;
   }
 }
 
-function wordsOf({ pid, startedBy, stopped }: Holder): string {
+function describeHolder({ pid, startedBy, stopped }: Holder): string {
   if (!stopped) return `: process ${startedBy} runs its engine; wait until it ends`;
   return `: an engine whose process ${pid} is stopped (SIGSTOP); end it with kill -KILL ${pid}`;
 }
