@@ -10,7 +10,7 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
 import { fullDiskWords, ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import { openStorage } from './client.ts';
-import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
+import { EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
 import { EngineWrites, requireRoom } from './engine-writes.ts';
 import { engineHolder, readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
@@ -79,7 +79,8 @@ async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const { damage, log } = options;
   const engine = await startEngine(options);
   options.stops.add(() => engine.stop());
-  const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part));
+  const onDamagedPart = (part: string) => reportUnreadable(damage, log, part);
+  const storage = connect(options, engine.connection, { onDamagedPart, pid: () => engine.pid() });
   await makeTables(options, storage);
   showEngine({ storage, engine });
   return { storage, engine };
@@ -88,9 +89,8 @@ async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
   const { damage, log } = options;
   const { user, cluster } = options.clickhouse;
-  const storage = connect(options, serverConnection(options, url), (part) =>
-    reportUnreadable(damage, log, part),
-  );
+  const onDamagedPart = (part: string) => reportUnreadable(damage, log, part);
+  const storage = connect(options, serverConnection(options, url), { onDamagedPart });
   await waitForServer(storage, url, user, log);
   await checkRights(storage, user, cluster);
   const instance = await readInstance(options.dataDir);
@@ -117,9 +117,9 @@ function serverConnection({ clickhouse }: EngineOptions, url: string): EngineCon
 function connect(
   { log, stops }: StorageOptions,
   connection: EngineConnection,
-  onDamagedPart: (part: string) => void,
+  more: Parameters<typeof openStorage>[2],
 ): Storage {
-  const storage = openStorage(connection, log, onDamagedPart);
+  const storage = openStorage(connection, log, more);
   stops.add(() => storage.close());
   return storage;
 }
@@ -176,11 +176,11 @@ export async function reachStorage(
 ): Promise<ReachedStorage> {
   const { clickhouse, log, stops } = options;
   const { url, cluster } = clickhouse;
-  const { connection, isShared } =
-    url === undefined
-      ? await reachEngine(options)
-      : { connection: serverConnection(options, url), isShared: true };
-  const storage = openStorage(connection, log);
+  const engine = url === undefined ? await reachEngine(options) : serverConnection(options, url);
+  const isShared = !(engine instanceof EmbeddedEngine);
+  const storage = isShared
+    ? openStorage(engine, log)
+    : openStorage(engine.connection, log, { pid: () => engine.pid() });
   stops.add(() => storage.close());
   const isOfServer = isShared && url === undefined;
   if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
@@ -205,14 +205,13 @@ function noTables({ dataDir, clickhouse: { url, database } }: EngineOptions): Pr
   );
 }
 
-async function reachEngine(
-  options: EngineOptions,
-): Promise<{ readonly connection: EngineConnection; readonly isShared: boolean }> {
+/** An engine of our own, or how to reach the one of a server. */
+async function reachEngine(options: EngineOptions): Promise<EngineConnection | EmbeddedEngine> {
   const { dataDir, log, stops } = options;
   const deadline = performance.now() + cliEngineWaitMsMax;
   for (let first = true; ; first = false) {
     const running = await readEngineFile(dataDir, first ? log : undefined);
-    if (running !== undefined) return { connection: running, isShared: true };
+    if (running !== undefined) return running;
     // A server's engine restarts by itself; another one would prevent that.
     if ((await ifThere(isServed(dataDir))) === true) {
       if (performance.now() > deadline) throw await noEngine(dataDir);
@@ -220,7 +219,7 @@ async function reachEngine(
       const engine = await startUnlessLocked(options, deadline, true);
       if (!(engine instanceof DataDirLockedError)) {
         stops.add(() => engine.stop());
-        return { connection: engine.connection, isShared: false };
+        return engine;
       }
     }
     await sleep(cliEngineWaitDelayMs);

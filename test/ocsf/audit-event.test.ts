@@ -297,6 +297,17 @@ test('a name that appears twice in extra is one enrichment, with the last value'
   }
 });
 
+test('redaction holds where extra is an array or doubled, outside of extra, and in a message that does not count', () => {
+  const row = mapped(
+    '{"time":0,"token":"gone","message":{"extra":{"otp":"gone"}},"message":{"action":1,"token":"gone","ex\\u0074ra":[{"otp":"gone"}],"extra":{"OTP":"gone","a":1}}}',
+  );
+  assert.equal(
+    row.source,
+    '{"time":0,"token":"[redacted]","message":{"extra":{"otp":"[redacted]"}},"message":{"action":1,"token":"[redacted]","ex\\u0074ra":[{"otp":"[redacted]"}],"extra":{"OTP":"[redacted]","a":1}}}',
+  );
+  assert.deepEqual(whole(row)['extra_map'], { OTP: '[redacted]', a: 1 });
+});
+
 test('events within a larger text are read by their bounds', () => {
   const one = JSON.stringify(eventWith({ action: 1 }));
   const two = JSON.stringify(eventWith({ action: 2 }));

@@ -6,7 +6,9 @@ type Fields = Pick<Batch, 'number' | 'events' | 'headers' | 'path' | 'body' | 'i
 export class Batch {
   readonly number: number;
   /** In the order of the body. */
-  readonly events: readonly ModelEvent[];
+  readonly sent: readonly ModelEvent[];
+  /** Without those that the service has refused. */
+  events: readonly ModelEvent[];
   readonly headers: Readonly<Record<string, string>>;
   readonly path: string;
   readonly body: Buffer;
@@ -14,10 +16,13 @@ export class Batch {
   answer: string | undefined;
   /** A file may be stored in part. */
   isWhole = true;
+  /** Whether its Idempotency-Key is known for certain: not where a file of the log was lost. */
+  isRemembered = true;
   #state: 'maybe' | 'stored' | 'absent' = 'maybe';
 
   constructor(fields: Fields) {
     this.number = fields.number;
+    this.sent = fields.events;
     this.events = fields.events;
     this.headers = fields.headers;
     this.path = fields.path;

@@ -1,9 +1,19 @@
+import { isUtf8 } from 'node:buffer';
 import * as fc from 'fast-check';
 import { eventNode } from '../fuzz/arbitrary.ts';
-import { leaf, memberOf, type Node, printTree } from '../fuzz/tree.ts';
+import { type Expected, expectedOf } from '../fuzz/model.ts';
+import { mutated } from '../fuzz/mutate.ts';
+import { leaf, memberOf, type Node, parseTree, printTree } from '../fuzz/tree.ts';
 import type { Draw } from './draw.ts';
 import { limits } from './limits.ts';
-import { dayMicros, type ModelEvent, type ModelOrganization, type Person } from './model.ts';
+import {
+  dayMicros,
+  type ModelEvent,
+  type ModelOrganization,
+  names,
+  type Person,
+  type Transfer,
+} from './model.ts';
 
 /** Source events, each with its id in it. */
 
@@ -17,7 +27,16 @@ export function idIn(text: string): string | undefined {
   return /sim=([a-z0-9]+\.\d+\.\d+)=/.exec(text)?.[1];
 }
 
-export type Kind = 'plain' | 'person' | 'secret' | 'rich' | 'big' | 'large' | 'statement';
+export type Kind =
+  | 'plain'
+  | 'person'
+  | 'secret'
+  | 'rich'
+  | 'big'
+  | 'large'
+  | 'statement'
+  | 'transfer'
+  | 'damaged';
 
 interface Place {
   readonly organization: ModelOrganization;
@@ -25,6 +44,8 @@ interface Place {
   readonly index: number;
   readonly beganMicros: number;
   readonly ageDays: number;
+  /** Its body has a line for each event: one that is no JSON harms no other. */
+  readonly isLines?: boolean;
 }
 
 const hourMicros = dayMicros / 24;
@@ -109,6 +130,48 @@ function richText(draw: Draw, place: Place, id: string, micros: number): string 
   return isDoubled(tree) || memberOf(memberOf(memberOf(tree, 'message'), 'extra'), 'sim') === undefined
     ? plainText(draw, place, id, micros, 'plain', [], uuid(draw))
     : printTree(tree, () => gap);
+}
+
+/** What the service must make of bytes; undefined: it must refuse them. */
+function expectedOfBytes(bytes: Buffer, hides: (name: string) => boolean): Expected | undefined {
+  if (!isUtf8(bytes)) return undefined;
+  try {
+    return expectedOf(parseTree(bytes.toString()), { ...names, hides });
+  } catch {
+    return undefined;
+  }
+}
+
+type Damaged = Pick<ModelEvent, 'damaged' | 'text' | 'micros' | 'ageDays'>;
+
+/**
+ * An event that was damaged in its structure or in its bytes. Undefined where nothing would tell it any more, where it
+ * would damage the whole body, or where its new time is one at which a retention that is drawn ends.
+ */
+function damagedParts(draw: Draw, place: Place, id: string, micros: number): Damaged | undefined {
+  const { organization, isLines = false, beganMicros } = place;
+  const drawn = mutated(richTree(draw, id, micros), () => draw.next());
+  const damaged = isLines ? Buffer.from(drawn.map((byte) => (byte === 0x0a ? 0x20 : byte))) : drawn;
+  const text = damaged.toString();
+  const expected = expectedOfBytes(damaged, organization.hides);
+  const marks = Array.from(text.matchAll(idPattern), ([mark]) => mark);
+  if (text.trim() === '' || marks.some((mark) => mark !== `sim=${id}=`)) return undefined;
+  if (expected === undefined)
+    return isLines || isJson(text) ? { damaged, text, micros: -1, ageDays: 0 } : undefined;
+  const { audit, source, csv } = expected;
+  if ([audit, source, csv['extra_map'] ?? ''].some((way) => idIn(way) !== id)) return undefined;
+  const ageDays = Math.floor((beganMicros - expected.micros) / dayMicros);
+  const isFar = ageDays > 25 && ageDays % 100 > 25 && ageDays % 100 < 75;
+  return isFar ? { damaged, text, micros: expected.micros, ageDays } : undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Spellings that some places take for one: in other letters, of other characters, or with what is escaped on the way. */
@@ -201,13 +264,69 @@ function plainText(
   });
 }
 
+const transferCodes = {
+  upload: [2000, 2001, 2005],
+  download: [2002, 2003, 2006],
+  stream: [2020, 2021, 2022],
+} as const;
+
+/** The end of a transfer that has begun, or a new one of a user; few are begun, so that most ends come. */
+function drawTransfer(
+  draw: Draw,
+  { organization }: Place,
+  flow: string,
+  id: string,
+): { flow: string; transfer: Transfer } {
+  const { begun, users } = organization;
+  const before = draw.chance(0.6) ? begun.splice(draw.int(0, begun.length), 1)[0] : undefined;
+  if (before !== undefined)
+    return {
+      flow: before.flow,
+      transfer: { ...before.transfer, isStart: false, hasFailed: draw.chance(0.3) },
+    };
+  const kind = draw.pick(['upload', 'download', 'stream'] as const);
+  const email = draw.pickAny(users)?.email ?? `user-1@${organization.slug}.example`;
+  const [size, destination] = [draw.int(0, 1e12), draw.pick(['Vault', 'Drive/Finance'])];
+  const isStart = draw.chance(0.8);
+  const made = {
+    flow,
+    transfer: { email, kind, isStart, hasFailed: false, file: `${id}.bin`, size, destination },
+  };
+  if (isStart) begun.push(made);
+  return made;
+}
+
+function transferText(draw: Draw, id: string, micros: number, flow: string, transfer: Transfer): string {
+  const { email, kind, isStart, hasFailed, file, size, destination } = transfer;
+  const [start, completion, failure] = transferCodes[kind];
+  const hasCode = hasFailed && draw.chance(0.5);
+  return JSON.stringify({
+    message: {
+      timestamp: micros,
+      action: isStart ? start : hasCode ? failure : completion,
+      actor: draw.pick([email, { email: email.toUpperCase() }]),
+      result: { code: hasFailed && !hasCode ? 500 : 200 },
+      sender: { file },
+      flow_id: flow,
+      extra: { sim: `sim=${id}=`, fileSize: size, destination },
+    },
+  });
+}
+
 export function makeEvent(draw: Draw, kind: Kind, place: Place): ModelEvent {
   const { organization, batch, index, ageDays } = place;
   const id = `${organization.slug}.${batch}.${index}`;
   const micros = microsOf(draw, place);
   const flow = uuid(draw);
-  const common = { id, micros, ageDays, persons: [] };
-  if (kind === 'rich') return { ...common, text: richText(draw, place, id, micros), flow: '' };
+  const common = { id, isOpaque: false, micros, ageDays, persons: [] };
+  const damaged = kind === 'damaged' ? damagedParts(draw, place, id, micros) : undefined;
+  if (damaged !== undefined) return { ...common, ...damaged, flow: '' };
+  if (kind === 'rich' || kind === 'damaged')
+    return { ...common, text: richText(draw, place, id, micros), flow: '' };
+  if (kind === 'transfer') {
+    const drawn = drawTransfer(draw, place, flow, id);
+    return { ...common, ...drawn, text: transferText(draw, id, micros, drawn.flow, drawn.transfer) };
+  }
   const free = organization.persons.filter(({ state }) => state === 'here');
   const persons =
     kind === 'person'

@@ -24,6 +24,7 @@ export const limits = {
   slownessMax: 4,
   smallBatchEvents: 40,
   largeBatchEvents: 2_000,
+  hugeBatchEvents: 20_000,
   bigEventBytes: 200_000,
   /** Ten megabytes are a granule of the engine, so one has 11 to 22 of these, and a request brings more than one. */
   largeEventBytes: 900_000,
@@ -41,6 +42,9 @@ export const limits = {
   /** Merged and replaced parts of the engine go after two minutes, when they are next cleaned. */
   erasedFilesMs: 200_000,
   cleaningMs: 60_000,
+  diskBytes: 4 * 1024 ** 3,
+  fullDiskMsMax: 5_000,
   residentBytesMax: 3 * 1024 ** 3,
+  shrinkMsMax: 15 * 60_000,
   shownCharactersMax: 600,
 } as const;

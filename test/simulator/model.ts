@@ -21,11 +21,27 @@ export interface ModelEvent {
   readonly id: string;
   /** As it was sent. */
   readonly text: string;
+  /** The rendering is not predicted, only held to be the same everywhere: records of other programs. */
+  readonly isOpaque: boolean;
+  /** The bytes of one that was damaged: the service may refuse it. */
+  readonly damaged?: Buffer;
   readonly micros: number;
   /** Whole days from its time to the beginning of the run, always far from a multiple of 100. */
   readonly ageDays: number;
   readonly persons: readonly Person[];
   readonly flow: string;
+  /** The part of a transfer of a user that the event tells of. */
+  readonly transfer?: Transfer;
+}
+
+export interface Transfer {
+  readonly email: string;
+  readonly kind: 'upload' | 'download' | 'stream';
+  readonly isStart: boolean;
+  readonly hasFailed: boolean;
+  readonly file: string;
+  readonly size: number;
+  readonly destination: string;
 }
 
 export interface Person {
@@ -91,6 +107,9 @@ export class ModelOrganization {
   retention = 'default';
   hadRetention = false;
   held = false;
+  receipts: 'own' | 'off' = 'own';
+  /** Transfers whose end has not been sent yet. */
+  readonly begun: { readonly flow: string; readonly transfer: Transfer }[] = [];
   /** A change of the policy whose end is not known. */
   isPolicyUnknown = false;
   /** Until then a change of it may not be known everywhere. */
@@ -130,6 +149,14 @@ export class ModelOrganization {
 
   add(batch: Batch): void {
     this.batches.push(batch);
+    for (const event of batch.events) this.events.set(event.id, { event, batch });
+  }
+
+  /** Takes out what an answer names as refused. */
+  refuse(batch: Batch, refused: ReadonlySet<ModelEvent | undefined>): void {
+    if (refused.size === 0) return;
+    batch.events = batch.sent.filter((event) => !refused.has(event));
+    for (const { id } of batch.sent) this.events.delete(id);
     for (const event of batch.events) this.events.set(event.id, { event, batch });
   }
 

@@ -7,7 +7,7 @@ export function ownEventOf(text: string): string {
     readonly message: string;
     readonly actor: { readonly user?: { readonly name?: string } };
   };
-  const words = message.replace(/from \d+ events$/, 'from events');
+  const words = message.replace(/from \d+ events$/, 'from events').replace(/ from a backup of .*/, '');
   // What the service does of its own accord.
   return `${activity_id} ${words}${actor.user?.name === 'auditlog' ? ' by itself' : ''}`;
 }
@@ -17,7 +17,7 @@ const plannedRemoval = /^501[78] Removal of \d+ expired events of \S+ (?:planned
 
 /** Events that the service has to record of itself, for one organization. */
 export class OwnEvents {
-  readonly #must: string[] = [];
+  #must: string[] = [];
   readonly #may: Words[] = [];
 
   /** Exactly one event tells it. */
@@ -34,6 +34,13 @@ export class OwnEvents {
   note(what: string, isSure: boolean): void {
     if (isSure) this.must(what);
     else this.may(what);
+  }
+
+  /** Those that nobody has been given yet may be lost. */
+  doubt(seen: readonly string[]): void {
+    const lost = without(this.#must, seen);
+    this.#must = without(this.#must, lost);
+    this.#may.push(...lost);
   }
 
   missing(seen: readonly string[]): readonly string[] {

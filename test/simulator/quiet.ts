@@ -2,9 +2,12 @@ import { Draw } from './draw.ts';
 import { Follower } from './checks/follow.ts';
 import { checkAccess } from './checks/access.ts';
 import { checkBounds } from './checks/bounds.ts';
+import { checkCounts } from './checks/counts.ts';
 import { checkErasedFiles } from './checks/erased-files.ts';
 import { checkEvidence, keepEvidence } from './checks/evidence.ts';
+import { checkFilters } from './checks/filters.ts';
 import { checkLog } from './checks/log.ts';
+import { checkReceipts } from './checks/receipts.ts';
 import {
   atRest,
   checkArray,
@@ -13,6 +16,7 @@ import {
   checkLines,
   checkPages,
   checkSources,
+  checkOcsf110,
 } from './checks/ways-out.ts';
 import { hold } from './finding.ts';
 import type { ModelOrganization } from './model.ts';
@@ -90,7 +94,7 @@ function settle(organization: ModelOrganization, first: Follower): void {
     const there = batch.events.filter(({ id }) => first.has(id)).length;
     if (batch.state !== 'stored') {
       hold(
-        there === 0 || !batch.isWhole || batch.events.every((one) => first.has(one.id)),
+        there === 0 || !batch.isWhole || batch.events.every((one) => first.has(one.id) || one.damaged),
         'a request is stored whole or not at all',
         () => `request ${batch.number} of ${organization.slug}: ${there} of ${batch.events.length} events`,
       );
@@ -145,6 +149,11 @@ async function checkFeeds(world: World, organization: ModelOrganization, draw: D
   }
 }
 
+/** Until the feed of each organization has been read to an end that comes after everything. */
+export async function untilAllSeen(world: World, draw: Draw): Promise<void> {
+  for (const organization of world.model.here) await followAll(world, organization, draw);
+}
+
 /** With everything at rest: every check, for every organization; what the service has of files, handles and memory. */
 export async function quietPoint(world: World, seed: number): Promise<string> {
   const draw = new Draw(seed);
@@ -158,8 +167,11 @@ export async function quietPoint(world: World, seed: number): Promise<string> {
       await checkLines(world, rest);
       await checkPages(world, rest, draw);
       await checkDeepPage(world, rest, draw);
+      await checkFilters(world, rest, draw);
+      await checkCounts(world, rest);
       await checkSources(world, rest, draw);
-      await draw.pick([checkArray, checkCsv])(world, rest);
+      await checkReceipts(world, rest, draw);
+      await draw.pick([checkArray, checkCsv, checkOcsf110])(world, rest);
     }
     await checkAccess(world, organization, draw);
   }

@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { loudLines } from './checks/log.ts';
 import { Draw } from './draw.ts';
+import { fullDisk, SmallDisk } from './faults/disk.ts';
 import { Finding } from './finding.ts';
 import { limits } from './limits.ts';
 import { makeOrganization } from './operations/control.ts';
@@ -104,6 +105,7 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
   const dataDir = join(directory, 'data');
   await mkdir(dataDir, { mode: 0o700 });
   const world = new World(directory, dataDir, say, plan);
+  if (plan.rounds.some(({ fault }) => fault?.operation === fullDisk)) world.disk = SmallDisk.mountAt(dataDir);
   const run = new Run(plan, world);
   let failure: Outcome['failure'];
   try {
@@ -120,6 +122,7 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
           };
   } finally {
     await world.service.killAtTheEnd();
+    world.disk?.unmount();
     await removeDirectory(directory);
   }
   return { failure, played: run.played, events: world.model.events };

@@ -13,12 +13,15 @@ import { ending, until } from './waiting.ts';
 export interface Settings {
   /** By which its wall clock is wrong. */
   readonly clockAheadMs: number;
+  /** By which each write to the disk takes longer; the engine is as quick as ever. */
+  readonly diskSlowMs: number;
   /** Names beside the usual ones whose values are not stored. */
   readonly redactKeys: string;
 }
 
 const pollMs = 20;
 const shiftedClock = new URL('../support/shifted-clock.mjs', import.meta.url).href;
+const slowDisk = new URL('../support/slow-disk.mjs', import.meta.url).href;
 
 interface Damage {
   readonly kind: DamageKind;
@@ -28,7 +31,7 @@ interface Damage {
 
 /** The service under test: its processes one after the other on one data directory, and all that they have logged. */
 export class Service {
-  readonly dataDir: string;
+  #dataDir: string;
   #settings: Settings;
   #server: TestServer | undefined;
   #starting: Promise<TestServer> | undefined;
@@ -37,8 +40,12 @@ export class Service {
   readonly #read = new Map<TestServer, number>();
 
   constructor(dataDir: string, redactKeys: string) {
-    this.dataDir = dataDir;
-    this.#settings = { clockAheadMs: 0, redactKeys };
+    this.#dataDir = dataDir;
+    this.#settings = { clockAheadMs: 0, diskSlowMs: 0, redactKeys };
+  }
+
+  get dataDir(): string {
+    return this.#dataDir;
   }
 
   get settings(): Settings {
@@ -58,14 +65,17 @@ export class Service {
     return this.#server;
   }
 
-  /** What commands beside it have: its settings, but the clock as it is. */
+  /** What commands beside it have: its settings, but clock and disk as they are. */
   get commandEnvironment(): Record<string, string> {
     const { NODE_OPTIONS: _, CLOCK_SHIFT_MS: __, ...environment } = this.environment;
     return environment;
   }
 
   get environment(): Record<string, string> {
-    const { clockAheadMs, redactKeys } = this.#settings;
+    const { clockAheadMs, diskSlowMs, redactKeys } = this.#settings;
+    const preloads = [clockAheadMs !== 0 && shiftedClock, diskSlowMs !== 0 && slowDisk].filter(
+      (one) => one !== false,
+    );
     return {
       APP_NAME: names.appName,
       VENDOR_NAME: names.vendorName,
@@ -75,8 +85,9 @@ export class Service {
       // A clock that is months ahead must not end the sessions of a run.
       SESSION_TTL: '300d',
       CLOCK_SHIFT_MS: String(clockAheadMs),
+      SLOW_DISK_MS: String(diskSlowMs),
       ...(redactKeys !== '' && { REDACT_KEYS: redactKeys }),
-      ...(clockAheadMs !== 0 && { NODE_OPTIONS: `--import ${shiftedClock}` }),
+      ...(preloads.length > 0 && { NODE_OPTIONS: preloads.map((one) => `--import ${one}`).join(' ') }),
     };
   }
 
@@ -85,7 +96,7 @@ export class Service {
     // What a clock that jumps has expired is removed after a day.
     const retentionGraceMs = settings.clockAheadMs > 0 ? 86_400_000 : 2_000;
     const intervals = { evidenceMs: 1_000, retentionGraceMs };
-    this.#starting ??= startServer({ dataDir: this.dataDir, env: this.environment, intervals }).then(
+    this.#starting ??= startServer({ dataDir: this.#dataDir, env: this.environment, intervals }).then(
       (server) => {
         this.#server = server;
         this.#starting = undefined;
@@ -156,6 +167,11 @@ export class Service {
   /** Of a service that was started with a wrong one, until the next start. */
   async setClockRight(): Promise<void> {
     process.kill((await this.up()).pid, 'SIGUSR2');
+  }
+
+  /** Works in another data directory from the next start on. */
+  continueIn(dataDir: string): void {
+    this.#dataDir = dataDir;
   }
 
   #leave(server: TestServer): void {

@@ -8,6 +8,7 @@ import { brief, Finding, hold } from './finding.ts';
 import type { Kept } from './checks/evidence.ts';
 import type { Follower } from './checks/follow.ts';
 import { type DamageKind, linesOf } from './checks/log.ts';
+import type { SmallDisk } from './faults/disk.ts';
 import { limits } from './limits.ts';
 import { Model, type ModelKey, type ModelOrganization } from './model.ts';
 import { Service } from './service.ts';
@@ -43,6 +44,8 @@ export class World {
   readonly kept = new Map<string, Kept>();
   readonly directory: string;
   readonly lines: string[] = [];
+  /** The disk of the data directory, where it is one that can be filled. */
+  disk: SmallDisk | undefined;
   /** What was erased, with the moment from which on no answer has it. */
   readonly erased: { readonly text: string; readonly fromMs: number }[] = [];
   /** Words of the operational log above `warn` that the faults of this run explain: until the next look, and for good. */

@@ -28,6 +28,12 @@ export class Follower {
     return this.#ids.has(id);
   }
 
+  /** Events that a restore has lost, which may come anew. Its cursor goes on. */
+  forget(lost: ReadonlySet<string>): void {
+    for (const id of lost) this.#ids.delete(id);
+    this.seen.splice(0, this.seen.length, ...this.seen.filter((id) => !lost.has(id)));
+  }
+
   /** One page; whether there was more. */
   async poll(world: World, waitSeconds = 0): Promise<boolean> {
     const query = new URLSearchParams({

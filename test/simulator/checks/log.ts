@@ -12,16 +12,33 @@ export const linesOf = {
   /** Whoever asks while the service or its engine is away. */
   requests: ['A request failed', 'A self-audit event could not be recorded; will retry'],
   engineKilled: ['The embedded engine ended unexpectedly; restarting it'],
+  fullDisk: [
+    'The disk is almost full: the write-ahead log rejects events of producers; reads, sign-in and exports continue',
+    'The disk is full: the write-ahead log rejects events until there is room; reads continue',
+    'The disk is full: engine.json was not written, so commands do not find the engine',
+    'The disk is full: server.json could not be written',
+    'Writing the write-ahead log failed',
+    'The engine failed to write its files; restarting it',
+    'The embedded engine ended unexpectedly; restarting it',
+    'The embedded engine did not restart; will retry',
+    // A read may come before that start.
+    partDamaged,
+  ],
   controlData: [
     /^row \d+ of the journal of control data is missing: until/,
     // A read may be first.
     partDamaged,
   ],
+  logSegments: [
+    'A segment of the log is missing: events not yet inserted are lost',
+    'The newest segments of the log are missing, up to this one: events not yet inserted are lost',
+  ],
+  events: ['Stored events are missing from the table; run `auditlog doctor`', partDamaged],
   evidence: ['Evidence contradicts a checkpoint; nothing more is signed for the organization'],
 } as const satisfies Readonly<Record<string, readonly (string | RegExp)[]>>;
 
 /** Kinds of damage that `/readyz` tells. */
-export type DamageKind = 'control_data' | 'evidence';
+export type DamageKind = 'log_segment' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
 
 /** The words of a line above a level; undefined for any other. What is no line of the log is as loud as can be. */
 function loudWords(line: string, aboveLevel: number): string | undefined {

@@ -1,4 +1,5 @@
 import { linesOf } from '../checks/log.ts';
+import { hold } from '../finding.ts';
 import { operationByName } from '../operations/by-name.ts';
 import type { ModelOrganization } from '../model.ts';
 import type { Draw } from '../draw.ts';
@@ -46,6 +47,31 @@ export const tamperings: readonly Operation[] = [
       // Others are served as before: their persons are taken out, and that waits for their trees.
       const others = await operationByName('erase a person').run(world, draw);
       return `${organization.slug}: ${tiles} tiles turned round; ${others ?? 'nobody was erased'}`;
+    },
+  },
+  {
+    name: 'remove a row past the service',
+    weight: 0.6,
+    kind: 'alone',
+    run: async (world, draw) => {
+      const organization = victim(world, draw);
+      if (organization === undefined) return undefined;
+      const candidates = organization.order.filter(
+        (id) => organization.events.get(id)?.event.isOpaque === false && !organization.everExpired.has(id),
+      );
+      const id = draw.pickAny(candidates);
+      if (id === undefined) return undefined;
+      const where = `org = '${organization.id}' AND position(ocsf, 'sim=${id}=') > 0`;
+      hold(
+        Number(await world.service.ask(`SELECT count() FROM events WHERE ${where}`)) === 1,
+        'each event is stored once',
+        () => id,
+      );
+      await world.service.ask(`ALTER TABLE events DELETE WHERE ${where}`);
+      organization.tampered = `the row of ${id} was removed`;
+      organization.removed.add(id);
+      world.damaged('missing_events', linesOf.events);
+      return `${organization.slug}: the row of ${id} removed`;
     },
   },
 ];

@@ -1,12 +1,17 @@
 import { clocks } from '../faults/clock.ts';
 import { damages } from '../faults/damage.ts';
+import { disks } from '../faults/disk.ts';
+import { logFiles } from '../faults/log-files.ts';
 import { kills } from '../faults/kills.ts';
 import { tamperings } from '../faults/tamper.ts';
 import type { Operation } from '../world.ts';
+import { backups } from './backup.ts';
 import { operationByName, register } from './by-name.ts';
 import { changes } from './changes.ts';
 import { controls } from './control.ts';
+import { looks } from './doctor.ts';
 import { erasures } from './erase.ts';
+import { adapters } from './adapters.ts';
 import { transfers } from './import.ts';
 import { posts } from './post.ts';
 import { reads } from './read.ts';
@@ -18,16 +23,21 @@ import { policies } from './retention.ts';
 export const operations: readonly Operation[] = [
   ...posts,
   ...repeats,
+  ...adapters,
   ...reads,
   ...controls,
   ...policies,
   ...erasures,
   ...changes,
   ...transfers,
+  ...backups,
+  ...looks,
   ...evidenceKeys,
   ...kills,
   ...clocks,
   ...damages,
+  ...disks,
+  ...logFiles,
   ...tamperings,
 ];
 

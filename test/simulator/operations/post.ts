@@ -46,12 +46,13 @@ function makeBatch(world: World, organization: ModelOrganization, draw: Draw, wa
       index,
       beganMicros,
       ageDays: draw.pick(wanted.ages),
+      isLines,
     };
     // Of a request in which nothing is good nothing is remembered.
     return makeEvent(draw, index === 0 ? wanted.kinds[0] : draw.pick(wanted.kinds), place);
   });
   const between = Buffer.from(isLines ? '\n' : draw.pick([',', ' , ', ',\n']));
-  const pieces = events.flatMap(({ text }) => [between, Buffer.from(text)]).slice(1);
+  const pieces = events.flatMap(({ text, damaged }) => [between, damaged ?? Buffer.from(text)]).slice(1);
   const body = form === 'array' ? [Buffer.from('['), ...pieces, Buffer.from(']')] : pieces;
   const coding = draw.pick(Object.keys(codings) as (keyof typeof codings)[]);
   const idempotencyKey = drawIdempotencyKey(draw, wanted.isKeyed, number);
@@ -64,7 +65,7 @@ function makeBatch(world: World, organization: ModelOrganization, draw: Draw, wa
     number,
     events,
     headers,
-    path: '/api/v1/audit',
+    path: '/api/v1/audit?maxErrors=10000',
     body: codings[coding](Buffer.concat(body)),
     idempotencyKey,
   });
@@ -89,6 +90,7 @@ export async function send(
   const isOldKey =
     answer.status === 401 && !organization.goodKeys.some(({ text }) => text === batch.headers['x-api-key']);
   if (isOldKey) return answer;
+  if (batch.path === '/v1/logs') return noteOtlp(batch, answer);
   hold(
     answer.status === 202,
     'good events are accepted',
@@ -99,13 +101,31 @@ export async function send(
     'a repeat is answered as the first was',
     () => `request ${batch.number}: ${brief(answer.text)}, not ${brief(batch.answer ?? '')}`,
   );
-  const { accepted } = JSON.parse(answer.text) as { accepted: number };
+  const { accepted, errors } = JSON.parse(answer.text) as { accepted: number; errors: { index: number }[] };
+  const refused = new Set(errors.map(({ index }) => batch.sent[index]));
+  organization.refuse(batch, refused);
   hold(
-    accepted === batch.events.length,
+    accepted === batch.events.length && [...refused].every((one) => one?.damaged !== undefined),
     'good events are accepted',
     () => `request ${batch.number}: ${brief(answer.text)}`,
   );
+  for (const event of batch.events)
+    hold(
+      event.damaged === undefined || event.micros >= 0,
+      'bad events are refused',
+      () => `request ${batch.number}: ${brief(event.text)}`,
+    );
   batch.answer = answer.text;
+  batch.end('stored');
+  return answer;
+}
+
+function noteOtlp(batch: Batch, answer: HttpAnswer): HttpAnswer {
+  hold(
+    answer.status === 200 && !answer.text.includes('rejected'),
+    'good events are accepted',
+    () => `request ${batch.number}: ${answer.status} ${brief(answer.text)}`,
+  );
   batch.end('stored');
   return answer;
 }
@@ -142,37 +162,6 @@ export function anyWriter(world: World, draw: Draw): ModelOrganization | undefin
 
 const usualAges = [50, 150];
 
-const refused = [
-  '{"message":{"timestamp":"never","action":1}}',
-  '{"message":{"timestamp":"2024-05-06T07:08:09Z"}}',
-  '{"message":{"timestamp":1700000000,"action":1}}',
-  '{"message":{"timestamp":"2024-05-06T07:08:09Z","action":1,"org":"another"}}',
-  '{"a":"\\ud800"}',
-  '[]',
-];
-
-/** Requests of which nothing is good leave nothing. */
-const postRefused: Operation = {
-  name: 'post what is refused',
-  weight: 1,
-  kind: 'actor',
-  run: async (world, draw) => {
-    const organization = anyWriter(world, draw);
-    if (organization === undefined) return undefined;
-    const lines = Array.from({ length: draw.int(1, 20) }, () => draw.pick(refused));
-    const answer = await world.ask('/api/v1/audit', {
-      organization,
-      method: 'POST',
-      headers: { ...organization.writing(draw, 'application/x-ndjson'), connection: 'close' },
-      body: lines.join('\n'),
-      mayBeBusy: true,
-    });
-    if (answer === undefined || [401, 503].includes(answer.status)) return undefined;
-    hold(answer.status === 400, 'bad events are refused', () => `${answer.status} ${answer.text}`);
-    return `${organization.slug}: ${lines.length} events refused`;
-  },
-};
-
 function posting(name: string, weight: number, wantedOf: (draw: Draw) => Omit<Wanted, 'ages'>): Operation {
   return {
     name,
@@ -196,16 +185,24 @@ function posting(name: string, weight: number, wantedOf: (draw: Draw) => Omit<Wa
 
 export const posts: readonly Operation[] = [
   posting('post a few', 8, (draw) => ({
-    kinds: ['plain', 'person', 'secret', 'rich'],
+    kinds: ['plain', 'person', 'secret', 'rich', 'damaged'],
     count: draw.int(1, limits.smallBatchEvents),
+  })),
+  posting('post damaged events', 2, (draw) => ({
+    kinds: ['plain', 'damaged', 'damaged', 'damaged'],
+    count: draw.int(1, 200),
+  })),
+  posting('post transfers', 3, (draw) => ({
+    kinds: ['transfer', 'transfer', 'plain'],
+    count: draw.int(1, 30),
   })),
   posting('post persons', 4, (draw) => ({ kinds: ['person', 'plain'], count: draw.int(1, 20) })),
   posting('post many', 3, (draw) => ({ kinds: ['plain'], count: draw.int(200, limits.largeBatchEvents) })),
+  posting('post very many', 0.3, () => ({ kinds: ['plain'], count: limits.hugeBatchEvents })),
   posting('post big events', 1.5, (draw) => ({ kinds: ['big', 'plain'], count: draw.int(1, 40) })),
   posting('post large events', 0.7, (draw) => ({
     kinds: ['large'],
     count: draw.int(limits.largeEvents / 2, limits.largeEvents),
   })),
   posting('post statements', 1.5, (draw) => ({ kinds: ['statement', 'plain'], count: draw.int(1, 8) })),
-  postRefused,
 ];

@@ -1,9 +1,20 @@
+import { parse as parseCsv } from 'csv-parse/sync';
+import { elementsOf } from '../checks/json-elements.ts';
+import { atRest, checkPages } from '../checks/ways-out.ts';
 import { Follower } from '../checks/follow.ts';
+import { hold } from '../finding.ts';
 import type { Operation } from '../world.ts';
 
 /** Reads while others write: nothing can be counted, yet every answer is looked at. */
 
 const formats = ['ndjson', 'json', 'csv', 'ndjson&schema=ocsf'];
+
+/** Of an export that has ended as if it were whole, also while an engine dies; -1: of what is none. */
+function eventsIn(format: string, text: string): number {
+  if (format === 'csv') return parseCsv(text, { record_delimiter: '\r\n' }).length - 1;
+  if (format !== 'json') return text.split('\n').filter((line) => line !== '').length;
+  return text.trimEnd().endsWith(']') ? elementsOf(text, '[').length : -1;
+}
 
 export const reads: readonly Operation[] = [
   {
@@ -54,7 +65,29 @@ export const reads: readonly Operation[] = [
       if (organization === undefined) return undefined;
       const format = draw.pick(formats);
       const answer = await world.read(organization, `/api/v1/audit/export?format=${format}`);
+      if (answer !== undefined) {
+        const [count, said] = [eventsIn(format, answer.text), Number(answer.headers['x-total-count'])];
+        hold(
+          count === said,
+          'an export has as many events as it says',
+          () => `${count} of ${said} as ${format}: …${answer.text.slice(-200)}`,
+        );
+      }
       return answer && `${organization.slug}: an export as ${format}`;
+    },
+  },
+  {
+    name: 'page through everything at rest',
+    weight: 1,
+    kind: 'alone',
+    run: async (world, draw) => {
+      const organization = draw.pickAny(
+        world.model.here.filter(({ batches }) => batches.every(({ state }) => state === 'stored')),
+      );
+      if (organization === undefined || organization.order.length < organization.events.size)
+        return undefined;
+      await checkPages(world, atRest(world, organization), draw);
+      return `${organization.slug}: all pages`;
     },
   },
 ];

@@ -1,3 +1,4 @@
+import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import type { Batch } from '../batch.ts';
 import type { ModelOrganization } from '../model.ts';
@@ -14,7 +15,10 @@ interface Keyed {
 function keyed(world: World): readonly Keyed[] {
   return world.model.here.flatMap((organization) =>
     organization.batches
-      .filter(({ idempotencyKey, isRepeatable }) => idempotencyKey !== undefined && isRepeatable)
+      .filter(
+        ({ idempotencyKey, isRemembered, isRepeatable }) =>
+          idempotencyKey !== undefined && isRemembered && isRepeatable,
+      )
       .filter(({ headers }) => organization.goodKeys.some(({ text }) => text === headers['x-api-key']))
       .map((batch) => ({ organization, batch })),
   );
@@ -66,4 +70,36 @@ const repeatBesideOthers: Operation = {
   },
 };
 
-export const repeats: readonly Operation[] = [repeat, repeatBesideOthers];
+const anotherBody: Operation = {
+  name: 'another body under a known key',
+  weight: 1,
+  kind: 'actor',
+  run: async (world, draw) => {
+    const one = draw.pickAny(
+      // A key whose request a restore has lost is free again.
+      keyed(world).filter(
+        ({ batch }) =>
+          batch.answer !== undefined && batch.state === 'stored' && batch.idempotencyKey !== 'body',
+      ),
+    );
+    if (one === undefined) return undefined;
+    const { organization, batch } = one;
+    const { 'content-encoding': _, ...headers } = batch.headers;
+    const answer = await world.ask(batch.path, {
+      organization,
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify({ message: { timestamp: world.model.beganMicros, action: 1 } }),
+      mayBeBusy: true,
+    });
+    if (answer === undefined || answer.status === 503) return undefined;
+    hold(
+      answer.status === 422,
+      'a key is good for one body',
+      () => `request ${batch.number}: ${answer.status} ${answer.text}`,
+    );
+    return `${organization.slug}: another body under the key of request ${batch.number}: 422`;
+  },
+};
+
+export const repeats: readonly Operation[] = [repeat, repeatBesideOthers, anotherBody];
