@@ -145,19 +145,19 @@ class Guard {
   }
 
   /**
-   * Of a request that repeats a change, if the change ended this session or its role; undefined otherwise. A request that makes a
-   * secret needs a valid session.
+   * The session of a request that repeats a change, which has ended this very session or the role that it needs. Undefined for all
+   * other requests.
    */
-  async #repeated({ changes, roles }: EndpointOf<'session'>, context: RequestContext) {
-    if (changes === undefined || context.header('idempotency-key') === undefined) return undefined;
+  async #repeated({ changes, roles, makesSecret }: EndpointOf<'session'>, context: RequestContext) {
+    if (changes === undefined || makesSecret === true || context.header('idempotency-key') === undefined)
+      return undefined;
     const current = await this.#findSession(context);
     if (current !== undefined && roles.includes(current.user.role)) return undefined;
     const session = current ?? (await this.#findSession(context, true));
     if (session === undefined) return undefined;
     const { directory } = this.#deps;
     await directory.refresh();
-    const earlier = directory.call(requestCall(context, session).id ?? '');
-    return earlier === undefined || earlier.unseen !== undefined ? undefined : session;
+    return directory.call(requestCall(context, session).id ?? '') === undefined ? undefined : session;
   }
 
   async #answerSession(

@@ -54,7 +54,7 @@ export class DataDirLockedError extends Error {
 
 function describeHolder({ pid, startedBy, stopped }: Holder): string {
   if (!stopped) return `: process ${startedBy} runs its engine; wait until it ends`;
-  return `: an engine whose process ${pid} is stopped (SIGSTOP); end it with kill -KILL ${pid}`;
+  return `: its engine, process ${pid}, was stopped by a signal (SIGSTOP); find out who did that, then continue it with kill -CONT ${pid}`;
 }
 
 export async function findEngineLibrary(): Promise<string> {

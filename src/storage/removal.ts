@@ -33,7 +33,6 @@ export const mutationSettings: Settings = {
 
 interface PlannedCount {
   readonly partition: string;
-  readonly expires: string;
   readonly rows: number;
 }
 
@@ -121,15 +120,15 @@ export class EventRemoval {
       readonly below: string;
     }
     const rows = await this.#storage.rows<RemovalRow>(
-      `SELECT toString(id) AS id, toString(any(org)) AS org, partition, toString(expires) AS expires,
-         argMax(rows, recorded) AS n, any(before) AS before, any(below) AS below
-       FROM ${everyReplicaOf(this.#storage, 'removals')} GROUP BY id, partition, expires
+      `SELECT toString(id) AS id, toString(any(org)) AS org, partition, argMax(rows, recorded) AS n,
+         any(before) AS before, any(below) AS below
+       FROM ${everyReplicaOf(this.#storage, 'removals')} GROUP BY id, partition
        HAVING NOT max(done) ORDER BY id`,
     );
     const plans = new Map<string, RemovalPlan>();
-    for (const { id, org, partition: month, expires, n, before, below } of rows) {
+    for (const { id, org, partition: month, n, before, below } of rows) {
       const counts = plans.get(id)?.counts ?? [];
-      const count = { partition: month, expires, rows: Number(n) };
+      const count = { partition: month, rows: Number(n) };
       const expired = { organization: org, beforeMicros: Number(before), below: BigInt(below) };
       plans.set(id, { id, ...expired, counts: [...counts, count] });
     }
@@ -205,12 +204,10 @@ export class EventRemoval {
   }
 
   async finish(plan: RemovalPlan): Promise<RemovalPlan> {
-    const left = new Map(
-      (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),
-    );
+    const left = new Map((await this.#count(plan)).map(({ partition: month, rows }) => [month, rows]));
     const counts = plan.counts.map((one) => ({
       ...one,
-      rows: Math.max(0, one.rows - (left.get(`${one.partition} ${one.expires}`) ?? 0)),
+      rows: Math.max(0, one.rows - (left.get(one.partition) ?? 0)),
     }));
     const done = { ...plan, counts };
     await this.#write(done, true);
@@ -275,21 +272,20 @@ export class EventRemoval {
   }
 
   async #count({ organization, beforeMicros, below }: RemovalBounds): Promise<PlannedCount[]> {
-    const rows = await this.#storage.rows<{ month: string; day: string; n: string }>(
-      `SELECT ${partition} AS month, toString(expires) AS day, count() AS n FROM events
-       WHERE ${expiredOne} AND seq < {below:UInt64} GROUP BY month, expires ORDER BY month, expires`,
+    const rows = await this.#storage.rows<{ month: string; n: string }>(
+      `SELECT ${partition} AS month, count() AS n FROM events
+       WHERE ${expiredOne} AND seq < {below:UInt64} GROUP BY month ORDER BY month`,
       { org: organization, before: beforeMicros, below },
       { timeoutMs: removalCountMsMax },
     );
-    return rows.map(({ month, day, n }) => ({ partition: month, expires: day, rows: Number(n) }));
+    return rows.map(({ month, n }) => ({ partition: month, rows: Number(n) }));
   }
 
   #write({ id, organization, beforeMicros, below, counts }: RemovalPlan, done: boolean): Promise<void> {
-    const rows = counts.map(({ partition: month, expires, rows: n }) => ({
+    const rows = counts.map(({ partition: month, rows: n }) => ({
       id,
       org: organization,
       partition: month,
-      expires,
       rows: n,
       before: beforeMicros,
       below: String(below),

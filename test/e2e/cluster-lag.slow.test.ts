@@ -63,9 +63,9 @@ describe('a node that has no row yet of those that most have', () => {
     await directoryOnB.refresh();
     assert.equal(policyOf(directoryOnB, org).holdReason, 'a case');
 
-    const plan = { org, partition: '202401', expires: '2149-06-06', rows: 3, before: 5, below: '7' };
+    const plan = { org, partition: '202401', rows: 3, before: 5, below: '7' };
     await onA.insertRows('removals', [{ ...plan, id: org, done: false }]);
-    const counts = [{ partition: '202401', expires: '2149-06-06', rows: 3 }];
+    const counts = [{ partition: '202401', rows: 3 }];
     const expected = { id: org, organization: org, beforeMicros: 5, below: 7n, counts };
     assert.deepEqual(await new EventRemoval(onB).unfinished(), [expected]);
     // That it has ended is known of any node, whatever another one still has.

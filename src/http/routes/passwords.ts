@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Problem } from '../../base/errors/problem.ts';
 import { formatMicros } from '../../base/time/timestamp.ts';
-import { changeOfUser, eventOfChange, userActor } from '../../control/change-events.ts';
+import { makePasswordLink } from '../../control/password-links.ts';
 import { checkPassword, hashPassword } from '../../control/passwords.ts';
 import { findUser, setPassword } from '../../control/users.ts';
 import type { EndpointDeps } from '../deps.ts';
@@ -32,18 +32,16 @@ export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/** Returns a token with which another user chooses a password, once. The event is recorded before the token is returned. */
+/** Returns a token with which another user chooses a password, once. */
 export function makePasswordLinkHandler(deps: EndpointDeps): SessionHandler {
-  const { directory, passwordLinks, selfAudit } = deps;
   return async (context, caller) => {
     const id = requireOther(context, caller);
-    requirePasswords(deps, caller.organization.id);
-    const user = findUser(directory, ownUser(caller, id));
-    if (user.disabledMicros !== undefined) throw new Problem('conflict', 'This user is disabled.');
-    const { token, expiresMicros } = await passwordLinks.issue(user);
-    const change = changeOfUser(user, 'passwordLinkMade');
-    await selfAudit.recordBefore(eventOfChange(change, userActor(caller.user)), selfAuditOrigin(context));
-    return jsonReply(201, 'PasswordLink', { token, expires_at: formatMicros(expiresMicros) });
+    const link = await preparedChange(deps, context, caller, async () => {
+      requirePasswords(deps, caller.organization.id);
+      return makePasswordLink(ownUser(caller, id));
+    });
+    const token = await deps.passwordLinks.token(link);
+    return jsonReply(201, 'PasswordLink', { token, expires_at: formatMicros(link.expiresMicros) });
   };
 }
 
