@@ -77,9 +77,7 @@ function endOfString(bytes: Buffer, at: number, end: number): number {
   return next;
 }
 
-function isBlank(bytes: Buffer, start: number, end: number): boolean {
-  return firstToken(bytes, start, end) === end;
-}
+const isBlank = (bytes: Buffer, start: number, end: number): boolean => firstToken(bytes, start, end) === end;
 
 function isName(bytes: Buffer, at: number, end: number): boolean {
   return bytes[firstToken(bytes, at, end)] === colon;

@@ -75,9 +75,7 @@ export async function withStorage<T>(
 }
 
 /** As the operating system names them: a container may run as a number without a name. */
-export function operator(): string {
-  return `${userName() ?? process.getuid?.()}@${hostname()}`;
-}
+export const operator = (): string => `${userName() ?? process.getuid?.()}@${hostname()}`;
 
 function userName(): string | undefined {
   try {
@@ -88,9 +86,7 @@ function userName(): string | undefined {
   }
 }
 
-export function operatorCall(): Call {
-  return { actor: { name: operator(), type: 'App/System' } };
-}
+export const operatorCall = (): Call => ({ actor: { name: operator(), type: 'App/System' } });
 
 export interface ControlContext extends EngineContext {
   readonly directory: Directory;
@@ -189,9 +185,7 @@ async function recorded({ config }: EngineContext, work: Promise<void>): Promise
     const why = operatorWords(explainFullDisk(error, config));
     throw new Error(
       `done, and not to be repeated; its audit event is stored by the next command or server: ${why}`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
 }

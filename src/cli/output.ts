@@ -62,9 +62,7 @@ export function print<Name extends CommandSchemaName>(
 }
 
 /** RFC 3339 with milliseconds. */
-export function timeText(micros: number): string {
-  return new Date(Math.floor(micros / 1000)).toISOString();
-}
+export const timeText = (micros: number): string => new Date(Math.floor(micros / 1000)).toISOString();
 
 export function timeTextOrNull(micros: number | undefined): string | null {
   return micros === undefined ? null : timeText(micros);

@@ -114,11 +114,7 @@ function addEnable(user: Command, deps: CliDeps): void {
     const reference = referenceOf(argument, options);
     return async ({ change }) => {
       const { id, email } = (await change('enableUser', reference)).now;
-      return {
-        schema: 'CliUserPassword',
-        value: { id, email },
-        text: `User ${email} enabled`,
-      };
+      return { schema: 'CliUserPassword', value: { id, email }, text: `User ${email} enabled` };
     };
   });
 }

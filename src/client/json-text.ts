@@ -46,9 +46,7 @@ function memberOf(text: string, open: number, name: string): Part | undefined {
   return member;
 }
 
-function firstOf(text: string, { start } = { start: 0 }): number {
-  return start + text.slice(start).search(/\S/);
-}
+const firstOf = (text: string, { start } = { start: 0 }): number => start + text.slice(start).search(/\S/);
 
 export interface Envelope<E> extends EventsRead<E> {
   readonly meta: Readonly<Record<string, unknown>>;

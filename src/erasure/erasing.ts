@@ -142,8 +142,8 @@ function requireCount(events: number, confirmed: number | undefined): void {
 }
 
 /**
- * Plans one erasure of an organization at a time and records its event, so each continues those before it.
- * Rejects with a Problem if another command takes too long.
+ * One erasure of an organization at a time, so each continues those before it. Rejects with a Problem if another command takes
+ * too long.
  */
 async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease) => Promise<T>) {
   const { storage, log } = deps;

@@ -144,10 +144,7 @@ export class Planner {
       window,
       0,
       window.bytes.length,
-      {
-        id: this.#organization,
-        retentionDays: undefined,
-      },
+      { id: this.#organization, retentionDays: undefined },
     );
     if (typeof mapped === 'string') throw new Error(`the event with order number ${seq}${mapped}`);
     return { seq, before, ...textsOf(mapped), source };

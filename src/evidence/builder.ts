@@ -50,9 +50,8 @@ export interface BuilderOptions {
 }
 
 /**
- * Adds events below the watermark to the trees of all organizations, and signs a checkpoint of each that has
- * grown. A turn reads a range of the order in slices; each slice is stored whole (its tiles are one INSERT),
- * then signed. An interrupted turn is repeated: a tree knows its last event.
+ * Adds events below the watermark to all trees, and signs a checkpoint of each that has grown. A turn reads the order in slices;
+ * each slice is stored whole (one INSERT), then signed. An interrupted turn is repeated: a tree knows its last event.
  */
 export class Builder {
   readonly #options: BuilderOptions;
@@ -100,8 +99,8 @@ export class Builder {
   }
 
   /**
-   * Whether events at or above the watermark are stored. With a shared engine it is seconds behind the clock,
-   * and no other process may sign for the last events. Events far ahead of the clock are not waited for.
+   * With a shared engine the watermark is seconds behind the clock, and no other process may sign for the last events. Does not
+   * wait for events far ahead of the clock.
    */
   async #isBehind(): Promise<boolean> {
     if (this.#progress === undefined) return false;
@@ -161,10 +160,7 @@ export class Builder {
     );
   }
 
-  /**
-   * Adds the events of a slice. If an organization's events or tree cannot be read, each organization is
-   * tried alone, and the broken one stops without delaying others.
-   */
+  /** If an organization's events or tree cannot be read, each organization is tried alone, and only the broken one stops. */
   async #addEach({ organizations, events }: Slice, stretch: Stretch, signal: AbortSignal): Promise<void> {
     try {
       await this.#add(organizations, events, stretch, signal);

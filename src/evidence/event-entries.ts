@@ -9,8 +9,8 @@ const sliceBytesMax = 32 * 1024 * 1024;
 const sliceMsMax = 120_000;
 
 /**
- * Entry and leaf hash of an event (src/tlog/entry.ts), computed by the engine from the columns: ingest pays
- * nothing, and no event comes to this process. A test compares the two implementations.
+ * The engine computes entry and leaf hash (src/tlog/entry.ts) from the columns, so ingest pays nothing. A test compares the two
+ * implementations.
  */
 const bigEndian = (value: string): string => `reinterpretAsFixedString(byteSwap(${value}))`;
 const entryWith = (hash: string): string => `toFixedString(concat(${bigEndian('seq')},
@@ -25,10 +25,7 @@ const presentColumns = columnsWith(eventHashNow);
 const orgBytes = 16;
 const columnBytes = [orgBytes, entryBytes, hashBytes] as const;
 
-/**
- * Not urgent, so one thread. By default the engine would sort the texts of events rather than their hashes,
- * which needs all of a read's memory.
- */
+/** One thread, as it is not urgent. By default the engine would sort texts rather than hashes, with all of a read's memory. */
 const settings: Settings = {
   max_threads: 1,
   query_plan_execute_functions_after_sorting: 0,
@@ -36,8 +33,8 @@ const settings: Settings = {
 };
 
 /**
- * For a range with a small part of an organization's events: by the projection of the order of ingest. The
- * primary key would read all its events in a part, which a throttle counts, too.
+ * For a range with few of an organization's events. The primary key would read all its events in a part, which a throttle counts,
+ * too.
  */
 const bySequence: Settings = {
   optimize_use_projection_filtering: 1,
@@ -133,13 +130,7 @@ async function readRuns(
     `SELECT ${columns} FROM events WHERE org IN {organizations:Array(UUID)} AND seq >= {from:UInt64}
      AND seq < {before:UInt64} ORDER BY ${order} FORMAT Native`,
     { organizations, ...stretch },
-    {
-      settings: { ...settings, ...more },
-      timeoutMs,
-      headroom: 0,
-      tailroom: 0,
-      bytesMax: sliceBytesMax,
-    },
+    { settings: { ...settings, ...more }, timeoutMs, headroom: 0, tailroom: 0, bytesMax: sliceBytesMax },
   );
   if (!('release' in result)) {
     result.destroy();

@@ -24,9 +24,7 @@ export interface EvidenceOptions {
   readonly log: Logger;
 }
 
-export function newEvidenceKey(serviceName: string): string {
-  return signerKey(serviceName, randomBytes(32));
-}
+export const newEvidenceKey = (serviceName: string): string => signerKey(serviceName, randomBytes(32));
 
 function seedIn(text: string): Buffer {
   const seed = seedOf(text);
@@ -48,8 +46,5 @@ export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader
   const builder = new Builder({ ...shared, ...limits, intervalMs, lease });
   const signsWithinMs = (organization: string): number | undefined =>
     builder.signs(organization) ? intervalMs : undefined;
-  return {
-    reader: new EvidenceReader({ ...shared, signsWithinMs }),
-    stop: () => builder.stop(),
-  };
+  return { reader: new EvidenceReader({ ...shared, signsWithinMs }), stop: () => builder.stop() };
 }

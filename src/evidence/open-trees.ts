@@ -94,9 +94,6 @@ function openTree(organization: string, last: readonly StoredTile[]): Tree | Con
   try {
     return new Tree(organization, last);
   } catch (error) {
-    return {
-      organization,
-      words: `the tree is damaged: ${messageOf(error)}`,
-    };
+    return { organization, words: `the tree is damaged: ${messageOf(error)}` };
   }
 }

@@ -14,8 +14,8 @@ type By = (Pick<SessionCaller, 'user'> | { readonly actor: EventActor }) & { rea
 type Deps = Pick<EndpointDeps, 'directory'>;
 
 /**
- * Once this resolves, the change is in effect and its events are durable. A repeat of a call (contract: Repeats of changes) resolves
- * as the first call did. Rejects with EngineError if nothing changed, and with Problem `unavailable` if the result is unknown.
+ * Resolves when the change is in effect and its events are durable; for a repeat, as the first call did (contract: Repeats of
+ * changes). Rejects with EngineError if nothing changed, and with Problem `unavailable` if the result is unknown.
  */
 export function recordedChange<T>(
   { directory }: Deps,
@@ -51,8 +51,8 @@ export async function isRepeat({ directory }: Deps, context: RequestContext, by:
 }
 
 /**
- * Identifies a call by the Idempotency-Key, caller, method and path, so an ended session that may repeat a call (`Guard`) reaches
- * no other endpoint. The digest of the request is salted with the key, since bodies have passwords. Throws Problem `malformed`.
+ * By Idempotency-Key, caller, method and path, so an ended session that repeats a call (`Guard`) reaches no other endpoint. Salts
+ * the digest of the request with the key, since bodies have passwords. Throws Problem `malformed`.
  */
 export function callOf(context: RequestContext, by: By): Call {
   const actor = 'user' in by ? userActor(by.user) : by.actor;

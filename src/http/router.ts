@@ -14,9 +14,7 @@ export interface Route {
   readonly handler: Handler;
   /** The resource answers HEAD like GET, without the body (contract: Read). Elsewhere HEAD is 405. */
   readonly head?: true;
-  /**
-   * Bound of the body in bytes as received. Default: none; a small body is ignored and a large one refused.
-   */
+  /** As received. Default: none; a small body is ignored and a large one refused. */
   readonly body?: { readonly maxBytes: number };
   readonly problemForm?: ProblemForm;
 }

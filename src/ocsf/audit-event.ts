@@ -22,10 +22,7 @@ export interface OrgReference {
  */
 export type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
-/**
- * One row: columns for matching (case folded, empty if absent), then the two payloads. Valid until the mapper
- * maps the next event.
- */
+/** Columns for matching (case folded, empty if absent), then the two payloads. Valid until the next event. */
 export interface MappedEvent {
   readonly org: string;
   readonly retentionDays: number | undefined;
@@ -124,8 +121,8 @@ export class Mapper {
   }
 
   /**
-   * Maps the source event [from, to) of a UTF-8 window; white space around it is allowed. Returns the row, or the refusal as
-   * `<JSON pointer>: <rule>`, joined by `; `. Calls must not overlap.
+   * [from, to) of a UTF-8 window; white space around it is allowed. The refusal is `<JSON pointer>: <rule>`, joined by `; `.
+   * Calls must not overlap.
    */
   map(window: Window, from: number, to: number, resolveOrg: ResolveOrg): MappedEvent | string {
     const start = firstToken(window.bytes, from, to);

@@ -51,8 +51,7 @@ const ascii = 128;
 const lengthMax = 255;
 
 /**
- * By first and last character (ASCII) of a name: the least length of such a name in `names`, otherwise 0.
- * This decides nearly every name.
+ * By first and last character (ASCII): the least length of such a name in `names`, otherwise 0. This decides nearly every name.
  */
 function candidatesOf(names: Iterable<string>): Uint8Array {
   const candidates = new Uint8Array(ascii * ascii);

@@ -43,9 +43,7 @@ export function isSurelyValid(r: SourceReading): boolean {
   return port >= 0 && port <= portMax;
 }
 
-function isShort(r: SourceReading, at: number): boolean {
-  return bytesOf(r, at) <= codeDigitsMax;
-}
+const isShort = (r: SourceReading, at: number): boolean => bytesOf(r, at) <= codeDigitsMax;
 
 function bytesOf(r: SourceReading, at: number): number {
   return r.kinds[at] === kind.absent ? 0 : (r.ends[at] as number) - (r.starts[at] as number);
@@ -86,9 +84,7 @@ function isUuid(r: SourceReading, at: number): boolean {
   return true;
 }
 
-export function eventOf(r: SourceReading): unknown {
-  return objectOf(r, eventMembers.all);
-}
+export const eventOf = (r: SourceReading): unknown => objectOf(r, eventMembers.all);
 
 function objectOf(r: SourceReading, members: readonly Field[]): Record<string, unknown> {
   const object: Record<string, unknown> = {};

@@ -138,9 +138,7 @@ const fileHashName = Buffer.from('fileHash');
 const tableBits = 6;
 
 /** The factor makes it unique. */
-function placeOf(word: number): number {
-  return Math.imul(word, 1767) >>> (32 - tableBits);
-}
+const placeOf = (word: number): number => Math.imul(word, 1767) >>> (32 - tableBits);
 
 function wordsOf(token: string): Int32Array {
   const view = viewOf(Buffer.from(token));
@@ -197,10 +195,7 @@ export class SourceReading {
   readonly extraMembers: number[] = [];
   /** How many of these count: truncating an array would free its memory. */
   extraLength = 0;
-  /**
-   * Unknown members: slot of their object (-1: the event), start of the name with its quote, end of the
-   * value.
-   */
+  /** Slot of their object (-1: the event), start of the name with its quote, end of the value. */
   readonly others: number[] | undefined;
 
   constructor(watch?: Watch, others?: number[]) {
@@ -245,10 +240,7 @@ export interface EventPlace {
   readonly minified: ByteSink;
 }
 
-/**
- * Reads the event of an arena into a released `r`. Returns undefined, or the fault: the event's pointer and a
- * rule.
- */
+/** `r` must be released. Returns undefined, or the fault: the event's pointer and a rule. */
 export function readSource(
   r: SourceReading,
   arena: EventPlace,

@@ -107,8 +107,8 @@ function csvForm(request: ExportRequest): Form {
 }
 
 /**
- * Streams every matching event, newest first (contract: Read, export). Count and events are one query on one
- * snapshot, so the total is exact. It begins the first row and is cut out here.
+ * Newest first (contract: Read, export). Count and events are one query on one snapshot, so the total is exact; it begins the
+ * first row and is cut out here.
  */
 export function createExportReader(storage: Storage, envelope: EventEnvelope): ExportReader {
   return async (organization, request, nowMicros, signal) => {
@@ -133,10 +133,7 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
   };
 }
 
-/**
- * The same as OCSF 1.1.0 in `ndjson` or `json`, mapped from source events at the reader's pace (contract:
- * OCSF 1.1.0). Each row has the total.
- */
+/** As OCSF 1.1.0 in `ndjson` or `json`, mapped at the reader's pace (contract: OCSF 1.1.0). Each row has the total. */
 export function createOcsf110ExportReader({ storage, pool }: Ocsf110Reads): ExportReader {
   return async (organization, request, _nowMicros, signal) => {
     const where = exportWhere(organization, request);

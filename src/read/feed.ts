@@ -74,14 +74,11 @@ export function readFeedRequest(parameters: QueryParameters, organization: Organ
   };
 }
 
-function seconds(text: string): number | undefined {
-  return /^\d+$/.test(text) ? Number(text) : undefined;
-}
+const seconds = (text: string): number | undefined => (/^\d+$/.test(text) ? Number(text) : undefined);
 
 /**
- * Reads events in the order of ingest, below the watermark only: segments reach the table out of order, and a
- * follower would miss the earlier ones. The watermark is read before the table, so every event below it is in
- * the table.
+ * Below the watermark only: segments reach the table out of order, and a follower would miss the earlier ones. The watermark is
+ * read before the table, so every event below it is in the table.
  */
 export function createFeedReader(options: FeedOptions): FeedReader {
   const feed = new Feed(options);

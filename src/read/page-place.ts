@@ -62,8 +62,8 @@ function startOf(request: PageRequest, where: Where, floor?: number): PageStart 
 }
 
 /**
- * With a condition on time only, skipping a few events costs less than locating the page. Counts are from the
- * newest event, so they do not help reading upwards from a position.
+ * With a condition on time only, skipping a few events costs less than locating the page. Counts begin at the newest event, so
+ * they do not help upwards.
  */
 function isSoonFound({ filter, offset }: PageRequest): boolean {
   if (filter.side?.of === 'newer') return true;

@@ -43,8 +43,7 @@ export interface ReadersOptions {
     waitingMs(): number;
   };
   /**
-   * Events of the organization before this time (Unix microseconds) have expired; undefined: none have. Every
-   * reader applies it, so that counts and lists agree, even while expired events are still in the table.
+   * Unix microseconds; undefined: none have expired. Every reader applies it, even while expired events are still in the table.
    */
   retentionCutOff(organization: string): number | undefined;
   readonly stopping: AbortSignal;

@@ -6,11 +6,6 @@ import type { Storage } from '../storage/storage.ts';
 import { type Moment, momentKey, readAtMoments } from './moments.ts';
 import { sideBySide } from './side-by-side.ts';
 
-export interface ReceiptOwner {
-  readonly id: string;
-  readonly email: string;
-}
-
 export interface Receipt {
   readonly members: Omit<Answer<'Receipt'>, 'file_size'>;
   /** `file_size` as digits: a number would not keep them all. */
@@ -25,7 +20,7 @@ export interface ReceiptsPage {
 /** Rejects with EngineError. `organization` is a lower-case UUID. */
 export type ReceiptsReader = (
   organization: string,
-  owner: ReceiptOwner,
+  owner: { readonly id: string; readonly email: string },
   page: { readonly limit: number; readonly offset: number },
   signal: AbortSignal,
 ) => Promise<ReceiptsPage>;
@@ -114,13 +109,9 @@ const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery}
 
 const extra = lastMember(sourceMember('message'), 'extra');
 
-function textOfExtra(name: string): string {
-  return textIn(lastMember(extra, name));
-}
+const textOfExtra = (name: string): string => textIn(lastMember(extra, name));
 
-/**
- * Facts of a receipt beyond the filter columns, from one of its events. `fileSize` only if it is a number.
- */
+/** From one of the receipt's events. `fileSize` only if it is a number. */
 const factColumns = `
   file_name AS file,
   target_name AS target,
@@ -177,8 +168,8 @@ export function createReceiptsReader(
 }
 
 /**
- * A last page determines the total. Otherwise rows and count may be of different moments, and a client that
- * stops at `offset + data.length >= total` must neither stop early nor loop.
+ * Rows and count may be of different moments. A client that stops at `offset + data.length >= total` must neither stop early nor
+ * loop, so a last page determines the total.
  */
 function agreedTotal(rows: number, offset: number, counted: number, isLast: boolean): number {
   if (isLast) return offset + rows;

@@ -18,9 +18,8 @@ const shown =
   'src_endpoint Tuple(ip String), enrichments Array(Tuple(name String, value String)))';
 
 /**
- * The rendering up to `extra_map`, whose numbers the engine's parsers do not all accept, or else up to
- * `metadata`, which is complete on pages only: a parser that gives up would show nothing of the row.
- * Quotation marks keep the search outside of strings.
+ * Up to `extra_map`, whose numbers the engine's parsers do not all accept, or else up to `metadata`: a parser that gives up would
+ * show nothing of the row. Quotation marks keep the search outside of strings.
  */
 const parsable = `concat('{', if(position(ocsf, '],"extra_map":') > 0, substring(ocsf, 1, position(ocsf, '],"extra_map":')),
   substring(ocsf, 1, position(ocsf, ',"metadata":{') - 1)), '}')`;
@@ -47,9 +46,9 @@ interface RowsAnswer {
 }
 
 /**
- * Reads the rows next to a position in the order of pages, on one side of it; without one, the newest. Unlike
- * offsets, positions do not shift when events arrive. `unsettled` is the number of matches from the watermark
- * on: with `since` set to `settled`, a later request counts what has arrived since.
+ * Rows on one side of a position in the order of pages; without one, the newest. Unlike offsets, positions do not shift when
+ * events arrive. `unsettled` is the number of matches from the watermark on: with `since` set to `settled`, a later request
+ * counts what has arrived since.
  */
 export function createRowsReader(storage: Storage, watermark: (organization: string) => bigint): RowsReader {
   return async (organization, request, signal) => {

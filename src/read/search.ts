@@ -11,10 +11,7 @@ export interface SearchFound {
   readonly total: number;
   /** Positions of the page's events, newest first: Unix microseconds and `seq`, both as decimal text. */
   readonly places: readonly (readonly [micros: string, seq: string])[];
-  /**
-   * The newest instant that was not searched, RFC 3339: a search continues with it as `endTime`. Undefined:
-   * all was searched.
-   */
+  /** RFC 3339; a search continues with it as `endTime`. Undefined: all was searched. */
   readonly searchedBackTo: string | undefined;
 }
 

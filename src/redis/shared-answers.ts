@@ -35,10 +35,9 @@ interface Claim<Answer> {
 }
 
 /**
- * Answers to requests with an Idempotency-Key, shared by all servers with the same Redis (contract: Ingest).
- * A server claims a key (SET NX) before it stores events, and replaces the claim by the answer when they are
- * durable. A claim lasts ten minutes: if its server dies, others refuse the key until that server has
- * answered it, or the claim expires. While Redis is away each server remembers alone.
+ * A server claims a key (SET NX) before it stores events, and replaces the claim by the answer when they are durable (contract:
+ * Ingest). If a server dies, others refuse the key until that server has answered, or the claim expires. While Redis is away each
+ * server remembers alone.
  */
 export class SharedAnswers<Answer> {
   readonly #link: RedisLink;

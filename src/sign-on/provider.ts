@@ -50,10 +50,7 @@ interface Wanted {
   readonly roleClaim: string;
 }
 
-/**
- * A provider of OpenID Connect, by openid-client. Fetches metadata when needed and after `providerKeptMs`,
- * and keys again for an unknown one, at most once a minute.
- */
+/** Fetches metadata when needed and after `providerKeptMs`, and keys again for an unknown one, at most once a minute. */
 export class Provider {
   readonly #discovered: () => Promise<Configuration>;
   #waiting = 0;
@@ -88,10 +85,7 @@ export class Provider {
     );
   }
 
-  /**
-   * Verifies the query of the returning browser: state, issuer (RFC 9207), code with the PKCE verifier, and
-   * the ID token. Rejects with ProviderFailed.
-   */
+  /** Verifies state, issuer (RFC 9207), code with the PKCE verifier, and the ID token. Rejects with ProviderFailed. */
   finish(checks: Checks, rawQuery: string, wanted: Wanted): Promise<Identity> {
     return this.#bounded(async () => {
       const configuration = await this.#discovered();

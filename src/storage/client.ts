@@ -37,11 +37,7 @@ const rowSettings = (timeoutMs: number): Settings => ({
  * A write is answered when it is stored: never batched by the engine (its default), nor queued by a
  * Distributed table.
  */
-const writeSettings: Settings = {
-  async_insert: 0,
-  distributed_foreground_insert: 1,
-  wait_end_of_query: 1,
-};
+const writeSettings: Settings = { async_insert: 0, distributed_foreground_insert: 1, wait_end_of_query: 1 };
 
 const clusterReadSettings: Settings = { optimize_skip_unused_shards: 1 };
 
@@ -71,9 +67,8 @@ function parseRows<T>(text: string): T[] {
 }
 
 /**
- * Connects with the first call, and survives restarts of the engine. Every failure is an EngineError. Time limits (ms) are
- * `readQueryMsMax` and `insertMsMax` unless given. They cover a whole call, but for `flow()` the time to the head, then any
- * silence while the reader waits. `pid` is of the engine, if it is a child of this process.
+ * Connects with the first call, and survives restarts of the engine. Every failure is an EngineError. Time limits (ms) cover a
+ * whole call, but for `flow()` the time to the head, then any silence while the reader waits.
  */
 export function openStorage(
   connection: EngineConnection,

@@ -10,9 +10,7 @@ import type { EngineConnection } from './storage.ts';
 
 export type EngineFile = EngineConnection & { readonly pid: number };
 
-function engineFilePath(dataDir: string): string {
-  return join(dataDir, 'engine.json');
-}
+const engineFilePath = (dataDir: string): string => join(dataDir, 'engine.json');
 
 export async function writeEngineFile(dataDir: string, file: EngineFile): Promise<void> {
   const { url, user, password, headers, database, pid } = file;
@@ -78,8 +76,7 @@ async function isEngineOf(dataDir: string, path: string, log: Logger | undefined
 }
 
 /**
- * The connection to an engine that another process runs on this data directory. Undefined without one: no
- * valid file, its process is gone, it does not answer within `engineAskMsMax`, or it has another directory
+ * Undefined without a valid file, or if the process is gone, does not answer within `engineAskMsMax`, or has another directory
  * (logged).
  */
 export async function readEngineFile(dataDir: string, log?: Logger): Promise<EngineFile | undefined> {
@@ -111,10 +108,7 @@ async function factsOf(pid: number): Promise<Holder> {
   return { pid, startedBy: Number(parent), stopped: state === 'T' || state === 't' };
 }
 
-/**
- * The process of an engine that has locked `engineDir`; undefined except on Linux, or if the process is gone
- * or inaccessible.
- */
+/** Undefined except on Linux, or if the process is gone or inaccessible. */
 export async function engineHolder(engineDir: string): Promise<Holder | undefined> {
   try {
     const { ino } = await stat(join(engineDir, 'status'), { bigint: true });

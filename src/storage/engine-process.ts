@@ -70,10 +70,7 @@ export async function findEngineLibrary(): Promise<string> {
   }
 }
 
-/**
- * A unique name, so that this process overwrites no other's file before it learns that the directory is in
- * use.
- */
+/** Unique, so that this process overwrites no other's file before it learns that the directory is in use. */
 async function writeConfigTo(directory: string, config: EngineConfig): Promise<string> {
   const file = join(directory, `config-${process.pid}-${randomBytes(6).toString('hex')}.xml`);
   try {

@@ -7,10 +7,7 @@ import { Repeated } from '../base/waiting/repeated.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
-/**
- * Time between checks for failed writes: much shorter than `old_parts_lifetime`, for which the engine keeps
- * the sources of a truncated merge.
- */
+/** Much shorter than `old_parts_lifetime`, for which the engine keeps the sources of a truncated merge. */
 const engineWritesLookMs = 1_000;
 
 /**
@@ -142,8 +139,8 @@ const mutationName = /^mutation_\d+\.txt$/;
 const wholeMutation = /^format version: 1\ncreate time: [^\n]+\ncommands: [^\n]+\n/;
 
 /**
- * Removes truncated mutation files, with which no engine starts, and returns their paths. Call while no
- * engine runs. An unfinished mutation will be requested again.
+ * No engine starts with truncated mutation files. Returns the paths. Call while no engine runs. An unfinished mutation will be
+ * requested again.
  */
 export async function removeCutMutations(engineDir: string): Promise<string[]> {
   const removed: string[] = [];

@@ -126,8 +126,7 @@ export async function hasTables(storage: Storage): Promise<boolean> {
 }
 
 /**
- * Without statements, so that servers start on a full disk, and while a node of a cluster is down, when ON
- * CLUSTER statements fail.
+ * Without statements: servers must start on a full disk, and while a node of a cluster is down, when ON CLUSTER statements fail.
  */
 async function isCurrent(storage: Storage, migrations: readonly Migration[]): Promise<boolean> {
   if (!(await hasTables(storage))) return false;
@@ -136,9 +135,8 @@ async function isCurrent(storage: Storage, migrations: readonly Migration[]): Pr
 }
 
 /**
- * Applies each migration that is not in `schema_migrations`, in order. Processes may do this concurrently. Returns the names of
- * the applied files. Rejects with the error of `requireRoom`, EngineError, OtherReleaseError, or an Error for an old engine or a
- * malformed file.
+ * In order; processes may do this concurrently. Returns the names of the applied files. Rejects with the error of `requireRoom`,
+ * EngineError, OtherReleaseError, or an Error for an old engine or a malformed file.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
   const { cluster, log } = options;

@@ -21,9 +21,7 @@ export async function newestMigration(directory: URL = migrationsDirectory): Pro
   return (await fileNames(directory)).reduce((newest, name) => Math.max(newest, numberOf(name)), 0);
 }
 
-export function levelText(number: number): string {
-  return String(number).padStart(4, '0');
-}
+export const levelText = (number: number): string => String(number).padStart(4, '0');
 
 export async function readMigrations(directory: URL, target: Target): Promise<Migration[]> {
   const numbers = new Set<number>();
@@ -39,9 +37,7 @@ export async function readMigrations(directory: URL, target: Target): Promise<Mi
     try {
       migrations.push({ name, number, checksum, statements: renderMigration(text, target) });
     } catch (error) {
-      throw new Error(`Migration ${name}: ${messageOf(error)}`, {
-        cause: error,
-      });
+      throw new Error(`Migration ${name}: ${messageOf(error)}`, { cause: error });
     }
   }
   return migrations;

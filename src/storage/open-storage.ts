@@ -167,10 +167,9 @@ export interface ReachedStorage {
 }
 
 /**
- * The storage for a command, migrated: the ClickHouse server, else the engine of the server on the data
- * directory, else an engine until `stops` runs. Commands without a server take turns. `asItIs` tolerates
- * damage, for the command that examines it. Rejects with Problem `malformed` without tables, unless the
- * command `makes` them.
+ * The ClickHouse server, else the engine of the server on the data directory, else an engine until `stops` runs. Commands without
+ * a server take turns. `asItIs` tolerates damage. Rejects with Problem `malformed` without tables, unless the command `makes`
+ * them.
  */
 export async function reachStorage(
   options: EngineOptions & { readonly asItIs?: boolean | undefined; readonly makes?: boolean | undefined },
@@ -236,10 +235,7 @@ async function noEngine(dataDir: string): Promise<Error> {
   );
 }
 
-/**
- * Waits for a server that may be starting, as in a compose file. One that answers with a refusal will not
- * change.
- */
+/** For a server that may be starting, as in a compose file. One that answers with a refusal will not change. */
 async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
   const deadline = performance.now() + serverStartMsMax;
   const options = { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax };
@@ -264,10 +260,7 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
   }
 }
 
-/**
- * Explains an error caused by a full disk of DATA_DIR; returns others unchanged. Errors of files elsewhere
- * name the file.
- */
+/** Returns other errors unchanged. Errors of files elsewhere name the file. */
 export function explainFullDisk(
   error: unknown,
   { dataDir, clickhouse }: Pick<EngineOptions, 'dataDir' | 'clickhouse'>,

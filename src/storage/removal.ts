@@ -20,9 +20,8 @@ export interface Expired {
 export const allTimeMicros = baseLimits.eventTimeMicrosMax + 1;
 
 /**
- * The service's own events about policies and erased persons (contract: Events). They stay as long as the
- * organization, so that its verifier can tell removals from losses; readers do not see them longer than
- * others.
+ * The service's own events about policies and erased persons (contract: Events) stay as long as the organization, so that its
+ * verifier can tell removals from losses; readers do not see them longer than others.
  */
 export const policyActivities = [5013, 5014, 5015, 5016] as const;
 
@@ -82,8 +81,7 @@ export class EventRemoval {
   }
 
   /**
-   * Organizations with expired events, and their number with those of policies: from the table's counts, so
-   * nearly free. Bounds are rounded down to ten minutes.
+   * Also their number with those of policies: from the table's counts, so nearly free. Bounds are rounded down to ten minutes.
    */
   async find(allExpired: readonly Expired[]): Promise<Map<string, number>> {
     const found = new Map<string, number>();
@@ -138,9 +136,9 @@ export class EventRemoval {
   }
 
   /**
-   * Removes the events of plans and records the end; resolves with the plans and the removed numbers. Asks
-   * `still` before each mutation, as one takes minutes. Rejects with EngineError; some events may be gone
-   * then. With `failed`, other partitions continue, and only plans in the failed one stay unfinished.
+   * Resolves with the plans and the removed numbers. Asks `still` before each mutation, as one takes minutes. Rejects with
+   * EngineError; some events may be gone then. With `failed`, other partitions continue, and only plans in the failed one stay
+   * unfinished.
    */
   async carryOut(
     plans: readonly RemovalPlan[],
@@ -217,8 +215,8 @@ export class EventRemoval {
   }
 
   /**
-   * Running removals and erasures, of one organization or of any; the engine resumes them after a restart. On
-   * a cluster every node is asked; rejects if one does not answer.
+   * Of one organization or of any; the engine resumes them after a restart. On a cluster every node is asked; rejects if one does
+   * not answer.
    */
   async underWay(organization = ''): Promise<number> {
     const { cluster } = this.#storage;

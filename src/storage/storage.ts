@@ -38,11 +38,6 @@ export interface HeldBytes {
   release(): void;
 }
 
-export interface RemovedRows {
-  readonly column: string;
-  readonly id: string;
-}
-
 /**
  * All storage: one engine, one protocol. Every rejection is an EngineError. With several addresses, reads and
  * rows of control tables move on to the next node; commands and INSERTs of events do not, as they may have
@@ -66,7 +61,7 @@ export interface Storage {
   bytes(query: string, parameters: Parameters, options: BytesOptions): Promise<HeldBytes | ByteFlow>;
   command(query: string, parameters?: Parameters, options?: QueryOptions): Promise<void>;
   insertRows(table: string, rows: readonly object[], options?: QueryOptions): Promise<void>;
-  removeRows(table: string, rows: RemovedRows): Promise<void>;
+  removeRows(table: string, rows: { readonly column: string; readonly id: string }): Promise<void>;
   /** `INSERT INTO … FORMAT Native`; body pieces are sent in order without joining. */
   insertNative(
     query: string,

@@ -111,9 +111,7 @@ export function verifierKeyFor(name: string, publicKey: Buffer): string {
   return verifierKeyOf(name, publicKey);
 }
 
-export function publicKeyIn(verifierKey: string): Buffer {
-  return parsed(verifierKey).publicKey;
-}
+export const publicKeyIn = (verifierKey: string): Buffer => parsed(verifierKey).publicKey;
 
 function parsed(verifierKey: string) {
   const [name = '', id = '', material = '', ...more] = verifierKey.trim().split('+');

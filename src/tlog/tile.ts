@@ -17,9 +17,7 @@ export interface Tile extends TileId {
   readonly width: number;
 }
 
-export function hashesAtLevel(level: number, size: number): number {
-  return Math.floor(size / tileWidth ** level);
-}
+export const hashesAtLevel = (level: number, size: number): number => Math.floor(size / tileWidth ** level);
 
 export function levelsOf(size: number): number {
   let levels = 0;

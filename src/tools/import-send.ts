@@ -179,9 +179,7 @@ export function mapLine(mapping: Mapping, line: Buffer): MappedRecord | string {
   return mapping.map(windowOf(line), 0, line.length);
 }
 
-export function asMapped(error: string, { name }: Mapping): string {
-  return `${error} (as mapped from ${name})`;
-}
+export const asMapped = (error: string, { name }: Mapping): string => `${error} (as mapped from ${name})`;
 
 const refusals: Readonly<Record<number, string>> = {
   401: 'the API key is not accepted',

@@ -73,9 +73,7 @@ class TrustingAgent extends Agent {
 const certificateCode = /CERT|LEAF_SIGNATURE|_CA$|^INVALID_PURPOSE$|^HOSTNAME_MISMATCH$/;
 
 /** Whether a request failed because of trust, so a retry is useless. `cause` is the connection's error. */
-export function isUntrusted({ cause }: Error): boolean {
-  return certificateCode.test(errorCode(cause) ?? '');
-}
+export const isUntrusted = ({ cause }: Error): boolean => certificateCode.test(errorCode(cause) ?? '');
 
 function fetchBy(agent: Agent): typeof fetch {
   return async (input, init = {}) => {

@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert';
-import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,15 +10,9 @@ import { eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import { projectFile } from '../../src/base/files/project-file.ts';
 import { again } from '../support/replicas/again.ts';
+import { organizationOn, startFrontEnd } from '../support/replicas/front-ends.ts';
 import { type Replicas, startReplicas, whyNoReplicas } from '../support/replicas/replicas.ts';
-import {
-  createTenant,
-  printed,
-  sourceEvent,
-  startServer,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { printed, sourceEvent, type Tenant, type TestServer } from '../support/server.ts';
 
 /** Changes of what is stored while a replica carries none out, or is down; three minutes on two quiet cores. */
 const skip = (await whyNoReplicas()) ?? false;
@@ -31,9 +24,10 @@ describe('one shard with two replicas', { skip, timeout: patience(900_000) }, ()
   let server: TestServer;
   before(async () => {
     replicas = await startReplicas(1, 2);
-    server = await again('the server to start', () =>
-      startServer({ env: replicas.env, intervals: { evidenceMs: 500, retentionGraceMs: 1000 } }),
-    );
+    server = await startFrontEnd({
+      env: replicas.env,
+      intervals: { evidenceMs: 500, retentionGraceMs: 1000 },
+    });
   });
   after(async () => {
     assert.equal(await server?.stop(), 0);
@@ -47,9 +41,7 @@ describe('one shard with two replicas', { skip, timeout: patience(900_000) }, ()
     });
   /** Ten events of today, four that are old, and three of a person. */
   const filled = async (): Promise<Tenant> => {
-    const tenant = await again('an organization', () =>
-      createTenant(server, `changes-${randomUUID().slice(0, 8)}`),
-    );
+    const tenant = await organizationOn(replicas, server);
     const timestamp = (days: number) => (Date.now() - days * dayMs) * 1000;
     const events = [
       ...Array.from({ length: 10 }, () =>

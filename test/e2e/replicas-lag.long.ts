@@ -6,15 +6,9 @@ import { followFeed } from '../support/feed.ts';
 import { type AuditEvent, eventually, pageOf } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import { again } from '../support/replicas/again.ts';
+import { organizationOn, startFrontEnd } from '../support/replicas/front-ends.ts';
 import { database, type Replicas, startReplicas, whyNoReplicas } from '../support/replicas/replicas.ts';
-import {
-  createTenant,
-  keyKnown,
-  sourceEvent,
-  startServer,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { keyKnown, sourceEvent, type Tenant, type TestServer } from '../support/server.ts';
 
 /** What readers see while a replica lags behind the others; 60 seconds on two quiet cores. */
 const skip = (await whyNoReplicas()) ?? false;
@@ -29,20 +23,6 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
   const feedOf = async (tenant: Tenant, cursor?: string) =>
     again('the feed to answer', () => followFeed(tenant, cursor));
 
-  /** An organization of a shard, which follows from its random id. */
-  const organizationOf = async (shard: number, server: TestServer): Promise<Tenant> => {
-    for (;;) {
-      const slug = () => `replicas-${randomUUID().slice(0, 8)}`;
-      const tenant = await again('an organization', () => createTenant(server, slug()));
-      const [found] = await replicas
-        .at(1, 1)
-        .rows<{ shard: number }>('SELECT toUInt8(cityHash64({org:UUID}) % 2) + 1 AS shard', {
-          org: tenant.organization.id,
-        });
-      if (found?.shard === shard) return tenant;
-    }
-  };
-
   describe('servers that have each another node first', () => {
     /** At the node that lags behind, and at another one. */
     let atLagging: TestServer;
@@ -51,16 +31,14 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
     const lagging = () => replicas.at(2, 2);
     before(async () => {
       const start = (url: string) =>
-        again('a server to start', () =>
-          startServer({
-            env: { ...replicas.env, CLICKHOUSE_URL: url },
-            intervals: { evidenceMs: 86_400_000 },
-          }),
-        );
+        startFrontEnd({
+          env: { ...replicas.env, CLICKHOUSE_URL: url },
+          intervals: { evidenceMs: 86_400_000 },
+        });
       const urls = replicas.nodes.map(({ door }) => door.url);
       // All addresses; the first one is that of the node that lags behind.
       atLagging = await start(urls.toReversed().join(','));
-      tenant = await organizationOf(2, atLagging);
+      tenant = await organizationOn(replicas, atLagging, 2);
       await lagging().command('SYSTEM STOP FETCHES watermarks');
       // Its row is not at that node.
       other = await start(replicas.nodeOf(1, 1).door.url);
@@ -77,7 +55,7 @@ describe('two shards with two replicas each', { skip, timeout: patience(300_000)
       );
       assert.notEqual(writers?.unknown, '0');
       // The INSERT of the other server waits for its second replica, and has its number.
-      const ofFirst = await organizationOf(1, atLagging);
+      const ofFirst = await organizationOn(replicas, atLagging);
       await keyKnown(other, ofFirst.key);
       await replicas.at(1, 2).command('SYSTEM STOP FETCHES events_local');
       const flow = randomUUID();

@@ -1,14 +1,14 @@
 import { strict as assert } from 'node:assert';
-import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { patience } from '../support/patience.ts';
 import { again } from '../support/replicas/again.ts';
+import { organizationOn, startFrontEnd } from '../support/replicas/front-ends.ts';
 import { Ledger } from '../support/replicas/ledger.ts';
 import { rebuild, restoreAll, untilFetched } from '../support/replicas/operator.ts';
 import { type Replicas, startReplicas, whyNoReplicas } from '../support/replicas/replicas.ts';
-import { createTenant, startServer, type TestServer } from '../support/server.ts';
+import { type TestServer } from '../support/server.ts';
 
 /**
  * Replicas under load while parts of the cluster fail. After each failure every acknowledged event is in export, pages,
@@ -37,9 +37,7 @@ for (const shape of shapes.filter(({ name }) => wanted === undefined || name ===
         SEGMENT_BYTES: '65536',
       };
       const dataDir = directories[n] ?? assert.fail();
-      const server = await again('the server to start', () =>
-        startServer({ env, dataDir, intervals: { evidenceMs: 5_000 } }),
-      );
+      const server = await startFrontEnd({ env, dataDir, intervals: { evidenceMs: 5_000 } });
       servers[n] = server;
       return server;
     };
@@ -49,10 +47,8 @@ for (const shape of shapes.filter(({ name }) => wanted === undefined || name ===
       for (const n of [0, 1]) {
         directories[n] = await temporaryDirectory();
         const server = await start(n);
-        for (let count = 0; count < shape.shards; count++) {
-          const slug = () => `t-${randomUUID().slice(0, 8)}`;
-          tenants.push(await again('an organization', () => createTenant(server, slug())));
-        }
+        for (let shard = 1; shard <= shape.shards; shard++)
+          tenants.push(await organizationOn(replicas, server, shard));
       }
       ledger = new Ledger(tenants);
     });

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
@@ -60,6 +61,23 @@ describe('two shards with two replicas each', { skip, timeout: patience(600_000)
     });
     return failures;
   };
+
+  test('a connection that breaks ends no node', async () => {
+    const asked = async () => {
+      const query = 'SELECT uptime() AS uptime, tcpPort() AS port';
+      const [row] = await again('the node to answer', () =>
+        replicas.at(1, 1).rows<{ uptime: number; port: number }>(query),
+      );
+      return row ?? assert.fail('a node has an uptime');
+    };
+    const { uptime, port } = await asked();
+    for (let n = 0; n < 10; n++) {
+      const socket = connect(port, '127.0.0.1', () => socket.write('no packet of the protocol'));
+      socket.resume().on('error', () => socket.destroy());
+      await new Promise((resolve) => socket.once('close', resolve));
+    }
+    assert.ok((await asked()).uptime >= uptime);
+  });
 
   test('a segment in doubt is stored while a shard has no events yet', {
     timeout: patience(180_000),

@@ -175,6 +175,20 @@ test('REDACT_KEYS adds names and, after a !, takes one out', () => {
   assert.ok(!rowOf(least(extra)).source.includes('gone'));
 });
 
+test('configured names may be of any length and letters', () => {
+  const long = 'k'.repeat(100);
+  const redaction = redactionOf({ redactKeys: ['İd', 'ÄÖ', long, 'Key'] });
+  const eventOf = (names: readonly string[], value: string) => ({
+    time: 0,
+    message: { action: 1, extra: Object.fromEntries(names.map((name) => [name, value])) },
+  });
+  const hidden = ['İd', 'i\u0307D', 'äö', 'ÄÖ', long.toUpperCase(), 'KEY', '\u212aey'];
+  const { source } = stored(eventOf(hidden, 'gone'), redaction);
+  assert.ok(!source.includes('gone'), source);
+  const kept = eventOf(['id', 'ao', 'k', `${long}k`, 'keys'], 'kept');
+  assert.equal(stored(kept, redaction).source, JSON.stringify(kept));
+});
+
 /** The event as it is stored. */
 function stored(event: object, redaction: Redaction): { source: string; ocsf: string } {
   const row = mapText(new Mapper({ appName, redaction }), JSON.stringify(event));

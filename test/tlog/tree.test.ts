@@ -180,20 +180,9 @@ describe('the tree', () => {
         assert.deepEqual(parseTilePath(tilePath(tile)), tile);
       }),
     );
-    for (const wrong of [
-      'tile/64/000',
-      'tile/00/000',
-      'tile/0/00',
-      'tile/0/1000',
-      'tile/0/x000/001',
-      'tile/0/000.p/0',
-      'tile/0/000.p/256',
-      'tile/0/000.p/01',
-      'tile/0/001/x000',
-      'tile/entry/000',
-      'tile/0/../000',
-      '/tile/0/000',
-    ])
+    for (const wrong of 'tile/64/000 tile/00/000 tile/0/00 tile/0/1000 tile/0/x000/001 tile/0/000.p/0 tile/0/000.p/256 tile/0/000.p/01 tile/0/001/x000 tile/entry/000 tile/0/../000 /tile/0/000'.split(
+      ' ',
+    ))
       assert.equal(parseTilePath(wrong), undefined, wrong);
   });
 });

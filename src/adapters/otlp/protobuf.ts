@@ -254,9 +254,7 @@ function textIn(reader: BinaryReader): string {
   return text;
 }
 
-function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex');
-}
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 function spanOf(reader: BinaryReader): Span {
   const length = reader.uint32();

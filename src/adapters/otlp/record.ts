@@ -47,13 +47,9 @@ export class RecordFault extends Error {
 }
 
 /** Replaces a record that breaks a rule of OTLP: a JSON string, which no sender can make a record. */
-export function refusedRecord(pointer: string, rule: string): string {
-  return JSON.stringify(`${pointer}: ${rule}`);
-}
+export const refusedRecord = (pointer: string, rule: string): string => JSON.stringify(`${pointer}: ${rule}`);
 
-export function refusalIn(line: string): string {
-  return JSON.parse(line) as string;
-}
+export const refusalIn = (line: string): string => JSON.parse(line) as string;
 
 /** Throws RecordFault for a text that no event may have. */
 export function checkText(text: string, pointer: string): void {
@@ -65,9 +61,7 @@ export function tooDeep(pointer: string): RecordFault {
   return new RecordFault(pointer, `must not be nested deeper than ${limits.valueDepthMax} levels`);
 }
 
-export function isOversized(bytes: number): boolean {
-  return bytes > ocsfLimits.eventBytesMax;
-}
+export const isOversized = (bytes: number): boolean => bytes > ocsfLimits.eventBytesMax;
 
 /**
  * Throws Problem `too_large` for a resource or a scope of this size, which each of its records would repeat.

@@ -173,9 +173,7 @@ export function searchWords(given: string): string[] | undefined {
 }
 
 /** Like `searchWords`, for a list such as `q.phrase`. */
-export function searchTexts(list: string): string[] | undefined {
-  return searchable([...new Set(listTexts(list))]);
-}
+export const searchTexts = (list: string): string[] | undefined => searchable([...new Set(listTexts(list))]);
 
 function searchable(texts: string[]): string[] | undefined {
   const isLong = texts.some(({ length }) => length > searchWordCharactersMax);

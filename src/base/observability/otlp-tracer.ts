@@ -136,18 +136,12 @@ function spanOf({ startMs, ...facts }: SpanFacts): object {
   return { ...facts, startTimeUnixNano: nanos(startMs), endTimeUnixNano: nanos(nowMs()) };
 }
 
-function newId(bytes: number): string {
-  return randomBytes(bytes).toString('hex');
-}
+const newId = (bytes: number): string => randomBytes(bytes).toString('hex');
 
-function nowMs(): number {
-  return performance.timeOrigin + performance.now();
-}
+const nowMs = (): number => performance.timeOrigin + performance.now();
 
 /** Text, because JSON numbers lose digits. */
-function nanos(ms: number): string {
-  return `${Math.round(ms * 1000)}000`;
-}
+const nanos = (ms: number): string => `${Math.round(ms * 1000)}000`;
 
 function attributesOf(attributes: SpanAttributes): object[] {
   return Object.entries(attributes).map(([key, value]) => ({

@@ -79,8 +79,8 @@ export function organizationEventsHandler(readLegacy: LegacyReader): SessionHand
 }
 
 /**
- * `meta.start` and `meta.end` are absent if neither the request nor an event gives them. `compare=previous` adds the previous
- * range of the same length.
+ * `meta.start` and `meta.end` are absent if neither the request nor an event gives them. `compare=previous` adds the range
+ * before.
  */
 export function histogramHandler(readHistogram: HistogramReader): SharedHandler {
   return async (context, { organization }) => {

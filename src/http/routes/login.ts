@@ -64,10 +64,9 @@ function refused(choice: readonly Candidate[] = []): Problem {
 }
 
 /**
- * The users with these credentials; undefined if there is none. If the login fails, each user who may have been meant gets an
- * event; if it succeeds, the others get none, since it would reveal the login to another organization.
- * The number of hashes is always the same, so the time does not reveal in how many organizations an address is known. The oldest
- * accounts come first, so nobody can lock a user out by creating accounts with the same address.
+ * Undefined if the login fails; then each user who may have been meant gets an event. If it succeeds, the others get none, since
+ * it would reveal the login to another organization. The number of hashes is constant, so the time reveals nothing about the
+ * address. The oldest accounts come first, so nobody can lock a user out with new accounts of the same address.
  */
 async function findUsers(
   deps: EndpointDeps,

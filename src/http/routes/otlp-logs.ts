@@ -78,8 +78,8 @@ const statusCodes: Readonly<Record<ProblemCode, number>> = {
 };
 
 /**
- * Errors as google.rpc.Status in the request's own encoding. Exporters repeat a request after 503 and drop it
- * after 500, so an internal error is a 503 here.
+ * google.rpc.Status in the request's encoding. Exporters repeat a request after 503 and drop it after 500, so an internal error
+ * is a 503 here.
  */
 export const otlpStatus: ProblemForm = ({ code, message }, { headers }) => {
   const form = formOf(headers.get('content-type')) ?? 'json';

@@ -105,8 +105,8 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
 }
 
 /**
- * Throws Problem `forbidden` for the caller's own id: one's own password needs the current one, or an open session would be
- * enough to take over an account.
+ * Throws Problem `forbidden` for the caller's own id: one's own password needs the current one, or an open session could take
+ * over an account.
  */
 function requireOther(context: RequestContext, { user }: Pick<SessionCaller, 'user'>): string {
   const id = context.parameter('id');

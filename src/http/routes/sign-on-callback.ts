@@ -75,10 +75,7 @@ async function beginningOf(deps: EndpointDeps, context: RequestContext): Promise
   return undefined;
 }
 
-/**
- * A `state` is valid once, even if the provider accepts a code twice. Counted like rate limits: by each process or in Redis; past
- * the bound the oldest is forgotten.
- */
+/** A `state` is valid once, even if the provider accepts a code twice. Past the bound the oldest is forgotten. */
 async function isFirst({ rateCounter }: EndpointDeps, { attempt }: Begun): Promise<boolean> {
   const once = { requests: 1, windowMs: attemptLimits.attemptMs };
   return (await rateCounter.consume(`state ${attempt.state}`, once)).allowed;
@@ -116,9 +113,7 @@ async function signedIn(
   });
 }
 
-function wayOf({ issuer, subject }: Identity) {
-  return { way: 'openid_connect', issuer, subject } as const;
-}
+const wayOf = ({ issuer, subject }: Identity) => ({ way: 'openid_connect', issuer, subject }) as const;
 
 /** Also removes the attempt, since a state is valid once. */
 async function failed(

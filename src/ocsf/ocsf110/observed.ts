@@ -1,9 +1,6 @@
 import { type Output, type Range, shared } from './output.ts';
 
-/**
- * An observable up to its value. The type is 99 with a caption, which every validator accepts: OCSF's files
- * list only 0 and 99.
- */
+/** Up to its value. The type is 99 with a caption, which every validator accepts: OCSF's files list only 0 and 99. */
 function observable(name: string, type: string): Range {
   return shared.add(`,{"name":"${name}","type_id":99,"type":"${type}","value":"`);
 }

@@ -20,10 +20,7 @@ export interface Ocsf110Reads {
   readonly pool: Ocsf110Pool;
 }
 
-/**
- * Reads rows and returns `before`, events, `tail`. Buffers the whole answer, so that a failure can still be
- * answered; undefined if too large. Rejects with EngineError.
- */
+/** Buffers the whole answer, so that a failure can still be answered; undefined if too large. Rejects with EngineError. */
 export async function readOcsf110(
   { storage, pool }: Ocsf110Reads,
   organization: string,

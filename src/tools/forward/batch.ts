@@ -41,9 +41,7 @@ export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: Even
 }
 
 /** JSON strings contain no raw line ends, so a line end is only layout. */
-export function oneLine(text: string): string {
-  return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text;
-}
+export const oneLine = (text: string): string => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text);
 
 /** 128 bits of SHA-256, 22 characters. */
 export function shortHash(...parts: readonly (string | number)[]): string {

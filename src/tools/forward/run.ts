@@ -89,9 +89,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   }
 }
 
-function isAborted(error: unknown): boolean {
-  return error instanceof AuditlogError && error.code === 'aborted';
-}
+const isAborted = (error: unknown): boolean => error instanceof AuditlogError && error.code === 'aborted';
 
 function explained(error: unknown): unknown {
   if (error instanceof AuditlogError && error.status === 400 && /cursor/i.test(error.detail ?? ''))

@@ -113,8 +113,8 @@ function isAsRecorded({ bytes, source, rendering, columns }: Proven): boolean {
 }
 
 /**
- * Compares the events of the case with the lines. An event that occurs later in the other list was moved past an insertion or a
- * removal; one that occurs nowhere was altered.
+ * Compares the events of the case with the lines, side by side. Where they differ, one that occurs later in the other list means
+ * an inserted line or a removed event; one that occurs nowhere was altered.
  */
 class Comparison {
   readonly findings: Finding[] = [];

@@ -238,14 +238,7 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
     options.checkpoint === undefined && copy === undefined
       ? ['without --checkpoint, the checkpoint of the file may have been replaced together with events']
       : [];
-  return {
-    checkpoints,
-    tree,
-    audit: new FileAudit(tree, head),
-    copied,
-    isFiltered: head.filtered,
-    notes,
-  };
+  return { checkpoints, tree, audit: new FileAudit(tree, head), copied, isFiltered: head.filtered, notes };
 }
 
 /** The file's maker wrote its first line: the tree verifies the events it names. */

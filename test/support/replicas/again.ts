@@ -1,6 +1,6 @@
 import { eventually } from '../http.ts';
 
-/** Calls `work` until it resolves: an engine may abort on a busy machine, and is back at once (docs/cluster.md). */
+/** Calls `work` until it resolves: while a node is down, or its quorum waits on a busy machine, it rejects. */
 export async function again<T>(what: string, work: () => Promise<T>): Promise<T> {
   let failure: unknown;
   const attempt = () =>

@@ -1,6 +1,7 @@
 /**
- * Preloaded (`node --import`) into the process of an engine. It changes three places of the library in memory, so that
- * replicas can fetch parts from each other: README.md says why. All addresses belong to one build of the library.
+ * Preloaded (`node --import`) into the process of an engine. It changes four places of the library in memory, so that
+ * replicas can fetch parts from each other and outlive each other: README.md says why. All addresses belong to one build
+ * of the library.
  */
 import { Buffer } from 'node:buffer';
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -43,15 +44,20 @@ function requireBytes(address, expected) {
     throw new Error(`at ${address.toString(16)}: ${bytes.toString('hex')}`);
 }
 
+const [read, readWrite, readExecute, readWriteExecute] = [1, 3, 5, 7];
+
+function writeBytes(address, bytes, accessMeanwhile, accessAfterwards) {
+  const page = base + address - ((base + address) % 4096);
+  const protect = (access) => libc('mprotect', [I64, I64, I32], [page, 8192, access]);
+  protect(accessMeanwhile);
+  libc('memcpy', [I64, U8Array, I32], [base + address, Buffer.from(bytes), bytes.length]);
+  protect(accessAfterwards);
+}
+
 /** Writes code; `end` is the first address that it must not reach. */
 function write(address, code, end) {
   if (address + code.length > end) throw new Error(`no room at ${address.toString(16)}`);
-  const page = base + address - ((base + address) % 4096);
-  const [readWriteExecute, readExecute] = [7, 5];
-  const protect = (access) => libc('mprotect', [I64, I64, I32], [page, 8192, access]);
-  protect(readWriteExecute);
-  libc('memcpy', [I64, U8Array, I32], [base + address, Buffer.from(code), code.length]);
-  protect(readExecute);
+  writeBytes(address, code, readWriteExecute, readExecute);
 }
 
 const int32 = (number) => {
@@ -120,6 +126,25 @@ function emptyCredentials() {
   write(returning, detour, returning + 12);
 }
 
+/**
+ * KillingErrorHandler ends the process once a connection breaks while its thread writes; a server logs that and goes on.
+ * Its table of functions has the destructor first, which does nothing. That takes the place of the three that terminate.
+ */
+function outliveConnections() {
+  const [table, destructor, terminating] = [0x21138b98, 0x9175380, 0xf113480];
+  const pointer = (address) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(BigInt(base + address));
+    return bytes;
+  };
+  requireBytes(destructor, 'c3'); // ret
+  for (const n of [2, 3, 4]) {
+    requireBytes(table + n * 8, pointer(terminating).toString('hex'));
+    writeBytes(table + n * 8, pointer(destructor), readWrite, read);
+  }
+}
+
 announceAddress();
 listenToReplicas();
 emptyCredentials();
+outliveConnections();
