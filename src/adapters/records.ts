@@ -31,7 +31,7 @@ export function listStartIn(bytes: Buffer, start: number, end: number, name: str
 }
 
 /** The elements of a checked JSON array; none for another value. */
-export function elementsOf(text: string): string[] {
+export function splitElements(text: string): string[] {
   if (!text.startsWith('[')) return [];
   const bytes = Buffer.from(text);
   const elements: string[] = [];

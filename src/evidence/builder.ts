@@ -12,12 +12,12 @@ import { checkpointText } from '../tlog/checkpoint.ts';
 import { entryBytes, risingRows } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
 import type { CheckpointTable } from './checkpoint-table.ts';
-import { countEvents, endOfSlice, type Run, runsOf, type Stretch } from './event-entries.ts';
+import { countEvents, endOfSlice, type Run, readRecordedRuns, type Stretch } from './event-entries.ts';
 import { limits } from './limits.ts';
 import { ForeignKeyError, type LogKey } from './log-key.ts';
-import { type Contradiction, contradictionOf, type OpenTree, OpenTrees } from './open-trees.ts';
+import { type Contradiction, findContradiction, type OpenTree, OpenTrees } from './open-trees.ts';
 import { type Progress, readProgress, writeProgress } from './progress-table.ts';
-import { type Slice, slicesOf } from './slices.ts';
+import { type Slice, divideSlices } from './slices.ts';
 import { StoppedTrees } from './stopped-trees.ts';
 import type { TileTable } from './tile-table.ts';
 
@@ -121,7 +121,7 @@ export class Builder {
     if (performance.now() >= this.#retryMs) await this.#retry(progress, signal);
     if (before <= progress.watermark) return;
     const counts = await countEvents(storage, { from: progress.watermark, before });
-    for (const slice of slicesOf(counts)) {
+    for (const slice of divideSlices(counts)) {
       await lease?.check();
       await this.#addEach(slice, { from: progress.watermark, before }, signal);
       signal.throwIfAborted();
@@ -241,7 +241,7 @@ export class Builder {
     const { storage, tiles, checkpoints, key } = this.#options;
     let added = 0;
     try {
-      for (const run of await runsOf(storage, [...trees.keys()], stretch)) {
+      for (const run of await readRecordedRuns(storage, [...trees.keys()], stretch)) {
         const open = trees.get(run.organization);
         if (open === undefined) continue;
         const { size } = open.tree;
@@ -306,7 +306,7 @@ function addRun(open: OpenTree, run: Run): Contradiction | undefined {
         run.entries.subarray(start * entryBytes, end * entryBytes),
         run.leaves.subarray(start * hashBytes, end * hashBytes),
       );
-      const contradiction = contradictionOf(open);
+      const contradiction = findContradiction(open);
       if (contradiction !== undefined) return contradiction;
     }
   }

@@ -96,7 +96,7 @@ export async function endOfSlice(
 }
 
 /** Entries of events as stored now, with their leaves. Rejects with EngineError. */
-export async function entriesOf(
+export async function readEntries(
   storage: Storage,
   organization: string,
   stretch: Stretch,
@@ -114,7 +114,11 @@ export async function entriesOf(
  * Entries as recorded, by organization and order; an organization may have several runs. Rejects with
  * EngineError.
  */
-export function runsOf(storage: Storage, organizations: readonly string[], stretch: Stretch): Promise<Run[]> {
+export function readRecordedRuns(
+  storage: Storage,
+  organizations: readonly string[],
+  stretch: Stretch,
+): Promise<Run[]> {
   return readRuns(storage, organizations, stretch, { columns: recordedColumns });
 }
 

@@ -3,7 +3,7 @@ import type { DamageRegister } from '../base/observability/damage.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
-import { seedOf, signerKey } from '../tlog/note.ts';
+import { parseSeed, signerKey } from '../tlog/note.ts';
 import { Builder } from './builder.ts';
 import { CheckpointTable } from './checkpoint-table.ts';
 import { EvidenceReader } from './evidence-reader.ts';
@@ -27,7 +27,7 @@ export interface EvidenceOptions {
 export const newEvidenceKey = (serviceName: string): string => signerKey(serviceName, randomBytes(32));
 
 function seedIn(text: string): Buffer {
-  const seed = seedOf(text);
+  const seed = parseSeed(text);
   if (seed === undefined)
     throw new Error('The key that signs evidence must have the form PRIVATE+KEY+name+id+key');
   return seed;

@@ -25,7 +25,7 @@ export interface StreamReply {
 
 export type Reply = FixedReply | StreamReply;
 
-export function replyOf(
+export function fixedReply(
   body: { readonly bytes: Uint8Array; readonly release: () => void } | { readonly flow: ByteFlow },
   headers: ReplyHeaders = {},
 ): Reply {

@@ -40,7 +40,7 @@ function matchMethod(methods: Methods, method: string, parameters: PathParameter
   return { kind: method === 'OPTIONS' ? 'options' : 'other_method', allow };
 }
 
-function patternOf(path: string): RegExp {
+function pathPattern(path: string): RegExp {
   return new RegExp(
     `^${path
       .replaceAll('.', '\\.')
@@ -65,7 +65,7 @@ export function createRouter(routes: readonly Route[]): Router {
     if (route.head === true) methods.set('HEAD', route);
     table.set(route.path, methods);
   }
-  const patterns = [...withParameters].map(([path, methods]) => ({ pattern: patternOf(path), methods }));
+  const patterns = [...withParameters].map(([path, methods]) => ({ pattern: pathPattern(path), methods }));
   return {
     match(method, path) {
       const methods = fixed.get(path);

@@ -25,7 +25,7 @@ export function requireSameOriginJson(context: RequestContext): void {
  */
 export function requireOwnSite(context: RequestContext): void {
   const site = context.header('sec-fetch-site');
-  const source = context.header('origin') ?? originOf(context.header('referer'));
+  const source = context.header('origin') ?? parseOrigin(context.header('referer'));
   const isNavigation = (context.header('accept') ?? '').toLowerCase().includes('text/html');
   const isOwn =
     site === undefined
@@ -36,7 +36,7 @@ export function requireOwnSite(context: RequestContext): void {
   if (!isOwn) throw new Problem('forbidden', 'A page of another site caused this request.');
 }
 
-function originOf(referer: string | undefined): string | undefined {
+function parseOrigin(referer: string | undefined): string | undefined {
   if (referer === undefined) return undefined;
   return URL.canParse(referer) ? new URL(referer).origin : 'null';
 }

@@ -14,7 +14,7 @@ type Body = string | Uint8Array;
 
 const byteLength = (body: Body): number => (typeof body === 'string' ? Buffer.byteLength(body) : body.length);
 
-const bytesOf = (body: Body): Uint8Array => (typeof body === 'string' ? Buffer.from(body) : body);
+const toBytes = (body: Body): Uint8Array => (typeof body === 'string' ? Buffer.from(body) : body);
 
 /**
  * A larger body is kept until the socket accepts it, so that "finished" means sent. With the head it must fit into the library's
@@ -131,7 +131,7 @@ function sendNow(
       else res.endWithoutBody();
       exchange.finish({ status, bytesSent: 0 });
     } else if (isLarge) {
-      sendLarge(exchange, bytesOf(body), status, watch);
+      sendLarge(exchange, toBytes(body), status, watch);
     } else {
       res.end(body, libraryCloses);
       exchange.finish({ status, bytesSent: byteLength(body) });
@@ -156,13 +156,13 @@ export function sendFixed(
   const { isLast } = exchange;
   if (encoding === undefined) {
     if (reply.release !== undefined) exchange.onClosed(reply.release);
-    const whole = length > wholeAtOnceBytesMax ? bytesOf(body) : body;
+    const whole = length > wholeAtOnceBytesMax ? toBytes(body) : body;
     if (isLast) return sendLast(exchange, reply, watch, whole);
     sendNow(exchange, reply, watch, whole);
     return undefined;
   }
   exchange.holdRead();
-  return compressBody(encoding, bytesOf(body))
+  return compressBody(encoding, toBytes(body))
     .finally(() => reply.release?.())
     .then((small) => {
       if (isLast) return sendLast(exchange, reply, watch, small, encoding);

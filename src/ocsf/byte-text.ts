@@ -9,9 +9,9 @@ export interface Window {
   readonly bytes: Uint8Array;
 }
 
-export const toWindow = (text: string): Window => windowOf(Buffer.from(text, 'utf8'));
+export const toWindow = (text: string): Window => byteWindow(Buffer.from(text, 'utf8'));
 
-export const windowOf = (bytes: Buffer): Window => ({ text: bytes.toString('latin1'), bytes });
+export const byteWindow = (bytes: Buffer): Window => ({ text: bytes.toString('latin1'), bytes });
 
 // oxlint-disable-next-line no-control-regex -- the range of ASCII
 const beyondAscii = /[^\u0000-\u007f]/;

@@ -28,7 +28,7 @@ export interface RedactionSettings {
   readonly redactValues?: boolean | undefined;
 }
 
-export function redactionOf({ redactKeys, redactValues = true }: RedactionSettings): Redaction {
+export function makeRedaction({ redactKeys, redactValues = true }: RedactionSettings): Redaction {
   return new Redaction([...alwaysRedacted, ...redactKeys], redactValues);
 }
 

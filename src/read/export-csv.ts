@@ -103,7 +103,7 @@ export const byteOrderMark = '\uFEFF';
 const excelCellCharactersMax = 32_767;
 
 /** SQL: the number of cells that Excel would truncate. */
-export function longCellsOf(where: string): string {
+export function countLongCells(where: string): string {
   const names = csvColumns.map((_, index) => `c${index}`);
   const isLong = `greatest(length(ocsf), length(file_name), length(target_name)) > ${excelCellCharactersMax}`;
   return (

@@ -42,7 +42,7 @@ export function inTurn<A extends readonly unknown[], T>(
   };
 }
 
-export function turnOf(queue: FairQueue): Turn {
+export function makeTurn(queue: FairQueue): Turn {
   return async (organization, work, signal) => {
     const release = await queue.acquire(organization, signal);
     try {

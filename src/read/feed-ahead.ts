@@ -101,7 +101,7 @@ export class ReadAhead {
 
   /** Reads ahead from a position, if the bounds allow: the given pages, if any. */
   begin(organization: string, after: bigint, limit: number, found?: PlacesFound): void {
-    const key = keyOf(organization, after, limit);
+    const key = entryKey(organization, after, limit);
     const pages = this.pagesAtOnce(organization, limit);
     if (pages < 2 || this.#entries.has(key)) return;
     const reading = new AbortController();
@@ -129,7 +129,7 @@ export class ReadAhead {
     limit: number,
     use: (page: PageAhead, watermark: bigint) => T,
   ): Promise<T | undefined> {
-    const key = keyOf(organization, after, limit);
+    const key = entryKey(organization, after, limit);
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     this.#entries.delete(key);
@@ -153,7 +153,7 @@ export class ReadAhead {
     const { pages } = chunk;
     this.note(organization, bytes.length, events);
     if (entry.page * 2 >= pages.length) this.begin(organization, (pages.at(-1) as PagePlace).last, limit);
-    if (entry.page < pages.length && !this.#stopped) this.#put(keyOf(organization, last, limit), entry);
+    if (entry.page < pages.length && !this.#stopped) this.#put(entryKey(organization, last, limit), entry);
     else this.#release(entry, chunk);
   }
 
@@ -190,7 +190,7 @@ export class ReadAhead {
   }
 }
 
-function keyOf(organization: string, after: bigint, limit: number): string {
+function entryKey(organization: string, after: bigint, limit: number): string {
   return `${organization} ${after} ${limit}`;
 }
 

@@ -3,7 +3,7 @@ import { formatMicros, formatMicrosIfAny } from '../base/time/timestamp.ts';
 import type { Answer } from '../contract/document.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
-import { newestFirst, oldestFirst, planOf } from './plans.ts';
+import { newestFirst, oldestFirst, choosePlan } from './plans.ts';
 
 const histogramBucketsMax = 120;
 
@@ -111,7 +111,7 @@ async function readRange(
   const rows = await storage.rows<{ micros: string }>(
     `${end(oldestFirst)} UNION ALL ${end(newestFirst)}`,
     where.parameters,
-    { settings: planOf(filter), signal },
+    { settings: choosePlan(filter), signal },
   );
   if (rows.length === 0) return { startMicros, endMicros };
   const found = rows.map(({ micros }) => Number(micros));

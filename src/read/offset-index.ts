@@ -52,7 +52,7 @@ const instant = (seconds: string | number): string =>
 const bucketEnd = (seconds: number): string =>
   `(intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond}) + 1) * ${seconds}`;
 
-const beginOf = (micros: number, seconds: number): number =>
+const bucketBegin = (micros: number, seconds: number): number =>
   Math.floor(micros / (seconds * microsPerSecond)) * seconds;
 
 /**
@@ -64,8 +64,8 @@ function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter:
   const { toMicros } = filter;
   const ends = bucketEnd(seconds);
   const inside = [
-    ...(fromMicros === undefined ? [] : [`ends > ${beginOf(fromMicros, seconds) + seconds}`]),
-    ...(toMicros === undefined ? [] : [`ends <= ${beginOf(toMicros, seconds)}`]),
+    ...(fromMicros === undefined ? [] : [`ends > ${bucketBegin(fromMicros, seconds) + seconds}`]),
+    ...(toMicros === undefined ? [] : [`ends <= ${bucketBegin(toMicros, seconds)}`]),
   ];
   const held = inside.length === 0 ? 'count()' : `if(${inside.join(' AND ')}, count(), 0)`;
   const others = besides.filter((one) => filter.is?.[one] !== undefined).map((one) => equals[one]);
@@ -90,10 +90,10 @@ function dividedBuckets(seconds: number, begins: readonly number[], { sql }: Whe
   return `SELECT bucket.1 AS ends, bucket.2 AS held FROM (SELECT arrayJoin((${list})) AS bucket)`;
 }
 
-function bucketsOf(counts: Counts, filter: AuditFilter, where: Where): string {
+function allBuckets(counts: Counts, filter: AuditFilter, where: Where): string {
   const { bucketSeconds: seconds } = counts;
   const bounds = [earliestOf(filter), filter.toMicros].filter((micros) => micros !== undefined);
-  const divided = [...new Set(bounds.map((micros) => beginOf(micros, seconds)))];
+  const divided = [...new Set(bounds.map((micros) => bucketBegin(micros, seconds)))];
   const whole = wholeBuckets(counts, filter);
   return divided.length === 0 ? whole : `${whole} UNION ALL ${dividedBuckets(seconds, divided, where)}`;
 }
@@ -117,18 +117,18 @@ function boundsBy(counts: readonly Counts[], columns: Pick<AuditFilter, 'is'>) {
 }
 
 /** Sums counts for a range of time and reads only the events at its ends; reading all takes half as long again per million. */
-export function countOf(filter: AuditFilter, where: Where): string {
+export function countQuery(filter: AuditFilter, where: Where): string {
   const plain = `SELECT count() FROM events WHERE ${where.sql}`;
   if (hasColumnFilter(filter)) return plain;
   const { from, to } = timesOf(filter);
   const isBounded = earliestOf(filter) !== undefined || filter.toMicros !== undefined;
   if (!isBounded || filter.nothing) return `${plain} ${byCounts}`;
   if (to - from < countedRangeMicrosMin) return plain;
-  return `SELECT sum(held) FROM (${bucketsOf(ofAll, filter, where)})`;
+  return `SELECT sum(held) FROM (${allBuckets(ofAll, filter, where)})`;
 }
 
 function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStart {
-  const buckets = bucketsOf(counts, filter, where);
+  const buckets = allBuckets(counts, filter, where);
   return {
     scalars: `WITH (${bucketsAround(buckets, counts.bucketSeconds)}) AS place`,
     condition: `time < ${instant('place.1')} AND time >= ${instant('place.3')}`,

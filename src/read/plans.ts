@@ -56,7 +56,7 @@ export const fewTexts: Settings = {
 /** The engine gathers all rows of a page before the first, so a page that is too large fails early. */
 export const heldWhole: Settings = { max_memory_usage: heldReadMemoryBytesMax };
 
-export const planOf = (filter: AuditFilter): Settings =>
+export const choosePlan = (filter: AuditFilter): Settings =>
   hasIndexedFilter(filter) ? byProjection : inKeyOrder;
 
 /**

@@ -163,7 +163,7 @@ export function createReceiptsReader(
         isLast ? [] : storage.rows<{ total: string }>(countQuery, parameters, options),
       ]);
       const total = agreedTotal(rows.length, offset, Number(counted[0]?.total ?? 0), isLast);
-      return { receipts: rows.map((row) => receiptOf(row, facts)), total };
+      return { receipts: rows.map((row) => makeReceipt(row, facts)), total };
     });
 }
 
@@ -176,20 +176,20 @@ function agreedTotal(rows: number, offset: number, counted: number, isLast: bool
   return rows > 0 ? Math.max(counted, offset + rows) : Math.min(counted, offset);
 }
 
-function startOf(row: ReceiptRow): Moment | undefined {
+function startMoment(row: ReceiptRow): Moment | undefined {
   return row.has_start ? { micros: row.start_micros, seq: row.start_seq } : undefined;
 }
 
-function completionOf(row: ReceiptRow): Moment | undefined {
+function completionMoment(row: ReceiptRow): Moment | undefined {
   return row.has_completion ? { micros: row.completion_micros, seq: row.completion_seq } : undefined;
 }
 
 /** The completion first, as it has the outcome. */
 function momentsOf(row: ReceiptRow): Moment[] {
-  return [completionOf(row), startOf(row)].filter((moment) => moment !== undefined);
+  return [completionMoment(row), startMoment(row)].filter((moment) => moment !== undefined);
 }
 
-function receiptOf(row: ReceiptRow, facts: ReadonlyMap<string, Facts>): Receipt {
+function makeReceipt(row: ReceiptRow, facts: ReadonlyMap<string, Facts>): Receipt {
   const known = momentsOf(row)
     .map((moment) => facts.get(momentKey(moment)))
     .filter((found) => found !== undefined);
@@ -206,8 +206,8 @@ function receiptOf(row: ReceiptRow, facts: ReadonlyMap<string, Facts>): Receipt 
     // The target of a stream is its destination; that of a file only if it is not the file's name.
     destination: first('destination') ?? (kind === 'stream' || target !== fileName ? target : undefined),
     status: row.failed ? 'failed' : row.has_completion ? 'completed' : 'started',
-    started_at: timeText(startOf(row)),
-    completed_at: timeText(completionOf(row)),
+    started_at: timeText(startMoment(row)),
+    completed_at: timeText(completionMoment(row)),
   } as const;
   return { members, sizeDigits: first('size') };
 }

@@ -2,7 +2,7 @@ import type { Answer } from '../contract/document.ts';
 import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { type RowsRequest, whereClause } from './filter.ts';
-import { placeOf } from './page-place.ts';
+import { locatePage } from './page-place.ts';
 import { fewTexts, newestFirst, oldestFirst } from './plans.ts';
 import { isTooLarge } from './read-body.ts';
 
@@ -54,7 +54,7 @@ export function createRowsReader(storage: Storage, watermark: (organization: str
   return async (organization, request, signal) => {
     const settled = String(watermark(organization));
     const { filter, limit, offset } = request;
-    const place = await placeOf(storage, organization, request, signal);
+    const place = await locatePage(storage, organization, request, signal);
     const { scalars, condition, skip, total } = place.start;
     const isAscending = filter.side?.of === 'newer' && filter.words === undefined;
     const order = isAscending ? oldestFirst : newestFirst;
@@ -74,7 +74,7 @@ export function createRowsReader(storage: Storage, watermark: (organization: str
       if (!isTooLarge(error)) throw error;
       return ask({ ...place.settings, ...fewTexts });
     });
-    const rows = (answer?.rows ?? []).map(rowOf);
+    const rows = (answer?.rows ?? []).map(parseRow);
     return {
       data: rows.toSorted((a, b) => b.time - a.time || (BigInt(b.seq) > BigInt(a.seq) ? 1 : -1)),
       meta: {
@@ -89,7 +89,7 @@ export function createRowsReader(storage: Storage, watermark: (organization: str
   };
 }
 
-function rowOf(cells: readonly string[]): Rows['data'][number] {
+function parseRow(cells: readonly string[]): Rows['data'][number] {
   const [seq = '', time, activity_name = '', severity, status, message = '', ...others] = cells;
   const [actor_name, actor_email, ip, target_name, sent, extra] = others.map((text) => text || undefined);
   return {

@@ -60,13 +60,13 @@ const upToValue = `(?:[^"]|"${inString}")*`;
  * text between them cannot be confused.
  */
 function valuePattern(word: string): string {
-  const pattern = patternOf(word);
+  const pattern = wordPattern(word);
   const inText = `"${inString}${pattern}${inString}"[^:]`;
   return `${upToValue}(?:${/^[-+.\w]+$/.test(word) ? `${inText}|${pattern}` : inText})`;
 }
 
 /** RE2 for a word in JSON, with every spelling and escape of each character. */
-function patternOf(word: string): string {
+function wordPattern(word: string): string {
   // A dotted capital I folds to two characters, which are compared together.
   const characters = foldCase(word).match(/i\u0307|./gsu) ?? [];
   const patterns = characters.map((one, at) => {

@@ -53,12 +53,12 @@ export class Attempts {
   /** Rejects with an EngineError while a node does not answer or replicas lag. */
   async rowsStored(number: number): Promise<number> {
     const queryId = this.#queryId(number);
-    const found = await this.#rowsOf(number, queryId);
+    const found = await this.#countRows(number, queryId);
     this.#sentAt.delete(number);
     return found;
   }
 
-  async #rowsOf(segment: number, queryId: string): Promise<number> {
+  async #countRows(segment: number, queryId: string): Promise<number> {
     const { rows, silent } = await this.#storage.rowsOfEach(
       `SELECT count() AS rows FROM events WHERE ${present}`,
       segmentSeqRange(segment),

@@ -98,7 +98,7 @@ export interface Holder {
   readonly stopped: boolean;
 }
 
-async function factsOf(pid: number): Promise<Holder> {
+async function readHolder(pid: number): Promise<Holder> {
   // "pid (name) state parent …"; the name may contain anything.
   const text = await readFile(`/proc/${pid}/stat`, 'latin1');
   const [state = '', parent = ''] = text
@@ -117,7 +117,7 @@ export async function engineHolder(engineDir: string): Promise<Holder | undefine
       // Inodes are unique per disk only, but an engine works in its own directory.
       if (pid === undefined || locked !== String(ino)) continue;
       if (!(await isSameFile(`/proc/${pid}/cwd`, engineDir))) continue;
-      return await factsOf(Number(pid));
+      return await readHolder(Number(pid));
     }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;

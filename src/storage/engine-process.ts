@@ -46,13 +46,13 @@ export class DataDirLockedError extends Error {
 
   /** `holder`: the engine with the directory. A stopped one does not end with its server. */
   constructor(dataDir: string, holder?: Holder) {
-    super(`Another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : wordsOf(holder)}`);
+    super(`Another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : describeHolder(holder)}`);
     this.name = 'DataDirLockedError';
     this.pid = holder?.startedBy;
   }
 }
 
-function wordsOf({ pid, startedBy, stopped }: Holder): string {
+function describeHolder({ pid, startedBy, stopped }: Holder): string {
   if (!stopped) return `: process ${startedBy} runs its engine; wait until it ends`;
   return `: its engine, process ${pid}, was stopped by a signal (SIGSTOP); find out who did that, then continue it with kill -CONT ${pid}`;
 }

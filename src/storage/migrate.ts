@@ -5,7 +5,7 @@ import {
   levelText,
   type Migration,
   migrationsDirectory,
-  numberOf,
+  migrationNumber,
   readMigrations,
   renderMigration,
 } from './migration-files.ts';
@@ -108,7 +108,7 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
   for (const { name, checksum, applied } of rows) {
     const at = `migration ${name} was applied at ${applied.slice(0, 19)} UTC`;
     const refuse = (words: string) => new OtherReleaseError(storage.database, `${at}, ${words}`);
-    if (numberOf(name) > newest)
+    if (migrationNumber(name) > newest)
       throw refuse(`and this release knows only those up to ${levelText(newest)}; start the later release`);
     if (checksums.get(name) !== checksum)
       throw refuse('and this release has no such migration, or another one of that name');

@@ -93,7 +93,7 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
   const storage = connect(options, serverConnection(options, url), { onDamagedPart });
   await waitForServer(storage, url, user, log);
   await checkRights(storage, user, cluster);
-  const instance = await instanceOf(options.dataDir);
+  const instance = await readInstance(options.dataDir);
   await makeTables(options, storage);
   showEngine({ storage, engine: undefined });
   return { storage, engineWrites: new EngineWrites({ own: undefined, log }), held: undefined, instance };
@@ -105,7 +105,7 @@ function reportUnreadable(damage: DamageRegister, log: Logger, part: string): vo
   log.error({ part }, 'A part of a table is damaged, and reads that need it fail; run `auditlog doctor`');
 }
 
-async function instanceOf(dataDir: string): Promise<string> {
+async function readInstance(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
 
@@ -124,14 +124,14 @@ function connect(
   return storage;
 }
 
-function roomOf({ dataDir, clickhouse }: EngineOptions): (() => Promise<void>) | undefined {
+function roomCheck({ dataDir, clickhouse }: EngineOptions): (() => Promise<void>) | undefined {
   return clickhouse.url === undefined ? () => requireRoom(dataDir) : undefined;
 }
 
 async function makeTables(options: StorageOptions, storage: Storage): Promise<void> {
   const { envelope, log } = options;
   const { database, cluster } = options.clickhouse;
-  const room = roomOf(options);
+  const room = roomCheck(options);
   await migrate(storage, { log, cluster, requireRoom: room });
   await keepEventsView(storage, { database, cluster, ...envelope }, room);
 }
@@ -185,7 +185,7 @@ export async function reachStorage(
   const isOfServer = isShared && url === undefined;
   if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
   try {
-    await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
+    await migrate(storage, { log, cluster, requireRoom: roomCheck(options) });
   } catch (error) {
     // The tables exist, and only the record of migrations is damaged, which can be repaired.
     const isRepairable = options.asItIs === true && error instanceof EngineError && isDamage(error);

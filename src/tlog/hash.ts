@@ -60,13 +60,13 @@ const nodeViews = Array.from({ length: nodesMax }, (_, n) => {
   return nodes.subarray(n * nodeBytes, (n + 1) * nodeBytes);
 });
 
-const placeOf = (n: number): number => (n >> 1) * nodeBytes + 1 + (n & 1) * hashBytes;
+const hashOffset = (n: number): number => (n >> 1) * nodeBytes + 1 + (n & 1) * hashBytes;
 
 /** The root above `count` concatenated hashes: a power of two up to 256. */
 export function foldHashes(hashes: Buffer, count: number): Buffer {
   if (count > 2 * nodesMax) throw new RangeError(`a tile has no ${count} hashes`);
-  for (let n = 0; n < count; n++) copyBytes(hashes, n * hashBytes, hashBytes, nodes, placeOf(n));
+  for (let n = 0; n < count; n++) copyBytes(hashes, n * hashBytes, hashBytes, nodes, hashOffset(n));
   for (let width = count / 2; width >= 1; width /= 2)
-    for (let n = 0; n < width; n++) nodes.write(sha256Text(nodeViews[n] ?? nodes), placeOf(n), 'latin1');
+    for (let n = 0; n < width; n++) nodes.write(sha256Text(nodeViews[n] ?? nodes), hashOffset(n), 'latin1');
   return Buffer.from(nodes.subarray(1, 1 + hashBytes));
 }

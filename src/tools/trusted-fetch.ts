@@ -87,14 +87,14 @@ function fetchBy(agent: Agent): typeof fetch {
       sent.once('response', resolve).once('error', reject);
       sent.end(body instanceof Uint8Array ? body : undefined);
     });
-    return responseOf(message);
+    return toResponse(message);
   };
 }
 
 /** Answers of these statuses have no body, and `Response` accepts none. */
 const bodiless = [204, 205, 304];
 
-function responseOf(message: IncomingMessage): Response {
+function toResponse(message: IncomingMessage): Response {
   const { statusCode: status = 0, statusMessage: statusText = '' } = message;
   const headers = new Headers();
   for (const [name, value] of Object.entries(message.headers))

@@ -10,7 +10,7 @@ import { formatMicros } from '../../src/base/time/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
 import { encodeEntry, entryBytes, eventHash, toBundle } from '../../src/tlog/entry.ts';
 import { leafHashes } from '../../src/tlog/hash.ts';
-import { createSigner, seedOf } from '../../src/tlog/note.ts';
+import { createSigner, parseSeed } from '../../src/tlog/note.ts';
 import { RightEdge, type TileHashes } from '../../src/tlog/right-edge.ts';
 import { tilePath } from '../../src/tlog/tile.ts';
 import { alteringEvents } from '../support/chosen-engine.ts';
@@ -164,7 +164,7 @@ function keepInvented(directory: string, one: Audited, size: number): void {
 /** A checkpoint that the service's own key has signed. */
 function signedBy({ id }: Audited, size: number, root: Uint8Array): string {
   const origin = `service/${id}`;
-  const seed = seedOf(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8'));
+  const seed = parseSeed(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8'));
   return createSigner(origin, seed ?? Buffer.alloc(32)).sign(checkpointText({ origin, size, root }));
 }
 

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { Arena } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { Redaction } from '../../src/ocsf/redact.ts';
-import { SourceValidator, eventOf, isSurelyValid } from '../../src/ocsf/source-event.ts';
+import { SourceValidator, toEvent, isSurelyValid } from '../../src/ocsf/source-event.ts';
 import { SourceReading, readSource, releaseReading } from '../../src/ocsf/source-fields.ts';
 import { mapped, spelledJson } from './arbitrary.ts';
 import { rounds } from '../support/rounds.ts';
@@ -19,7 +19,7 @@ function verdicts(text: string): { quick: boolean; schema: boolean } {
   arena.open(bytes, 0, bytes.length, 0);
   try {
     assert.equal(readSource(reading, arena, bytesText, 0), undefined, text);
-    return { quick: isSurelyValid(reading), schema: validator.isValid(eventOf(reading)) };
+    return { quick: isSurelyValid(reading), schema: validator.isValid(toEvent(reading)) };
   } finally {
     releaseReading(reading);
   }

@@ -110,11 +110,10 @@ for (const [name, variable, block, argumentsOf] of proxies) {
       const proxy = new Proxy(service, front, program);
       try {
         await untilListening(front, program);
-        await eventually('the proxy to reach the service', async () =>
-          (await proxy.ask('/readyz')).status === 200 ? true : undefined,
-        );
+        await reachesService(proxy);
         await tellsThePort(proxy);
         if (name === 'nginx') await takesTheWebhook(proxy);
+        await takesEventsWithoutItsEngine(proxy);
         await keepsConnections(proxy);
         await survivesPauses(proxy);
         await bringsExports(proxy);
@@ -158,6 +157,27 @@ async function takesTheWebhook(proxy: Proxy): Promise<void> {
   }
   await proxy.service.tenant.caughtUp();
   assert.equal((await proxy.service.count()) - before, 2 + 1);
+}
+
+const reachesService = (proxy: Proxy): Promise<true> =>
+  eventually('the proxy to reach the service', async () =>
+    (await proxy.ask('/readyz')).status === 200 ? true : undefined,
+  );
+
+/** While the engine is silent, `/readyz` answers after five seconds, and events are taken all the time. */
+async function takesEventsWithoutItsEngine(proxy: Proxy): Promise<void> {
+  const file = join(proxy.service.server.dataDir, 'engine.json');
+  const { pid } = JSON.parse(readFileSync(file, 'utf8')) as { pid: number };
+  process.kill(pid, 'SIGSTOP');
+  try {
+    for (let second = 0; second < 8; second++) {
+      await delay(1_000);
+      assert.equal((await proxy.post([sourceEvent()])).status, 202);
+    }
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await reachesService(proxy);
 }
 
 /** A thousand clients that keep their connections get all their answers. */
@@ -226,7 +246,5 @@ async function breaksWithTheService(proxy: Proxy): Promise<void> {
   await assert.rejects(read(), /aborted|ECONNRESET|socket hang up/);
   assert.ok(killed && bytes < 100_000_000);
   await proxy.service.start(behindProxy);
-  await eventually('the proxy to reach the service again', async () =>
-    (await proxy.ask('/readyz')).status === 200 ? true : undefined,
-  );
+  await reachesService(proxy);
 }

@@ -6,7 +6,7 @@ import type { Right } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { readJson } from '../json-body.ts';
-import { attemptOf, type Candidate, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
+import { passwordAttempt, type Candidate, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { Handler } from '../router.ts';
 import { jsonReply } from '../response.ts';
@@ -24,7 +24,7 @@ export function loginHandler(deps: EndpointDeps): Handler {
   return async (context) => {
     requireTenantHost(context, config.tenantDomain);
     const credentials = await readJson(context, 'Credentials');
-    const attempt = attemptOf(context, config.tenantDomain, credentials);
+    const attempt = passwordAttempt(context, config.tenantDomain, credentials);
     const found = await passwords.check(attempt, (verify) => findUsers(deps, context, credentials, verify));
     const [first, ...others] = found ?? [];
     if (first === undefined || others.length > 0) {

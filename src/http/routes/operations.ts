@@ -9,15 +9,25 @@ import type { Handler } from '../router.ts';
 
 export const healthHandler: Handler = () => ({ status: 200, body: jsonLine('{"status":"ok"}') });
 
+/** All at once: a balancer waits for the answer, and each question may wait for an engine that is silent. */
+async function neededChecks(readiness: EndpointDeps['readiness']) {
+  const [isReachable, takesWrites, takesControlData] = await Promise.all([
+    readiness.engineReachable(),
+    readiness.engineTakesWrites(),
+    readiness.controlDataTakesWrites(),
+  ]);
+  return {
+    engine_reachable: isReachable,
+    engine_takes_writes: takesWrites,
+    log_takes_writes: readiness.logFailure() === undefined,
+    control_data_takes_writes: takesControlData,
+  };
+}
+
 /** 503 if a check fails that requests need (contract: Operations). */
 export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   return async () => {
-    const needed = {
-      engine_reachable: await readiness.engineReachable(),
-      engine_takes_writes: await readiness.engineTakesWrites(),
-      log_takes_writes: readiness.logFailure() === undefined,
-      control_data_takes_writes: await readiness.controlDataTakesWrites(),
-    };
+    const needed = await neededChecks(readiness);
     const known = readiness.damage();
     const limitsShared = readiness.limitsShared();
     const reported = {
@@ -70,19 +80,15 @@ export function ocsfSchemaHandler(): Handler {
 }
 
 export function showReadiness(readiness: HttpDeps['readiness']): void {
-  const ask = async () => ({
-    engine_reachable: await readiness.engineReachable(),
-    engine_takes_writes: await readiness.engineTakesWrites(),
-    control_data_takes_writes: await readiness.controlDataTakesWrites(),
-  });
   const ready = {
     name: 'auditlog_ready',
     help: '1 while a check of /readyz is passed',
     labelNames: ['check'],
     ageName: 'auditlog_ready_age_seconds',
   } as const;
-  askedGauge(ready, ask, (it, engine) => {
-    const checks = { ...engine, log_takes_writes: readiness.logFailure() === undefined };
+  const ask = () => neededChecks(readiness);
+  askedGauge(ready, ask, (it, known) => {
+    const checks = { ...known, log_takes_writes: readiness.logFailure() === undefined };
     for (const [check, isPassed] of Object.entries(checks)) it.set({ check }, isPassed ? 1 : 0);
   });
 }

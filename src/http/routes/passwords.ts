@@ -7,7 +7,7 @@ import { findUser, setPassword } from '../../control/users.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionCaller, SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { attemptOf, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
+import { passwordAttempt, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import { ownUser } from '../own-user.ts';
 import { isRepeat, preparedChange, recordedChange } from '../recorded-change.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -84,7 +84,7 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
     if (await isRepeat(deps, context, caller)) return done;
     requirePasswords(deps, organization.id);
     checkPassword(password);
-    const attempt = attemptOf(context, config.tenantDomain, { email: user.email, signedIn: user });
+    const attempt = passwordAttempt(context, config.tenantDomain, { email: user.email, signedIn: user });
     // Shares the count of logins.
     const isRight = await passwords.check(attempt, async (verify) => {
       // The check may have waited.

@@ -33,7 +33,7 @@ export interface Batch {
 }
 
 /** Unix microseconds. Throws if the event has another schema than requested. */
-export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: EventSchema): number {
+export function eventMicros(event: AuditEvent | OcsfEvent | undefined, schema: EventSchema): number {
   if (event === undefined) return 0;
   if ('unmapped' in event && schema === 'ocsf') return event.unmapped.time_us;
   if (schema === 'ocsf') throw new Error('the server does not support schema=ocsf');
