@@ -145,8 +145,8 @@ class Guard {
   }
 
   /**
-   * The session of a request that repeats a change, which has ended this very session or the role that it needs. Undefined for all
-   * other requests.
+   * Of a request that repeats a change, if the change ended this session or its role; undefined otherwise. A request that makes a
+   * secret never counts: it needs a valid session.
    */
   async #repeated({ changes, roles, makesSecret }: EndpointOf<'session'>, context: RequestContext) {
     if (changes === undefined || makesSecret === true || context.header('idempotency-key') === undefined)
