@@ -75,7 +75,7 @@ async function organizationOf(storage: Storage, shard: number): Promise<string> 
   return found?.org ?? assert.fail('there are organizations of each shard');
 }
 
-// The last, as an engine may end when another one was killed (docs/cluster.md).
+// The last, as an engine may end when another one was killed (test/support/plain-engine.ts).
 describe('a node that has no row yet of those that most have', () => {
   let onA: Storage;
   let onB: Storage;
