@@ -42,7 +42,7 @@ interface Service {
   readonly url: string;
   readonly storage: Storage;
   readonly directory: Directory;
-  readonly record: ReturnType<typeof recorderOf>;
+  readonly record: ReturnType<typeof makeRecorder>;
   readonly flush: Ingest['flush'];
   /** Fires with the reason when the process must end. */
   readonly failure: AbortSignal;
@@ -113,7 +113,7 @@ async function start(config: Config, intervals: Intervals, { log, accessLogTo }:
     url,
     storage: stored.storage,
     directory,
-    record: recorderOf(ingest, directory, organizations),
+    record: makeRecorder(ingest, directory, organizations),
     flush: ingest.flush,
     failure: failing.signal,
     async stop() {
@@ -137,7 +137,7 @@ async function prepare(config: Config, log: Logger, stops: StopStack): Promise<v
 }
 
 /** Records events as a producer would, for `demo`. */
-function recorderOf({ accept }: Ingest, directory: Directory, organizations: IngestDirectory) {
+function makeRecorder({ accept }: Ingest, directory: Directory, organizations: IngestDirectory) {
   return (slug: string, ndjson: Uint8Array) => {
     const organization = organizations.organization(directory.organizationBySlug(slug)?.id ?? '');
     if (organization === undefined) throw new Problem('not_found', `There is no organization "${slug}"`);

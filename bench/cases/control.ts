@@ -89,7 +89,7 @@ export async function benchChange(lab: Lab, other?: Lab): Promise<CaseResult> {
       }),
   });
   const [p50, p99] = quantilesMs(measured.service.latency ?? [], [0.5, 0.99]);
-  const [beside] = quantilesMs(measured.reference?.side.latency ?? [], [0.5]);
-  const reference = beside === undefined ? '' : `; the other commit p50 ${beside.toFixed(1)} ms`;
+  const latency = measured.reference?.side.latency;
+  const reference = latency ? `; the other commit p50 ${quantilesMs(latency, [0.5])[0]?.toFixed(1)} ms` : '';
   return { ...measured, notes: [`p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms${reference}`] };
 }

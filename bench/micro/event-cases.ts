@@ -5,7 +5,7 @@ import { parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
 import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
 import { Arena } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
-import { redactionOf } from '../../src/ocsf/redact.ts';
+import { makeRedaction } from '../../src/ocsf/redact.ts';
 import { Renderer } from '../../src/ocsf/render.ts';
 import { SourceValidator } from '../../src/ocsf/source-event.ts';
 import { SourceReading, readSource } from '../../src/ocsf/source-fields.ts';
@@ -54,7 +54,7 @@ function validation(): MicroCase {
 function readEvents() {
   const renderer = new Renderer('Audit Log Service');
   return windows.map(({ text, bytes }, index) => {
-    const reading = new SourceReading(redactionOf({ redactKeys: [] }));
+    const reading = new SourceReading(makeRedaction({ redactKeys: [] }));
     const arena = new Arena(renderer.constants);
     arena.open(bytes, 0, bytes.length, renderer.bytesMax(bytes.length));
     const fault = readSource(reading, arena, text, 0);

@@ -3,7 +3,7 @@ import { demoEvents } from '../../src/demo/events.ts';
 import { Mapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 import type { Piece } from '../../src/ocsf/byte-sink.ts';
 import { toWindow, type Window } from '../../src/ocsf/byte-text.ts';
-import { redactionOf } from '../../src/ocsf/redact.ts';
+import { makeRedaction } from '../../src/ocsf/redact.ts';
 
 /** The same 200 source events in every run: their instants, people and files are fixed. */
 export const texts: readonly string[] = [
@@ -17,7 +17,7 @@ const organization = { id: '0f8fad5b-d9cb-469f-a165-70867728950e', retentionDays
 const resolveOrg = () => organization;
 
 export function newMapper(): Mapper {
-  return new Mapper({ appName: 'Audit Log Service', redaction: redactionOf({ redactKeys: [] }) });
+  return new Mapper({ appName: 'Audit Log Service', redaction: makeRedaction({ redactKeys: [] }) });
 }
 
 /** The text of a piece of a row. */

@@ -12,8 +12,7 @@ CREATE TABLE IF NOT EXISTS journal {{on_cluster}}
     events String COMMENT 'JSON: source events that tell the change',
     events_sha256 String,
     previous String COMMENT 'digest of the row before, in hex',
-    erased Bool DEFAULT false COMMENT 'texts were erased with a person or an organization',
-    written DateTime64(6, 'UTC') DEFAULT now64(6)
+    erased Bool COMMENT 'texts were erased with a person or an organization'
 )
 ENGINE = {{MergeTree everywhere}}
 ORDER BY place

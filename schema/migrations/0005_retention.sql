@@ -33,7 +33,6 @@ CREATE TABLE IF NOT EXISTS removals {{on_cluster}}
     id UUID,
     org UUID,
     partition String,
-    expires Date COMMENT 'of the rows',
     rows UInt64,
     before Int64 COMMENT 'events whose time is before it, Unix microseconds',
     below UInt64 COMMENT 'events below this place of the order of ingest',
@@ -41,7 +40,7 @@ CREATE TABLE IF NOT EXISTS removals {{on_cluster}}
     recorded DateTime64(6, 'UTC') DEFAULT now64(6)
 )
 ENGINE = {{ReplacingMergeTree(recorded)}}
-ORDER BY (id, partition, expires)
+ORDER BY (id, partition)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
 -- Events that are known to be lost, with the day that they would have expired on: an operator has taken them out as damaged

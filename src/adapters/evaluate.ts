@@ -9,7 +9,7 @@ type Step = (value: JSONValue) => unknown;
  * Compiles an expression, several times faster than walking its tree for each record. The library evaluates
  * rare kinds of nodes; a test compares both.
  */
-export function stepOf(node: Node): Step {
+export function compileNode(node: Node): Step {
   return hasContext(node) ? (value) => TreeInterpreter.search(node, value) : made(node);
 }
 
@@ -46,10 +46,10 @@ function inTurn(left: Step, right: Step): Step {
 function made(node: Node): Step {
   const join = ofTwo[node.type];
   if (join !== undefined && 'right' in node) return join(made(node.left), made(node.right));
-  if (node.type === 'Field') return fieldOf(node.name);
+  if (node.type === 'Field') return compileField(node.name);
   if (node.type === 'Literal') return () => node.value;
-  if (node.type === 'Index') return indexOf(node.value);
-  if (node.type === 'Function') return callOf(node.name, node.children.map(made));
+  if (node.type === 'Index') return compileIndex(node.value);
+  if (node.type === 'Function') return compileCall(node.name, node.children.map(made));
   if (node.type === 'NotExpression') {
     const child = made(node.child);
     return (value) => isFalse(child(value));
@@ -69,19 +69,19 @@ function made(node: Node): Step {
   return (value) => TreeInterpreter.search(node, value);
 }
 
-function fieldOf(name: string): Step {
+function compileField(name: string): Step {
   return (value) =>
     isObject(value) && !Array.isArray(value)
       ? ((value as Readonly<Record<string, unknown>>)[name] ?? null)
       : null;
 }
 
-function indexOf(index: number): Step {
+function compileIndex(index: number): Step {
   return (value) => (Array.isArray(value) ? (value.at(index) ?? null) : null);
 }
 
 /** Our functions accept any values; those of JMESPath check them. */
-function callOf(name: string, parts: readonly Step[]): Step {
+function compileCall(name: string, parts: readonly Step[]): Step {
   const own = functions[name];
   if (own !== undefined) return (value) => own(value, parts);
   return (value) =>

@@ -1,7 +1,7 @@
 import { compile, isRegistered, type JSONValue } from '@jmespath-community/jmespath';
 import { messageOf } from '../base/errors/system-error.ts';
 import type { Members } from './definition.ts';
-import { stepOf } from './evaluate.ts';
+import { compileNode } from './evaluate.ts';
 import { registerFunctions } from './functions.ts';
 
 /** Names the expression by its path in the mapping; contains no values. */
@@ -17,7 +17,7 @@ export function compileExpression(at: string, text: string): Evaluate {
     const expression = compile(text);
     const unknown = unknownFunction(expression);
     if (unknown !== undefined) throw new Error(`unknown function ${unknown}()`);
-    const step = stepOf(expression);
+    const step = compileNode(expression);
     return (record) => evaluated(at, () => step(record));
   } catch (error) {
     // The library's errors name types and functions, not values.

@@ -1,6 +1,6 @@
 import { type JSONValue, registerFunction, TYPE_ANY } from '@jmespath-community/jmespath';
 import { plain } from './parse.ts';
-import { isAddress, personOf, thingOf } from './persons.ts';
+import { isAddress, readPerson, readThing } from './persons.ts';
 import { level, micros } from './words.ts';
 
 type Argument = (record: JSONValue) => unknown;
@@ -11,12 +11,12 @@ export const functions: Readonly<Record<string, OwnFunction>> = {
   micros: first(micros),
   level: first(level),
   text: firstText,
-  email: first(addressOf),
-  uuid: first(uuidOf),
+  email: first(parseAddress),
+  uuid: first(parseUuid),
   place: first(placeOf),
-  port: first(portOf),
-  person: firstOf(personOf),
-  thing: firstOf(thingOf),
+  port: first(parsePort),
+  person: firstOf(readPerson),
+  thing: firstOf(readThing),
   find: (record, [list, member, ...among]) =>
     find(
       list?.(record),
@@ -62,7 +62,7 @@ function firstText(record: JSONValue, arguments_: readonly Argument[]): string |
   return empty;
 }
 
-function addressOf(value: unknown): string | undefined {
+function parseAddress(value: unknown): string | undefined {
   // The last part of a path, such as a session (`arn:…:assumed-role/Admin/zoe@acme.example`) or
   // `user:zoe@acme.example`.
   const name = typeof value === 'string' ? value.split(/[/#:]/).at(-1) : undefined;
@@ -72,7 +72,7 @@ function addressOf(value: unknown): string | undefined {
 const traceIdPattern = /(?:^|\/)([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/i;
 
 /** A UUID, or a trace id written as one. */
-function uuidOf(value: unknown): string | undefined {
+function parseUuid(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value)) return value;
   return traceIdPattern.exec(value)?.slice(1).join('-');
@@ -89,7 +89,7 @@ function placeOf(value: unknown): string | undefined {
   return four ?? six ?? value;
 }
 
-function portOf(value: unknown): number | undefined {
+function parsePort(value: unknown): number | undefined {
   const digits = typeof value === 'string' ? (socketPattern.exec(value)?.[3] ?? value) : '';
   const port = /^\d{1,5}$/.test(digits) ? Number(digits) : value;
   return typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535 ? port : undefined;

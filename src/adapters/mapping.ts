@@ -10,7 +10,7 @@ import { type RawMembers, RecordReader } from './members.ts';
 import { failure, type Outcome, OutcomeReader } from './outcome.ts';
 import { parseJson, plain } from './parse.ts';
 import { partsOf } from './parts.ts';
-import { verbOf } from './verbs.ts';
+import { findVerb } from './verbs.ts';
 
 const nothing: Evaluate = () => undefined;
 
@@ -22,7 +22,7 @@ const knownCodes = new Map<string, number>();
 function codeOfText(text: string): number {
   const known = knownCodes.get(text);
   if (known !== undefined) return known;
-  const code = textCode(createHash('sha256').update(text).digest().readUInt32BE(0), verbOf(text));
+  const code = textCode(createHash('sha256').update(text).digest().readUInt32BE(0), findVerb(text));
   if (text.length <= knownTextCharactersMax && knownCodes.size < knownCodesMax) knownCodes.set(text, code);
   return code;
 }

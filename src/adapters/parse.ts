@@ -36,9 +36,7 @@ export function parseJson(text: string): JSONValue {
  */
 const longInteger = /[[:,]\s*-?(?:9\d{15}|\d{17})/;
 
-function isLong(token: string): boolean {
-  return /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
-}
+const isLong = (token: string): boolean => /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
 
 /**
  * An integer beyond a double's precision, as digits. Functions treat it as text, except those of persons and
@@ -47,9 +45,7 @@ function isLong(token: string): boolean {
 export class LongInteger extends String {}
 
 /** A value for functions that treat text and numbers alike. */
-export function plain(value: unknown): unknown {
-  return value instanceof LongInteger ? value.toString() : value;
-}
+export const plain = (value: unknown): unknown => (value instanceof LongInteger ? value.toString() : value);
 
 function hasEscapedName(json: string): boolean {
   for (let open = json.indexOf('"'); open >= 0; ) {

@@ -1,6 +1,6 @@
 import { toWindow } from '../ocsf/byte-text.ts';
 import type { RawMembers, RecordReader } from './members.ts';
-import { elementsOf } from './records.ts';
+import { splitElements } from './records.ts';
 
 /** Events of one record; the last keeps the rest of its list. */
 const eventsOfRecordMax = 100;
@@ -21,12 +21,12 @@ export function partsOf(
   if (!text.includes(`"${path.at(-1)}"`)) return [text];
   const outer = [members];
   for (const name of path.slice(0, -1)) {
-    const inner = membersOf(outer.at(-1)?.get(name), reader);
+    const inner = readMembers(outer.at(-1)?.get(name), reader);
     if (inner === undefined) return [text];
     outer.push(inner);
   }
   const list = outer.at(-1)?.get(path.at(-1) ?? '') ?? '';
-  const elements = elementsOf(list);
+  const elements = splitElements(list);
   if (elements.length < 2) return [text];
   const copies = Math.floor(sharedBytesMax / (text.length - list.length));
   const last = Math.min(eventsOfRecordMax, 1 + copies) - 1;
@@ -37,7 +37,7 @@ export function partsOf(
   );
 }
 
-function membersOf(value: string | undefined, reader: RecordReader): RawMembers | undefined {
+function readMembers(value: string | undefined, reader: RecordReader): RawMembers | undefined {
   const window = toWindow(value ?? 'null');
   const members = reader.read(window, 0, window.bytes.length);
   return typeof members === 'string' ? undefined : members;

@@ -22,22 +22,22 @@ const ofThings: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** An actor: text as it is, a number as its id, the known members of an object; undefined without any. */
-export function personOf(value: unknown): string | Texts | undefined {
-  const known = partsOf(value, ofPersons);
+export function readPerson(value: unknown): string | Texts | undefined {
+  const known = readParts(value, ofPersons);
   if (known === undefined || typeof known === 'string' || known['email'] !== undefined) return known;
   const email = [known['name'], known['id']].find(isAddress);
   return email === undefined ? known : { ...known, email };
 }
 
 /** A target, likewise; a person is named by the address. */
-export function thingOf(value: unknown): string | Texts | undefined {
-  const known = partsOf(value, ofThings);
+export function readThing(value: unknown): string | Texts | undefined {
+  const known = readParts(value, ofThings);
   if (known === undefined || typeof known === 'string') return known;
   const { address, ...parts } = known;
   return isAddress(address) ? { ...parts, name: address } : parts;
 }
 
-function partsOf(
+function readParts(
   value: unknown,
   names: Readonly<Record<string, readonly string[]>>,
 ): string | Texts | undefined {

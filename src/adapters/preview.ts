@@ -1,8 +1,8 @@
 import { Mapper, type MappedEvent } from '../ocsf/audit-event.ts';
-import { fromByteText, windowOf } from '../ocsf/byte-text.ts';
+import { fromByteText, byteWindow } from '../ocsf/byte-text.ts';
 import { eventHead, eventTail, type ProductNames } from '../ocsf/envelope.ts';
 import { Ocsf110Mapper } from '../ocsf/ocsf110/ocsf110-event.ts';
-import { redactionOf, type RedactionSettings } from '../ocsf/redact.ts';
+import { makeRedaction, type RedactionSettings } from '../ocsf/redact.ts';
 
 export interface PreviewOptions extends ProductNames, RedactionSettings {
   readonly appName: string;
@@ -29,14 +29,14 @@ export class Preview {
   readonly #tail: string;
 
   constructor({ appName, redactKeys, redactValues, ...names }: PreviewOptions) {
-    this.#mapper = new Mapper({ appName, redaction: redactionOf({ redactKeys, redactValues }) });
+    this.#mapper = new Mapper({ appName, redaction: makeRedaction({ redactKeys, redactValues }) });
     this.#ocsf110 = new Ocsf110Mapper({ ...names, appName });
     this.#tail = eventTail(names);
   }
 
   /** The refusal is `<JSON pointer>: <rule>`. */
   of(event: Buffer): Previewed | { readonly refused: string } {
-    const mapped = this.#mapper.map(windowOf(event), 0, event.length, (id) => ({
+    const mapped = this.#mapper.map(byteWindow(event), 0, event.length, (id) => ({
       id: id === undefined ? 'unknown' : fromByteText(id),
       retentionDays: undefined,
     }));

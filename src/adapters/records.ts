@@ -31,7 +31,7 @@ export function listStartIn(bytes: Buffer, start: number, end: number, name: str
 }
 
 /** The elements of a checked JSON array; none for another value. */
-export function elementsOf(text: string): string[] {
+export function splitElements(text: string): string[] {
   if (!text.startsWith('[')) return [];
   const bytes = Buffer.from(text);
   const elements: string[] = [];
@@ -77,9 +77,7 @@ function endOfString(bytes: Buffer, at: number, end: number): number {
   return next;
 }
 
-function isBlank(bytes: Buffer, start: number, end: number): boolean {
-  return firstToken(bytes, start, end) === end;
-}
+const isBlank = (bytes: Buffer, start: number, end: number): boolean => firstToken(bytes, start, end) === end;
 
 function isName(bytes: Buffer, at: number, end: number): boolean {
   return bytes[firstToken(bytes, at, end)] === colon;

@@ -18,9 +18,9 @@ const verbs: ReadonlyMap<string, Verb> = new Map(
  * `Microsoft.Compute/disks/write`. The verb is the first word of the name, of its last part, or the last word
  * of all.
  */
-export function verbOf(text: string): Verb {
-  const all = wordsOf(text);
-  const part = wordsOf(text.split(/[./:\s]/).at(-1) ?? '');
+export function findVerb(text: string): Verb {
+  const all = splitWords(text);
+  const part = splitWords(text.split(/[./:\s]/).at(-1) ?? '');
   for (const word of [part[0], part.at(-1), all[0]]) {
     const verb = verbs.get(word ?? '');
     if (verb !== undefined) return verb;
@@ -28,6 +28,6 @@ export function verbOf(text: string): Verb {
   return 'other';
 }
 
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   return (text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? []).map((word) => word.toLowerCase());
 }

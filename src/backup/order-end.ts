@@ -5,9 +5,7 @@ import type { Storage } from '../storage/storage.ts';
 import { reachedBy, readWriters } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
 
-export type WhereLogIs = Pick<Config, 'dataDir'> & {
-  readonly clickhouse: Pick<Config['clickhouse'], 'url'>;
-};
+export type WhereLogIs = Pick<Config, 'dataDir'> & { readonly clickhouse: Pick<Config['clickhouse'], 'url'> };
 
 /**
  * A `seq` that no running writer can have reached: an event from there on was added by someone with access to

@@ -65,7 +65,7 @@ export class BackupPlace {
     const directory = this.path(id + unfinished);
     const lines: string[] = [];
     for (const path of await filesBelow(directory)) {
-      const { sha256, bytes } = await digestOf(join(directory, path), true);
+      const { sha256, bytes } = await digestFile(join(directory, path), true);
       lines.push(`${sha256}  ${path}\n`);
       await pause(bytes);
     }
@@ -144,7 +144,7 @@ export class BackupPlace {
           find('missing', path);
           continue;
         }
-        const digest = await digestOf(this.path(id, path), false);
+        const digest = await digestFile(this.path(id, path), false);
         onFile(digest.bytes);
         if (digest.sha256 !== sha256) find('altered', path);
       }
@@ -176,7 +176,7 @@ async function filesBelow(directory: string): Promise<string[]> {
     .toSorted();
 }
 
-async function digestOf(path: string, isNew: boolean): Promise<{ sha256: string; bytes: number }> {
+async function digestFile(path: string, isNew: boolean): Promise<{ sha256: string; bytes: number }> {
   if (isNew) {
     const handle = await open(path, 'r');
     try {

@@ -76,7 +76,7 @@ export class BackupRun {
     const words = 'belongs to an interrupted or running backup; remove it if no other backup runs';
     this.#notes.push(...(await place.unfinished()).map((name) => `${place.path(name)} ${words}`));
     const erasures = (await readControlState(this.#session.storage)).erasures();
-    const finished = finishedOf(erasures);
+    const finished = finishedIds(erasures);
     if (finished.length < erasures.length)
       this.#notes.push('an erasure of a person is in progress; a restored server continues it');
     const base = await this.#base(finished);
@@ -145,7 +145,7 @@ export class BackupRun {
       migration: await newestMigration(),
       events,
       organizations: now.organizations().length,
-      erasures: finishedOf(erasures),
+      erasures: finishedIds(erasures),
       secrets: await this.#secrets(directory),
       bytes,
     };
@@ -198,7 +198,7 @@ export class BackupRun {
 }
 
 /** Finished erasures; a backup has the plan of one in progress. */
-const finishedOf = (erasures: readonly StoredErasure[]): string[] =>
+const finishedIds = (erasures: readonly StoredErasure[]): string[] =>
   erasures.flatMap(({ id, finishedMicros }) => (finishedMicros === undefined ? [] : [id]));
 
 export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;

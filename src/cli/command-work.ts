@@ -75,9 +75,7 @@ export async function withStorage<T>(
 }
 
 /** As the operating system names them: a container may run as a number without a name. */
-export function operator(): string {
-  return `${userName() ?? process.getuid?.()}@${hostname()}`;
-}
+export const operator = (): string => `${userName() ?? process.getuid?.()}@${hostname()}`;
 
 function userName(): string | undefined {
   try {
@@ -88,9 +86,7 @@ function userName(): string | undefined {
   }
 }
 
-export function operatorCall(): Call {
-  return { actor: { name: operator(), type: 'App/System' } };
-}
+export const operatorCall = (): Call => ({ actor: { name: operator(), type: 'App/System' } });
 
 export interface ControlContext extends EngineContext {
   readonly directory: Directory;
@@ -155,28 +151,28 @@ export async function openDirectory(
 
 /** Changes by the server of the data directory; if it ends meanwhile, by its own engine and the same call. */
 function byServer(context: EngineContext, directory: Directory): OperatorChange {
-  const { dataDir } = context.config;
   return async (name, ...values) => {
-    const id = randomUUID();
-    const asked = { id, operator: operator(), change: name, values };
-    const answer = await changeByServer(dataDir, asked);
-    const result = answer
-      ? (answer.result as ResultOf<typeof name>)
-      : await changeAlone(context, { ...operatorCall(), id }, name, values);
+    const result = await changeByServerOrAlone(context, randomUUID(), name, values);
     await directory.freshen(0);
     return result;
   };
 }
 
-function changeAlone<Name extends ChangeName>(
+async function changeByServerOrAlone<Name extends ChangeName>(
   setup: Setup,
-  call: Call,
+  id: string,
   name: Name,
   values: ValuesOf<Name>,
 ): Promise<ResultOf<Name>> {
+  const { dataDir, clickhouse } = setup.config;
+  const answer = await changeByServer(dataDir, { id, operator: operator(), change: name, values });
+  if (answer !== undefined) return answer.result as ResultOf<Name>;
   return withStorage(setup, async (context) => {
+    // Another server has started: it alone writes to its embedded engine.
+    if (clickhouse.url === undefined && context.isShared)
+      return changeByServerOrAlone(setup, id, name, values);
     const { directory, hand } = await openDirectory(context);
-    const result = await changeHere(directory, call, name, values);
+    const result = await changeHere(directory, { ...operatorCall(), id }, name, values);
     await hand();
     return result;
   });
@@ -189,9 +185,7 @@ async function recorded({ config }: EngineContext, work: Promise<void>): Promise
     const why = operatorWords(explainFullDisk(error, config));
     throw new Error(
       `done, and not to be repeated; its audit event is stored by the next command or server: ${why}`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
 }

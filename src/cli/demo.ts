@@ -59,14 +59,17 @@ function parseEvents(text: string): number {
   return count;
 }
 
-async function organizationOf(directory: Directory, { slug, name }: Profile): Promise<Organization> {
+async function findOrCreateOrganization(
+  directory: Directory,
+  { slug, name }: Profile,
+): Promise<Organization> {
   return (
     directory.organizationBySlug(slug) ?? directory.change(operatorCall(), createOrganization({ slug, name }))
   );
 }
 
 /** One login of each role. Only the demo's output has the passwords. */
-async function loginsOf(
+async function createLogins(
   directory: Directory,
   profile: Profile,
 ): Promise<{ logins: Login[]; ids: Map<string, string> }> {
@@ -136,10 +139,10 @@ async function recordCompany({ service, tell, stop }: Filling, request: DemoRequ
 
 async function prepare(directory: Directory, company: DemoCompany) {
   const { profile } = company;
-  const { id } = await organizationOf(directory, profile);
+  const { id } = await findOrCreateOrganization(directory, profile);
   const make = createApiKey({ organization: profile.slug, scopes: 'read,write', name: 'demo' });
   const [{ logins, ids }, issued] = await Promise.all([
-    loginsOf(directory, profile),
+    createLogins(directory, profile),
     directory.change(operatorCall(), make),
   ]);
   return { ...company, id, key: issued.text, logins, ids };
@@ -184,7 +187,7 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
   return { organizations, events };
 }
 
-const variableOf = (organization: string): string => organization.toUpperCase();
+const keyVariable = (organization: string): string => organization.toUpperCase();
 
 function accessText({ organization, key, logins }: DemoOrganization): string {
   const people = logins.map(
@@ -194,7 +197,7 @@ function accessText({ organization, key, logins }: DemoOrganization): string {
 }
 
 function clueTexts({ organization, clues }: DemoOrganization): string[] {
-  const header = `-H "X-API-Key: $${variableOf(organization)}"`;
+  const header = `-H "X-API-Key: $${keyVariable(organization)}"`;
   return clues.map(({ title, query }) => {
     const filters = Object.entries(query).map(([name, value]) => `&${name}=${value}`);
     return `${title} (${organization}):\n  curl -s ${header} "$EXPORT${filters.join('')}" | cut -d, -f2,4,8 | head -12`;
@@ -203,7 +206,7 @@ function clueTexts({ organization, clues }: DemoOrganization): string[] {
 
 function instructions(url: string, { organizations, events }: Filled): string {
   const clues = organizations.flatMap(clueTexts);
-  const keys = organizations.map(({ organization, key }) => `${variableOf(organization)}=${key}`);
+  const keys = organizations.map(({ organization, key }) => `${keyVariable(organization)}=${key}`);
   const search = [
     `The data contains a simulated theft. ${projectFile('docs/tour.md')} finds it. First, in another terminal:`,
     `  EXPORT='${url}/api/v1/audit/export?format=csv' ${keys.join(' ')}`,

@@ -85,7 +85,7 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
   const healthy = checks.every((one) => one.healthy);
-  print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
+  print(deps, options, 'CliExamination', { healthy, checks }, checks.map(checkText).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
     throw new Error(`stored data are damaged: see above, and "Damage" in ${projectFile('docs/operate.md')}`);
   if (!healthy) throw new Error('problems found: see the lines with -> above');
@@ -170,7 +170,7 @@ async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
   ];
 }
 
-function textOf({ name, about, healthy, findings, notes }: Check): string {
+function checkText({ name, about, healthy, findings, notes }: Check): string {
   const lines = findings.flatMap(({ id, detail, remedy }) => [`${id}: ${detail}`, `  -> ${remedy}`]);
   const word = healthy ? 'ok' : about === 'events' ? 'DAMAGED' : 'LOOK AT';
   return [`${word.padEnd(9)}${name}`, ...[...lines, ...notes].map((line) => `           ${line}`)].join('\n');

@@ -41,7 +41,7 @@ function view({ organization, person, account }: Erasing, events: number, erasur
   };
 }
 
-function textOf(deps: CliDeps, run: Erasing, events: number, erasure?: StoredErasure): string {
+function outcomeText(deps: CliDeps, run: Erasing, events: number, erasure?: StoredErasure): string {
   const { account, person, organization } = run;
   const lines =
     erasure === undefined
@@ -83,12 +83,18 @@ async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
     const run = await prepare({ ...context, operator: operator() }, options);
     if (options.confirm === undefined) {
       const events = await countEvents(run);
-      print(deps, options, 'CliErasure', view(run, events), textOf(deps, run, events));
+      print(deps, options, 'CliErasure', view(run, events), outcomeText(deps, run, events));
       return;
     }
     const isServed = hasServer || (await hasOtherWriters(context));
     const done = await carryOut(run, options.confirm, isServed);
-    print(deps, options, 'CliErasure', view(run, done.events, done), textOf(deps, run, done.events, done));
+    print(
+      deps,
+      options,
+      'CliErasure',
+      view(run, done.events, done),
+      outcomeText(deps, run, done.events, done),
+    );
   });
 }
 

@@ -14,9 +14,9 @@ import { tileWidth } from '../tlog/tile.ts';
 import { Interrupted, nothingKept } from '../tools/interrupted.ts';
 import { type WrittenFile, writeWhole } from '../tools/output-file.ts';
 import { createProgress, type ProgressIo } from '../tools/progress.ts';
-import { erasuresOf } from './verify/erasures.ts';
+import { readErasures } from './verify/erasures.ts';
 import { erasureLine, eventLine, headLine, type StoredContent } from '../tools/verify/evidence-file.ts';
-import { policiesOf } from './verify/policies.ts';
+import { readPolicies } from './verify/policies.ts';
 import { historyOf, type PlacedEvent } from '../tools/verify/policies.ts';
 
 /** Tiles whose events are read at once: 2,048 events. */
@@ -53,7 +53,7 @@ export async function exportEvidence(
     throw new Error(
       'this organization has no checkpoint yet; a running server signs one within half a minute',
     );
-  const { head, erasures, history } = await headOf(context.storage, options, checkpoint);
+  const { head, erasures, history } = await readHead(context.storage, options, checkpoint);
   await record(checkpoint.size);
   let rows = 0;
   let vanished = 0;
@@ -74,15 +74,15 @@ export async function exportEvidence(
 }
 
 /** The first line of a file, the lines that follow it, and the facts that explain missing events. */
-async function headOf(
+async function readHead(
   storage: Storage,
   { organization: { id, slug }, isFiltered }: EvidenceExport,
   checkpoint: StoredCheckpoint,
 ) {
   const tiles = new TileTable(storage);
   const of = { organization: id, covered: checkpoint.size };
-  const { erasures, placed } = await erasuresOf(storage, tiles, of);
-  const policies = await policiesOf(storage, tiles, of, new ErasureHistory(erasures));
+  const { erasures, placed } = await readErasures(storage, tiles, of);
+  const policies = await readPolicies(storage, tiles, of, new ErasureHistory(erasures));
   const spokenFor = erasures.flatMap(({ position, isPending }) => {
     const event = placed.find((one) => one.position === position);
     return event === undefined ? [] : [{ ...lineOf(event), ...(isPending && { pending: true }) }];
@@ -133,7 +133,7 @@ async function* eventLines(
       throw new Error(
         `the tree has ${position} events, but its checkpoint ${size}; run "auditlog verify --org" and "auditlog doctor"`,
       );
-    const events = await contentsOf({ storage, where }, entries);
+    const events = await readContents({ storage, where }, entries);
     const lines: Buffer[] = [];
     for (let place = 0; place < count; place++) {
       const entry = entryAt(entries, place);
@@ -155,7 +155,7 @@ interface Matching {
 }
 
 /** Matching events of these entries by order number; split in halves if too large for memory. */
-async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigint, StoredContent>> {
+async function readContents(matching: Matching, entries: Buffer): Promise<Map<bigint, StoredContent>> {
   const count = entries.length / entryBytes;
   const { storage, where } = matching;
   const stretch = { from: entryAt(entries, 0).seq, to: entryAt(entries, count - 1).seq };
@@ -174,8 +174,8 @@ async function contentsOf(matching: Matching, entries: Buffer): Promise<Map<bigi
   answer.destroy();
   if (count === 1) throw new Error(`an event has more than ${bytesMax} bytes`);
   const middle = Math.floor(count / 2) * entryBytes;
-  const first = await contentsOf(matching, entries.subarray(0, middle));
-  return new Map([...first, ...(await contentsOf(matching, entries.subarray(middle)))]);
+  const first = await readContents(matching, entries.subarray(0, middle));
+  return new Map([...first, ...(await readContents(matching, entries.subarray(middle)))]);
 }
 
 function* rowsIn(bytes: Buffer): Generator<[bigint, StoredContent]> {

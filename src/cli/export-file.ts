@@ -81,7 +81,7 @@ export class PartialExport {
     const lock = await lockPartial(directory, file);
     try {
       const known = restart ? undefined : await loadState(directory, subject);
-      const state = known ?? stateOf(subject, await plan());
+      const state = known ?? newState(subject, await plan());
       const data = await AppendFile.open(join(directory, 'data'));
       const partial = new PartialExport(file, lock, data, state);
       await partial.#verify();
@@ -106,7 +106,7 @@ export class PartialExport {
 
   /** Discards everything, for a plan of another moment. */
   async restart(plan: ExportSnapshot & ExportPlan): Promise<void> {
-    this.#state = stateOf(this.#state.subject, plan);
+    this.#state = newState(this.#state.subject, plan);
     await this.#verify();
   }
 
@@ -188,7 +188,7 @@ export async function lockPartial(directory: string, target: string): Promise<Di
   }
 }
 
-function stateOf(subject: ExportSubject, plan: ExportSnapshot & ExportPlan): ExportState {
+function newState(subject: ExportSubject, plan: ExportSnapshot & ExportPlan): ExportState {
   const { takenMicros, seqMax, rows, slices } = plan;
   return { version: 1, subject, takenMicros, seqMax, rows, slices, finished: [] };
 }

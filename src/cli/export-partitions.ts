@@ -68,7 +68,7 @@ export class PartitionedExport {
 
   /** Adds an event's line. No event may be of a later day than the one before. */
   async add(line: string): Promise<void> {
-    const { classUid, day } = placeOf(line);
+    const { classUid, day } = readPartition(line);
     if (day !== this.#day) {
       if (this.#day !== '' && day > this.#day) throw new Error('events of an export are not newest first');
       await this.#finishDay();
@@ -185,7 +185,7 @@ class Partition {
 const classPattern = /"class_uid":(\d+)/;
 const timePattern = /,"time":(\d+)/;
 
-function placeOf(line: string): { readonly classUid: number; readonly day: string } {
+function readPartition(line: string): { readonly classUid: number; readonly day: string } {
   const classUid = Number(classPattern.exec(line)?.[1] ?? Number.NaN);
   const time = Number(timePattern.exec(line)?.[1] ?? Number.NaN);
   return { classUid, day: new Date(time).toISOString().slice(0, 10).replaceAll('-', '') };

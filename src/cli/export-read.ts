@@ -16,7 +16,7 @@ import type { AuditFilter } from '../read/filter.ts';
 import { type ExportSnapshot, SnapshotGoneError } from './export-file.ts';
 import { tellLongCells } from '../tools/export.ts';
 import { eventColumns } from './parquet/columns.ts';
-import { parquetOf } from './parquet/file.ts';
+import { toParquet } from './parquet/file.ts';
 import type { ControlContext } from './command-work.ts';
 
 export const formats = [...exportFormats, 'parquet'] as const;
@@ -52,14 +52,14 @@ async function openEngineParquet(run: ExportRun, { seqMax, rows }: Plan): Promis
 }
 
 /** The reader of the requested schema. */
-export function readerOf({ deps, config, storage, pool }: ExportRun): ExportReader {
+export function chooseReader({ deps, config, storage, pool }: ExportRun): ExportReader {
   if (pool !== undefined) return createOcsf110ExportReader({ storage, pool });
   return createExportReader(storage, deps.eventEnvelope(config));
 }
 
 export async function openOcsf110(run: ExportRun, { seqMax, rows, takenMicros }: Plan): Promise<Readable> {
   const request = { format: 'ndjson', filter: run.filter, seqMax } as const;
-  const { total, stream } = await readerOf(run)(run.organization.id, request, takenMicros, run.stop);
+  const { total, stream } = await chooseReader(run)(run.organization.id, request, takenMicros, run.stop);
   if (total === rows) return toReadable(stream);
   stream.destroy();
   throw new SnapshotGoneError();
@@ -68,7 +68,7 @@ export async function openOcsf110(run: ExportRun, { seqMax, rows, takenMicros }:
 /** One Parquet file: made by the engine, or, with OCSF 1.1.0, by us with all classes together. */
 export async function openParquet(run: ExportRun, plan: Plan): Promise<AsyncIterable<Buffer>> {
   if (run.pool === undefined) return openEngineParquet(run, plan);
-  return parquetOf(await openOcsf110(run, plan), eventColumns());
+  return toParquet(await openOcsf110(run, plan), eventColumns());
 }
 
 type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Buffer>>;
@@ -80,7 +80,7 @@ type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Bu
 export function sliceReader(run: ExportRun, plan: Plan): ReadSlice {
   const { organization, format } = run;
   if (format === 'parquet') return () => openParquet(run, plan);
-  const read = readerOf(run);
+  const read = chooseReader(run);
   const opens = { ndjson: '', json: '[', csv: `${run.bom ? byteOrderMark : ''}${csvHeader}` }[format];
   const between = format === 'json' ? ',\n' : '';
   const closes = format === 'json' ? ']\n' : '';
@@ -120,7 +120,7 @@ async function* unlessStopped(slice: AsyncIterable<Buffer>, stop: AbortSignal): 
   stop.throwIfAborted();
 }
 
-export async function planOf(run: ExportRun): Promise<Plan> {
+export async function makePlan(run: ExportRun): Promise<Plan> {
   const { storage, organization, filter, format } = run;
   const takenMicros = systemClock();
   const plan = await planExport(storage, organization.id, filter);

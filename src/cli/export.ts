@@ -23,8 +23,8 @@ import {
   openParquet,
   openOcsf110,
   type Plan,
-  planOf,
-  readerOf,
+  makePlan,
+  chooseReader,
   sliceReader,
   untilTheEnd,
 } from './export-read.ts';
@@ -33,16 +33,16 @@ import {
   checkFormat,
   type ExportEngine,
   type ExportOptions,
-  formatOf,
+  chooseFormat,
   tellLongCells,
 } from '../tools/export.ts';
 import { Interrupted, nothingKept, stopSignal } from '../tools/interrupted.ts';
-import { type Filters, filtersOf, oneOf, wrong } from '../tools/option.ts';
+import { type Filters, readFilters, oneOf, wrong } from '../tools/option.ts';
 import { checkOutputFile, tellFile, toOutput } from '../tools/output-file.ts';
 import { printJson } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
-import { linesOf } from '../tools/lines.ts';
+import { splitLines } from '../tools/lines.ts';
 import { operator, setUp, withDirectory } from './command-work.ts';
 
 const exportSnapshotsMax = 5;
@@ -57,7 +57,7 @@ interface EngineExport extends ExportOptions {
 function readFormat(options: EngineExport): Format {
   const { format, output = '-', partitionBy } = options;
   if (partitionBy !== undefined && (format ?? 'parquet') === 'parquet') return 'parquet';
-  const known = formatOf(options, formats);
+  const known = chooseFormat(options, formats);
   if (known === 'parquet' && compressionOfName(output) !== 'none')
     throw new Problem('malformed', 'Parquet is compressed itself; give a name without .gz or .zst');
   return known;
@@ -102,7 +102,7 @@ async function toFile(run: ExportRun, options: EngineExport, file: string): Prom
   const schema = { ...(run.pool && { schema: 'ocsf' }), ...(run.bom && { bom: true }) };
   const compression = compressionOfName(file);
   const subject = { organization: organization.id, format, ...schema, compression, filters };
-  const plan = () => planOf(run);
+  const plan = () => makePlan(run);
   const partial = await PartialExport.open({ file, subject, restart: options.restart === true, plan });
   try {
     const { plan: first, rowsDone: resumed } = partial;
@@ -171,7 +171,7 @@ async function toDirectory(run: ExportRun, options: EngineExport, directory: str
   const made = await PartitionedExport.open(directory, `${organization.slug}-${filters}`);
   try {
     const plan = await withPlans(async (attempt) => {
-      const next = await planOf(run);
+      const next = await makePlan(run);
       if (attempt === 1) await recordExport(run, next.rows, 0, 'day');
       else await made.restart();
       await writePartitions(run, next, made);
@@ -196,7 +196,7 @@ async function writePartitions(run: ExportRun, plan: Plan, made: PartitionedExpo
   const progress = createProgress(run.deps.io, { items: 'events', total: plan.rows });
   let done = 0;
   try {
-    for await (const lines of linesOf(await openOcsf110(run, plan), limits.parquetLineBytesMax)) {
+    for await (const lines of splitLines(await openOcsf110(run, plan), limits.parquetLineBytesMax)) {
       for (const line of lines) await made.add(line.toString());
       done += lines.length;
       progress.at(done, done);
@@ -220,12 +220,12 @@ function directoryManifest(
 async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   const { organization, filter, format, bom } = run;
   if (format === 'parquet') {
-    const plan = await planOf(run);
+    const plan = await makePlan(run);
     const stream = await openParquet(run, plan);
     await recordExport(run, plan.rows, 0);
     return stream;
   }
-  const read = readerOf(run);
+  const read = chooseReader(run);
   const request = { format, filter, ...(bom && { bom }) };
   const { total, longCells, stream } = await read(organization.id, request, systemClock(), run.stop);
   tellLongCells(run.deps, longCells);
@@ -253,7 +253,7 @@ async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> 
     throw wrong('--output', 'a file, for an export with --evidence');
   if (format !== undefined || schema === 'ocsf' || restart !== undefined || partitionBy !== undefined)
     throw new Problem('malformed', 'an export with --evidence has its own format, and starts anew each time');
-  const filtersGiven = filtersOf(options);
+  const filtersGiven = readFilters(options);
   await checkOutputFile(resolve(output));
   await withDirectory(setUp(deps), async (context) => {
     const organization = findOrganization(context.directory, options.org);
@@ -283,7 +283,7 @@ async function run(deps: CliDeps, options: EngineExport): Promise<void> {
   if (options.evidence === true) return runEvidence(deps, options);
   const setup = setUp(deps);
   const format = readFormat(options);
-  const filtersGiven = filtersOf(options);
+  const filtersGiven = readFilters(options);
   const { output = '-', schema, partitionBy } = options;
   checkFormat(format, options);
   if (partitionBy !== undefined && (schema !== 'ocsf' || format !== 'parquet' || output === '-'))

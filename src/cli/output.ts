@@ -21,7 +21,7 @@ export function variablesText(): string {
 const wide =
   /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\u{1F300}-\u{1FAFF}]/u;
 
-function columnsOf(text: string): number {
+function countColumns(text: string): number {
   let columns = 0;
   for (const character of text) columns += wide.test(character) ? 2 : 1;
   return columns;
@@ -34,10 +34,10 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): str
   const heading = columns.map(([title]) => title.toUpperCase());
   const lines = [heading, ...rows.map((row) => columns.map(([, cell]) => cell(row)))];
   const widths = columns.map((_, column) =>
-    Math.max(...lines.map((cells) => columnsOf(cells[column] ?? ''))),
+    Math.max(...lines.map((cells) => countColumns(cells[column] ?? ''))),
   );
   const padded = (cell: string, column: number): string =>
-    cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell));
+    cell + ' '.repeat((widths[column] ?? 0) - countColumns(cell));
   return lines.map((cells) => cells.map(padded).join('  ').trimEnd()).join('\n');
 }
 
@@ -62,9 +62,7 @@ export function print<Name extends CommandSchemaName>(
 }
 
 /** RFC 3339 with milliseconds. */
-export function timeText(micros: number): string {
-  return new Date(Math.floor(micros / 1000)).toISOString();
-}
+export const timeText = (micros: number): string => new Date(Math.floor(micros / 1000)).toISOString();
 
 export function timeTextOrNull(micros: number | undefined): string | null {
   return micros === undefined ? null : timeText(micros);

@@ -129,7 +129,7 @@ async function requireRoom({ config }: Setup, chain: Chain): Promise<void> {
     );
 }
 
-async function restoreTablesOf({ storage }: EngineContext, { place, newest, base }: Chain): Promise<void> {
+async function restoreChain({ storage }: EngineContext, { place, newest, base }: Chain): Promise<void> {
   const { database } = newest;
   const paths = { from: place.path(newest.id), base: base && place.path(base.id) };
   for (const step of stepNames) {
@@ -216,7 +216,7 @@ async function work(context: EngineContext, chain: Chain) {
   const { place, newest } = chain;
   await requireEmptyDatabase(context);
   await markRestoring(config.dataDir, newest.id);
-  await restoreTablesOf(context, chain);
+  await restoreChain(context, chain);
   await restoreLog(context, chain);
   const notes = [...(await restoreSecrets(context, chain)), ...(await missingSecrets(context))];
   const [row] = await storage.rows<{ events: string }>('SELECT count() AS events FROM events');

@@ -16,7 +16,7 @@ export async function serverOn(dataDir: string): Promise<LockHolder | undefined>
   return holder?.kind === 'server' ? holder : undefined;
 }
 
-export async function statusOf(dataDir: string): Promise<Status> {
+export async function askStatus(dataDir: string): Promise<Status> {
   const holder = await serverOn(dataDir);
   if (holder === undefined) return none;
   const { pid } = holder;
@@ -24,10 +24,10 @@ export async function statusOf(dataDir: string): Promise<Status> {
   // Before it listens it has no file; a killed server's file names another process.
   if (file === undefined || file.pid !== pid) return { ...none, running: true, pid };
   const { url, started_at } = file;
-  return { running: true, pid, url, started_at, ...(await readinessOf(file)) };
+  return { running: true, pid, url, started_at, ...(await askReadiness(file)) };
 }
 
-async function readinessOf({ url, certificate }: ServerFile): Promise<Pick<Status, 'ready' | 'checks'>> {
+async function askReadiness({ url, certificate }: ServerFile): Promise<Pick<Status, 'ready' | 'checks'>> {
   const ask = await trustedFetch({}, certificate);
   try {
     const answer = await ask(`${url}/readyz`, { signal: AbortSignal.timeout(cliServerAskMsMax) });

@@ -9,7 +9,7 @@ import { limits } from './limits.ts';
 import { wrong } from '../tools/option.ts';
 import { printJson } from './output.ts';
 import type { JsonOption } from '../tools/output.ts';
-import { statusOf } from './running-server.ts';
+import { askStatus } from './running-server.ts';
 
 /** Longer than a first start takes. */
 const statusWaitMs = 120_000;
@@ -19,23 +19,26 @@ interface StatusOptions extends JsonOption {
   readonly wait?: string | true;
 }
 
-export function configOf({ environment }: CliDeps, { dataDir }: { readonly dataDir?: string }): Config {
+export function loadServedConfig(
+  { environment }: CliDeps,
+  { dataDir }: { readonly dataDir?: string },
+): Config {
   return loadConfig({ ...environment, ...(dataDir !== undefined && { DATA_DIR: dataDir }) });
 }
 
 async function status(deps: CliDeps, options: StatusOptions): Promise<void> {
-  const { dataDir } = configOf(deps, options);
+  const { dataDir } = loadServedConfig(deps, options);
   const deadline = performance.now() + waitMs(options);
-  let status = await statusOf(dataDir);
+  let status = await askStatus(dataDir);
   if (!status.running && options.wait !== undefined)
     deps.io.error(`auditlog: waiting for a server on DATA_DIR ${dataDir}\n`);
   while (!status.ready && performance.now() < deadline) {
     await sleep(limits.statusPollMs);
-    status = await statusOf(dataDir);
+    status = await askStatus(dataDir);
   }
   if (options.json === true) printJson(deps, 'CliStatus', status);
   if (options.wait === undefined) await requireData(dataDir);
-  if (!status.ready) throw new Error(troubleOf(status, dataDir));
+  if (!status.ready) throw new Error(describeTrouble(status, dataDir));
   if (options.json === undefined)
     deps.io.out(`${status.url} is ready: process ${status.pid}, since ${status.started_at}\n`);
 }
@@ -50,7 +53,7 @@ function fail(): never {
   throw wrong('--wait', 'a duration such as 30s or 5m');
 }
 
-function troubleOf({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: string): string {
+function describeTrouble({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: string): string {
   if (!running) return `no server runs on DATA_DIR ${dataDir}; start it with "auditlog serve"`;
   if (url === null) return `a server is starting on DATA_DIR ${dataDir}: process ${pid}`;
   const failing = Object.keys(checks).filter((name) => checks[name] === false);

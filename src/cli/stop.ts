@@ -7,7 +7,7 @@ import { limits } from './limits.ts';
 import { print } from './output.ts';
 import type { JsonOption } from '../tools/output.ts';
 import { serverOn } from './running-server.ts';
-import { configOf } from './status.ts';
+import { loadServedConfig } from './status.ts';
 
 /** Longer than a server waits for requests, the log and the engine. */
 const stopServerMsMax = 180_000;
@@ -17,7 +17,7 @@ interface StopOptions extends JsonOption {
 }
 
 async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
-  const { dataDir } = configOf(deps, options);
+  const { dataDir } = loadServedConfig(deps, options);
   await requireData(dataDir);
   const server = await serverOn(dataDir);
   if (server === undefined) throw new Error(`no server runs on DATA_DIR ${dataDir}; nothing to stop`);

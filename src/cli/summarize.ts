@@ -4,7 +4,7 @@ import { findOrganization } from '../control/organizations.ts';
 import { createHistogramReader } from '../read/histogram.ts';
 import { createTopFilesReader } from '../read/top-files.ts';
 import { createTopValuesReader } from '../read/top-values.ts';
-import { addFilters, filtersOf, integer, option } from '../tools/option.ts';
+import { addFilters, readFilters, integer, option } from '../tools/option.ts';
 import { counted } from '../tools/output.ts';
 import type { CliDeps } from './context.ts';
 import { keptFilter } from './export.ts';
@@ -21,7 +21,7 @@ interface SummarizeOptions {
 }
 
 async function summarize(deps: CliDeps, options: SummarizeOptions): Promise<void> {
-  const filters = filtersOf(options);
+  const filters = readFilters(options);
   await withDirectory(setUp(deps), async ({ storage, directory }) => {
     const organization = findOrganization(directory, options.org);
     const filter = keptFilter(directory, organization, filters);
@@ -39,7 +39,7 @@ async function summarize(deps: CliDeps, options: SummarizeOptions): Promise<void
       ...(await createTopValuesReader(storage)(organization.id, filter, options.limit, untilTheEnd)),
       files: await createTopFilesReader(storage)(organization.id, filter, options.limit, untilTheEnd),
     };
-    print(deps, options, 'CliSummary', summary, textOf(summary));
+    print(deps, options, 'CliSummary', summary, summaryText(summary));
   });
 }
 
@@ -52,7 +52,7 @@ function outcomes(data: Answer<'HistogramBuckets'>) {
 const plain = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => JSON.stringify(one).slice(1, -1));
 
-function textOf(summary: Summary): string {
+function summaryText(summary: Summary): string {
   const { start = '-', end = '-', total, failure, previous, without } = summary;
   const lines = [`${counted(total, 'event')}, ${failure} failed, from ${start} to ${end}`];
   if (previous !== undefined)

@@ -35,7 +35,7 @@ function aboutUser(command: Command): Command {
     .option('--org <slug>', 'organization, where the address is in several');
 }
 
-function referenceOf(argument: string | undefined, { email, org }: UserOptions): UserReference {
+function parseReference(argument: string | undefined, { email, org }: UserOptions): UserReference {
   const user = argument ?? email;
   if (user === undefined) throw new Problem('malformed', 'name the user by e-mail address or id');
   return { user, organization: org };
@@ -95,7 +95,7 @@ function addList(user: Command, deps: CliDeps): void {
 function addDisable(user: Command, deps: CliDeps): void {
   const disable = aboutUser(user.command('disable')).description('end a user’s access and sessions');
   controlCommand(deps, disable, (options: UserOptions, argument) => {
-    const reference = referenceOf(argument, options);
+    const reference = parseReference(argument, options);
     return async ({ change }) => {
       const { now } = await change('disableUser', reference);
       const { id, email, disabledMicros } = now;
@@ -111,14 +111,10 @@ function addDisable(user: Command, deps: CliDeps): void {
 function addEnable(user: Command, deps: CliDeps): void {
   const enable = aboutUser(user.command('enable')).description('give a disabled user access again');
   controlCommand(deps, enable, (options: UserOptions, argument) => {
-    const reference = referenceOf(argument, options);
+    const reference = parseReference(argument, options);
     return async ({ change }) => {
       const { id, email } = (await change('enableUser', reference)).now;
-      return {
-        schema: 'CliUserPassword',
-        value: { id, email },
-        text: `User ${email} enabled`,
-      };
+      return { schema: 'CliUserPassword', value: { id, email }, text: `User ${email} enabled` };
     };
   });
 }
@@ -128,7 +124,7 @@ function addSetRole(user: Command, deps: CliDeps): void {
     .description('give a user another role; sessions have it at once')
     .requiredOption('--role <admin|auditor|member>', 'what the user may do');
   controlCommand(deps, set, (options: UserOptions & { readonly role: string }, argument) => {
-    const reference = referenceOf(argument, options);
+    const reference = parseReference(argument, options);
     return async ({ directory, change }) => {
       const { now } = await change('changeRole', reference, options.role);
       const { id, email, name, role, organizationId } = now;
@@ -146,7 +142,7 @@ function addSetPassword(user: Command, deps: CliDeps): void {
     .description('change a password, which ends the user’s sessions')
     .option('--password-stdin', passwordHelp);
   controlCommand(deps, set, (options: UserOptions, argument) => {
-    const reference = referenceOf(argument, options);
+    const reference = parseReference(argument, options);
     return async ({ directory, change }) => {
       findUser(directory, reference);
       const passwordHash = await hashPassword(await acceptablePassword(deps, options));

@@ -20,7 +20,7 @@ function endOfString(text: string, at: number): number {
   return text.length;
 }
 
-function* partsOf(text: string, open: number): Generator<Part> {
+function* splitParts(text: string, open: number): Generator<Part> {
   let depth = 0;
   let key = '';
   let start = open + 1;
@@ -40,15 +40,13 @@ function* partsOf(text: string, open: number): Generator<Part> {
   }
 }
 
-function memberOf(text: string, open: number, name: string): Part | undefined {
+function findMember(text: string, open: number, name: string): Part | undefined {
   let member: Part | undefined;
-  if (text[open] === '{') for (const part of partsOf(text, open)) if (part.key === name) member = part;
+  if (text[open] === '{') for (const part of splitParts(text, open)) if (part.key === name) member = part;
   return member;
 }
 
-function firstOf(text: string, { start } = { start: 0 }): number {
-  return start + text.slice(start).search(/\S/);
-}
+const skipLayout = (text: string, { start } = { start: 0 }): number => start + text.slice(start).search(/\S/);
 
 export interface Envelope<E> extends EventsRead<E> {
   readonly meta: Readonly<Record<string, unknown>>;
@@ -59,11 +57,13 @@ export function readEnvelope<E>(text: string): Envelope<E> {
   const { data: events, meta } = parsed(text);
   if (!Array.isArray(events) || !events.every(isObject) || !isObject(meta))
     throw new AuditlogError('protocol', 'unexpected answer: no "data" or no "meta"');
-  const data = memberOf(text, firstOf(text), 'data');
+  const data = findMember(text, skipLayout(text), 'data');
   const texts =
     data === undefined || events.length === 0
       ? []
-      : Array.from(partsOf(text, firstOf(text, data)), ({ start, end }) => text.slice(start, end).trim());
+      : Array.from(splitParts(text, skipLayout(text, data)), ({ start, end }) =>
+          text.slice(start, end).trim(),
+        );
   return { events: events as readonly unknown[] as readonly E[], texts, meta };
 }
 
@@ -85,8 +85,9 @@ const stringOrLayout = /("[^"\\]*(?:\\.[^"\\]*)*")|[ \t\r\n]+/g;
 
 /** The event's text without layout and `metadata.logged_time`, which differs with every reading. */
 export function eventIdentity(text: string): string {
-  const metadata = memberOf(text, firstOf(text), 'metadata');
-  const logged = metadata === undefined ? undefined : memberOf(text, firstOf(text, metadata), 'logged_time');
+  const metadata = findMember(text, skipLayout(text), 'metadata');
+  const logged =
+    metadata === undefined ? undefined : findMember(text, skipLayout(text, metadata), 'logged_time');
   const rest = logged === undefined ? text : text.slice(0, logged.start) + text.slice(logged.end);
   return rest.replace(stringOrLayout, '$1');
 }

@@ -49,12 +49,12 @@ export class Reader {
     const { limit = pageEventsMax, offset = 0 } = query;
     const url = endpoint(this.#options.base, 'api/v1/audit', { ...query, limit, offset });
     return this.#get(
-      { url, signal, mayNotIgnore: filtersOf(query) },
+      { url, signal, mayNotIgnore: filterNames(query) },
       ({ meta, ...read }: Envelope<EventOf<S>>) => ({
         ...read,
-        total: numberOf(meta, 'total'),
-        limit: numberOf(meta, 'limit'),
-        offset: numberOf(meta, 'offset'),
+        total: metaNumber(meta, 'total'),
+        limit: metaNumber(meta, 'limit'),
+        offset: metaNumber(meta, 'offset'),
         searchedBackTo: typeof meta['searched_back_to'] === 'string' ? meta['searched_back_to'] : undefined,
       }),
     );
@@ -70,7 +70,7 @@ export class Reader {
     const parameters = { ...query, cursor: cursor === '' ? undefined : cursor, limit, wait };
     const url = endpoint(this.#options.base, 'api/v1/audit/feed', parameters);
     return this.#get(
-      { url, signal, mayNotIgnore: filtersOf(query), waitMs: wait * 1000 },
+      { url, signal, mayNotIgnore: filterNames(query), waitMs: wait * 1000 },
       ({ meta, ...read }: Envelope<EventOf<S>>) => {
         const { next_cursor: next, has_more: hasMore } = meta;
         if (typeof next !== 'string' || typeof hasMore !== 'boolean')
@@ -79,8 +79,8 @@ export class Reader {
           ...read,
           cursor: next,
           hasMore,
-          settledThrough: numberOf(meta, 'settled_through'),
-          readThrough: numberOf(meta, 'read_through'),
+          settledThrough: metaNumber(meta, 'settled_through'),
+          readThrough: metaNumber(meta, 'read_through'),
         };
       },
     );
@@ -163,12 +163,12 @@ export class Reader {
   }
 }
 
-function filtersOf(query: PageQuery | FeedQuery): string[] {
+function filterNames(query: PageQuery | FeedQuery): string[] {
   const ofPage = ['schema', 'limit', 'offset', 'cursor', 'wait'];
   return Object.keys(query).filter((name) => !ofPage.includes(name));
 }
 
-function numberOf(meta: Envelope<unknown>['meta'], name: string): number {
+function metaNumber(meta: Envelope<unknown>['meta'], name: string): number {
   const value = meta[name];
   if (typeof value !== 'number') throw new AuditlogError('protocol', `the answer has no meta.${name}`);
   return value;

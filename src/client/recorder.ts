@@ -55,7 +55,7 @@ export class Recorder {
   record(event: SourceEvent): boolean {
     const { batch, queue } = this.#options;
     if (this.#closed) return this.#sender.drop('closed', 'the client is closed');
-    const line = lineOf(event);
+    const line = toLine(event);
     if (line === undefined) return this.#sender.drop('not_json', 'the event cannot be written as JSON');
     const bytes = Buffer.byteLength(line) + 1;
     if (this.#pending.events >= queue.events || this.#pending.bytes + bytes > queue.bytes)
@@ -232,7 +232,7 @@ class BatchSender {
   }
 }
 
-function lineOf(event: unknown): string | undefined {
+function toLine(event: unknown): string | undefined {
   try {
     const line = JSON.stringify(event) as string | undefined;
     return line?.startsWith('{') === true ? line : undefined;

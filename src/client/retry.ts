@@ -50,9 +50,7 @@ export function parseRetryAfter(header: string | null, nowMs: number): number | 
   return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
 }
 
-export function abortedError(): AuditlogError {
-  return new AuditlogError('aborted', 'aborted by the caller');
-}
+export const abortedError = (): AuditlogError => new AuditlogError('aborted', 'aborted by the caller');
 
 /** Rejects with AuditlogError `aborted` when the signal fires first. */
 export async function pause(ms: number, signal?: AbortSignal, keepsProcess = true): Promise<void> {

@@ -1,6 +1,6 @@
 import { AuditlogError } from './error.ts';
 import { type RetryHooks, type RetryPolicy, withRetries } from './retry.ts';
-import { endpoint, type Refusals, refusalsOf, request } from './transport.ts';
+import { endpoint, type Refusals, readRefusals, request } from './transport.ts';
 
 export interface BatchRoute {
   readonly base: URL;
@@ -58,7 +58,7 @@ function readAnswer(text: string, events: number): BatchAnswer {
     const body = JSON.parse(text) as { accepted?: unknown; rejected?: unknown } | null;
     const { accepted, rejected } = body ?? {};
     if (typeof accepted === 'number' && typeof rejected === 'number' && accepted + rejected === events)
-      return { accepted, rejected, errors: refusalsOf(body) ?? [] };
+      return { accepted, rejected, errors: readRefusals(body) ?? [] };
   } catch {
     // A truncated answer: retried with the same key.
   }

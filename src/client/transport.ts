@@ -38,7 +38,7 @@ export function baseUrl(given: string): URL {
   return url;
 }
 
-const textOf = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+const decodeText = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 
 async function readBounded(response: Response, bytesMax: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
@@ -54,7 +54,7 @@ async function readBounded(response: Response, bytesMax: number): Promise<Buffer
 
 export type Refusals = readonly { readonly index: number; readonly error: string }[];
 
-export function refusalsOf(body: unknown): Refusals | undefined {
+export function readRefusals(body: unknown): Refusals | undefined {
   const errors = (body as { errors?: unknown } | null)?.errors;
   if (!Array.isArray(errors)) return undefined;
   return errors.filter(
@@ -65,7 +65,7 @@ export function refusalsOf(body: unknown): Refusals | undefined {
 }
 
 /** Empty for a proxy's page. */
-function problemOf(text: string) {
+function parseProblem(text: string) {
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -80,15 +80,15 @@ function problemOf(text: string) {
     title: member('title'),
     detail: member('detail'),
     requestId: member('request_id'),
-    errors: refusalsOf(body),
+    errors: readRefusals(body),
   };
 }
 
 export async function httpError(response: Response): Promise<AuditlogError> {
   const { status, headers } = response;
-  const problem = problemOf(
+  const problem = parseProblem(
     await readBounded(response, errorBodyBytesMax)
-      .then(textOf)
+      .then(decodeText)
       .catch(() => ''),
   );
   const { title = response.statusText, detail } = problem;
@@ -129,7 +129,7 @@ function requireFilters({ headers }: Response, names: readonly string[]): void {
 export async function request(call: Call): Promise<string> {
   const bytes = await requestBytes(call);
   try {
-    return textOf(bytes);
+    return decodeText(bytes);
   } catch (error) {
     throw networkError(error, call.url);
   }

@@ -74,7 +74,7 @@ function serverTls(values: Values): TlsConfig | undefined {
   return Object.freeze({ pem: own.path, clientCa: clientCa?.path });
 }
 
-function clickhouseOf(values: Values) {
+function clickhouseConfig(values: Values) {
   const { CLICKHOUSE_URL: urls, CLICKHOUSE_CLUSTER: cluster } = values;
   if (cluster !== undefined && urls === undefined)
     throw new ConfigError([
@@ -111,7 +111,7 @@ export function loadConfig(environment: Environment) {
     port: values.PORT,
     tls: serverTls(values),
     dataDir: resolve(values.DATA_DIR),
-    clickhouse: clickhouseOf(values),
+    clickhouse: clickhouseConfig(values),
     deployment: values.DEPLOYMENT,
     tenantDomain: values.TENANT_DOMAIN,
     /** Undefined: only browsers on this machine can return from a provider, unless a tenant domain is set. */

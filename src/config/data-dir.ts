@@ -86,7 +86,7 @@ async function isOwnDirectory(dataDir: string): Promise<boolean> {
   return !isShared && (names.length === 0 || names.some((name) => ownNames.includes(name)));
 }
 
-async function namesOf(dataDir: string): Promise<string[]> {
+async function listNames(dataDir: string): Promise<string[]> {
   try {
     return await namesIn(dataDir);
   } catch (error) {
@@ -95,7 +95,7 @@ async function namesOf(dataDir: string): Promise<string[]> {
 }
 
 export async function hasData(dataDir: string): Promise<boolean> {
-  const names = await namesOf(dataDir);
+  const names = await listNames(dataDir);
   return names.some((name) => ownNames.includes(name) || name.startsWith('lock.'));
 }
 
@@ -105,7 +105,7 @@ export async function requireData(dataDir: string): Promise<void> {
 
 /** A starting server is about to create the data. */
 export async function requireEngineData(dataDir: string): Promise<void> {
-  const names = await namesOf(dataDir);
+  const names = await listNames(dataDir);
   if (names.includes('engine') || names.includes('restoring') || (await ifThere(isServed(dataDir))) === true)
     return;
   throw noData(

@@ -188,12 +188,7 @@ export const certificateAndKeyFile = pemFile(
   (text) => [new X509Certificate(text), createPrivateKey(text)],
 );
 
-export interface WatchedFile {
-  readonly path: string;
-  readonly text: string;
-}
-
-export function watched(file: Kind<string>): Kind<WatchedFile> {
+export function watched(file: Kind<string>): Kind<{ readonly path: string; readonly text: string }> {
   return {
     allowed: file.allowed,
     parse(path) {

@@ -44,9 +44,7 @@ function optional<T>(shownDefault: string, meaning: string, kind: Kind<T>): Vari
   return { kind, meaning, fallback: undefined, shownDefault, shownValue: () => true };
 }
 
-function secret<T>(variable: Variable<T>): Variable<T> {
-  return { ...variable, shownValue: () => false };
-}
+const secret = <T>(variable: Variable<T>): Variable<T> => ({ ...variable, shownValue: () => false });
 
 /** A URL with credentials is refused, and must not reach a log. */
 const hasNoCredentials = (text: string): boolean => !text.includes('@') && !text.includes('?');
@@ -91,10 +89,7 @@ export const variables = {
     shownValue: hasNoCredentials,
   },
   CLICKHOUSE_USER: setting('default', 'user of that server', fixedText),
-  CLICKHOUSE_PASSWORD: secret({
-    ...setting('', 'password of that user', anyText),
-    shownDefault: 'empty',
-  }),
+  CLICKHOUSE_PASSWORD: secret({ ...setting('', 'password of that user', anyText), shownDefault: 'empty' }),
   CLICKHOUSE_DATABASE: setting(
     'audit',
     'database of every table',

@@ -8,9 +8,7 @@ export type { CommandSchemas, Schemas };
 
 /** Optional members may be undefined; they are left out. */
 export type Answer<Name extends SchemaName | CommandSchemaName> = Writable<(Schemas & CommandSchemas)[Name]>;
-type Writable<T> = {
-  [K in keyof T]: Writable<T[K]> | (object extends Pick<T, K> ? undefined : never);
-};
+type Writable<T> = { [K in keyof T]: Writable<T[K]> | (object extends Pick<T, K> ? undefined : never) };
 
 interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<SchemaName, object>> };
@@ -29,20 +27,14 @@ export function openApiDocument(): OpenApiDocument {
   return document;
 }
 
-export function commandDocument(): object {
-  return readSchema('commands') as object;
-}
+export const commandDocument = (): object => readSchema('commands') as object;
 
 export function ocsfEventSchema(): string {
   return readFileSync(new URL('../../schema/ocsf-event.schema.json', import.meta.url), 'utf8');
 }
 
 /** The target of all `$ref`s. */
-export function allSchemas(): object {
-  return { components: { schemas: openApiDocument().components.schemas } };
-}
+export const allSchemas = (): object => ({ components: { schemas: openApiDocument().components.schemas } });
 
 /** For a compiler that knows `allSchemas` by the name `openapi`. */
-export function pointerTo(schema: SchemaName): string {
-  return `openapi#/components/schemas/${schema}`;
-}
+export const pointerTo = (schema: SchemaName): string => `openapi#/components/schemas/${schema}`;

@@ -226,13 +226,12 @@ export class Directory extends ControlState {
     const isFirst = this.#refreshedMicros === 0;
     // The first one is what the process starts with: it may take as long as any read.
     const options: QueryOptions = isFirst ? {} : { timeoutMs: refreshMsMax };
-    for (;;) {
+    while (await this.#journal.hasMore(this.#head, options)) {
       const { rows, damage, erased, head } = await this.#journal.read(this.#head, mark?.place ?? 0, options);
       // On a disk that is full an engine that runs has rows for a while that no file has.
-      if (!isFirst && rows.length > 0) await storage.checked(() => Promise.resolve());
+      if (!isFirst) await storage.checked(() => Promise.resolve());
       this.#damage.push(...damage);
       this.#erased.push(...erased);
-      if (head.place === this.#head.place) break;
       for (const row of rows) this.#take(row, false);
       this.#head = head;
     }
@@ -308,9 +307,8 @@ export async function readControlState(storage: Storage): Promise<ControlState> 
 class ReadState extends ControlState {
   async read(journal: Journal): Promise<void> {
     let at = emptyJournal;
-    for (;;) {
+    while (await journal.hasMore(at)) {
       const { rows, head } = await journal.read(at, Number.MAX_SAFE_INTEGER);
-      if (head.place === at.place) return;
       for (const row of rows) this.apply(row);
       at = head;
     }

@@ -7,6 +7,8 @@ import type { Storage } from '../storage/storage.ts';
 import { emptyJournal, type JournalHead, type JournalRow } from './journal.ts';
 
 const retryMs = 1_000;
+/** Each mark is a synced file. A start finds out which events of later rows are stored. */
+const markMs = 1_000;
 /** Rows that are looked for in the table of events where the mark is behind them. */
 const lookBackMax = 100;
 
@@ -51,6 +53,8 @@ export class JournalEvents {
   /** That they wait has been logged. */
   #isTold = false;
   #timer: NodeJS.Timeout | undefined;
+  #movedMs = Number.NEGATIVE_INFINITY;
+  #markTimer: NodeJS.Timeout | undefined;
 
   private constructor(options: Options, path: string | undefined, mark: JournalHead) {
     this.#options = options;
@@ -93,13 +97,17 @@ export class JournalEvents {
   /** Hands what waits, in order. Rejects with what `store` does, and then the rest still waits. */
   hand(store: Store): Promise<void> {
     return this.#turns.run(async () => {
-      if (this.#waiting.some(({ isFresh }) => !isFresh)) await this.#dropStored();
-      for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-        await this.#handRow(first.row, store);
-        this.#waiting.shift();
-      }
+      await this.#handRows(store);
       await this.#move(this.#taken);
     });
+  }
+
+  async #handRows(store: Store): Promise<void> {
+    if (this.#waiting.some(({ isFresh }) => !isFresh)) await this.#dropStored();
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      await this.#handRow(first.row, store);
+      this.#waiting.shift();
+    }
   }
 
   /** An event that can never be stored is reported, and does not hold those behind it. */
@@ -127,6 +135,7 @@ export class JournalEvents {
 
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
+    clearTimeout(this.#markTimer);
     await this.settled();
     this.#store = undefined;
   }
@@ -141,7 +150,10 @@ export class JournalEvents {
     this.#timer = undefined;
     if (store === undefined) return;
     try {
-      await this.hand(store);
+      if (performance.now() - this.#movedMs < markMs) {
+        await this.#turns.run(() => this.#handRows(store));
+        this.#markTimer ??= setTimeout(() => void this.#handOrRetry(), markMs).unref();
+      } else await this.hand(store);
       this.#isTold = false;
     } catch (error) {
       const facts = { waiting: this.#waiting.length, ...errorFacts(error) };
@@ -152,9 +164,12 @@ export class JournalEvents {
   }
 
   async #move(mark: JournalHead): Promise<void> {
+    clearTimeout(this.#markTimer);
+    this.#markTimer = undefined;
     if (mark.place === this.#mark.place) return;
     if (this.#path !== undefined) await replaceFile(this.#path, `${mark.place} ${mark.digest}\n`);
     this.#mark = mark;
+    this.#movedMs = performance.now();
   }
 
   /** Rows are handed in order: of those that this process has not written itself, all up to the last one that is stored. */

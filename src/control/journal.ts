@@ -144,6 +144,8 @@ function digestOf(row: DigestedRow): string {
  */
 export class Journal {
   readonly #storage: Storage;
+  /** The place of the last row that this object wrote: nobody has tried the next one. */
+  #written: number | undefined;
 
   constructor(storage: Storage) {
     this.#storage = storage;
@@ -160,8 +162,10 @@ export class Journal {
     const own = { id, org: organization, server, ...hashes, previous: head.digest };
     const place = head.place + 1;
     const digest = digestOf({ ...own, place: String(place) });
-    const isThere = await this.#put({ ...own, ...texts, place });
-    if (isThere !== digest) return undefined;
+    const isUntried = this.#storage.isOwn && this.#written === head.place;
+    this.#written = undefined;
+    if (!(await this.#put({ ...own, ...texts, place }, digest, isUntried))) return undefined;
+    this.#written = place;
     return { ...entry, place, digest };
   }
 
@@ -183,10 +187,16 @@ export class Journal {
     return reading.page();
   }
 
+  /** Whether there are rows behind a place, at a quarter of the cost of `read`. Rejects with EngineError. */
+  async hasMore({ place }: JournalHead, options: QueryOptions = {}): Promise<boolean> {
+    const rows = await this.#rows('place', 'place > {place:UInt64}', { place }, { limit: 1, ...options });
+    return rows.length > 0;
+  }
+
   /** Records that rows of an organization have beside those of an id, of which all texts are to be erased. */
   async besides(organization: string, id: string): Promise<readonly Part[]> {
     const condition = 'org = {org:UUID} AND position(parts, {id:String}) > 0';
-    const rows = await this.#rows(condition, { org: organization, id });
+    const rows = await this.#rows<StoredRow>(columns, condition, { org: organization, id });
     const parts = rows.flatMap((row) => JSON.parse(textOf(row, 'parts') ?? '[]') as Part[]);
     return parts.filter(([, record]) => record.id !== id);
   }
@@ -210,22 +220,23 @@ export class Journal {
 
   async #erase(name: 'parts' | 'events', which: string, parameters: object): Promise<void> {
     const condition = `org = {org:UUID} AND ${name} NOT IN ('', '[]') AND ${which}`;
-    if ((await this.#rows(condition, parameters)).length === 0) return;
+    if ((await this.#rows('place', condition, parameters)).length === 0) return;
     const statement = `ALTER TABLE journal UPDATE ${name} = '', erased = true WHERE ${condition}`;
     await this.#storage.command(statement, { ...parameters }, { settings: { mutations_sync: 2 } });
   }
 
-  /** Puts a row unless its place has one; resolves with the digest of the one that is there. */
-  async #put(row: NewRow): Promise<string> {
+  /** Puts a row unless its place has one; whether it is there. What an engine says of an untried place is enough. */
+  async #put(row: NewRow, digest: string, isUntried: boolean): Promise<boolean> {
     const deadline = performance.now() + doubtMsMax;
     /** Tries that the engine has taken for repeats of a row which it lost, such as with a disk that was full. */
     let lost = 0;
     let mayCome = false;
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const failure = await this.#insert(row, `journal-${row.place}-${lost}`);
+      if (failure === undefined && isFirst && isUntried) return true;
       if (failure !== undefined && !isRefused(failure)) mayCome = true;
-      const found = await this.#look(row.place, failure !== undefined);
-      if (typeof found === 'string') return found;
+      const found = await this.#look(row.place);
+      if (typeof found === 'string') return found === digest;
       if (failure !== undefined && found === undefined && !mayCome) throw failure;
       if (performance.now() > deadline) throw inDoubt(failure ?? found);
       // A replica of a cluster may only lag.
@@ -237,39 +248,38 @@ export class Journal {
   /** Resolves with what it failed by. */
   #insert(row: NewRow, token: string): Promise<unknown> {
     const settings = { ...oneRow, insert_deduplicate: 1, insert_deduplication_token: token };
-    return this.#storage.insertRows('journal', [row], { settings, isUnchecked: true }).then(
+    return this.#storage.insertRows('journal', [row], { settings }).then(
       () => undefined,
       (error: unknown) => error,
     );
   }
 
   /** The digest of the row at a place, or why that cannot be told. After a failed INSERT a row may be there that is on no disk. */
-  async #look(place: number, hasFailed: boolean): Promise<string | EngineError | undefined> {
-    const { checked, rows, rowsOnDisk } = this.#storage;
+  async #look(place: number): Promise<string | EngineError | undefined> {
     try {
-      if (hasFailed) return await checked(() => this.#digestAt(place, rows));
-      return await this.#digestAt(place, rowsOnDisk);
+      return await this.#storage.checked(() => this.#digestAt(place));
     } catch (error) {
       if (error instanceof EngineError) return error;
       throw error;
     }
   }
 
-  async #digestAt(place: number, read: Storage['rows']): Promise<string | undefined> {
-    const [row] = await this.#read<DigestedRow>(read, digested, 'place = {place:UInt64}', { place });
+  async #digestAt(place: number): Promise<string | undefined> {
+    const [row] = await this.#rows<DigestedRow>(digested, 'place = {place:UInt64}', { place });
     return row && digestOf(row);
   }
 
-  #rows(condition: string, parameters: object): Promise<StoredRow[]> {
-    return this.#read(this.#storage.rows, columns, condition, parameters);
-  }
-
-  async #read<T>(read: Storage['rows'], names: string, condition: string, parameters: object): Promise<T[]> {
+  async #rows<T>(
+    names: string,
+    condition: string,
+    parameters: object,
+    { limit = pageRows, ...options }: QueryOptions & { readonly limit?: number } = {},
+  ): Promise<T[]> {
     const storage = this.#storage;
     await requireMajority(storage);
-    const query = `SELECT ${names} FROM ${everyReplicaOf(storage, 'journal')} WHERE ${condition} ORDER BY place LIMIT ${pageRows}`;
-    const settings = { ...(storage.cluster !== undefined && everywhere) };
-    return read<T>(query, { ...parameters }, { settings });
+    const query = `SELECT ${names} FROM ${everyReplicaOf(storage, 'journal')} WHERE ${condition} ORDER BY place LIMIT ${limit}`;
+    const settings = { max_threads: 1, ...(storage.cluster !== undefined && everywhere) };
+    return storage.readRows<T>(query, { ...parameters }, { ...options, settings });
   }
 }
 

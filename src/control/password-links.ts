@@ -1,15 +1,21 @@
 import { createHmac } from 'node:crypto';
 import { jwtVerify, SignJWT } from 'jose';
 import { JOSEError } from 'jose/errors';
+import { Problem } from '../base/errors/problem.ts';
 import type { Clock } from '../base/time/clock.ts';
+import { changeOfUser } from './change-events.ts';
+import type { Decide } from './decision.ts';
 import type { Directory } from './directory.ts';
 import { limits } from './limits.ts';
-import type { User } from './users.ts';
+import { findUser, type User, type UserReference } from './users.ts';
 
 const passwordLinkMs = 24 * 3_600_000;
 
+/** What the token of a link says. */
 export interface PasswordLink {
-  readonly token: string;
+  readonly user: string;
+  /** Of the password that it replaces. */
+  readonly version: number;
   readonly expiresMicros: number;
 }
 
@@ -21,6 +27,18 @@ export interface PasswordLinksOptions {
 }
 
 const algorithm = 'HS256';
+
+/** Its event is all that is stored. Throws Problem `not_found`, and `conflict` for a disabled user. */
+export function makePasswordLink(reference: UserReference): Decide<PasswordLink> {
+  return (state, { micros }) => {
+    const user = findUser(state, reference);
+    if (user.disabledMicros !== undefined) throw new Problem('conflict', 'This user is disabled.');
+    const { id, credentialVersion: version } = user;
+    const expiresMicros = Math.floor(micros / 1_000_000) * 1_000_000 + passwordLinkMs * 1000;
+    const result = { user: id, version, expiresMicros };
+    return { parts: [], changes: [changeOfUser(user, 'passwordLinkMade')], result };
+  };
+}
 
 /**
  * Links by which users choose a password without the one before, as signed tokens. Nothing is stored of them: a token
@@ -37,14 +55,13 @@ export class PasswordLinks {
     this.#key = createHmac('sha256', options.secret).update('password link').digest();
   }
 
-  async issue({ id, credentialVersion }: User): Promise<PasswordLink> {
-    const expiresSeconds = Math.floor((this.#options.clock() / 1000 + passwordLinkMs) / 1000);
-    const token = await new SignJWT({ ver: credentialVersion })
+  /** The same for the same link. */
+  token({ user, version, expiresMicros }: PasswordLink): Promise<string> {
+    return new SignJWT({ ver: version })
       .setProtectedHeader({ alg: algorithm })
-      .setSubject(id)
-      .setExpirationTime(expiresSeconds)
+      .setSubject(user)
+      .setExpirationTime(expiresMicros / 1_000_000)
       .sign(this.#key);
-    return { token, expiresMicros: expiresSeconds * 1_000_000 };
   }
 
   /** Whose password a token replaces; undefined when it is forged, expired, or used. */

@@ -28,22 +28,25 @@ const byAge = (a: ApiKey, b: ApiKey): number => a.createdMicros - b.createdMicro
 
 /** Ids by a text that several objects may share. */
 class Index {
-  readonly #ids = new Map<string, Set<string>>();
+  /** Most have one id, and a set is ten times as large. */
+  readonly #ids = new Map<string, string | Set<string>>();
 
   add(text: string, id: string): void {
     const ids = this.#ids.get(text);
-    if (ids === undefined) this.#ids.set(text, new Set([id]));
+    if (ids === undefined || ids === id) this.#ids.set(text, id);
+    else if (typeof ids === 'string') this.#ids.set(text, new Set([ids, id]));
     else ids.add(id);
   }
 
   remove(text: string, id: string): void {
     const ids = this.#ids.get(text);
-    ids?.delete(id);
-    if (ids?.size === 0) this.#ids.delete(text);
+    if (ids === id) this.#ids.delete(text);
+    else if (typeof ids === 'object') ids.delete(id);
   }
 
   of(text: string): Iterable<string> {
-    return this.#ids.get(text) ?? [];
+    const ids = this.#ids.get(text) ?? [];
+    return typeof ids === 'string' ? [ids] : ids;
   }
 }
 

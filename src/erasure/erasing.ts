@@ -16,9 +16,9 @@ import type { ReplacedEvent } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
 import { Lease } from '../storage/lease.ts';
 import { encodeErased, ErasureDigest } from '../tlog/erasure.ts';
-import { type EraseScope, eventsOf, Planner, scopeOf } from './events-of.ts';
+import { type EraseScope, readPersonEvents, Planner, readScope } from './events-of.ts';
 import { limits } from './limits.ts';
-import { type PersonOptions, personOf } from './person.ts';
+import { type PersonOptions, parsePerson } from './person.ts';
 
 const eraseEventsMax = 100_000;
 const eraseAgainMax = 3;
@@ -61,7 +61,7 @@ export async function prepare(deps: ErasureDeps, options: ErasureOptions): Promi
       'conflict',
       'the organization is under a legal hold; run "auditlog org release" before erasing a person',
     );
-  const person = personOf(options, await pseudonymSecret(config, log), organization.id);
+  const person = parsePerson(options, await pseudonymSecret(config, log), organization.id);
   const emails = new Set(person.emails.map(foldEmail));
   const users = directory.users(organization.id);
   const accounts = users.filter(({ emailLower }) => emails.has(emailLower));
@@ -89,9 +89,9 @@ function checkAccounts(accounts: readonly User[], users: readonly User[]): void 
 }
 
 export async function countEvents({ deps, organization, person }: Erasing): Promise<number> {
-  const scope = await scopeOf(deps, organization.id);
+  const scope = await readScope(deps, organization.id);
   let count = 0;
-  for await (const _ of eventsOf(deps.storage, scope, person)) count += 1;
+  for await (const _ of readPersonEvents(deps.storage, scope, person)) count += 1;
   return count;
 }
 
@@ -116,7 +116,7 @@ async function plan(
     events += planned.length;
     [waiting, bytes] = [[], 0];
   };
-  for await (const found of eventsOf(storage, scope, person)) {
+  for await (const found of readPersonEvents(storage, scope, person)) {
     const event = planner.plan(found);
     waiting.push(event);
     bytes += event.source.length + event.ocsf.length;
@@ -142,8 +142,8 @@ function requireCount(events: number, confirmed: number | undefined): void {
 }
 
 /**
- * Plans one erasure of an organization at a time and records its event, so each continues those before it.
- * Rejects with a Problem if another command takes too long.
+ * One erasure of an organization at a time, so each continues those before it. Rejects with a Problem if another command takes
+ * too long.
  */
 async function planAlone<T>({ deps, organization }: Erasing, work: (lease: Lease) => Promise<T>) {
   const { storage, log } = deps;
@@ -168,7 +168,7 @@ async function begin(run: Erasing, confirmed: number | undefined, lease: Lease):
   const { storage, directory, change, operator } = deps;
   const id = randomUUID();
   await directory.refresh();
-  const scope = await scopeOf(deps, organization.id);
+  const scope = await readScope(deps, organization.id);
   let isAsked = false;
   try {
     const planned = await plan(run, scope, id);

@@ -2,7 +2,7 @@ import type { ControlStore } from '../control/deletion.ts';
 import { erasuresUnderWay, type StoredErasure, textsToBe } from '../control/erasure.ts';
 import { Mapper, type MappedEvent } from '../ocsf/audit-event.ts';
 import type { Piece } from '../ocsf/byte-sink.ts';
-import { windowOf } from '../ocsf/byte-text.ts';
+import { byteWindow } from '../ocsf/byte-text.ts';
 import { type Person, Pseudonymizer } from '../ocsf/pseudonymize.ts';
 import { eventHashNow } from '../storage/event-hash.ts';
 import { type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
@@ -39,7 +39,7 @@ interface Candidate {
 const scan = { settings: { max_threads: 2 }, timeoutMs: eraseScanMsMax } as const;
 
 /** All current events. Rejects with EngineError. */
-export async function scopeOf(
+export async function readScope(
   { storage, directory }: ControlStore,
   organization: string,
 ): Promise<EraseScope> {
@@ -52,15 +52,15 @@ export async function scopeOf(
 }
 
 /** In the order of ingest. Rejects with EngineError. */
-export async function* eventsOf(
+export async function* readPersonEvents(
   storage: Storage,
   scope: EraseScope,
   person: Person,
 ): AsyncGenerator<PersonEvent, void, undefined> {
   const pseudonymizer = new Pseudonymizer(person);
   for (let after = 0n; ; ) {
-    const candidates = await candidatesOf(storage, scope, person, after);
-    for (const batch of batchesOf(candidates)) {
+    const candidates = await findCandidates(storage, scope, person, after);
+    for (const batch of splitBatches(candidates)) {
       for (const { place, source, ocsf, hash } of await readEvents(storage, scope, batch)) {
         const rewritten = pseudonymizer.rewrite(source);
         if (rewritten !== undefined) yield { seq: BigInt(place), before: hash, source: rewritten, ocsf };
@@ -73,7 +73,7 @@ export async function* eventsOf(
 }
 
 /** Events with one of the terms, or with an escape that may be part of one. */
-async function candidatesOf(
+async function findCandidates(
   storage: Storage,
   { organization, below }: EraseScope,
   { emails, names, ids, ips }: Person,
@@ -100,7 +100,7 @@ async function candidatesOf(
   return rows.map(({ place, bytes }) => ({ seq: BigInt(place), bytes: Number(bytes) }));
 }
 
-function* batchesOf(candidates: readonly Candidate[]): Generator<bigint[]> {
+function* splitBatches(candidates: readonly Candidate[]): Generator<bigint[]> {
   let batch: bigint[] = [];
   let held = 0;
   for (const { seq, bytes } of candidates) {
@@ -139,15 +139,12 @@ export class Planner {
 
   /** Throws an Error if the event can no longer be rendered. */
   plan({ seq, before, source, ocsf }: PersonEvent): ReplacedEvent {
-    const window = windowOf(Buffer.from(source));
+    const window = byteWindow(Buffer.from(source));
     const mapped = this.#mapperOf(appNameIn(ocsf) ?? this.#appName).mapStored(
       window,
       0,
       window.bytes.length,
-      {
-        id: this.#organization,
-        retentionDays: undefined,
-      },
+      { id: this.#organization, retentionDays: undefined },
     );
     if (typeof mapped === 'string') throw new Error(`the event with order number ${seq}${mapped}`);
     return { seq, before, ...textsOf(mapped), source };

@@ -14,13 +14,13 @@ export interface PersonOptions {
 }
 
 /** The key is in no table, so the data alone does not allow trying addresses. The first address decides, in any case. */
-function pseudonymOf(secret: string, organization: string, email: string): string {
+function makePseudonym(secret: string, organization: string, email: string): string {
   const ofOrganization = createHmac('sha256', secret).update(`pseudonyms of ${organization}`).digest();
   const address = email.normalize('NFC').toLowerCase();
   return `erased-${createHmac('sha256', ofOrganization).update(address).digest('hex').slice(0, 20)}`;
 }
 
-function termsOf(option: string, terms: readonly string[] = []): string[] {
+function checkTerms(option: string, terms: readonly string[] = []): string[] {
   const { eraseTermCharactersMin: min, eraseTermCharactersMax: max } = limits;
   return terms.map((term) => {
     const text = term.trim();
@@ -30,7 +30,7 @@ function termsOf(option: string, terms: readonly string[] = []): string[] {
 }
 
 /** Throws Problem `malformed`. */
-export function personOf(
+export function parsePerson(
   { email, name, id, ip }: PersonOptions,
   secret: string,
   organization: string,
@@ -40,10 +40,10 @@ export function personOf(
   if (first === undefined) throw new Problem('malformed', '--email: name at least one address');
   const person = {
     emails,
-    names: termsOf('--name', name),
-    ids: termsOf('--id', id),
-    ips: termsOf('--ip', ip),
-    pseudonym: pseudonymOf(secret, organization, first),
+    names: checkTerms('--name', name),
+    ids: checkTerms('--id', id),
+    ips: checkTerms('--ip', ip),
+    pseudonym: makePseudonym(secret, organization, first),
   };
   const terms = [...emails, ...person.names, ...person.ids, ...person.ips].length;
   if (terms > eraseTermsMax)

@@ -12,12 +12,12 @@ import { checkpointText } from '../tlog/checkpoint.ts';
 import { entryBytes, risingRows } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
 import type { CheckpointTable } from './checkpoint-table.ts';
-import { countEvents, endOfSlice, type Run, runsOf, type Stretch } from './event-entries.ts';
+import { countEvents, endOfSlice, type Run, readRecordedRuns, type Stretch } from './event-entries.ts';
 import { limits } from './limits.ts';
 import { ForeignKeyError, type LogKey } from './log-key.ts';
-import { type Contradiction, contradictionOf, type OpenTree, OpenTrees } from './open-trees.ts';
+import { type Contradiction, findContradiction, type OpenTree, OpenTrees } from './open-trees.ts';
 import { type Progress, readProgress, writeProgress } from './progress-table.ts';
-import { type Slice, slicesOf } from './slices.ts';
+import { type Slice, divideSlices } from './slices.ts';
 import { StoppedTrees } from './stopped-trees.ts';
 import type { TileTable } from './tile-table.ts';
 
@@ -50,9 +50,8 @@ export interface BuilderOptions {
 }
 
 /**
- * Adds events below the watermark to the trees of all organizations, and signs a checkpoint of each that has
- * grown. A turn reads a range of the order in slices; each slice is stored whole (its tiles are one INSERT),
- * then signed. An interrupted turn is repeated: a tree knows its last event.
+ * Adds events below the watermark to all trees, and signs a checkpoint of each that has grown. A turn reads the order in slices;
+ * each slice is stored whole (one INSERT), then signed. An interrupted turn is repeated: a tree knows its last event.
  */
 export class Builder {
   readonly #options: BuilderOptions;
@@ -100,8 +99,8 @@ export class Builder {
   }
 
   /**
-   * Whether events at or above the watermark are stored. With a shared engine it is seconds behind the clock,
-   * and no other process may sign for the last events. Events far ahead of the clock are not waited for.
+   * With a shared engine the watermark is seconds behind the clock, and no other process may sign for the last events. Does not
+   * wait for events far ahead of the clock.
    */
   async #isBehind(): Promise<boolean> {
     if (this.#progress === undefined) return false;
@@ -122,7 +121,7 @@ export class Builder {
     if (performance.now() >= this.#retryMs) await this.#retry(progress, signal);
     if (before <= progress.watermark) return;
     const counts = await countEvents(storage, { from: progress.watermark, before });
-    for (const slice of slicesOf(counts)) {
+    for (const slice of divideSlices(counts)) {
       await lease?.check();
       await this.#addEach(slice, { from: progress.watermark, before }, signal);
       signal.throwIfAborted();
@@ -161,10 +160,7 @@ export class Builder {
     );
   }
 
-  /**
-   * Adds the events of a slice. If an organization's events or tree cannot be read, each organization is
-   * tried alone, and the broken one stops without delaying others.
-   */
+  /** If an organization's events or tree cannot be read, each organization is tried alone, and only the broken one stops. */
   async #addEach({ organizations, events }: Slice, stretch: Stretch, signal: AbortSignal): Promise<void> {
     try {
       await this.#add(organizations, events, stretch, signal);
@@ -245,7 +241,7 @@ export class Builder {
     const { storage, tiles, checkpoints, key } = this.#options;
     let added = 0;
     try {
-      for (const run of await runsOf(storage, [...trees.keys()], stretch)) {
+      for (const run of await readRecordedRuns(storage, [...trees.keys()], stretch)) {
         const open = trees.get(run.organization);
         if (open === undefined) continue;
         const { size } = open.tree;
@@ -310,7 +306,7 @@ function addRun(open: OpenTree, run: Run): Contradiction | undefined {
         run.entries.subarray(start * entryBytes, end * entryBytes),
         run.leaves.subarray(start * hashBytes, end * hashBytes),
       );
-      const contradiction = contradictionOf(open);
+      const contradiction = findContradiction(open);
       if (contradiction !== undefined) return contradiction;
     }
   }

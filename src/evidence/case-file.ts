@@ -34,12 +34,12 @@ export async function filesOfCase(evidence: EvidenceReader, options: CaseOptions
     organization.id,
     events.map(({ seq }) => seq),
   );
-  const head = headOf(options, covered);
+  const head = makeHead(options, covered);
   const headBytes = Buffer.from(`${JSON.stringify(head, undefined, 2)}\n`);
   const note = await evidence.signCase(organization.id, sha256(headBytes));
   const lineEnd = Buffer.from('\n');
   return [
-    text(caseFiles.readme, readmeOf(head)),
+    text(caseFiles.readme, makeReadme(head)),
     { name: caseFiles.head, bytes: headBytes },
     text(caseFiles.note, note),
     { name: caseFiles.events, bytes: Buffer.concat(events.flatMap(({ line }) => [line, lineEnd])) },
@@ -51,7 +51,7 @@ export async function filesOfCase(evidence: EvidenceReader, options: CaseOptions
 
 const text = (name: string, content: string): ZippedFile => ({ name, bytes: Buffer.from(content) });
 
-function headOf(options: CaseOptions, { checkpoint, entries }: Covered): CaseHead {
+function makeHead(options: CaseOptions, { checkpoint, entries }: Covered): CaseHead {
   const { organization, filters, link, madeMicros, madeBy, events } = options;
   const { origin, size, root, signedMicros } = checkpoint;
   return {
@@ -105,7 +105,7 @@ async function proofLines(
   return lines.join('');
 }
 
-function readmeOf({ origin, organization, events, made_at: madeAt, link, checkpoint }: CaseHead): string {
+function makeReadme({ origin, organization, events, made_at: madeAt, link, checkpoint }: CaseHead): string {
   return `${events} audit events of ${organization.slug}, taken out at ${madeAt}.
 
 ${caseFiles.head}      filters, who made the case, the place of each event in the log; ${link}

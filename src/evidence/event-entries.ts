@@ -9,8 +9,8 @@ const sliceBytesMax = 32 * 1024 * 1024;
 const sliceMsMax = 120_000;
 
 /**
- * Entry and leaf hash of an event (src/tlog/entry.ts), computed by the engine from the columns: ingest pays
- * nothing, and no event comes to this process. A test compares the two implementations.
+ * The engine computes entry and leaf hash (src/tlog/entry.ts) from the columns, so ingest pays nothing. A test compares the two
+ * implementations.
  */
 const bigEndian = (value: string): string => `reinterpretAsFixedString(byteSwap(${value}))`;
 const entryWith = (hash: string): string => `toFixedString(concat(${bigEndian('seq')},
@@ -25,10 +25,7 @@ const presentColumns = columnsWith(eventHashNow);
 const orgBytes = 16;
 const columnBytes = [orgBytes, entryBytes, hashBytes] as const;
 
-/**
- * Not urgent, so one thread. By default the engine would sort the texts of events rather than their hashes,
- * which needs all of a read's memory.
- */
+/** One thread, as it is not urgent. By default the engine would sort texts rather than hashes, with all of a read's memory. */
 const settings: Settings = {
   max_threads: 1,
   query_plan_execute_functions_after_sorting: 0,
@@ -36,8 +33,8 @@ const settings: Settings = {
 };
 
 /**
- * For a range with a small part of an organization's events: by the projection of the order of ingest. The
- * primary key would read all its events in a part, which a throttle counts, too.
+ * For a range with few of an organization's events. The primary key would read all its events in a part, which a throttle counts,
+ * too.
  */
 const bySequence: Settings = {
   optimize_use_projection_filtering: 1,
@@ -99,7 +96,7 @@ export async function endOfSlice(
 }
 
 /** Entries of events as stored now, with their leaves. Rejects with EngineError. */
-export async function entriesOf(
+export async function readEntries(
   storage: Storage,
   organization: string,
   stretch: Stretch,
@@ -117,7 +114,11 @@ export async function entriesOf(
  * Entries as recorded, by organization and order; an organization may have several runs. Rejects with
  * EngineError.
  */
-export function runsOf(storage: Storage, organizations: readonly string[], stretch: Stretch): Promise<Run[]> {
+export function readRecordedRuns(
+  storage: Storage,
+  organizations: readonly string[],
+  stretch: Stretch,
+): Promise<Run[]> {
   return readRuns(storage, organizations, stretch, { columns: recordedColumns });
 }
 
@@ -133,13 +134,7 @@ async function readRuns(
     `SELECT ${columns} FROM events WHERE org IN {organizations:Array(UUID)} AND seq >= {from:UInt64}
      AND seq < {before:UInt64} ORDER BY ${order} FORMAT Native`,
     { organizations, ...stretch },
-    {
-      settings: { ...settings, ...more },
-      timeoutMs,
-      headroom: 0,
-      tailroom: 0,
-      bytesMax: sliceBytesMax,
-    },
+    { settings: { ...settings, ...more }, timeoutMs, headroom: 0, tailroom: 0, bytesMax: sliceBytesMax },
   );
   if (!('release' in result)) {
     result.destroy();

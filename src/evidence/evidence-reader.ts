@@ -53,9 +53,7 @@ interface ReaderOptions {
   signsWithinMs(organization: string): number | undefined;
 }
 
-/**
- * Why no checkpoint covers an event: not yet, not by this server, or the tree passed its position without it.
- */
+/** Not yet, not by this server, or the tree passed its position without it. */
 type Uncovered = 'pending' | 'off' | 'absent';
 
 const uncoveredWords: Readonly<Record<Uncovered, string>> = {
@@ -120,8 +118,8 @@ export class EvidenceReader {
   }
 
   /**
-   * Proves that the oldest checkpoint with the event, or the one of `size` events, covers it. Rejects with a
-   * Problem if the event is in no tree yet, or the checkpoint does not exist.
+   * By the oldest checkpoint with the event, or the one of `size` events. Rejects with a Problem if the event is in no tree yet,
+   * or the checkpoint does not exist.
    */
   async inclusion(organization: string, event: EventName, size?: number): Promise<Inclusion> {
     const entry =

@@ -3,7 +3,7 @@ import type { DamageRegister } from '../base/observability/damage.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
-import { seedOf, signerKey } from '../tlog/note.ts';
+import { parseSeed, signerKey } from '../tlog/note.ts';
 import { Builder } from './builder.ts';
 import { CheckpointTable } from './checkpoint-table.ts';
 import { EvidenceReader } from './evidence-reader.ts';
@@ -24,12 +24,10 @@ export interface EvidenceOptions {
   readonly log: Logger;
 }
 
-export function newEvidenceKey(serviceName: string): string {
-  return signerKey(serviceName, randomBytes(32));
-}
+export const newEvidenceKey = (serviceName: string): string => signerKey(serviceName, randomBytes(32));
 
 function seedIn(text: string): Buffer {
-  const seed = seedOf(text);
+  const seed = parseSeed(text);
   if (seed === undefined)
     throw new Error('The key that signs evidence must have the form PRIVATE+KEY+name+id+key');
   return seed;
@@ -48,8 +46,5 @@ export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader
   const builder = new Builder({ ...shared, ...limits, intervalMs, lease });
   const signsWithinMs = (organization: string): number | undefined =>
     builder.signs(organization) ? intervalMs : undefined;
-  return {
-    reader: new EvidenceReader({ ...shared, signsWithinMs }),
-    stop: () => builder.stop(),
-  };
+  return { reader: new EvidenceReader({ ...shared, signsWithinMs }), stop: () => builder.stop() };
 }

@@ -56,10 +56,7 @@ export class LogKey {
     return verifierKeyFor(this.originOf(organization), Buffer.from(published.key, 'base64'));
   }
 
-  /**
-   * Publishes this key: as the first, or signed by the last. Rejects with ForeignKeyError if it can be
-   * neither, and with EngineError.
-   */
+  /** As the first key, or signed by the last. Rejects with ForeignKeyError if it can be neither, and with EngineError. */
   async publish(storage: Storage): Promise<void> {
     if (this.#isPublished) return;
     const { name, seed, previousSeed } = this.#pair;

@@ -36,8 +36,8 @@ const missingQuery = `SELECT toString(org) AS organization, toString(toDate(toUI
   GROUP BY org, day HAVING sum(n) > 0 ORDER BY organization, day`;
 
 /**
- * Compares stored events with entries of trees. `nowMs` must be a lower bound of the time; events expired by
- * then do not count. Rejects with EngineError, and with Error while a removal is being planned.
+ * `nowMs`: a lower bound of the time; events expired by then do not count. Rejects with EngineError, and with Error while a
+ * removal is being planned.
  */
 export async function findMissing(storage: Storage, nowMs: number): Promise<MissingEvents[]> {
   const progress = await readProgress(storage);

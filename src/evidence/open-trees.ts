@@ -20,7 +20,7 @@ export interface Contradiction {
 }
 
 /** Undefined unless the tree has the size of its newest checkpoint and another root. */
-export function contradictionOf({ organization, tree, signed }: OpenTree): Contradiction | undefined {
+export function findContradiction({ organization, tree, signed }: OpenTree): Contradiction | undefined {
   if (signed?.size !== tree.size || Buffer.compare(signed.root, tree.root()) === 0) return undefined;
   return { organization, words: otherEvents(signed.size) };
 }
@@ -94,9 +94,6 @@ function openTree(organization: string, last: readonly StoredTile[]): Tree | Con
   try {
     return new Tree(organization, last);
   } catch (error) {
-    return {
-      organization,
-      words: `the tree is damaged: ${messageOf(error)}`,
-    };
+    return { organization, words: `the tree is damaged: ${messageOf(error)}` };
   }
 }

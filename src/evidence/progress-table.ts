@@ -29,8 +29,7 @@ export async function readProgress(storage: Storage): Promise<Progress | undefin
      ORDER BY watermark DESC LIMIT 1`,
   );
   if (row === undefined) return undefined;
-  // Read after the progress: a tree is recorded as stopped before progress advances, and resumed after it has
-  // caught up.
+  // Read after the progress: a tree is stopped before progress advances, and resumed after it has caught up.
   const stopped = await storage.readRows<{ org: string; place: string }>(
     'SELECT toString(org) AS org, toString(watermark) AS place FROM evidence_stopped FINAL WHERE stopped',
   );

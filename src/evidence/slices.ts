@@ -6,7 +6,7 @@ export interface Slice {
 }
 
 /** An organization with more than a slice is alone. */
-export function slicesOf(counts: ReadonlyMap<string, number>): Slice[] {
+export function divideSlices(counts: ReadonlyMap<string, number>): Slice[] {
   const slices: Slice[] = [];
   let organizations: string[] = [];
   let events = 0;

@@ -11,10 +11,7 @@ interface StoppedTreesOptions {
   readonly log: Logger;
 }
 
-/**
- * Organizations whose trees have stopped, each at its own `seq`, while others continue. Signs nothing for
- * them until an operator has resolved it.
- */
+/** Trees stopped at their own `seq` while others continue. Signs nothing for them until an operator has resolved it. */
 export class StoppedTrees {
   readonly #options: StoppedTreesOptions;
   #written = new Map<string, bigint>();
@@ -56,10 +53,7 @@ export class StoppedTrees {
     }
   }
 
-  /**
-   * Retries each stopped tree: `addFrom` adds the missing events, or stops it again. Rejects as `addFrom`
-   * does, or with EngineError.
-   */
+  /** `addFrom` adds the missing events, or stops the tree again. Rejects as `addFrom` does, or with EngineError. */
   async retry(
     watermark: bigint,
     addFrom: (organization: string, from: bigint) => Promise<void>,

@@ -109,11 +109,7 @@ export class TileTable {
       `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND (level, tile) IN
         (SELECT p.1, p.2 FROM (SELECT arrayJoin(arrayZip({levels:Array(UInt8)}, {indexes:Array(UInt64)})) AS p))
        ${widest}`,
-      {
-        organization,
-        levels: tiles.map(({ level }) => level),
-        indexes: tiles.map(({ index }) => index),
-      },
+      { organization, levels: tiles.map(({ level }) => level), indexes: tiles.map(({ index }) => index) },
     );
     return rows.map(toTile);
   }

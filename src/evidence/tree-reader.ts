@@ -1,7 +1,7 @@
 import { type Entry, entryAt, expiryOf } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
-import { hashInTile, type TileId, tileOf, tileWidth } from '../tlog/tile.ts';
-import { type Node, nodesOf, type Range, rangeHash } from '../tlog/tree.ts';
+import { hashInTile, type TileId, tileWith, tileWidth } from '../tlog/tile.ts';
+import { type Node, coveringNodes, type Range, rangeHash } from '../tlog/tree.ts';
 import type { StoredTile, TileTable } from './tile-table.ts';
 import { hashesOf } from './tree.ts';
 
@@ -17,15 +17,15 @@ export class TreeReader {
   /** In one query. Undefined if the tree has fewer leaves. */
   async hashes(organization: string, ranges: readonly Range[]): Promise<Uint8Array[] | undefined> {
     const needed = new Map(
-      ranges.flatMap(nodesOf).map((node) => {
-        const { level, index } = tileOf(node);
+      ranges.flatMap(coveringNodes).map((node) => {
+        const { level, index } = tileWith(node);
         return [keyOf({ level, index }), { level, index }];
       }),
     );
     const found = await this.#tiles.get(organization, [...needed.values()]);
     const hashes = new Map(found.map((tile) => [keyOf(tile), hashesOf(tile)]));
     const hashOf = (node: Node): Buffer =>
-      hashInTile(node, hashes.get(keyOf(tileOf(node))) ?? Buffer.alloc(0));
+      hashInTile(node, hashes.get(keyOf(tileWith(node))) ?? Buffer.alloc(0));
     try {
       return ranges.map((range) => rangeHash(range, hashOf));
     } catch (error) {

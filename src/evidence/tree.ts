@@ -39,10 +39,7 @@ export class Tree {
     return this.#edge.root();
   }
 
-  /**
-   * Adds events with rising order numbers; throws if the first is not above the last. Tiles keep views of
-   * `entries` until `takeChanged`.
-   */
+  /** Throws unless order numbers rise above the last. Tiles keep views of `entries` until `takeChanged`. */
   add(entries: Buffer, leaves: Buffer): void {
     if (entries.length === 0) return;
     const { seq } = entryAt(entries, 0);

@@ -22,10 +22,7 @@ export function presentedKey(context: RequestContext): string | undefined {
   return key === token ? key : undefined;
 }
 
-/**
- * The credential after `Bearer`, in any case (RFC 9110); undefined for other schemes. A header sent twice is
- * ambiguous, so it counts as no key.
- */
+/** `Bearer` in any case (RFC 9110); undefined for other schemes. A header sent twice is ambiguous, so it counts as no key. */
 function bearerToken(authorization: string | undefined): string | undefined {
   const [whole, other, token = ''] = /^(.*, *)?bearer(?: +(.*))?$/i.exec(authorization ?? '') ?? [];
   if (whole === undefined) return undefined;

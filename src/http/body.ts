@@ -209,10 +209,7 @@ export class BodyReceiver {
     });
   }
 
-  /**
-   * Call it once. Rejects with a Problem (too_large; unavailable if the budget is used up), or with an Error
-   * if the client disconnects.
-   */
+  /** Call it once. Rejects with a Problem (too_large, unavailable), or with an Error if the client disconnects. */
   read(): Promise<ReceivedBody> {
     if (this.#isDiscarding || this.#isRead)
       this.#failure ??= new Error('the body was discarded or already read');

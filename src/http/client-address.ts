@@ -87,8 +87,8 @@ function forwardedParameter(element: string, name: string): string | undefined {
 }
 
 /**
- * The client behind `trustProxy` hops; 0 trusts no header. `X-Forwarded-For` wins over `Forwarded`: a proxy
- * that sets only `Forwarded` must strip the other. An element without an address leaves the transport's.
+ * `trustProxy` hops; 0 trusts no header. `X-Forwarded-For` wins over `Forwarded`: a proxy that sets only `Forwarded` must strip
+ * the other. Without an address in the element, the transport's counts.
  */
 export function clientAddress(
   transport: ClientAddress,

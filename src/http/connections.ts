@@ -88,10 +88,7 @@ export class Connections {
 
 const mappedPrefix = `${'0'.repeat(16)}FFFF0000`;
 
-/**
- * The system writes 32-bit words in this machine's byte order, in hexadecimal. IPv4 inside IPv6 is IPv4; of
- * IPv6 the first half counts, as in `clientOfAddress`.
- */
+/** The table has 32-bit words in this machine's byte order, in hexadecimal. Result as of `clientOfAddress`. */
 function clientOfHex(hex: string): string {
   if (hex.length === 8) return hex;
   return hex.startsWith(mappedPrefix) ? hex.slice(-8) : hex.slice(0, 16);

@@ -45,6 +45,8 @@ export type Access =
       readonly changes?: true;
       /** Counts against the logins of its address as well. */
       readonly checksPassword?: true;
+      /** A repeat needs a session that is good. */
+      readonly makesSecret?: true;
       readonly handler: SessionHandler;
     };
 

@@ -21,10 +21,7 @@ export class Exchange {
   readonly res: UwsResponse;
   readonly head: RequestHead;
   readonly body: BodyReceiver | undefined;
-  /**
-   * The last of its connection, because its body is chunked: the library takes a trailer for a request and accepts wrongly framed
-   * chunks.
-   */
+  /** Because its body is chunked: the library takes a trailer for a request and accepts wrongly framed chunks. */
   readonly isLast: boolean;
   /** Its body must not be read to the end. */
   readonly hasTrailer: boolean;
@@ -77,8 +74,8 @@ export class Exchange {
   }
 
   /**
-   * Stops reading from the connection until `letGo`, just before the answer: if the library reads another
-   * request before, it closes the connection, and the client would not know whether its request was executed.
+   * Stops reading until `letGo`, just before the answer: if the library reads another request before, it closes the connection,
+   * and the client would not know whether its request was executed.
    */
   hold(): void {
     if (this.#state !== 'open' || (this.#isAnswered && !this.isLast)) return;
@@ -87,8 +84,8 @@ export class Exchange {
   }
 
   /**
-   * Like `hold`, for a read. A client that shut down its sending side (`nc -N`) still waits, but looks like
-   * one that left; so the connection is read once a second.
+   * A client that shut down its sending side (`nc -N`) still waits, but looks like one that left; so the connection is read once
+   * a second.
    */
   holdRead(): void {
     if (this.#state !== 'open' || this.isLast || this.body !== undefined) return;

@@ -11,7 +11,7 @@ import type { EndpointDeps } from './deps.ts';
 import type { Endpoint, EndpointOf, KeyCaller, RateClass } from './endpoint.ts';
 import { limits } from './limits.ts';
 import { rateHeaders, tooManyRequests, withRateHeaders } from './rate-limit.ts';
-import { callOf } from './recorded-change.ts';
+import { requestCall } from './recorded-change.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Reply } from './response.ts';
 import type { Handler, Route } from './router.ts';
@@ -95,7 +95,7 @@ class Guard {
 
   async #byReadKey({ rate, handler }: EndpointOf<'read key'>, context: RequestContext): Promise<Reply> {
     this.#requireCertificate(context, 'unauthorized');
-    const { key, organization, verdict } = await this.#keyOf(context, rate);
+    const { key, organization, verdict } = await this.#requireKey(context, rate);
     return limited(context, verdict, () => {
       // A key of all organizations cannot have this scope, so a reader always has an organization.
       if (!key.scopes.includes('read') || organization === undefined) throw unauthorizedKey();
@@ -106,7 +106,7 @@ class Guard {
 
   #byWriteKey({ rate, handler }: EndpointOf<'write key'>, context: RequestContext): Promise<Reply> | Reply {
     this.#requireCertificate(context, 'forbidden');
-    return whenKnown(this.#keyOf(context, rate), ({ key, organization, verdict }) =>
+    return whenKnown(this.#requireKey(context, rate), ({ key, organization, verdict }) =>
       limited(context, verdict, () => {
         if (!key.scopes.includes('write')) {
           throw new Problem('forbidden', 'This API key does not have the scope "write".');
@@ -122,7 +122,7 @@ class Guard {
 
   async #byScimKey({ rate, handler }: EndpointOf<'scim key'>, context: RequestContext): Promise<Reply> {
     this.#requireCertificate(context, 'unauthorized');
-    const { key, organization, verdict } = await this.#keyOf(context, rate);
+    const { key, organization, verdict } = await this.#requireKey(context, rate);
     return limited(context, verdict, () => {
       if (!key.scopes.includes('scim') || organization === undefined)
         throw new Problem('forbidden', 'This API key does not have the scope "scim".');
@@ -146,18 +146,18 @@ class Guard {
 
   /**
    * The session of a request that repeats a change, which has ended this very session or the role that it needs. Undefined for all
-   * other requests. One that makes a secret needs a session that is good.
+   * other requests.
    */
-  async #repeated({ changes, roles }: EndpointOf<'session'>, context: RequestContext) {
-    if (changes === undefined || context.header('idempotency-key') === undefined) return undefined;
-    const current = await this.#sessionOf(context);
+  async #repeated({ changes, roles, makesSecret }: EndpointOf<'session'>, context: RequestContext) {
+    if (changes === undefined || makesSecret === true || context.header('idempotency-key') === undefined)
+      return undefined;
+    const current = await this.#findSession(context);
     if (current !== undefined && roles.includes(current.user.role)) return undefined;
-    const session = current ?? (await this.#sessionOf(context, true));
+    const session = current ?? (await this.#findSession(context, true));
     if (session === undefined) return undefined;
     const { directory } = this.#deps;
     await directory.refresh();
-    const earlier = directory.call(callOf(context, session).id ?? '');
-    return earlier === undefined || earlier.unseen !== undefined ? undefined : session;
+    return directory.call(requestCall(context, session).id ?? '') === undefined ? undefined : session;
   }
 
   async #answerSession(
@@ -180,7 +180,7 @@ class Guard {
     throw new Problem(code, 'API keys need a client certificate that this server trusts.');
   }
 
-  #keyOf(context: RequestContext, rate: RateClass): Promise<KeyUse> | KeyUse {
+  #requireKey(context: RequestContext, rate: RateClass): Promise<KeyUse> | KeyUse {
     return whenKnown(this.#goodKey(context), (key) => {
       this.#deps.keyUses.note(key.id);
       const organization = this.#deps.organizationOf(key.organizationId ?? '');
@@ -212,7 +212,7 @@ class Guard {
 
   async #goodSession(context: RequestContext): Promise<Session> {
     this.#deps.directory.requireWhole();
-    const session = await this.#sessionOf(context);
+    const session = await this.#findSession(context);
     if (session !== undefined) return session;
     const problem = new Problem('unauthorized', 'Missing or invalid session; sign in first.');
     throw await this.#refusal(problem, context, 'tenant');
@@ -222,7 +222,7 @@ class Guard {
    * The first cookie that is valid on this host. Valid cookies of different users are ambiguous, so none
    * counts.
    */
-  async #sessionOf(context: RequestContext, evenEnded = false): Promise<Session | undefined> {
+  async #findSession(context: RequestContext, evenEnded = false): Promise<Session | undefined> {
     const { cookie, sessions, config } = this.#deps;
     const host = context.header('host');
     const tokens = cookie.read(context).filter(({ length }) => length <= limits.sessionTokenCharactersMax);

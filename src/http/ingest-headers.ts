@@ -24,9 +24,7 @@ function contentEncoding(header: string | undefined): ContentEncoding {
   throw new Problem(
     'unsupported_media',
     'Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
-    {
-      headers: { 'Accept-Encoding': 'gzip, deflate, br, zstd' },
-    },
+    { headers: { 'Accept-Encoding': 'gzip, deflate, br, zstd' } },
   );
 }
 

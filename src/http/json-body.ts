@@ -6,8 +6,8 @@ import { validate } from '../contract/validate.ts';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * At most limits.jsonBodyBytesMax, validated by a schema of the OpenAPI document; `subtypes` are accepted types of application/.
- * Rejects with Problem `unsupported_media`, `too_large` or `malformed` (contract: Errors).
+ * `subtypes`: accepted types of application/. Rejects with Problem `unsupported_media`, `too_large` or `malformed` (contract:
+ * Errors).
  */
 export async function readJson<Name extends SchemaName>(
   context: RequestContext,

@@ -15,10 +15,7 @@ export const limits = {
   bodyBytesPerSecondMin: 16 * 1024,
   /** An unwanted body is discarded up to this size; a larger one ends the connection. */
   ignoredBodyBytesMax: 64 * 1024,
-  /**
-   * After an early refusal the rest is discarded up to this size and time, so that its sender sees the
-   * answer.
-   */
+  /** The rest of a refused body is discarded up to this size and time, so that its sender sees the answer. */
   refusedBodyDrainBytesMax: 128 * 1024 * 1024,
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,

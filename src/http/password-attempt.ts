@@ -8,10 +8,10 @@ import type { RequestContext } from './request-context.ts';
 import { isHostOf, slugOfHost } from './tenant-host.ts';
 
 /**
- * `signedIn`: the account's user, if the request has its session. The organization in the body is ignored, or one account would
- * have two counts.
+ * `signedIn`: the account's user, if the request has its session. Ignores the organization in the body, or one account would have
+ * two counts.
  */
-export function attemptOf(
+export function passwordAttempt(
   context: RequestContext,
   tenantDomain: string | undefined,
   account: { readonly email: string; readonly signedIn?: { readonly id: string } },

@@ -21,10 +21,7 @@ export const problemDocument: ProblemForm = (problem, { requestId }) => {
   return { status, type: 'application/problem+json', body: jsonLine(stringify('Problem', document)) };
 };
 
-/**
- * A Problem has a message for the client; of any other error the client gets only the request id (contract:
- * Errors).
- */
+/** The client gets a Problem's message; of any other error only the request id (contract: Errors). */
 export function problemReply(
   error: unknown,
   head: RequestHead,

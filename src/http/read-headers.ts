@@ -30,8 +30,8 @@ export function ignoredParameters(parameters: QueryParameters): ReplyHeaders {
 const separator = ', ';
 
 /**
- * Links to other pages (RFC 8288). A search that ended early has no last page and continues after its last
- * match. Links beyond the bound are left out; the next page comes first.
+ * RFC 8288. A search that ended early has no last page and continues after its last match. Links beyond the bound are left out;
+ * the next page comes first.
  */
 export function pageLinks(
   { head, query }: Pick<RequestContext, 'head' | 'query'>,

@@ -14,8 +14,8 @@ type By = (Pick<SessionCaller, 'user'> | { readonly actor: EventActor }) & { rea
 type Deps = Pick<EndpointDeps, 'directory'>;
 
 /**
- * Once this resolves, the change is in effect and its events are durable. A repeat of a call (contract: Repeats of changes) resolves
- * as the first call did. Rejects with EngineError if nothing changed, and with Problem `unavailable` if the result is unknown.
+ * Resolves when the change is in effect and its events are durable; for a repeat, as the first call did (contract: Repeats of
+ * changes). Rejects with EngineError if nothing changed, and with Problem `unavailable` if the result is unknown.
  */
 export function recordedChange<T>(
   { directory }: Deps,
@@ -23,7 +23,7 @@ export function recordedChange<T>(
   by: By,
   decide: Decide<T>,
 ): Promise<T> {
-  return directory.change(callOf(context, by), decide);
+  return directory.change(requestCall(context, by), decide);
 }
 
 /** With checks before the change, which a repeat skips. */
@@ -33,7 +33,7 @@ export async function preparedChange<T>(
   by: By,
   prepare: () => Promise<Decide<T>>,
 ): Promise<T> {
-  const call = callOf(context, by);
+  const call = requestCall(context, by);
   const decide = await prepare().catch((refusal: unknown): Decide<T> => {
     if (call.id === undefined) throw refusal;
     return () => {
@@ -44,17 +44,17 @@ export async function preparedChange<T>(
 }
 
 export async function isRepeat({ directory }: Deps, context: RequestContext, by: By): Promise<boolean> {
-  const call = callOf(context, by);
+  const call = requestCall(context, by);
   if (call.id === undefined) return false;
   await directory.refresh();
   return directory.earlier(call) !== undefined;
 }
 
 /**
- * Identifies a call by the Idempotency-Key, caller, method and path, so an ended session that may repeat a call (`Guard`) reaches
- * no other endpoint. The digest of the request is salted with the key, since bodies have passwords. Throws Problem `malformed`.
+ * By Idempotency-Key, caller, method and path, so an ended session that repeats a call (`Guard`) reaches no other endpoint. Salts
+ * the digest of the request with the key, since bodies have passwords. Throws Problem `malformed`.
  */
-export function callOf(context: RequestContext, by: By): Call {
+export function requestCall(context: RequestContext, by: By): Call {
   const actor = 'user' in by ? userActor(by.user) : by.actor;
   const call = { actor, origin: selfAuditOrigin(context) };
   const caller = by.caller ?? actor.id;
@@ -63,11 +63,11 @@ export function callOf(context: RequestContext, by: By): Call {
   if (key === 'body')
     throw new Problem('malformed', 'Idempotency-Key: "body" is for events alone; send a random value.');
   const { method, rawPath, rawQuery } = context.head;
-  const id = uuidOf(hash('sha256', [caller, key, method, rawPath].join('\n')));
+  const id = digestUuid(hash('sha256', [caller, key, method, rawPath].join('\n')));
   return { ...call, id, request: hash('sha256', [key, rawQuery, context.bodyDigest].join('\n')) };
 }
 
-function uuidOf(hex: string): string {
+function digestUuid(hex: string): string {
   const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hex) ?? [];
   return `${a}-${b}-8${c}-8${d}-${e}`;
 }

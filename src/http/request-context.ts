@@ -6,8 +6,8 @@ import type { RequestHead } from './request.ts';
 export type PathParameters = Readonly<Record<string, string>>;
 
 /**
- * A class, because accessors of an object literal are closures: each object would get its own hidden class in
- * the old generation, which keeps the request alive until a full collection.
+ * A class: accessors of an object literal would give each object its own hidden class in the old generation, which keeps the
+ * request alive until a full collection.
  */
 export class RequestContext {
   readonly #exchange: Exchange;
@@ -55,8 +55,7 @@ export class RequestContext {
   }
 
   /**
-   * At most the route's `maxBytes`. Call it once, before the first await. Rejects with a Problem (too_large,
-   * unavailable), or if the client disconnects.
+   * At most the route's `maxBytes`. Call it once, before the first await. Rejects with a Problem, or if the client disconnects.
    */
   body(): Promise<ReceivedBody> {
     return this.#exchange.body?.read() ?? Promise.resolve({ bytes: new Uint8Array(0), release: () => {} });

@@ -148,8 +148,8 @@ export class RequestServer {
   }
 
   /**
-   * A change runs only when its request is whole and nothing follows on the connection (`Exchange.hold`).
-   * During an asynchronous read the library reads now and then (`Exchange.holdRead`).
+   * A change runs only when its request is whole and nothing follows on the connection (`Exchange.hold`); a read uses
+   * `Exchange.holdRead`.
    */
   #run(exchange: Exchange, match: Match): Promise<void> | undefined {
     const onReply = (answer: Reply): void => {
@@ -238,10 +238,7 @@ function changingRoute(match: Match): Route | undefined {
   return match.kind === 'route' && match.route.method !== 'GET' ? match.route : undefined;
 }
 
-/**
- * When a change's request is whole and the library has processed the bytes after it. A handler of large
- * bodies waits for the body itself.
- */
+/** When the library has processed the bytes after a change's request. A handler of large bodies waits for the body itself. */
 function wholeBefore(exchange: Exchange, route: Route | undefined): Promise<void> | undefined {
   if (route === undefined || (route.body?.maxBytes ?? 0) > limits.unreadBodyBytesMax) return undefined;
   if (exchange.body === undefined) exchange.hold();
@@ -263,9 +260,7 @@ function handlerOf(match: Match): Handler {
         throw new Problem(
           'method_not_allowed',
           `The method ${head.method.slice(0, 32)} is not allowed here.`,
-          {
-            headers: { Allow: match.allow },
-          },
+          { headers: { Allow: match.allow } },
         );
       };
     case 'unknown_path':

@@ -16,10 +16,7 @@ export interface FixedReply {
   readonly release?: () => void;
 }
 
-/**
- * The head goes out with the first byte, so a source that fails earlier gives a problem; a later failure
- * breaks the connection.
- */
+/** The head goes out with the first byte: an earlier failure gives a problem, a later one breaks the connection. */
 export interface StreamReply {
   readonly status: number;
   readonly headers?: ReplyHeaders;
@@ -28,7 +25,7 @@ export interface StreamReply {
 
 export type Reply = FixedReply | StreamReply;
 
-export function replyOf(
+export function fixedReply(
   body: { readonly bytes: Uint8Array; readonly release: () => void } | { readonly flow: ByteFlow },
   headers: ReplyHeaders = {},
 ): Reply {

@@ -14,9 +14,7 @@ export interface Route {
   readonly handler: Handler;
   /** The resource answers HEAD like GET, without the body (contract: Read). Elsewhere HEAD is 405. */
   readonly head?: true;
-  /**
-   * Bound of the body in bytes as received. Default: none; a small body is ignored and a large one refused.
-   */
+  /** As received. Default: none; a small body is ignored and a large one refused. */
   readonly body?: { readonly maxBytes: number };
   readonly problemForm?: ProblemForm;
 }
@@ -42,7 +40,7 @@ function matchMethod(methods: Methods, method: string, parameters: PathParameter
   return { kind: method === 'OPTIONS' ? 'options' : 'other_method', allow };
 }
 
-function patternOf(path: string): RegExp {
+function pathPattern(path: string): RegExp {
   return new RegExp(
     `^${path
       .replaceAll('.', '\\.')
@@ -67,7 +65,7 @@ export function createRouter(routes: readonly Route[]): Router {
     if (route.head === true) methods.set('HEAD', route);
     table.set(route.path, methods);
   }
-  const patterns = [...withParameters].map(([path, methods]) => ({ pattern: patternOf(path), methods }));
+  const patterns = [...withParameters].map(([path, methods]) => ({ pattern: pathPattern(path), methods }));
   return {
     match(method, path) {
       const methods = fixed.get(path);

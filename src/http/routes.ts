@@ -190,25 +190,23 @@ function countEndpoints({ read }: EndpointDeps): Endpoint[] {
 }
 
 function adminEndpoints(deps: EndpointDeps): Endpoint[] {
+  const secret = (path: string, name: string, handler: SessionHandler): Endpoint => ({
+    ...change('POST', path, name, admins, handler),
+    makesSecret: true,
+  });
   return [
     session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(deps)),
     change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
     session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(deps)),
-    change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),
-    change('POST', '/api/v1/portal/api-keys/:id/rotate', 'rotate api key', admins, rotateApiKeyHandler(deps)),
+    secret('/api/v1/portal/api-keys', 'create api key', createApiKeyHandler(deps)),
+    secret('/api/v1/portal/api-keys/:id/rotate', 'rotate api key', rotateApiKeyHandler(deps)),
     change('POST', '/api/v1/portal/api-keys/:id/revoke', 'revoke api key', admins, revokeApiKeyHandler(deps)),
     session('GET', '/api/v1/portal/users', 'users', admins, usersHandler(deps)),
     change('POST', '/api/v1/portal/users', 'create user', admins, createUserHandler(deps)),
     change('PATCH', '/api/v1/portal/users/:id', 'change user', admins, changeUserHandler(deps)),
     change('POST', '/api/v1/portal/users/:id/disable', 'disable user', admins, disableUserHandler(deps)),
     change('POST', '/api/v1/portal/users/:id/password', 'set password', admins, setPasswordHandler(deps)),
-    change(
-      'POST',
-      '/api/v1/portal/users/:id/password-link',
-      'make password link',
-      admins,
-      makePasswordLinkHandler(deps),
-    ),
+    secret('/api/v1/portal/users/:id/password-link', 'make password link', makePasswordLinkHandler(deps)),
     {
       ...change('POST', '/api/v1/portal/password', 'own password', everyone, ownPasswordHandler(deps)),
       checksPassword: true,

@@ -2,8 +2,8 @@ import { Problem } from '../base/errors/problem.ts';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * Throws Problem `forbidden` or `unsupported_media` on a cross-site change: a form has another Content-Type,
- * a script needs a preflight, and browsers send the origin (contract: Sessions).
+ * Throws Problem `forbidden` or `unsupported_media` (contract: Sessions): a form has another Content-Type, a script needs a
+ * preflight, and browsers send the origin.
  */
 export function requireSameOriginJson(context: RequestContext): void {
   const origin = context.header('origin');
@@ -19,15 +19,13 @@ export function requireSameOriginJson(context: RequestContext): void {
 }
 
 /**
- * Throws Problem `forbidden` on a read caused by a page of another site, because it may be recorded in the
- * user's name (contract: Sessions).
- *
- * Browsers send `Sec-Fetch-Site` only over TLS, and old ones never. Without it the page's own links send a
- * `Referer`. Programs do not accept `text/html`, and pass.
+ * Throws Problem `forbidden` on a read caused by another site, because it may be recorded in the user's name (contract:
+ * Sessions). Browsers send `Sec-Fetch-Site` only over TLS, and old ones never; then the page's own links send a `Referer`.
+ * Programs do not accept `text/html`, and pass.
  */
 export function requireOwnSite(context: RequestContext): void {
   const site = context.header('sec-fetch-site');
-  const source = context.header('origin') ?? originOf(context.header('referer'));
+  const source = context.header('origin') ?? parseOrigin(context.header('referer'));
   const isNavigation = (context.header('accept') ?? '').toLowerCase().includes('text/html');
   const isOwn =
     site === undefined
@@ -38,7 +36,7 @@ export function requireOwnSite(context: RequestContext): void {
   if (!isOwn) throw new Problem('forbidden', 'A page of another site caused this request.');
 }
 
-function originOf(referer: string | undefined): string | undefined {
+function parseOrigin(referer: string | undefined): string | undefined {
   if (referer === undefined) return undefined;
   return URL.canParse(referer) ? new URL(referer).origin : 'null';
 }

@@ -2,11 +2,7 @@ import { type ServiceEvent, userActor } from '../control/change-events.ts';
 import type { User } from '../control/users.ts';
 
 /** Codes of activities that are not changes; a test compares them with the registry. */
-export const selfAuditCodes = {
-  loginSucceeded: 1001,
-  loginFailed: 1002,
-  passwordChange: 1010,
-} as const;
+export const selfAuditCodes = { loginSucceeded: 1001, loginFailed: 1002, passwordChange: 1010 } as const;
 
 const by = (user: User) => ({ organizationId: user.organizationId, actor: userActor(user) });
 
@@ -46,10 +42,7 @@ export function signOnFailed(
   };
 }
 
-/**
- * Contains no typed text. `ambiguous`: several organizations have the address and none was named; the event
- * does not reveal whether the password was right.
- */
+/** Contains no typed text. `ambiguous`: several organizations have the address and none was named. */
 export function loginFailed(user: User, { ambiguous = false, passwordsOff = false } = {}): ServiceEvent {
   const wrong = passwordsOff ? 'passwords are off' : 'wrong password';
   const reason = user.disabledMicros === undefined ? wrong : 'disabled user';

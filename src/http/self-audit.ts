@@ -14,9 +14,8 @@ export interface SelfAuditDeps extends Pick<Ingest, 'recordOwn' | 'logFailure'> 
 }
 
 /**
- * Records the service's own actions with its own mark (contract: Sessions). An action that can still be
- * refused waits for `recordBefore`: a login before its cookie, an export before its first byte. A failed
- * login has happened: `recordAfter`. The journal records changes.
+ * An action that can still be refused waits for `recordBefore`: a login before its cookie, an export before its first byte. A
+ * failed login has happened: `recordAfter`. The journal records changes (contract: Sessions).
  */
 export class SelfAudit {
   readonly #deps: SelfAuditDeps;

@@ -14,11 +14,11 @@ type Body = string | Uint8Array;
 
 const byteLength = (body: Body): number => (typeof body === 'string' ? Buffer.byteLength(body) : body.length);
 
-const bytesOf = (body: Body): Uint8Array => (typeof body === 'string' ? Buffer.from(body) : body);
+const toBytes = (body: Body): Uint8Array => (typeof body === 'string' ? Buffer.from(body) : body);
 
 /**
- * A larger body is kept until the socket accepts it, so that "finished" means sent. With the head it must fit
- * into the library's cork buffer: see `writeBytesMax`.
+ * A larger body is kept until the socket accepts it, so that "finished" means sent. With the head it must fit into the library's
+ * cork buffer: see `writeBytesMax`.
  */
 const wholeAtOnceBytesMax = 8 * 1024;
 
@@ -47,9 +47,8 @@ function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number, watch:
 }
 
 /**
- * An answer before the end of the request body. Closing at once would reset the connection and lose the
- * answer, so its end waits until the sender pauses or ends. The answer announces the close itself, because
- * the library would write that header into a body sent in pieces.
+ * Closing at once would reset the connection and lose the answer, so its end waits until the sender pauses or ends. The answer
+ * announces the close itself, because the library would write that header into a body sent in pieces.
  */
 function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: Body): void {
   const { res } = exchange;
@@ -59,8 +58,7 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
     if (bytesSent > 0) res.write(body);
   });
   exchange.sent(bytesSent);
-  // The length is unknown, so the next bytes must not be accepted for a request: the library refuses them while
-  // the answer is incomplete.
+  // Without a length the next bytes must not be accepted for a request: the library refuses them while the answer is incomplete.
   const unframed = exchange.head.announcedBody.kind === 'invalid';
   const end = (): void => {
     clearTimeout(quiet);
@@ -79,10 +77,7 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
   });
 }
 
-/**
- * When the last answer of a connection may end: the library has processed its input, and the sender has sent
- * its body or pauses.
- */
+/** The library has processed its input, and the sender has sent its body or pauses. */
 function untilSent(exchange: Exchange, status: number): Promise<void> {
   if (exchange.hasTrailer) {
     exchange.hold();
@@ -121,8 +116,8 @@ function sendNow(
   const { status } = reply;
   const bodiless = status === 204 || status === 304;
   const isLarge = typeof body !== 'string' && body.length > wholeAtOnceBytesMax && head.method !== 'HEAD';
-  // The library closes after an answer written at once. After a larger one the client or the idle timeout
-  // closes. The same if a body is not read: closing would lose the answer.
+  // The library closes only after an answer written at once and a body that is read; otherwise the client or the idle timeout
+  // does.
   const libraryCloses = isLast && !exchange.hasTrailer && (bodiless || !isLarge);
   const headers = isLast && !libraryCloses ? { ...reply.headers, Connection: 'close' } : reply.headers;
   res.cork(() => {
@@ -136,7 +131,7 @@ function sendNow(
       else res.endWithoutBody();
       exchange.finish({ status, bytesSent: 0 });
     } else if (isLarge) {
-      sendLarge(exchange, bytesOf(body), status, watch);
+      sendLarge(exchange, toBytes(body), status, watch);
     } else {
       res.end(body, libraryCloses);
       exchange.finish({ status, bytesSent: byteLength(body) });
@@ -161,13 +156,13 @@ export function sendFixed(
   const { isLast } = exchange;
   if (encoding === undefined) {
     if (reply.release !== undefined) exchange.onClosed(reply.release);
-    const whole = length > wholeAtOnceBytesMax ? bytesOf(body) : body;
+    const whole = length > wholeAtOnceBytesMax ? toBytes(body) : body;
     if (isLast) return sendLast(exchange, reply, watch, whole);
     sendNow(exchange, reply, watch, whole);
     return undefined;
   }
   exchange.holdRead();
-  return compressBody(encoding, bytesOf(body))
+  return compressBody(encoding, toBytes(body))
     .finally(() => reply.release?.())
     .then((small) => {
       if (isLast) return sendLast(exchange, reply, watch, small, encoding);

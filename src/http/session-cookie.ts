@@ -32,10 +32,7 @@ export class SessionCookie {
   }
 }
 
-/**
- * The cookie of a sign-in in progress at a provider. With `__Host-` no other host of the domain can set it,
- * so an attacker cannot finish a sign-in in another's browser.
- */
+/** With `__Host-` no other host of the domain can set it, so an attacker cannot finish a sign-in in another's browser. */
 export function attemptCookie(serviceName: string, { head }: RequestContext): SessionCookie {
   return new SessionCookie(`${head.secure ? '__Host-' : ''}${serviceName}-sign-on`);
 }

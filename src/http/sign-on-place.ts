@@ -73,7 +73,7 @@ export function redirectUri(
   const address = publicAddress(context, config, organization.slug);
   const path = `/api/v1/auth/sign-on/callback/${provider}`;
   if (address !== undefined)
-    return address === config.publicUrl ? `${address}${path}` : addressOf(`${address}${path}`);
+    return address === config.publicUrl ? `${address}${path}` : parseAddress(`${address}${path}`);
   throw new Problem(
     'unavailable',
     'Sign-in is not possible: the operator has not configured the public address of this service.',
@@ -87,7 +87,7 @@ export function redirectUri(
 }
 
 /** Throws Problem `malformed` for an invalid Host, for example by its port. */
-function addressOf(text: string): string {
+function parseAddress(text: string): string {
   if (URL.canParse(text)) return new URL(text).href;
   throw new Problem('malformed', 'The Host header is invalid.');
 }

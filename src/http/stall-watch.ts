@@ -19,10 +19,9 @@ const dropped = counter(
 );
 
 /**
- * The library drops a connection 10 s after a failed write, too early for a reader that is only busy (a pipe
- * into a slow consumer). Each further failed write restarts those 10 s. So this writes one chunk to each
- * stalled stream every limits.streamStallCheckMs (at most streamStallMsMax / streamStallCheckMs chunks in
- * memory), and drops a reader after streamStallMsMax.
+ * The library drops a connection 10 s after a failed write, too early for a busy reader; each further failed write restarts those
+ * 10 s. So this writes one chunk to each stalled stream every limits.streamStallCheckMs, and drops a reader after
+ * streamStallMsMax.
  */
 export class StallWatch {
   readonly #waiting = new Map<Exchange, Waiting>();

@@ -4,10 +4,7 @@ import type { UwsResponse } from './uws.ts';
 
 const strictTransportSeconds = 365 * 24 * 3600;
 
-/**
- * Headers of every answer: no caching, framing, execution or loading by other sites. A route that needs
- * another value sets it itself.
- */
+/** No caching, framing, execution or loading by other sites. A route that needs another value sets it itself. */
 const standing: readonly (readonly [name: string, value: string])[] = [
   ['X-Content-Type-Options', 'nosniff'],
   ['X-Frame-Options', 'DENY'],
@@ -28,10 +25,7 @@ const kept: readonly (readonly [name: string, value: string])[] = [
   ['Keep-Alive', `timeout=${limits.keepAliveHintSeconds}`],
 ];
 
-/**
- * One header whose value contains the others line by line: nine calls of the library cost 7 % of a small
- * answer's time, one costs 1 %.
- */
+/** Its value contains the others line by line: nine calls of the library cost 7 % of a small answer's time, one costs 1 %. */
 const usualName = 'X-Content-Type-Options';
 const usualValue = lines([...standing, ...kept]);
 const usualJsonValue = lines([

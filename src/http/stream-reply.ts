@@ -16,9 +16,8 @@ export interface StreamSendOptions {
 }
 
 /**
- * Streams a body with backpressure, buffering at most one read of the source. It ends cleanly only if the
- * source does (contract: export). A disconnect destroys the source. Throws before sending if a header is
- * invalid.
+ * Buffers at most one read of the source. Ends cleanly only if the source does (contract: export); a disconnect destroys the
+ * source. Throws before sending if a header is invalid.
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
   if (!exchange.open()) return reply.stream.destroy();

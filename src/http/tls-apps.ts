@@ -15,9 +15,8 @@ const ciphers = [
 type Serve = (res: UwsResponse, req: UwsRequest) => void;
 
 /**
- * The library binds a certificate to an app. So one app listens and passes connections to another, which
- * answers; a new certificate gets a new app, and old connections stay with theirs. Each replacement leaks 34
- * KB.
+ * The library binds a certificate to an app. So one app listens and passes connections to another; a new certificate gets a new
+ * app, and old connections stay with theirs. Each replacement leaks 34 KB.
  */
 export class TlsApps {
   readonly #files: CertificateFiles;

@@ -9,9 +9,8 @@ import { limits } from './limits.ts';
 export const uws = await load();
 
 /**
- * Maximum bytes of one `write`, with framing. The build for older systems loses bytes beyond its cork buffer
- * of 16 KiB. In the newer one the bound serves slow readers: a connection counts as idle until all buffered
- * bytes are sent.
+ * Bytes of one `write`, with framing. The older build loses bytes beyond its cork buffer of 16 KiB. In the newer one a connection
+ * counts as idle until all buffered bytes are sent.
  */
 export const writeBytesMax = (httpPackage.package === 'uwebsockets' ? 64 : 15) * 1024;
 

@@ -4,7 +4,7 @@ import { Problem } from '../base/errors/problem.ts';
 import { traced } from '../base/observability/trace.ts';
 import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
-import { redactionOf } from '../ocsf/redact.ts';
+import { makeRedaction } from '../ocsf/redact.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { Idempotency } from './idempotency.ts';
 import { BlockBuilder } from './native-block.ts';
@@ -26,7 +26,7 @@ export class OwnEvents {
 
   constructor({ appName, ...redaction }: WorkerSettings) {
     // Never "retention passed": an event about a change may be recorded late.
-    this.#mapper = new Mapper({ appName, redaction: redactionOf(redaction), now: () => 0 });
+    this.#mapper = new Mapper({ appName, redaction: makeRedaction(redaction), now: () => 0 });
   }
 
   /**

@@ -4,7 +4,7 @@ import { refusalIn } from '../adapters/otlp/record.ts';
 import { type MappedEvent, Mapper, type ResolveOrg } from '../ocsf/audit-event.ts';
 import { fromByteText, toWindow, type Window } from '../ocsf/byte-text.ts';
 import { quote } from '../ocsf/json-cursor.ts';
-import { redactionOf } from '../ocsf/redact.ts';
+import { makeRedaction } from '../ocsf/redact.ts';
 import { BlockOutput } from './block-output.ts';
 import { BlockBuilder } from './native-block.ts';
 import { OrganizationLookup } from './organization-lookup.ts';
@@ -22,7 +22,7 @@ export class RequestMapper {
 
   constructor({ appName, ...redaction }: WorkerSettings, mappings = new Mappings()) {
     this.#mappings = mappings;
-    this.#mapper = new Mapper({ appName, redaction: redactionOf(redaction) });
+    this.#mapper = new Mapper({ appName, redaction: makeRedaction(redaction) });
   }
 
   map(task: MapTask): MapResult {

@@ -2,13 +2,13 @@ import { faultText } from '../base/errors/fault.ts';
 import { limits } from './limits.ts';
 import { activityName } from './activities.ts';
 import { Arena, OutOfRoom, type Piece, putFolded, putText, samePiece } from './byte-sink.ts';
-import { type Window, windowOf } from './byte-text.ts';
+import { type Window, byteWindow } from './byte-text.ts';
 import { firstToken, lastToken } from './json-array.ts';
 import { noBytes } from './json-cursor.ts';
 import type { Redaction } from './redact.ts';
 import { Renderer, type Severity, type Status } from './render.ts';
 import { hasExpired } from './retention.ts';
-import { eventOf, isSurelyValid, microsOf, SourceValidator } from './source-event.ts';
+import { toEvent, isSurelyValid, readMicros, SourceValidator } from './source-event.ts';
 import { kind, numberOf, readSource, releaseReading, SourceReading, slot, textOf } from './source-fields.ts';
 
 export interface OrgReference {
@@ -22,10 +22,7 @@ export interface OrgReference {
  */
 export type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
-/**
- * One row: columns for matching (case folded, empty if absent), then the two payloads. Valid until the mapper
- * maps the next event.
- */
+/** Columns for matching (case folded, empty if absent), then the two payloads. Valid until the next event. */
 export interface MappedEvent {
   readonly org: string;
   readonly retentionDays: number | undefined;
@@ -124,8 +121,8 @@ export class Mapper {
   }
 
   /**
-   * Maps the source event [from, to) of a UTF-8 window; white space around it is allowed. Returns the row, or the refusal as
-   * `<JSON pointer>: <rule>`, joined by `; `. Calls must not overlap.
+   * [from, to) of a UTF-8 window; white space around it is allowed. The refusal is `<JSON pointer>: <rule>`, joined by `; `.
+   * Calls must not overlap.
    */
   map(window: Window, from: number, to: number, resolveOrg: ResolveOrg): MappedEvent | string {
     const start = firstToken(window.bytes, from, to);
@@ -163,7 +160,7 @@ export class Mapper {
     const redacted = this.#redaction?.redacted(window, start, end);
     if (redacted === undefined) return undefined;
     releaseReading(this.#reading);
-    const left = windowOf(Buffer.from(redacted, 'latin1'));
+    const left = byteWindow(Buffer.from(redacted, 'latin1'));
     return this.#read(left, 0, left.bytes.length);
   }
 
@@ -171,7 +168,7 @@ export class Mapper {
     const reading = this.#reading;
     const { kinds } = reading;
     const validator = this.#validator;
-    if (!isSurelyValid(reading) && !validator.isValid(eventOf(reading))) return validator.describe();
+    if (!isSurelyValid(reading) && !validator.isValid(toEvent(reading))) return validator.describe();
     const org = resolveOrg(kinds[slot.org] === kind.absent ? undefined : textOf(reading, slot.org));
     if (typeof org === 'string') return org;
     const timeSlot = this.#mapTime(org);
@@ -199,7 +196,7 @@ export class Mapper {
     row.retentionDays = org.retentionDays;
     const timeSlot = this.#reading.kinds[slot.timestamp] === kind.absent ? slot.time : slot.timestamp;
     // Turns a negative zero into zero.
-    row.timeMicros = (microsOf(this.#reading, timeSlot) ?? 0) + 0;
+    row.timeMicros = (readMicros(this.#reading, timeSlot) ?? 0) + 0;
     return timeSlot;
   }
 

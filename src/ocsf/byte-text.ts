@@ -1,7 +1,6 @@
 /**
- * Byte text: a string whose characters are UTF-8 bytes. Events stay byte text from a body to a block: JSON's
- * structure and our additions are ASCII, so nothing is decoded and encoded again, lengths are bytes, and
- * strings stay one-byte. Only letter case and escapes are decoded, value by value.
+ * A string whose characters are UTF-8 bytes. JSON's structure and our additions are ASCII, so nothing is decoded and encoded
+ * again, lengths are bytes, and strings stay one-byte. Only letter case and escapes are decoded.
  */
 
 /** The same bytes as text (to slice strings) and as numbers (several times faster to read). */
@@ -10,13 +9,9 @@ export interface Window {
   readonly bytes: Uint8Array;
 }
 
-export function toWindow(text: string): Window {
-  return windowOf(Buffer.from(text, 'utf8'));
-}
+export const toWindow = (text: string): Window => byteWindow(Buffer.from(text, 'utf8'));
 
-export function windowOf(bytes: Buffer): Window {
-  return { text: bytes.toString('latin1'), bytes };
-}
+export const byteWindow = (bytes: Buffer): Window => ({ text: bytes.toString('latin1'), bytes });
 
 // oxlint-disable-next-line no-control-regex -- the range of ASCII
 const beyondAscii = /[^\u0000-\u007f]/;

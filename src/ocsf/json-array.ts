@@ -2,12 +2,9 @@ import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quo
 import { limits } from './limits.ts';
 
 /**
- * Splits the JSON array bytes[start, end) and passes each element's range, trailing white space included, to
- * `onElement`. It scans strings and brackets only, so an invalid element affects only itself; reading the
- * element finds its fault. If every element is JSON, so is the array. Depth costs no memory.
- *
- * Returns undefined, or the array's own fault, such as a missing element or end; the caller must then drop
- * the elements passed before.
+ * Passes the range of each element of the JSON array bytes[start, end), trailing white space included, to `onElement`. Scans
+ * strings and brackets only: an invalid element affects only itself, and its reader finds the fault. Returns undefined, or the
+ * array's own fault; the caller must then drop the elements passed before.
  */
 export function splitArray(
   bytes: Uint8Array,
@@ -114,6 +111,4 @@ export function lastToken(bytes: Uint8Array, start: number, end: number): number
   return at;
 }
 
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
-}
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;

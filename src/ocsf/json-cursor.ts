@@ -1,9 +1,8 @@
 import { fromByteText, toByteText } from './byte-text.ts';
 
 /**
- * Reads JSON tokens in place from byte text of valid UTF-8. Strict RFC 8259, and three rules for values that
- * could not be returned: no NUL, no lone surrogate, no number beyond a double. Readers take and return
- * positions; -1 means that the cursor has a fault.
+ * Reads JSON tokens in place from byte text of valid UTF-8: strict RFC 8259, no NUL, no lone surrogate, no number beyond a
+ * double. Readers take and return positions; -1 means that the cursor has a fault.
  */
 
 export const quote = 0x22;
@@ -105,13 +104,9 @@ export function failExpected(c: Cursor, at: number, what: string): -1 {
 }
 
 /** -1 at the end. */
-export function codeAt(c: Cursor, at: number): number {
-  return at < c.end ? (c.bytes[at] as number) : -1;
-}
+export const codeAt = (c: Cursor, at: number): number => (at < c.end ? (c.bytes[at] as number) : -1);
 
-export function outPosition(c: Cursor, at: number): number {
-  return c.out.length + at - c.from;
-}
+export const outPosition = (c: Cursor, at: number): number => c.out.length + at - c.from;
 
 /** Leaves white space out of the minified copy. */
 export function skipSpace(c: Cursor, at: number): number {

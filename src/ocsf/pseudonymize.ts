@@ -27,27 +27,27 @@ interface Container {
   readonly path: string;
 }
 
-const pathOf = (...names: readonly string[]): string => names.join('\0');
+const joinPath = (...names: readonly string[]): string => names.join('\0');
 
 /** These members never name a person. */
 const kept: ReadonlySet<string> = new Set([
-  pathOf('time'),
-  pathOf('level'),
-  pathOf('message', 'timestamp'),
-  pathOf('message', 'flow_id'),
-  pathOf('message', 'org'),
-  pathOf('message', 'sender', 'hash'),
+  joinPath('time'),
+  joinPath('level'),
+  joinPath('message', 'timestamp'),
+  joinPath('message', 'flow_id'),
+  joinPath('message', 'org'),
+  joinPath('message', 'sender', 'hash'),
 ]);
 const actorPaths: ReadonlySet<string> = new Set([
-  pathOf('message', 'actor'),
-  pathOf('message', 'actor', 'name'),
+  joinPath('message', 'actor'),
+  joinPath('message', 'actor', 'name'),
 ]);
 const namePaths: ReadonlySet<string> = new Set([
   ...actorPaths,
-  pathOf('message', 'target'),
-  pathOf('message', 'target', 'name'),
+  joinPath('message', 'target'),
+  joinPath('message', 'target', 'name'),
 ]);
-const addressPath = pathOf('message', 'remote', 'ip');
+const addressPath = joinPath('message', 'remote', 'ip');
 /** Members that name the person of an object, without `_`, `-` and case. */
 const nameMembers: ReadonlySet<string> = new Set(
   'name displayname fullname firstname lastname givenname familyname surname username login phone'.split(' '),
@@ -55,7 +55,7 @@ const nameMembers: ReadonlySet<string> = new Set(
 
 const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
 
-function textsOf(source: string): Text[] {
+function readTexts(source: string): Text[] {
   const texts: Text[] = [];
   const open: Container[] = [];
   let ids = 0;
@@ -64,7 +64,7 @@ function textsOf(source: string): Text[] {
   const place = (): string => {
     const inner = open.at(-1);
     if (inner === undefined) return '';
-    return inner.path === '' ? name : pathOf(inner.path, name);
+    return inner.path === '' ? name : joinPath(inner.path, name);
   };
   for (const { 0: token, index } of source.matchAll(tokens)) {
     const inner = open.at(-1);
@@ -88,7 +88,7 @@ function textsOf(source: string): Text[] {
 const escapeRegExp = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** Matches any of some texts as whole words, in any case; undefined without texts. */
-function anyOf(texts: readonly string[], before: string, after: string): RegExp | undefined {
+function wordsPattern(texts: readonly string[], before: string, after: string): RegExp | undefined {
   if (texts.length === 0) return undefined;
   const longestFirst = texts.toSorted((a, b) => b.length - a.length).map(escapeRegExp);
   return new RegExp(`(?<!${before})(?:${longestFirst.join('|')})(?!${after})`, 'giu');
@@ -114,9 +114,9 @@ export class Pseudonymizer {
 
   constructor(person: Person) {
     this.#person = person;
-    this.#emails = anyOf(person.emails, '[\\p{L}\\p{N}._%+-]', '[\\p{L}\\p{N}_-]|\\.[\\p{L}\\p{N}]');
-    this.#names = anyOf(person.names, '[\\p{L}\\p{N}]', '[\\p{L}\\p{N}]');
-    this.#ips = anyOf(person.ips, '[\\p{L}\\p{N}.:]', '[\\p{L}\\p{N}:]|\\.\\p{N}');
+    this.#emails = wordsPattern(person.emails, '[\\p{L}\\p{N}._%+-]', '[\\p{L}\\p{N}_-]|\\.[\\p{L}\\p{N}]');
+    this.#names = wordsPattern(person.names, '[\\p{L}\\p{N}]', '[\\p{L}\\p{N}]');
+    this.#ips = wordsPattern(person.ips, '[\\p{L}\\p{N}.:]', '[\\p{L}\\p{N}:]|\\.\\p{N}');
     this.#exact = new Set([...person.emails, ...person.ids].map(foldCase));
     this.#exactNames = new Set(person.names.map(foldCase));
   }
@@ -126,8 +126,8 @@ export class Pseudonymizer {
    * them.
    */
   rewrite(source: string): string | undefined {
-    const texts = textsOf(source).filter(({ path }) => !kept.has(path));
-    const isNamed = texts.some(({ value }) => this.#speaksOf(value));
+    const texts = readTexts(source).filter(({ path }) => !kept.has(path));
+    const isNamed = texts.some(({ value }) => this.#mentionsPerson(value));
     const owners = new Set(texts.filter(({ value }) => this.#isExact(value)).map(({ owner }) => owner));
     owners.delete(0);
     const bearsName = texts.some(({ path, value }) => namePaths.has(path) && this.#hasName(value));
@@ -135,7 +135,7 @@ export class Pseudonymizer {
     const acts = texts.some(
       ({ path, owner, value }) =>
         (actorPaths.has(path) && (this.#isExact(value) || this.#hasName(value))) ||
-        (path.startsWith(pathOf('message', 'actor', '')) && owners.has(owner)),
+        (path.startsWith(joinPath('message', 'actor', '')) && owners.has(owner)),
     );
     let rewritten = '';
     let at = 0;
@@ -165,7 +165,7 @@ export class Pseudonymizer {
     return replaced === value && isOwned && isName ? pseudonym : replaced;
   }
 
-  #speaksOf(value: string): boolean {
+  #mentionsPerson(value: string): boolean {
     if (this.#person.ids.includes(value)) return true;
     if (this.#emails === undefined) return false;
     this.#emails.lastIndex = 0;

@@ -28,7 +28,7 @@ export interface RedactionSettings {
   readonly redactValues?: boolean | undefined;
 }
 
-export function redactionOf({ redactKeys, redactValues = true }: RedactionSettings): Redaction {
+export function makeRedaction({ redactKeys, redactValues = true }: RedactionSettings): Redaction {
   return new Redaction([...alwaysRedacted, ...redactKeys], redactValues);
 }
 
@@ -72,9 +72,7 @@ interface Edit {
 }
 
 /** true, false and null only reveal whether there is a secret. */
-function isLiteral(code: number): boolean {
-  return code === 0x74 || code === 0x66 || code === 0x6e;
-}
+const isLiteral = (code: number): boolean => code === 0x74 || code === 0x66 || code === 0x6e;
 
 class Walk {
   readonly #c = new Cursor();

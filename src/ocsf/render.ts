@@ -76,8 +76,8 @@ function byKey<K extends string, T>(
 }
 
 /**
- * Renders the stored part of an audit event, see envelope.ts (contract: Audit event). Strings are the
- * producer's tokens, so escapes and digits stay, except in the address (`putAddress`).
+ * See envelope.ts (contract: Audit event). Strings are the producer's tokens, so escapes and digits stay, except in the address
+ * (`putAddress`).
  */
 export class Renderer {
   /** An arena must begin with these. */
@@ -90,10 +90,7 @@ export class Renderer {
     this.constants = Buffer.from(texts.join('') + text, 'latin1');
   }
 
-  /**
-   * Maximum bytes of a rendering of `length` bytes. The worst case is many small members of `extra`: `"":1,`
-   * is five bytes and becomes twenty-nine.
-   */
+  /** The worst case is many small members of `extra`: `"":1,` is five bytes and becomes twenty-nine. */
   bytesMax(length: number): number {
     return length * 6 + this.#appName.end - this.#appName.start + 2048;
   }
@@ -210,8 +207,8 @@ function putAddress(sink: ByteSink, r: SourceReading): void {
 }
 
 /**
- * `,"enrichments":[…],"extra_map":{…}`, or nothing without members. Names and strings are the source's
- * tokens, other values JSON text. Of a repeated name the last value counts.
+ * `,"enrichments":[…],"extra_map":{…}`, or nothing without members. Other values than strings are JSON text. Of a repeated name
+ * the last value counts.
  */
 function putExtra(sink: ByteSink, r: SourceReading): void {
   const { start } = r.source;

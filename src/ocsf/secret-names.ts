@@ -40,7 +40,7 @@ export const alwaysRedacted = [
 export const pairNames: ReadonlySet<string> = new Set(['name', 'key']);
 export const pairValue = 'value';
 
-function namesOf(keys: readonly string[]): Set<string> {
+function chooseNames(keys: readonly string[]): Set<string> {
   const names = new Set(keys.filter((key) => !key.startsWith('!')).map(plainName));
   for (const key of keys) if (key.startsWith('!')) names.delete(plainName(key.slice(1)));
   return names;
@@ -51,10 +51,9 @@ const ascii = 128;
 const lengthMax = 255;
 
 /**
- * By first and last character (ASCII) of a name: the least length of such a name in `names`, otherwise 0.
- * This decides nearly every name.
+ * By first and last character (ASCII): the least length of such a name in `names`, otherwise 0. This decides nearly every name.
  */
-function candidatesOf(names: Iterable<string>): Uint8Array {
+function indexNames(names: Iterable<string>): Uint8Array {
   const candidates = new Uint8Array(ascii * ascii);
   const mark = (first: string, last: string, length: number): void => {
     const index = first.charCodeAt(0) * ascii + last.charCodeAt(0);
@@ -95,9 +94,9 @@ export class SecretNames {
   readonly #roles: Uint8Array;
 
   constructor(keys: readonly string[]) {
-    this.#names = namesOf(keys);
-    this.#suspects = candidatesOf([...this.#names, pairValue]);
-    this.#roles = candidatesOf([...this.#names, pairValue, ...pairNames]);
+    this.#names = chooseNames(keys);
+    this.#suspects = indexNames([...this.#names, pairValue]);
+    this.#roles = indexNames([...this.#names, pairValue, ...pairNames]);
   }
 
   has(plain: string): boolean {

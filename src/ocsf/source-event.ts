@@ -43,9 +43,7 @@ export function isSurelyValid(r: SourceReading): boolean {
   return port >= 0 && port <= portMax;
 }
 
-function isShort(r: SourceReading, at: number): boolean {
-  return bytesOf(r, at) <= codeDigitsMax;
-}
+const isShort = (r: SourceReading, at: number): boolean => bytesOf(r, at) <= codeDigitsMax;
 
 function bytesOf(r: SourceReading, at: number): number {
   return r.kinds[at] === kind.absent ? 0 : (r.ends[at] as number) - (r.starts[at] as number);
@@ -53,7 +51,7 @@ function bytesOf(r: SourceReading, at: number): number {
 
 function isTime(r: SourceReading, at: number): boolean {
   if (r.kinds[at] === kind.absent) return true;
-  const micros = microsOf(r, at);
+  const micros = readMicros(r, at);
   const isSuspect = r.kinds[at] === kind.integer && isOtherUnit(micros);
   return isEventTime(micros) && !isSuspect;
 }
@@ -64,7 +62,7 @@ function isOtherUnit(micros: number | undefined): boolean {
 }
 
 /** Unix microseconds of the text or number in a slot; undefined if invalid. */
-export function microsOf(r: SourceReading, at: number): number | undefined {
+export function readMicros(r: SourceReading, at: number): number | undefined {
   const isText = r.kinds[at] === kind.text || r.kinds[at] === kind.escaped;
   if (!isText) return numberOf(r, at);
   const { cursor, starts, ends } = r;
@@ -86,20 +84,18 @@ function isUuid(r: SourceReading, at: number): boolean {
   return true;
 }
 
-export function eventOf(r: SourceReading): unknown {
-  return objectOf(r, eventMembers.all);
-}
+export const toEvent = (r: SourceReading): unknown => toObject(r, eventMembers.all);
 
-function objectOf(r: SourceReading, members: readonly Field[]): Record<string, unknown> {
+function toObject(r: SourceReading, members: readonly Field[]): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (const member of members) {
-    const value = valueOf(r, member);
+    const value = toValue(r, member);
     if (value !== undefined) object[member.name] = value;
   }
   return object;
 }
 
-function valueOf(r: SourceReading, { slot: at, members }: Field): unknown {
+function toValue(r: SourceReading, { slot: at, members }: Field): unknown {
   switch (r.kinds[at] as number) {
     case kind.text:
     case kind.escaped:
@@ -112,7 +108,7 @@ function valueOf(r: SourceReading, { slot: at, members }: Field): unknown {
     case kind.no:
       return false;
     case kind.object:
-      return objectOf(r, members.all);
+      return toObject(r, members.all);
     case kind.array:
       return [];
     default:

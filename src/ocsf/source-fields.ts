@@ -125,7 +125,7 @@ export interface Members {
   /** The slot of their object; -1 for the event. */
   readonly owner: number;
   readonly all: readonly Field[];
-  /** Fields by the first four bytes of their tokens (see `placeOf`). */
+  /** Fields by the first four bytes of their tokens (see `tableIndex`). */
   readonly table: readonly (Field | undefined)[];
 }
 
@@ -138,11 +138,9 @@ const fileHashName = Buffer.from('fileHash');
 const tableBits = 6;
 
 /** The factor makes it unique. */
-function placeOf(word: number): number {
-  return Math.imul(word, 1767) >>> (32 - tableBits);
-}
+const tableIndex = (word: number): number => Math.imul(word, 1767) >>> (32 - tableBits);
 
-function wordsOf(token: string): Int32Array {
+function packWords(token: string): Int32Array {
   const view = viewOf(Buffer.from(token));
   const last = token.length - 4;
   return Int32Array.from({ length: Math.ceil(token.length / 4) }, (_, i) =>
@@ -160,7 +158,7 @@ function membersBelow(prefix: string): Members {
       const slotEnd = members.all.at(-1)?.slotEnd ?? own + 1;
       return {
         name,
-        words: wordsOf(`${name}":`),
+        words: packWords(`${name}":`),
         tokenBytes: name.length + 2,
         slot: own,
         slotEnd,
@@ -171,10 +169,10 @@ function membersBelow(prefix: string): Members {
       };
     });
   const table = Array.from({ length: 1 << tableBits }, (_, place) =>
-    all.find(({ words }) => placeOf(words[0] as number) === place),
+    all.find(({ words }) => tableIndex(words[0] as number) === place),
   );
   if (table.filter((field) => field !== undefined).length < all.length)
-    throw new Error(`two fields below "${prefix}" have one place: placeOf needs another factor`);
+    throw new Error(`two fields below "${prefix}" have one place: tableIndex needs another factor`);
   return { owner: (fieldPaths as readonly string[]).indexOf(prefix.slice(0, -1)), all, table };
 }
 
@@ -197,10 +195,7 @@ export class SourceReading {
   readonly extraMembers: number[] = [];
   /** How many of these count: truncating an array would free its memory. */
   extraLength = 0;
-  /**
-   * Unknown members: slot of their object (-1: the event), start of the name with its quote, end of the
-   * value.
-   */
+  /** Slot of their object (-1: the event), start of the name with its quote, end of the value. */
   readonly others: number[] | undefined;
 
   constructor(watch?: Watch, others?: number[]) {
@@ -245,10 +240,7 @@ export interface EventPlace {
   readonly minified: ByteSink;
 }
 
-/**
- * Reads the event of an arena into a released `r`. Returns undefined, or the fault: the event's pointer and a
- * rule.
- */
+/** `r` must be released. Returns undefined, or the fault: the event's pointer and a rule. */
 export function readSource(
   r: SourceReading,
   arena: EventPlace,
@@ -298,7 +290,7 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
 function knownField(c: Cursor, { table }: Members, at: number): Field | undefined {
   const { view, end } = c;
   if (at + 5 > end || c.bytes[at] !== quote) return undefined;
-  const field = table[placeOf(view.getInt32(at + 1, true))];
+  const field = table[tableIndex(view.getInt32(at + 1, true))];
   if (field === undefined) return undefined;
   const { words, tokenBytes } = field;
   const after = at + 1 + tokenBytes;

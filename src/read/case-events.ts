@@ -7,7 +7,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { type AuditFilter, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
-import { countOf } from './offset-index.ts';
+import { countQuery } from './offset-index.ts';
 import { newestFirst, streamSettings, throughTexts } from './plans.ts';
 import { readWhole } from './read-body.ts';
 
@@ -33,7 +33,7 @@ export function createCaseEventsReader(storage: Storage, envelope: EventEnvelope
   return async (organization, { filter }, nowMicros, signal) => {
     const where = whereClause(organization, filter);
     const settings = { ...streamSettings, ...throughTexts(filter) };
-    const count = `SELECT toString((${countOf(filter, where)})) AS total`;
+    const count = `SELECT toString((${countQuery(filter, where)})) AS total`;
     const [counted] = await storage.readRows<{ total: string }>(onShard(storage, count), where.parameters, {
       settings: throughTexts(filter),
       signal,

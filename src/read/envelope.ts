@@ -16,10 +16,7 @@ export interface Envelope {
 /** One line per event: events have no raw line breaks, so counting breaks counts events. */
 export const between = ',\n';
 
-/**
- * Settings for `FORMAT CustomSeparated`, with which the engine joins columns and texts, so that this process
- * neither parses nor builds events.
- */
+/** The engine joins columns and texts (`FORMAT CustomSeparated`), so this process neither parses nor builds events. */
 export function envelopeSettings({ before, rowBefore, rowAfter, after }: Envelope): Settings {
   return {
     format_custom_escaping_rule: 'Raw',

@@ -25,8 +25,8 @@ const aliases = `
   position(extra_text, ',"extra_map":') AS map_at`;
 
 /**
- * Characters that a table does not show: separators, controls, format characters, the empty Braille pattern,
- * and Unicode's default-ignorable ones, for which RE2 has no class.
+ * Separators, controls, format characters, the empty Braille pattern, and Unicode's default-ignorable ones, for which RE2 has no
+ * class.
  */
 const invisible = [
   String.raw`\p{Z}\p{Cc}\p{Cf}\x{2800}`,
@@ -39,19 +39,14 @@ const formula = String.raw`^[${invisible}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20
   '\\\\',
 );
 
-/**
- * Turns a possible formula into text. Most cells begin with an ASCII letter or digit, so the pattern runs
- * only after a first byte that can match.
- */
+/** Most cells begin with an ASCII letter or digit, so the pattern runs only after a first byte that can match. */
 function harmless(text: string): string {
   const first = `reinterpretAsUInt8(${text})`;
   const suspect = `(${first} BETWEEN 1 AND 32 OR ${first} IN (61, 43, 45, 64, 127) OR ${first} >= 194)`;
   return `concat(if(${suspect} AND match(${text}, '${formula}'), '\\'', ''), ${text})`;
 }
 
-function ofHead(member: string): string {
-  return `simpleJSONExtractString(head, '${member}')`;
-}
+const ofHead = (member: string): string => `simpleJSONExtractString(head, '${member}')`;
 
 const isFlow = "flow_id != toUUID('00000000-0000-0000-0000-000000000000')";
 
@@ -65,9 +60,7 @@ function text(name: string, expression: string): Column {
   return { name, cell: harmless(expression), typed: `nullIf(${expression}, '')` };
 }
 
-function typed(name: string, cell: string, value: string): Column {
-  return { name, cell, typed: value };
-}
+const typed = (name: string, cell: string, value: string): Column => ({ name, cell, typed: value });
 
 const columns: readonly Column[] = [
   typed('time', 'toString(toUnixTimestamp64Micro(time))', 'toUnixTimestamp64Micro(time)'),
@@ -110,7 +103,7 @@ export const byteOrderMark = '\uFEFF';
 const excelCellCharactersMax = 32_767;
 
 /** SQL: the number of cells that Excel would truncate. */
-export function longCellsOf(where: string): string {
+export function countLongCells(where: string): string {
   const names = csvColumns.map((_, index) => `c${index}`);
   const isLong = `greatest(length(ocsf), length(file_name), length(target_name)) > ${excelCellCharactersMax}`;
   return (

@@ -26,8 +26,8 @@ export function hasOtherRows(error: unknown): boolean {
 }
 
 /**
- * Newest first, as a Parquet file that the engine makes: the columns of the CSV export, typed. The query itself compares its
- * number of events with `rows` on its snapshot, and fails (see `hasOtherRows`) if they differ.
+ * Newest first; the columns of the CSV export, typed. The query compares its number of events with `rows` on its snapshot, and
+ * fails (see `hasOtherRows`) if they differ.
  */
 export async function streamParquet(
   storage: Storage,

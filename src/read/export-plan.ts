@@ -23,14 +23,11 @@ export interface ExportPlan {
 
 const minuteMicros = 60_000_000;
 
-function rowsOfSlice(rows: number): number {
-  return Math.max(exportSliceRowsMin, Math.ceil(rows / exportSlicesMax));
-}
+const rowsOfSlice = (rows: number): number => Math.max(exportSliceRowsMin, Math.ceil(rows / exportSlicesMax));
 
 /**
- * Divides the matching events into slices of similar size, cut between minutes. Rejects with EngineError.
- * `organization` is a lower-case UUID. A segment can reach the table after one with a greater `seq`, so
- * readers compare each slice's count with the plan's, and plan anew if they differ.
+ * Slices of similar size, cut between minutes. Rejects with EngineError. A segment can reach the table after one with a greater
+ * `seq`, so readers compare each slice's count with the plan's.
  */
 export async function planExport(
   storage: Storage,

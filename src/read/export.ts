@@ -2,14 +2,14 @@ import { type ByteFlow, peekFlow } from '../base/bytes/byte-flow.ts';
 import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
-import { byteOrderMark, csvAliases, csvColumns, csvHeader, longCellsOf } from './export-csv.ts';
+import { byteOrderMark, csvAliases, csvColumns, csvHeader, countLongCells } from './export-csv.ts';
 import { type AuditFilter, type EventSchema, type Where, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
-import { countOf } from './offset-index.ts';
+import { countQuery } from './offset-index.ts';
 import { newestFirst, streamSettings, throughTexts } from './plans.ts';
 import type { Ocsf110Reads } from './ocsf110/body.ts';
 import { type Frame, Ocsf110Flow } from './ocsf110/flow.ts';
-import { rowColumns, totalBytes, totalOf } from './ocsf110/rows.ts';
+import { rowColumns, totalBytes, readTotal } from './ocsf110/rows.ts';
 
 export const exportFormats = ['ndjson', 'json', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
@@ -107,15 +107,15 @@ function csvForm(request: ExportRequest): Form {
 }
 
 /**
- * Streams every matching event, newest first (contract: Read, export). Count and events are one query on one
- * snapshot, so the total is exact. It begins the first row and is cut out here.
+ * Newest first (contract: Read, export). Count and events are one query on one snapshot, so the total is exact; it begins the
+ * first row and is cut out here.
  */
 export function createExportReader(storage: Storage, envelope: EventEnvelope): ExportReader {
   return async (organization, request, nowMicros, signal) => {
     const form = request.format === 'csv' ? csvForm(request) : eventForm(envelope, request, nowMicros);
     const where = exportWhere(organization, request);
     const aliases = request.format === 'csv' ? `${csvAliases}, ` : '';
-    const counted = request.bom === true ? `, (${longCellsOf(where.sql)}) AS long_cells` : '';
+    const counted = request.bom === true ? `, (${countLongCells(where.sql)}) AS long_cells` : '';
     const rows =
       `WITH (${countOfExport(request, where)}) AS total${counted} SELECT ${form.outer} FROM (` +
       `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst})`;
@@ -133,10 +133,7 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
   };
 }
 
-/**
- * The same as OCSF 1.1.0 in `ndjson` or `json`, mapped from source events at the reader's pace (contract:
- * OCSF 1.1.0). Each row has the total.
- */
+/** As OCSF 1.1.0 in `ndjson` or `json`, mapped at the reader's pace (contract: OCSF 1.1.0). Each row has the total. */
 export function createOcsf110ExportReader({ storage, pool }: Ocsf110Reads): ExportReader {
   return async (organization, request, _nowMicros, signal) => {
     const where = exportWhere(organization, request);
@@ -149,7 +146,7 @@ export function createOcsf110ExportReader({ storage, pool }: Ocsf110Reads): Expo
     const rows = await storage.flow(query, where.parameters, { settings, signal });
     try {
       const { start, continueWith } = await peekFlow(rows, totalBytes);
-      const total = start.length === 0 ? 0 : totalOf(start, 0);
+      const total = start.length === 0 ? 0 : readTotal(start, 0);
       return { total, stream: new Ocsf110Flow(continueWith(start), pool, organization, frameOf(request)) };
     } catch (error) {
       rows.destroy();
@@ -165,7 +162,7 @@ function frameOf({ format, bare }: ExportRequest): Frame {
 }
 
 function countOfExport({ filter, seqMax }: ExportRequest, where: Where): string {
-  return seqMax === undefined ? countOf(filter, where) : `SELECT count() FROM events WHERE ${where.sql}`;
+  return seqMax === undefined ? countQuery(filter, where) : `SELECT count() FROM events WHERE ${where.sql}`;
 }
 
 /** `seqMax` makes parts that are read one after another belong to one moment. */

@@ -21,10 +21,7 @@ const readRetryAfterSeconds = 2;
 
 const aborted = (): Error => new EngineError('aborted', 'The caller ended the request');
 
-/**
- * Runs each call of a reader in its turn, which ends with the call, or with the stream that `streamOf` finds
- * in its result.
- */
+/** A turn ends with the call, or with the stream that `streamOf` finds in its result. */
 export function inTurn<A extends readonly unknown[], T>(
   queue: FairQueue,
   read: (organization: string, ...rest: [...A, AbortSignal]) => Promise<T>,
@@ -45,7 +42,7 @@ export function inTurn<A extends readonly unknown[], T>(
   };
 }
 
-export function turnOf(queue: FairQueue): Turn {
+export function makeTurn(queue: FairQueue): Turn {
   return async (organization, work, signal) => {
     const release = await queue.acquire(organization, signal);
     try {

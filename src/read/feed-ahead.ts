@@ -44,8 +44,8 @@ export interface AheadOf {
 }
 
 /**
- * Reads the given pages, or at most `pages` full ones behind `after`; undefined without any, or if too large
- * to buffer. Rejects with EngineError, or with a Problem if it gets no turn.
+ * Reads the given pages, or at most `pages` full ones behind `after`; undefined without any, or if too large. Rejects with
+ * EngineError, or with a Problem if it gets no turn.
  */
 export type ReadChunk = (
   organization: string,
@@ -66,9 +66,8 @@ const lineFeed = 0x0a;
 const betweenEvents = 2;
 
 /**
- * Reads several pages ahead for followers of the feed: ten pages of 1000 cost the engine little more than
- * two, and it works while the follower does (bench: `feed.follow`). Entries are keyed by the start of their
- * next page, so any other position is read as usual.
+ * Ten pages of 1000 cost the engine little more than two (bench: `feed.follow`). Entries are keyed by the start of their next
+ * page, so any other position is read as usual.
  */
 export class ReadAhead {
   readonly #read: ReadChunk;
@@ -102,7 +101,7 @@ export class ReadAhead {
 
   /** Reads ahead from a position, if the bounds allow: the given pages, if any. */
   begin(organization: string, after: bigint, limit: number, found?: PlacesFound): void {
-    const key = keyOf(organization, after, limit);
+    const key = entryKey(organization, after, limit);
     const pages = this.pagesAtOnce(organization, limit);
     if (pages < 2 || this.#entries.has(key)) return;
     const reading = new AbortController();
@@ -123,17 +122,14 @@ export class ReadAhead {
     }, forget);
   }
 
-  /**
-   * Passes the page behind `after`, if it is read or being read, to `use`, and removes it. `use` must copy:
-   * the memory is reused.
-   */
+  /** Passes the page behind `after`, if it is read or being read, to `use`, and removes it. `use` must copy the memory. */
   async take<T>(
     organization: string,
     after: bigint,
     limit: number,
     use: (page: PageAhead, watermark: bigint) => T,
   ): Promise<T | undefined> {
-    const key = keyOf(organization, after, limit);
+    const key = entryKey(organization, after, limit);
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     this.#entries.delete(key);
@@ -157,7 +153,7 @@ export class ReadAhead {
     const { pages } = chunk;
     this.note(organization, bytes.length, events);
     if (entry.page * 2 >= pages.length) this.begin(organization, (pages.at(-1) as PagePlace).last, limit);
-    if (entry.page < pages.length && !this.#stopped) this.#put(keyOf(organization, last, limit), entry);
+    if (entry.page < pages.length && !this.#stopped) this.#put(entryKey(organization, last, limit), entry);
     else this.#release(entry, chunk);
   }
 
@@ -194,14 +190,11 @@ export class ReadAhead {
   }
 }
 
-function keyOf(organization: string, after: bigint, limit: number): string {
+function entryKey(organization: string, after: bigint, limit: number): string {
   return `${organization} ${after} ${limit}`;
 }
 
-/**
- * Divides rows, one event a line, into pages; undefined if some events had expired before the read, as
- * positions would not match then.
- */
+/** Undefined if some events had expired before the read, as positions would not match then. */
 export function dividePages(rows: HeldBytes, { pages, watermark }: PlacesFound): Chunk | undefined {
   const { buffer, start: first, end: behind } = rows;
   // `indexOf` of Buffer is several times as fast as that of Uint8Array.

@@ -65,7 +65,7 @@ interface RangeStart {
 
 const inRange = 'seq > {after:UInt64} AND seq < {before:UInt64}';
 
-const firstOf = (where: string): string =>
+const rangeStart = (where: string): string =>
   'SELECT groupArray(seq) AS s FROM ' +
   `(SELECT seq FROM events WHERE ${where} AND ${inRange} ORDER BY org, seq LIMIT {rows:UInt64})`;
 
@@ -76,7 +76,7 @@ const firstOf = (where: string): string =>
 const pageEnds =
   'SELECT length(s) AS found, ' +
   'arrayMap(page -> s[page * {limit:UInt64}], range(1, intDiv(found + {limit:UInt64} - 1, {limit:UInt64}))) AS ends ' +
-  `FROM (${firstOf('org = {org:UUID}')})`;
+  `FROM (${rangeStart('org = {org:UUID}')})`;
 
 const beforeData = '{"data":[';
 
@@ -186,7 +186,7 @@ export class FeedTable {
     settings: Settings,
     signal: AbortSignal,
   ): Promise<RangeStart> {
-    const query = `SELECT length(s) AS found, s[{limit:UInt64}] AS full, s[-1] AS last FROM (${firstOf(where.sql)})`;
+    const query = `SELECT length(s) AS found, s[{limit:UInt64}] AS full, s[-1] AS last FROM (${rangeStart(where.sql)})`;
     const [row] = await this.#storage.readRows<Record<keyof RangeStart, string>>(
       query,
       { ...where.parameters, ...range },
@@ -340,7 +340,7 @@ function withoutStart(filter: AuditFilter): AuditFilter {
   return rest;
 }
 
-export function bodyOf(events: Uint8Array, meta: string): ReadBody {
+export function feedBody(events: Uint8Array, meta: string): ReadBody {
   const lease = buffers.take(beforeData.length + events.length + meta.length + 1);
   const bytes = Buffer.from(lease.memory);
   const start = bytes.write(beforeData, 'latin1');

@@ -4,10 +4,10 @@ import { Pauses } from '../base/waiting/pauses.ts';
 import type { Storage } from '../storage/storage.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { EventEnvelope } from './envelope.ts';
-import { inTurn, slotsWithoutWaiting, turnOf } from './fair-queue.ts';
+import { inTurn, slotsWithoutWaiting, makeTurn } from './fair-queue.ts';
 import { type AheadOf, type PlacesFound, ReadAhead } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';
-import { bodyOf, FeedTable, type Found, isFiltered } from './feed-table.ts';
+import { feedBody, FeedTable, type Found, isFiltered } from './feed-table.ts';
 import {
   type AuditFilter,
   type EventSchema,
@@ -74,14 +74,11 @@ export function readFeedRequest(parameters: QueryParameters, organization: Organ
   };
 }
 
-function seconds(text: string): number | undefined {
-  return /^\d+$/.test(text) ? Number(text) : undefined;
-}
+const seconds = (text: string): number | undefined => (/^\d+$/.test(text) ? Number(text) : undefined);
 
 /**
- * Reads events in the order of ingest, below the watermark only: segments reach the table out of order, and a
- * follower would miss the earlier ones. The watermark is read before the table, so every event below it is in
- * the table.
+ * Below the watermark only: segments reach the table out of order, and a follower would miss the earlier ones. The watermark is
+ * read before the table, so every event below it is in the table.
  */
 export function createFeedReader(options: FeedOptions): FeedReader {
   const feed = new Feed(options);
@@ -148,7 +145,7 @@ class Feed {
 
   #takeAhead(organization: string, after: bigint, limit: number): Promise<ReadBody | undefined> {
     return this.#ahead.take(organization, after, limit, ({ bytes, last, more }, watermark) =>
-      bodyOf(bytes, this.#metaText(organization, { last, more, watermark })),
+      feedBody(bytes, this.#metaText(organization, { last, more, watermark })),
     );
   }
 
@@ -167,7 +164,7 @@ class Feed {
     signal: AbortSignal,
   ): Promise<ReadBody> {
     const page = { filter, ...(schema === undefined ? {} : { schema }) };
-    const turn = turnOf(this.#options.queue);
+    const turn = makeTurn(this.#options.queue);
     if (!this.#ahead.areLarge(organization, limit)) {
       const meta = this.#metaText(organization, found);
       const read = (aborting: AbortSignal) => this.#table.readPage(organization, page, found, meta, aborting);

@@ -110,10 +110,7 @@ function readOrganization(parameters: QueryParameters, { id, slug }: Organizatio
   return one && (among.length === 0 || among.includes(true)) && !not.includes(true);
 }
 
-/**
- * Conditions on columns. Values that no event has are left out of lists; `isPossible` is false if only such
- * values remain.
- */
+/** Values that no event has are left out of lists; `isPossible` is false if only such values remain. */
 function readColumns(parameters: QueryParameters) {
   const is: { [K in FilterName]?: FilterValue } = {};
   const within: { [K in FilterName]?: readonly FilterValue[] } = {};
@@ -158,8 +155,7 @@ export interface RowsRequest {
 const seqMax = (1n << 64n) - 1n;
 
 /**
- * Reads the request for rows of a list: page filters, a position (`from`, `before` or `after`; the first
- * given counts), and `since`. Invalid values count as absent.
+ * Page filters, a position (`from`, `before` or `after`; the first given counts), and `since`. Invalid values count as absent.
  */
 export function readRowsRequest(parameters: QueryParameters, organization: OrganizationNames): RowsRequest {
   const filter = readFilter(parameters, organization);

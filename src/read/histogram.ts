@@ -3,13 +3,13 @@ import { formatMicros, formatMicrosIfAny } from '../base/time/timestamp.ts';
 import type { Answer } from '../contract/document.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
-import { newestFirst, oldestFirst, planOf } from './plans.ts';
+import { newestFirst, oldestFirst, choosePlan } from './plans.ts';
 
 const histogramBucketsMax = 120;
 
 /**
- * Buckets oldest first, without gaps; none without a range. The first may begin before the range, but counts
- * only events in it. Ends are omitted if neither the request nor an event has them.
+ * Oldest first, without gaps; none without a range. The first may begin before the range, but counts only events in it. Ends are
+ * omitted if neither the request nor an event has them.
  */
 export type Histogram = Answer<'Histogram'>;
 
@@ -26,10 +26,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/**
- * Familiar widths in seconds, each at most 3.5 times the one before, so that a range too wide for 120 buckets
- * still has at least 34 of the next; the last gives 116 for 1970 to 2200.
- */
+/** Seconds, each at most 3.5 times the one before, so that a range too wide for 120 buckets still has at least 34 of the next. */
 const widths = [
   ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * second),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * minute),
@@ -114,7 +111,7 @@ async function readRange(
   const rows = await storage.rows<{ micros: string }>(
     `${end(oldestFirst)} UNION ALL ${end(newestFirst)}`,
     where.parameters,
-    { settings: planOf(filter), signal },
+    { settings: choosePlan(filter), signal },
   );
   if (rows.length === 0) return { startMicros, endMicros };
   const found = rows.map(({ micros }) => Number(micros));

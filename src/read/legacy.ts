@@ -12,8 +12,8 @@ export interface LegacyRequest {
 }
 
 /**
- * `{"data":[…]}` and a line break as a stream. Rejects with EngineError before the first byte; a later
- * failure is an `error` of the stream, never a clean end. `organization` is a lower-case UUID.
+ * Rejects with EngineError before the first byte; a later failure is an `error` of the stream, never a clean end. `organization`
+ * is a lower-case UUID.
  */
 export type LegacyReader = (
   organization: string,
@@ -35,10 +35,7 @@ export function readLegacyRequest(parameters: QueryParameters): LegacyRequest {
 
 const delimiters = envelopeSettings({ before: '{"data":[', rowBefore: '', rowAfter: '', after: ']}\n' });
 
-/**
- * Streams stored source events, newest first, from one snapshot. The reader sets the pace, so only silence of
- * the engine is limited.
- */
+/** Newest first, from one snapshot. The reader sets the pace, so only silence of the engine is limited. */
 export function createLegacyReader(storage: Storage): LegacyReader {
   return async (organization, { filter, limit, offset }, signal) => {
     const where = whereClause(organization, filter);

@@ -6,17 +6,14 @@ export interface Moment {
   readonly seq: string;
 }
 
-export function momentKey({ micros, seq }: Moment): string {
-  return `${micros} ${seq}`;
-}
+export const momentKey = ({ micros, seq }: Moment): string => `${micros} ${seq}`;
 
 /** The engine's default JSON parser rejects an event with an integer beyond 64 bits; this one continues. */
 export const anyNumber = { allow_simdjson: 0 };
 
 /**
- * Reads `columns` (SQL, `… AS name, …`) of the events at `moments`, by `momentKey`. Moments are the primary
- * key, so only these payloads are read. At most a few thousand, as they are one parameter. Rejects with
- * EngineError.
+ * `columns`: SQL, `… AS name, …`. Moments are the primary key, so only these payloads are read; at most a few thousand, as they
+ * are one parameter. Rejects with EngineError.
  */
 export async function readAtMoments<T extends object>(
   storage: Storage,

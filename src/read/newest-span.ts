@@ -10,9 +10,8 @@ interface Span {
 }
 
 /**
- * Guesses a lower bound of time for an organization's newest page, by the page before: without a bound the
- * engine looks into every unmerged part, and a page of 1000 from 45 parts takes twice as long
- * (bench/notes.md, Upkeep). The query verifies the guess (`sinceFloor`), so results do not depend on it.
+ * Guesses a lower bound of time for the newest page, by the page before: without a bound the engine looks into every unmerged
+ * part (bench/notes.md, Upkeep). The query verifies the guess (`sinceFloor`), so results do not depend on it.
  */
 export class NewestSpans {
   readonly #spans = new FifoMap<Span>();
@@ -45,8 +44,8 @@ function isNewest({ filter, offset }: PageRequest): boolean {
 }
 
 /**
- * A page of events since `{floor:Int64}` if these suffice, else of all events. The count is limited to the
- * page's size, as events with future times may be any number.
+ * Of events since `{floor:Int64}` if these suffice, else of all. The count is limited to the page's size, as events with future
+ * times may be any number.
  */
 export function sinceFloor({ sql }: Where, total: string): PageStart {
   const since = (micros: string): string => `time >= fromUnixTimestamp64Micro(${micros}, 'UTC')`;

@@ -4,10 +4,7 @@ import { type AuditFilter, earliestOf, hasColumnFilter, timesOf, type Where } fr
 /** From this length on, counts of ten minutes count the events of a range. */
 const countedRangeMicrosMin = 6 * 3_600_000_000;
 
-/**
- * Counts of events by buckets of time, kept by projections: exact for each part, so their sum is exact on any
- * snapshot.
- */
+/** Kept by projections: exact for each part, so their sum is exact on any snapshot. */
 interface Counts {
   /**
    * The filter of the projection; each matching event meets exactly one of the conditions. Undefined: all
@@ -26,10 +23,7 @@ const ofName = ['names[1] = {names:String}', 'names[2] = {names:String}'];
 const ofHash = ['file_hash[1] = {file_hash:String}', 'file_hash[2] = {file_hash:String}'];
 const ofBoth = ['actor', 'userId'] as const;
 
-/**
- * Short buckets, so that a page skips few events of its first one; long ones for single values, so that they
- * are few.
- */
+/** Short, so that a page skips few events of its first bucket; long for single values, so that they are few. */
 const ofAll: Counts = { besides: [], bucketSeconds: 600 };
 const kept: readonly Counts[] = [
   ofAll,
@@ -58,20 +52,20 @@ const instant = (seconds: string | number): string =>
 const bucketEnd = (seconds: number): string =>
   `(intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond}) + 1) * ${seconds}`;
 
-const beginOf = (micros: number, seconds: number): number =>
+const bucketBegin = (micros: number, seconds: number): number =>
   Math.floor(micros / (seconds * microsPerSecond)) * seconds;
 
 /**
- * The buckets wholly inside the range: `ends` (Unix second) and `held` (events). Others count as empty: the
- * engine would move a condition below the grouping, to the time, which the projection lacks.
+ * `ends` (Unix second) and `held` (events). Buckets cut by the range count as empty: the engine would move a condition below the
+ * grouping, to the time, which the projection lacks.
  */
 function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter: AuditFilter): string {
   const fromMicros = earliestOf(filter);
   const { toMicros } = filter;
   const ends = bucketEnd(seconds);
   const inside = [
-    ...(fromMicros === undefined ? [] : [`ends > ${beginOf(fromMicros, seconds) + seconds}`]),
-    ...(toMicros === undefined ? [] : [`ends <= ${beginOf(toMicros, seconds)}`]),
+    ...(fromMicros === undefined ? [] : [`ends > ${bucketBegin(fromMicros, seconds) + seconds}`]),
+    ...(toMicros === undefined ? [] : [`ends <= ${bucketBegin(toMicros, seconds)}`]),
   ];
   const held = inside.length === 0 ? 'count()' : `if(${inside.join(' AND ')}, count(), 0)`;
   const others = besides.filter((one) => filter.is?.[one] !== undefined).map((one) => equals[one]);
@@ -96,17 +90,17 @@ function dividedBuckets(seconds: number, begins: readonly number[], { sql }: Whe
   return `SELECT bucket.1 AS ends, bucket.2 AS held FROM (SELECT arrayJoin((${list})) AS bucket)`;
 }
 
-function bucketsOf(counts: Counts, filter: AuditFilter, where: Where): string {
+function allBuckets(counts: Counts, filter: AuditFilter, where: Where): string {
   const { bucketSeconds: seconds } = counts;
   const bounds = [earliestOf(filter), filter.toMicros].filter((micros) => micros !== undefined);
-  const divided = [...new Set(bounds.map((micros) => beginOf(micros, seconds)))];
+  const divided = [...new Set(bounds.map((micros) => bucketBegin(micros, seconds)))];
   const whole = wholeBuckets(counts, filter);
   return divided.length === 0 ? whole : `${whole} UNION ALL ${dividedBuckets(seconds, divided, where)}`;
 }
 
 /**
- * The buckets around a page, from the newest: (end of its first, events of newer buckets, begin of its last,
- * all events). End 0 means an offset past the oldest event.
+ * From the newest: (end of its first, events of newer buckets, begin of its last, all events). End 0 means an offset past the
+ * oldest event.
  */
 const bucketsAround = (buckets: string, seconds: number): string =>
   'SELECT tuple(maxIf(ends, upto > {offset:UInt64}), maxIf(upto, upto <= {offset:UInt64}), ' +
@@ -122,22 +116,19 @@ function boundsBy(counts: readonly Counts[], columns: Pick<AuditFilter, 'is'>) {
   return `SELECT tuple(min(newest), max(oldest)) FROM (${ranges.join(' UNION ALL ')})`;
 }
 
-/**
- * A query for the number of matching events. For a range of time it sums counts and reads only the events at
- * its ends; reading all takes half as long again per million.
- */
-export function countOf(filter: AuditFilter, where: Where): string {
+/** Sums counts for a range of time and reads only the events at its ends; reading all takes half as long again per million. */
+export function countQuery(filter: AuditFilter, where: Where): string {
   const plain = `SELECT count() FROM events WHERE ${where.sql}`;
   if (hasColumnFilter(filter)) return plain;
   const { from, to } = timesOf(filter);
   const isBounded = earliestOf(filter) !== undefined || filter.toMicros !== undefined;
   if (!isBounded || filter.nothing) return `${plain} ${byCounts}`;
   if (to - from < countedRangeMicrosMin) return plain;
-  return `SELECT sum(held) FROM (${bucketsOf(ofAll, filter, where)})`;
+  return `SELECT sum(held) FROM (${allBuckets(ofAll, filter, where)})`;
 }
 
 function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStart {
-  const buckets = bucketsOf(counts, filter, where);
+  const buckets = allBuckets(counts, filter, where);
   return {
     scalars: `WITH (${bucketsAround(buckets, counts.bucketSeconds)}) AS place`,
     condition: `time < ${instant('place.1')} AND time >= ${instant('place.3')}`,
@@ -147,9 +138,8 @@ function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStar
 }
 
 /**
- * Locates the page `{limit:UInt64}` at `{offset:UInt64}` by counts, in the page's own query, so on one
- * snapshot. If no counts cover the whole filter, those of a part bound the page. Undefined without counts, or
- * with a flow id, whose few events its projection finds.
+ * In the page's own query, so on one snapshot. If no counts cover the whole filter, those of a part bound the page. Undefined
+ * without counts, or with a flow id, whose few events its projection finds.
  */
 export function pageStart(filter: AuditFilter, where: Where): PageStart | undefined {
   const { is = {}, in: within, not, words, sinceSeq, nothing } = filter;

@@ -2,8 +2,8 @@ import type { Parameters, Settings, Storage } from '../storage/storage.ts';
 import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { sinceFloor } from './newest-span.ts';
-import { countOf, type PageStart, pageStart } from './offset-index.ts';
-import { byProjection, planOf } from './plans.ts';
+import { countQuery, type PageStart, pageStart } from './offset-index.ts';
+import { byProjection, choosePlan } from './plans.ts';
 import { search, type SearchFound } from './search.ts';
 
 export interface PagePlace {
@@ -15,7 +15,7 @@ export interface PagePlace {
 }
 
 /** Locates a page; with `q`, the total is the matches found in the budget. Rejects with EngineError. */
-export async function placeOf(
+export async function locatePage(
   storage: Storage,
   organization: string,
   request: PageRequest,
@@ -27,8 +27,14 @@ export async function placeOf(
     return foundPlace(organization, request, await search(storage, organization, request, signal));
   const where = whereClause(organization, filter);
   const parameters = { ...where.parameters, limit, offset, ...(floor === undefined ? {} : { floor }) };
-  const settings = { ...planOf(filter), ...oneSnapshot };
-  return { where, start: startOf(request, where, floor), parameters, settings, searchedBackTo: undefined };
+  const settings = { ...choosePlan(filter), ...oneSnapshot };
+  return {
+    where,
+    start: chooseStart(request, where, floor),
+    parameters,
+    settings,
+    searchedBackTo: undefined,
+  };
 }
 
 /** The texts of these events were already searched. */
@@ -49,21 +55,21 @@ function foundPlace(
   return { where, start, parameters, settings: { ...byProjection, ...oneSnapshot }, searchedBackTo };
 }
 
-export function slicedOf(organization: string, place: PagePlace, signal: AbortSignal) {
+export function readSlices(organization: string, place: PagePlace, signal: AbortSignal) {
   const { where, start, parameters, settings } = place;
   return { organization, where: where.sql, start, parameters, options: { settings, signal } };
 }
 
-function startOf(request: PageRequest, where: Where, floor?: number): PageStart {
-  const total = `(${countOf(request.filter, where)})`;
+function chooseStart(request: PageRequest, where: Where, floor?: number): PageStart {
+  const total = `(${countQuery(request.filter, where)})`;
   if (floor !== undefined) return sinceFloor(where, total);
   const found = isSoonFound(request) ? undefined : pageStart(request.filter, where);
   return found ?? { scalars: '', condition: '1', skip: '{offset:UInt64}', total };
 }
 
 /**
- * With a condition on time only, skipping a few events costs less than locating the page. Counts are from the
- * newest event, so they do not help reading upwards from a position.
+ * With a condition on time only, skipping a few events costs less than locating the page. Counts begin at the newest event, so
+ * they do not help upwards.
  */
 function isSoonFound({ filter, offset }: PageRequest): boolean {
   if (filter.side?.of === 'newer') return true;

@@ -42,8 +42,8 @@ export type Turn = <T>(
 export const atOnce: Turn = (_organization, work, signal) => work(signal);
 
 /**
- * Reads a page that is too large to buffer. One query, on one snapshot, lists its rows and the total; then
- * the rows are read slice by slice. If a row expires meanwhile, the answer fails. Rejects with EngineError.
+ * One query, on one snapshot, lists the rows and the total; then the rows are read slice by slice. If a row expires meanwhile,
+ * the answer fails. Rejects with EngineError.
  */
 export async function readSliced(storage: Storage, page: SlicedPage, turn: Turn): Promise<SlicedFlow<Slice>> {
   const { organization, where, start, parameters, options } = page;

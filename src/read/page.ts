@@ -5,7 +5,7 @@ import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
 import type { PageRequest, Where } from './filter.ts';
 import { NewestSpans } from './newest-span.ts';
 import type { PageStart } from './offset-index.ts';
-import { type PagePlace, placeOf, slicedOf } from './page-place.ts';
+import { type PagePlace, locatePage, readSlices } from './page-place.ts';
 import { newestFirst } from './plans.ts';
 import { atOnce, readSliced, textSlice, type Turn } from './page-slices.ts';
 import { type BodyEnvelope, type ReadBody, readEnveloped } from './read-body.ts';
@@ -40,7 +40,7 @@ export function createPageReader(
   return async (organization, request, signal) => {
     const now = clock();
     const floor = spans.floor(organization, request, now);
-    const place = await placeOf(storage, organization, request, signal, floor);
+    const place = await locatePage(storage, organization, request, signal, floor);
     const { where, start, parameters, settings: plan } = place;
     const texts = { rowBefore: '', rowAfter: `"logged_time":${now}${envelope.tail}` };
     const settings = {
@@ -61,7 +61,7 @@ export function createPageReader(
     const whole = await readEnveloped(storage, query, parameters, { settings, signal }, around);
     if (whole !== undefined) return { ...whole, ...meta.facts() };
     const page = {
-      ...slicedOf(organization, place, signal),
+      ...readSlices(organization, place, signal),
       columns: 'ocsf',
       bytes: 'length(ocsf)',
       format: 'CustomSeparated',
@@ -105,7 +105,7 @@ class PageMeta {
 export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce): PageReader {
   const { storage } = reads;
   return async (organization, request, signal) => {
-    const place = await placeOf(storage, organization, request, signal);
+    const place = await locatePage(storage, organization, request, signal);
     const { where, start, parameters, settings } = place;
     const meta = new PageMeta(request, place.searchedBackTo);
     const tailOf = (total: number): string => `]${meta.text(total)}`;
@@ -119,7 +119,7 @@ export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce
     const whole = await readOcsf110(reads, organization, read, before, { of: tailOf, ofNone });
     if (whole !== undefined) return { ...whole, ...meta.facts() };
     const page = {
-      ...slicedOf(organization, place, signal),
+      ...readSlices(organization, place, signal),
       columns: rowColumns('0'),
       bytes: 'length(source)',
       format: 'RowBinary',

@@ -1,6 +1,6 @@
 /**
- * The query parameters of a request, and the ones without effect (contract: Read parameters): unknown,
- * unusable, or above the maximum. The first of a repeated one counts.
+ * Also keeps those without effect (contract: Read parameters): unknown, unusable, or above the maximum. The first of a repeated
+ * one counts.
  */
 export class QueryParameters {
   readonly #given: URLSearchParams;

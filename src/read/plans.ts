@@ -8,16 +8,13 @@ export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
 export const oldestFirst = 'ORDER BY org, time, seq';
 
 /**
- * How the engine finds rows. By default it lets every projection whose key begins with `org` filter a query,
- * which reads a position for each event of the organization.
+ * By default the engine lets every projection whose key begins with `org` filter a query, which reads a position for each event
+ * of the organization.
  */
 
 const inKeyOrder: Settings = { max_threads: 1, optimize_use_projection_filtering: 0 };
 
-/**
- * By a projection with few matching rows. If it has more than this in a part, reading the part in order is
- * quicker.
- */
+/** If a projection has more matching rows than this in a part, reading the part in order is quicker. */
 export const byProjection: Settings = {
   max_threads: 1,
   min_table_rows_to_use_projection_index: 0,
@@ -33,8 +30,8 @@ export const feedOrder: Settings = {
 };
 
 /**
- * Thousands of events for a read-ahead: formatted by the reading thread, as passing them to others costs a
- * quarter more. For a page of 1000, several threads are quicker at the same cost.
+ * Formatted by the reading thread, as passing thousands of events to others costs a quarter more. For a page of 1000, several
+ * threads are quicker at the same cost.
  */
 export const feedChunk: Settings = { ...byProjection, output_format_parallel_formatting: 0 };
 
@@ -59,13 +56,12 @@ export const fewTexts: Settings = {
 /** The engine gathers all rows of a page before the first, so a page that is too large fails early. */
 export const heldWhole: Settings = { max_memory_usage: heldReadMemoryBytesMax };
 
-export function planOf(filter: AuditFilter): Settings {
-  return hasIndexedFilter(filter) ? byProjection : inKeyOrder;
-}
+export const choosePlan = (filter: AuditFilter): Settings =>
+  hasIndexedFilter(filter) ? byProjection : inKeyOrder;
 
 /**
- * Reads the parts backwards side by side, a granule of each at a time. The defaults take 1.2 GB instead of 22
- * MB for 3 million events of 740 bytes; this takes 70 KB per part, of which each month has a few.
+ * A granule of each part at a time. The defaults take 1.2 GB instead of 22 MB for 3 million events of 740 bytes; this takes 70 KB
+ * per part.
  */
 export const streamSettings: Settings = {
   max_threads: 1,

@@ -5,8 +5,7 @@ import { limits } from './limits.ts';
 import { heldWhole } from './plans.ts';
 
 /**
- * The body of an answer: buffered, so that a failure of the engine can still be answered; or, if very large,
- * a flow, whose failure must not end cleanly.
+ * Buffered, so that a failure of the engine can still be answered; or, if very large, a flow, whose failure must not end cleanly.
  */
 export type ReadBody =
   | { readonly bytes: Uint8Array; readonly release: () => void }

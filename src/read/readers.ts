@@ -3,7 +3,7 @@ import type { Storage } from '../storage/storage.ts';
 import { type CaseEventsReader, createCaseEventsReader } from './case-events.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { createExportReader, createOcsf110ExportReader, type ExportReader } from './export.ts';
-import { exportSlots, inTurn, readQueue, sourceStreamSlots, turnOf } from './fair-queue.ts';
+import { exportSlots, inTurn, readQueue, sourceStreamSlots, makeTurn } from './fair-queue.ts';
 import { createFeedReader, type FeedReader } from './feed.ts';
 import { createFeedCursors } from './feed-cursor.ts';
 import { createHistogramReader, type HistogramReader } from './histogram.ts';
@@ -43,8 +43,7 @@ export interface ReadersOptions {
     waitingMs(): number;
   };
   /**
-   * Events of the organization before this time (Unix microseconds) have expired; undefined: none have. Every
-   * reader applies it, so that counts and lists agree, even while expired events are still in the table.
+   * Unix microseconds; undefined: none have expired. Every reader applies it, even while expired events are still in the table.
    */
   retentionCutOff(organization: string): number | undefined;
   readonly stopping: AbortSignal;
@@ -56,7 +55,7 @@ export function createReaders(options: ReadersOptions): Readers {
   const watermark = (organization: string) => order.watermarks().of(organization);
   const retentionCutOff = (organization: string) => options.retentionCutOff(organization);
   const { ofKept, byKept } = keepingTo(retentionCutOff);
-  const turn = turnOf(queue);
+  const turn = makeTurn(queue);
   const exports = exportSlots();
   const page = createPageReader(storage, envelope, clock, turn);
   return {

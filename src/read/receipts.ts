@@ -6,11 +6,6 @@ import type { Storage } from '../storage/storage.ts';
 import { type Moment, momentKey, readAtMoments } from './moments.ts';
 import { sideBySide } from './side-by-side.ts';
 
-export interface ReceiptOwner {
-  readonly id: string;
-  readonly email: string;
-}
-
 export interface Receipt {
   readonly members: Omit<Answer<'Receipt'>, 'file_size'>;
   /** `file_size` as digits: a number would not keep them all. */
@@ -25,7 +20,7 @@ export interface ReceiptsPage {
 /** Rejects with EngineError. `organization` is a lower-case UUID. */
 export type ReceiptsReader = (
   organization: string,
-  owner: ReceiptOwner,
+  owner: { readonly id: string; readonly email: string },
   page: { readonly limit: number; readonly offset: number },
   signal: AbortSignal,
 ) => Promise<ReceiptsPage>;
@@ -114,13 +109,9 @@ const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery}
 
 const extra = lastMember(sourceMember('message'), 'extra');
 
-function textOfExtra(name: string): string {
-  return textIn(lastMember(extra, name));
-}
+const textOfExtra = (name: string): string => textIn(lastMember(extra, name));
 
-/**
- * Facts of a receipt beyond the filter columns, from one of its events. `fileSize` only if it is a number.
- */
+/** From one of the receipt's events. `fileSize` only if it is a number. */
 const factColumns = `
   file_name AS file,
   target_name AS target,
@@ -172,33 +163,33 @@ export function createReceiptsReader(
         isLast ? [] : storage.rows<{ total: string }>(countQuery, parameters, options),
       ]);
       const total = agreedTotal(rows.length, offset, Number(counted[0]?.total ?? 0), isLast);
-      return { receipts: rows.map((row) => receiptOf(row, facts)), total };
+      return { receipts: rows.map((row) => makeReceipt(row, facts)), total };
     });
 }
 
 /**
- * A last page determines the total. Otherwise rows and count may be of different moments, and a client that
- * stops at `offset + data.length >= total` must neither stop early nor loop.
+ * Rows and count may be of different moments. A client that stops at `offset + data.length >= total` must neither stop early nor
+ * loop, so a last page determines the total.
  */
 function agreedTotal(rows: number, offset: number, counted: number, isLast: boolean): number {
   if (isLast) return offset + rows;
   return rows > 0 ? Math.max(counted, offset + rows) : Math.min(counted, offset);
 }
 
-function startOf(row: ReceiptRow): Moment | undefined {
+function startMoment(row: ReceiptRow): Moment | undefined {
   return row.has_start ? { micros: row.start_micros, seq: row.start_seq } : undefined;
 }
 
-function completionOf(row: ReceiptRow): Moment | undefined {
+function completionMoment(row: ReceiptRow): Moment | undefined {
   return row.has_completion ? { micros: row.completion_micros, seq: row.completion_seq } : undefined;
 }
 
 /** The completion first, as it has the outcome. */
 function momentsOf(row: ReceiptRow): Moment[] {
-  return [completionOf(row), startOf(row)].filter((moment) => moment !== undefined);
+  return [completionMoment(row), startMoment(row)].filter((moment) => moment !== undefined);
 }
 
-function receiptOf(row: ReceiptRow, facts: ReadonlyMap<string, Facts>): Receipt {
+function makeReceipt(row: ReceiptRow, facts: ReadonlyMap<string, Facts>): Receipt {
   const known = momentsOf(row)
     .map((moment) => facts.get(momentKey(moment)))
     .filter((found) => found !== undefined);
@@ -215,8 +206,8 @@ function receiptOf(row: ReceiptRow, facts: ReadonlyMap<string, Facts>): Receipt 
     // The target of a stream is its destination; that of a file only if it is not the file's name.
     destination: first('destination') ?? (kind === 'stream' || target !== fileName ? target : undefined),
     status: row.failed ? 'failed' : row.has_completion ? 'completed' : 'started',
-    started_at: timeText(startOf(row)),
-    completed_at: timeText(completionOf(row)),
+    started_at: timeText(startMoment(row)),
+    completed_at: timeText(completionMoment(row)),
   } as const;
   return { members, sizeDigits: first('size') };
 }

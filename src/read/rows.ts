@@ -2,7 +2,7 @@ import type { Answer } from '../contract/document.ts';
 import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { type RowsRequest, whereClause } from './filter.ts';
-import { placeOf } from './page-place.ts';
+import { locatePage } from './page-place.ts';
 import { fewTexts, newestFirst, oldestFirst } from './plans.ts';
 import { isTooLarge } from './read-body.ts';
 
@@ -18,9 +18,8 @@ const shown =
   'src_endpoint Tuple(ip String), enrichments Array(Tuple(name String, value String)))';
 
 /**
- * The rendering up to `extra_map`, whose numbers the engine's parsers do not all accept, or else up to
- * `metadata`, which is complete on pages only: a parser that gives up would show nothing of the row.
- * Quotation marks keep the search outside of strings.
+ * Up to `extra_map`, whose numbers the engine's parsers do not all accept, or else up to `metadata`: a parser that gives up would
+ * show nothing of the row. Quotation marks keep the search outside of strings.
  */
 const parsable = `concat('{', if(position(ocsf, '],"extra_map":') > 0, substring(ocsf, 1, position(ocsf, '],"extra_map":')),
   substring(ocsf, 1, position(ocsf, ',"metadata":{') - 1)), '}')`;
@@ -47,15 +46,15 @@ interface RowsAnswer {
 }
 
 /**
- * Reads the rows next to a position in the order of pages, on one side of it; without one, the newest. Unlike
- * offsets, positions do not shift when events arrive. `unsettled` is the number of matches from the watermark
- * on: with `since` set to `settled`, a later request counts what has arrived since.
+ * Rows on one side of a position in the order of pages; without one, the newest. Unlike offsets, positions do not shift when
+ * events arrive. `unsettled` is the number of matches from the watermark on: with `since` set to `settled`, a later request
+ * counts what has arrived since.
  */
 export function createRowsReader(storage: Storage, watermark: (organization: string) => bigint): RowsReader {
   return async (organization, request, signal) => {
     const settled = String(watermark(organization));
     const { filter, limit, offset } = request;
-    const place = await placeOf(storage, organization, request, signal);
+    const place = await locatePage(storage, organization, request, signal);
     const { scalars, condition, skip, total } = place.start;
     const isAscending = filter.side?.of === 'newer' && filter.words === undefined;
     const order = isAscending ? oldestFirst : newestFirst;
@@ -75,7 +74,7 @@ export function createRowsReader(storage: Storage, watermark: (organization: str
       if (!isTooLarge(error)) throw error;
       return ask({ ...place.settings, ...fewTexts });
     });
-    const rows = (answer?.rows ?? []).map(rowOf);
+    const rows = (answer?.rows ?? []).map(parseRow);
     return {
       data: rows.toSorted((a, b) => b.time - a.time || (BigInt(b.seq) > BigInt(a.seq) ? 1 : -1)),
       meta: {
@@ -90,7 +89,7 @@ export function createRowsReader(storage: Storage, watermark: (organization: str
   };
 }
 
-function rowOf(cells: readonly string[]): Rows['data'][number] {
+function parseRow(cells: readonly string[]): Rows['data'][number] {
   const [seq = '', time, activity_name = '', severity, status, message = '', ...others] = cells;
   const [actor_name, actor_email, ip, target_name, sent, extra] = others.map((text) => text || undefined);
   return {

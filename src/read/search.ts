@@ -1,7 +1,7 @@
 import { formatMicros } from '../base/time/timestamp.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
 import { type AuditFilter, type PageRequest, timesOf, whereClause } from './filter.ts';
-import { newestFirst, planOf, throughTexts } from './plans.ts';
+import { newestFirst, choosePlan, throughTexts } from './plans.ts';
 
 const searchMsMax = 1_500;
 const searchRowsMin = 20_000;
@@ -11,10 +11,7 @@ export interface SearchFound {
   readonly total: number;
   /** Positions of the page's events, newest first: Unix microseconds and `seq`, both as decimal text. */
   readonly places: readonly (readonly [micros: string, seq: string])[];
-  /**
-   * The newest instant that was not searched, RFC 3339: a search continues with it as `endTime`. Undefined:
-   * all was searched.
-   */
+  /** RFC 3339; a search continues with it as `endTime`. Undefined: all was searched. */
   readonly searchedBackTo: string | undefined;
 }
 
@@ -38,7 +35,7 @@ export async function search(
   signal: AbortSignal,
   { ms, firstRows }: SearchBudget = usual,
 ): Promise<SearchFound> {
-  const options = { signal, settings: { ...planOf(filter), max_threads: searchThreads } };
+  const options = { signal, settings: { ...choosePlan(filter), max_threads: searchThreads } };
   const { from, to } = timesOf(filter);
   const isNewer = filter.side?.of === 'newer';
   const begun = performance.now();
@@ -50,7 +47,7 @@ export async function search(
     const since = past === undefined ? from : Math.min(past + 1, upto);
     const slice = { ...filter, fromMicros: since, toMicros: upto };
     const page = { skip: Math.max(0, offset - total), rows: limit - places.length };
-    const found = await matchesOf(storage, organization, slice, isNewer ? { last: limit } : page, options);
+    const found = await searchSlice(storage, organization, slice, isNewer ? { last: limit } : page, options);
     places.push(...found.places);
     // A page of newer events consists of those nearest to the position: the last ones.
     if (isNewer) places.splice(0, Math.max(0, places.length - limit));
@@ -82,7 +79,7 @@ async function instantOfNth(
   return found === undefined ? undefined : Number(found.micros);
 }
 
-async function matchesOf(
+async function searchSlice(
   storage: Storage,
   organization: string,
   filter: AuditFilter,

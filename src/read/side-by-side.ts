@@ -1,7 +1,4 @@
-/**
- * Runs work with several concurrent queries under one signal, and cancels the rest if one fails or `signal`
- * aborts. Rejects as `work` does.
- */
+/** Under one signal: cancels the rest if one query fails or `signal` aborts. Rejects as `work` does. */
 export async function sideBySide<T>(
   signal: AbortSignal,
   work: (stop: AbortSignal) => Promise<T>,

@@ -3,7 +3,7 @@ import { onShard } from '../storage/cluster.ts';
 import type { Storage } from '../storage/storage.ts';
 import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
 import type { PageRequest } from './filter.ts';
-import { placeOf, slicedOf } from './page-place.ts';
+import { locatePage, readSlices } from './page-place.ts';
 import { atOnce, readSliced, textSlice, type Turn } from './page-slices.ts';
 import { newestFirst } from './plans.ts';
 import { type ReadBody, readEnveloped } from './read-body.ts';
@@ -28,7 +28,7 @@ export function createSourceEventsReader(
 ): SourceEventsReader {
   return async (organization, request, signal) => {
     const { limit, offset } = request;
-    const place = await placeOf(storage, organization, request, signal);
+    const place = await locatePage(storage, organization, request, signal);
     const { scalars, condition, skip } = place.start;
     const columns = `ocsf, concat(source, ',"seq":"', toString(seq), '"') AS source_and_seq`;
     const rows =
@@ -48,7 +48,7 @@ export function createSourceEventsReader(
     const whole = await readEnveloped(storage, query, place.parameters, options, around);
     if (whole !== undefined) return whole;
     const page = {
-      ...slicedOf(organization, place, signal),
+      ...readSlices(organization, place, signal),
       columns,
       bytes: 'length(ocsf) + length(source)',
       format: 'CustomSeparated',

@@ -18,8 +18,8 @@ export type TopFilesReader = (
 const spilling = { max_bytes_before_external_group_by: limits.readSpillBytes };
 
 /**
- * `extra.fileSize`, 0 unless it is a safe integer. `enrichments` come before any text of `extra` that could
- * look like them, and the quotation marks cannot match within a string.
+ * 0 unless it is a safe integer. `enrichments` come before any text of `extra` that could look like them, and the quotation marks
+ * cannot match within a string.
  */
 const pair = '{"name":"fileSize","value":"';
 const sizeAt = `position(ocsf, '${pair}')`;
@@ -36,8 +36,8 @@ interface Row extends Seen {
 }
 
 /**
- * Files of matching events, by bytes moved. Sizes are only in the texts, as a column would make INSERTs an
- * eighth slower; so this takes three times as long as top-values.ts.
+ * By bytes moved. Sizes are only in the texts, as a column would make INSERTs an eighth slower; so this takes three times as long
+ * as top-values.ts.
  */
 export function createTopFilesReader(storage: Storage): TopFilesReader {
   return async (organization, filter, limit, signal) => {

@@ -48,8 +48,8 @@ export function createTopValuesReader(storage: Storage): TopValuesReader {
 }
 
 /**
- * A registered code has its registered title, which producers cannot change; another one its most frequent
- * title. Grouping by hashes of titles takes half as long.
+ * A registered code has its registered title; another one its most frequent title. Grouping by hashes of titles takes half as
+ * long.
  */
 async function readActivities(
   storage: Storage,
@@ -80,10 +80,7 @@ interface Value extends Seen {
   readonly total: string;
 }
 
-/**
- * The most frequent values of a column, and the number of events without one, whose value is `none` and whose
- * group sorts first.
- */
+/** Also the number of events without a value, whose value is `none` and whose group sorts first. */
 async function readValues(
   storage: Storage,
   where: Where,
@@ -106,8 +103,8 @@ async function readValues(
 }
 
 /**
- * An actor's newest event is found by its time alone: searching pairs takes five times as long. Addresses
- * travel as hashes, as they may exceed the 128 KiB of a parameter.
+ * Finds an actor's newest event by its time alone: searching pairs takes five times as long. Addresses travel as hashes, as they
+ * may exceed the 128 KiB of a parameter.
  */
 async function readActors(storage: Storage, where: Where, limit: number, signal: AbortSignal) {
   const column = { column: 'actor_email', none: "''" };

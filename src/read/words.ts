@@ -1,17 +1,13 @@
 import { foldCase, spellingsOf } from '../base/events/fold-case.ts';
 
 /**
- * The condition that words occur in values of the shown event, in any case (contract: Read); names of members
- * and the constant `actor.app_name` do not count. A quick condition on the whole rendering comes first, which
- * passes every event whose spelling it cannot check; the second one reads the rendering as JSON.
+ * Names of members and the constant `actor.app_name` do not count (contract: Read). A quick condition on the whole rendering
+ * comes first, which passes every event whose spelling it cannot check; the second one reads the rendering as JSON.
  */
 export function wordsCondition(
   words: readonly string[],
   notWords: readonly string[] = [],
-): {
-  readonly sql: readonly string[];
-  readonly parameters: Readonly<Record<string, string>>;
-} {
+): { readonly sql: readonly string[]; readonly parameters: Readonly<Record<string, string>> } {
   const parameters: Record<string, string> = {};
   const sql = [...words, ...notWords].map((word, index) => {
     const [plain, pattern, afterName] = [`word${index}`, `pattern${index}`, `after${index}`];
@@ -36,10 +32,7 @@ export function wordsCondition(
 const mayHide = "position(ocsf, '\\\\') > 0 OR lengthUTF8(ocsf) != length(ocsf)";
 const hidesNothing = "position(ocsf, '\\\\') = 0 AND lengthUTF8(ocsf) = length(ocsf)";
 
-/**
- * Offsets of the value of `actor.app_name`, of `enrichments` and of `extra_map`; 0 if absent. These members
- * come before any that a producer can name (src/ocsf/render.ts).
- */
+/** Offsets; 0 if absent. These members come before any that a producer can name (src/ocsf/render.ts). */
 const appName = '"actor":{"app_name":';
 const appNameAt = `position(ocsf, '${appName}"')`;
 const enrichmentsAt = `position(ocsf, ',"enrichments":[')`;
@@ -49,8 +42,8 @@ const end = `if(${enrichmentsAt} > 0, ${enrichmentsAt}, length(ocsf))`;
 const valueAt = `${appNameAt} + ${appName.length}`;
 
 /**
- * The rendering without `enrichments`: up to `actor.app_name`, from its value on, and from `extra_map` on.
- * Cut by numbers alone: an `if` between texts would copy them, and large texts are most of a read's memory.
+ * Without `enrichments`. Cut by numbers alone: an `if` between texts would copy them, and large texts are most of a read's
+ * memory.
  */
 const pieces = {
   first: `substring(ocsf, 1, if(${appNameAt} > 0, ${appNameAt} - 1, ${end}))`,
@@ -63,17 +56,17 @@ const inString = String.raw`(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*`;
 const upToValue = `(?:[^"]|"${inString}")*`;
 
 /**
- * RE2 for a word within a value: a string without a colon behind it, a number, `true`, `false` or `null`.
- * Anchored at the beginning, so that strings and the text between them cannot be confused.
+ * A string without a colon behind it, a number, `true`, `false` or `null`. Anchored at the beginning, so that strings and the
+ * text between them cannot be confused.
  */
 function valuePattern(word: string): string {
-  const pattern = patternOf(word);
+  const pattern = wordPattern(word);
   const inText = `"${inString}${pattern}${inString}"[^:]`;
   return `${upToValue}(?:${/^[-+.\w]+$/.test(word) ? `${inText}|${pattern}` : inText})`;
 }
 
 /** RE2 for a word in JSON, with every spelling and escape of each character. */
-function patternOf(word: string): string {
+function wordPattern(word: string): string {
   // A dotted capital I folds to two characters, which are compared together.
   const characters = foldCase(word).match(/i\u0307|./gsu) ?? [];
   const patterns = characters.map((one, at) => {

@@ -35,10 +35,9 @@ interface Claim<Answer> {
 }
 
 /**
- * Answers to requests with an Idempotency-Key, shared by all servers with the same Redis (contract: Ingest).
- * A server claims a key (SET NX) before it stores events, and replaces the claim by the answer when they are
- * durable. A claim lasts ten minutes: if its server dies, others refuse the key until that server has
- * answered it, or the claim expires. While Redis is away each server remembers alone.
+ * A server claims a key (SET NX) before it stores events, and replaces the claim by the answer when they are durable (contract:
+ * Ingest). If a server dies, others refuse the key until that server has answered, or the claim expires. While Redis is away each
+ * server remembers alone.
  */
 export class SharedAnswers<Answer> {
   readonly #link: RedisLink;
@@ -64,7 +63,7 @@ export class SharedAnswers<Answer> {
     let hasRival = false;
     try {
       for (;;) {
-        const kept = await this.#take(id, this.#claimOf(sent));
+        const kept = await this.#take(id, this.#claimText(sent));
         if (kept?.answer !== undefined) return answeredBy(kept, kept.answer);
         if (kept === undefined || kept.instance === this.#instance) return this.#claimed(id, sent);
         hasRival = true;
@@ -81,7 +80,7 @@ export class SharedAnswers<Answer> {
 
   async find(id: string): Promise<Answered<Answer> | undefined> {
     try {
-      const kept = parsed<Answer>(await this.#link.run((client) => client.get(this.#nameOf(id))));
+      const kept = parsed<Answer>(await this.#link.run((client) => client.get(this.#redisKey(id))));
       return kept?.answer === undefined ? undefined : answeredBy(kept, kept.answer);
     } catch (error) {
       if (error instanceof RedisAwayError) return undefined;
@@ -90,7 +89,7 @@ export class SharedAnswers<Answer> {
   }
 
   #claimed(id: string, sent: string): Claim<Answer> {
-    const claim = this.#claimOf(sent);
+    const claim = this.#claimText(sent);
     const answerText = (answer: Answer) => JSON.stringify({ sent, answer } satisfies Kept<Answer>);
     return {
       kind: 'claimed',
@@ -99,13 +98,13 @@ export class SharedAnswers<Answer> {
     };
   }
 
-  #claimOf(sent: string): string {
+  #claimText(sent: string): string {
     return JSON.stringify({ sent, instance: this.#instance } satisfies Kept<Answer>);
   }
 
   /** Keeps another server's entry: this claim has expired. */
   async #replace(id: string, claim: string, text: string): Promise<void> {
-    const name = this.#nameOf(id);
+    const name = this.#redisKey(id);
     try {
       const isReplaced = await this.#link.run((client) =>
         client.eval(replaceScript, 1, name, claim, text, answerKeptMs),
@@ -118,7 +117,7 @@ export class SharedAnswers<Answer> {
   }
 
   async #take(id: string, claim: string): Promise<Kept<Answer> | undefined> {
-    const name = this.#nameOf(id);
+    const name = this.#redisKey(id);
     const text = await this.#link.run(async (client) => {
       const begun = client.multi().set(name, claim, 'PX', answerClaimMs, 'NX').get(name);
       const [set, got] = (await begun.exec()) ?? [];
@@ -129,7 +128,7 @@ export class SharedAnswers<Answer> {
     return parsed(text);
   }
 
-  #nameOf(id: string): string {
+  #redisKey(id: string): string {
     return `${this.#link.prefixOf('answer')}:${this.#link.hide(id)}`;
   }
 }

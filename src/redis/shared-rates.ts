@@ -11,10 +11,7 @@ const redisRatesMax = 1_000;
 const countScript = `redis.call('set', KEYS[1], 0, 'PX', ARGV[2], 'NX')
 return {redis.call('incrby', KEYS[1], ARGV[1]), redis.call('pttl', KEYS[1])}`;
 
-/**
- * Fixed windows shared through Redis: one round trip a request, none while a client is known to be over its
- * limit. `own` counts while Redis is away.
- */
+/** One round trip a request, none while a client is known to be over its limit. `own` counts while Redis is away. */
 export class SharedRates implements RateCounter {
   readonly #link: RedisLink;
   readonly #own: RateCounter;

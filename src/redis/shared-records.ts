@@ -21,8 +21,8 @@ redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
 /**
- * Records that processes update through Redis: read, changed here, and replaced unless another process was
- * faster; then again. Redis sets the time. `own` mirrors the last state, and takes over while Redis is away.
+ * Read, changed here, and replaced unless another process was faster; then again. Redis sets the time. `own` mirrors the last
+ * state, and takes over while Redis is away.
  */
 export class SharedRecords<State> implements Records<State> {
   readonly #link: RedisLink;

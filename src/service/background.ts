@@ -85,10 +85,7 @@ export async function startEvidence(
   return evidence.reader;
 }
 
-/**
- * Removes expired events and carries out erasures, but only of events that are in their tree, as losses would
- * go unnoticed otherwise.
- */
+/** Only of events that are in their tree, as losses would go unnoticed otherwise. */
 export function startRetention(
   { config, intervals, log, stops }: Base,
   { storage, instance }: ServiceStorage,

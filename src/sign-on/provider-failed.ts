@@ -41,13 +41,13 @@ export function unavailable(error: unknown): ProviderFailed {
   return new ProviderFailed('provider', words.provider, new Error(harmless(error)));
 }
 
-export function failureOf(error: unknown): ProviderFailed {
+export function toFailure(error: unknown): ProviderFailed {
   if (error instanceof ProviderFailed) return error;
-  const reason = faultOf(error);
+  const reason = classify(error);
   return new ProviderFailed(reason, words[reason], new Error(harmless(error)));
 }
 
-function faultOf(error: unknown): ProviderFault {
+function classify(error: unknown): ProviderFault {
   if (error instanceof AuthorizationResponseError)
     return ['server_error', 'temporarily_unavailable'].includes(error.error) ? 'provider' : 'declined';
   // Any other refusal of a code means an unknown client, which the operator must see.

@@ -22,7 +22,7 @@ import { unlessAborted } from '../base/waiting/within.ts';
 import type { Identity } from '../control/sign-on.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';
-import { failureOf, ProviderFailed, unavailable } from './provider-failed.ts';
+import { toFailure, ProviderFailed, unavailable } from './provider-failed.ts';
 
 /** Of metadata; an unknown key is fetched sooner. */
 const providerKeptMs = 3_600_000;
@@ -50,10 +50,7 @@ interface Wanted {
   readonly roleClaim: string;
 }
 
-/**
- * A provider of OpenID Connect, by openid-client. Fetches metadata when needed and after `providerKeptMs`,
- * and keys again for an unknown one, at most once a minute.
- */
+/** Fetches metadata when needed and after `providerKeptMs`, and keys again for an unknown one, at most once a minute. */
 export class Provider {
   readonly #discovered: () => Promise<Configuration>;
   #waiting = 0;
@@ -88,10 +85,7 @@ export class Provider {
     );
   }
 
-  /**
-   * Verifies the query of the returning browser: state, issuer (RFC 9207), code with the PKCE verifier, and
-   * the ID token. Rejects with ProviderFailed.
-   */
+  /** Verifies state, issuer (RFC 9207), code with the PKCE verifier, and the ID token. Rejects with ProviderFailed. */
   finish(checks: Checks, rawQuery: string, wanted: Wanted): Promise<Identity> {
     return this.#bounded(async () => {
       const configuration = await this.#discovered();
@@ -116,7 +110,7 @@ export class Provider {
       const needsMore = claims['email'] === undefined || lacks(claims, wanted.roleClaim);
       const asks = needsMore && configuration.serverMetadata().userinfo_endpoint !== undefined;
       const more = asks ? await fetchUserInfo(configuration, tokens.access_token, claims.sub) : {};
-      return identityOf(claims, more);
+      return readIdentity(claims, more);
     });
   }
 
@@ -131,7 +125,7 @@ export class Provider {
       // For all requests together; the library's own limit is for each.
       return await unlessAborted(work(), AbortSignal.timeout(limits.providerMsMax));
     } catch (error) {
-      throw failureOf(error);
+      throw toFailure(error);
     } finally {
       this.#waiting -= 1;
     }
@@ -175,7 +169,7 @@ function authentication(secret: string | undefined): ClientAuth {
 }
 
 /** Signed claims of the ID token have priority; address and its verification come from one source. */
-function identityOf(claims: IDToken, more: Readonly<Record<string, unknown>>): Identity {
+function readIdentity(claims: IDToken, more: Readonly<Record<string, unknown>>): Identity {
   const source = claims['email'] === undefined ? more : claims;
   const { email, email_verified: verified } = source as Record<string, unknown>;
   const all: Readonly<Record<string, unknown>> = { ...more, ...claims };

@@ -12,10 +12,7 @@ const replaceSettings: Settings = {
   replace_running_query_max_wait_ms: limits.insertEndMsMax,
 };
 
-/**
- * A row of system.replicas of a table without any writes. It looks the same for milliseconds while a replica
- * copies the very first entry.
- */
+/** Of a table without any writes. It looks the same for milliseconds while a replica copies the very first entry. */
 const hasEmptyLog =
   "(log_max_index = 0 AND log_pointer = 0 AND zookeeper_exception = '' AND NOT is_readonly AND now() > {begun:DateTime} + 3)";
 
@@ -56,12 +53,12 @@ export class Attempts {
   /** Rejects with an EngineError while a node does not answer or replicas lag. */
   async rowsStored(number: number): Promise<number> {
     const queryId = this.#queryId(number);
-    const found = await this.#rowsOf(number, queryId);
+    const found = await this.#countRows(number, queryId);
     this.#sentAt.delete(number);
     return found;
   }
 
-  async #rowsOf(segment: number, queryId: string): Promise<number> {
+  async #countRows(segment: number, queryId: string): Promise<number> {
     const { rows, silent } = await this.#storage.rowsOfEach(
       `SELECT count() AS rows FROM events WHERE ${present}`,
       segmentSeqRange(segment),
@@ -99,10 +96,7 @@ export class Attempts {
     });
   }
 
-  /**
-   * Waits until every replica that answers has fetched the parts stored so far. A part that only a dead
-   * replica has is in the queues of the others.
-   */
+  /** A part that only a dead replica has is in the queues of the others. */
   async #untilReplicated(cluster: string): Promise<void> {
     let begun: string | undefined;
     const of = `database = {database:String} AND table = 'events_local'`;

@@ -23,9 +23,8 @@ export interface Call {
 }
 
 /**
- * Posts queries and passes on the bytes of answers as the socket reads them, at a fifth of the processor time
- * of Node's streams (bench: `micro.reader`). It has one connection per call, whose number src/read bounds,
- * and keeps idle ones for `engineIdleConnectionMs`.
+ * Takes a fifth of the processor time of Node's streams (bench: `micro.reader`). One connection per call, whose number src/read
+ * bounds; keeps idle ones for `engineIdleConnectionMs`.
  */
 export class ByteReader {
   readonly #url: URL;
@@ -92,8 +91,8 @@ class Connection {
   }
 
   /**
-   * Also false when the engine may be closing the connection: engines keep idle ones for 3 s at least. The
-   * socket's own timer may be late after a blocked event loop.
+   * False when the engine may be closing the connection: engines keep idle ones for 3 s at least. The socket's own timer may be
+   * late.
    */
   isUsable(): boolean {
     return !this.#socket.destroyed && performance.now() - this.#usedAt < limits.engineIdleConnectionMs;
@@ -153,8 +152,7 @@ class Connection {
 }
 
 /**
- * All sockets read into this buffer, which is consumed before the next read. Allocating one per read makes
- * the collector run for a third of a page's time.
+ * For all sockets; consumed before the next read. Allocating one per read makes the collector run for a third of a page's time.
  */
 const received = Buffer.allocUnsafeSlow(limits.engineReadBytes);
 

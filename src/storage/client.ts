@@ -4,21 +4,14 @@ import { traced } from '../base/observability/trace.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { tokenHeader } from './engine-config.ts';
 import { Quorum } from './cluster.ts';
-import { checkedWrite, rowsOnDisk } from './engine-writes.ts';
+import { checkedWrite, type EnginePid } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
 import { quoteIdentifier } from './quote.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
 import { rewritesOff } from './rewrites.ts';
 import type { Statement } from './statement-client.ts';
-import type {
-  EngineConnection,
-  InsertOptions,
-  Parameters,
-  QueryOptions,
-  Settings,
-  Storage,
-} from './storage.ts';
+import type { EngineConnection, Parameters, QueryOptions, Settings, Storage } from './storage.ts';
 
 const readQueryMsMax = 30_000;
 const readMemoryBytesMax = 768 * 1024 * 1024;
@@ -44,11 +37,7 @@ const rowSettings = (timeoutMs: number): Settings => ({
  * A write is answered when it is stored: never batched by the engine (its default), nor queued by a
  * Distributed table.
  */
-const writeSettings: Settings = {
-  async_insert: 0,
-  distributed_foreground_insert: 1,
-  wait_end_of_query: 1,
-};
+const writeSettings: Settings = { async_insert: 0, distributed_foreground_insert: 1, wait_end_of_query: 1 };
 
 const clusterReadSettings: Settings = { optimize_skip_unused_shards: 1 };
 
@@ -78,39 +67,43 @@ function parseRows<T>(text: string): T[] {
 }
 
 /**
- * Connects with the first call, and survives restarts of the engine. Every failure is an EngineError. Time limits (ms) are
- * `readQueryMsMax` and `insertMsMax` unless given. They cover a whole call, but for `flow()` the time to the head, then any
- * silence while the reader waits.
+ * Connects with the first call, and survives restarts of the engine. Every failure is an EngineError. Time limits (ms) cover a
+ * whole call, but for `flow()` the time to the head, then any silence while the reader waits.
  */
 export function openStorage(
   connection: EngineConnection,
   log: Logger,
-  onDamagedPart: (part: string) => void = () => undefined,
+  { pid, onDamagedPart }: { readonly pid?: EnginePid; onDamagedPart?(part: string): void } = {},
 ): Storage {
-  return new EngineStorage(connection, log, (error, queryId) => {
+  return new EngineStorage(connection, log, pid, (error, queryId) => {
     const facts = { failure: error.failure, engineCode: error.engineCode, error: error.message };
     log.debug({ ...facts, queryId }, 'Engine request failed');
-    if (error.damagedPart !== undefined) onDamagedPart(error.damagedPart);
+    if (error.damagedPart !== undefined) onDamagedPart?.(error.damagedPart);
   });
 }
 
 class EngineStorage implements Storage {
   readonly database: string;
   readonly cluster: string | undefined;
+  readonly isOwn: boolean;
   readonly #nodes: EngineNodes;
   readonly #quorum = new Quorum(this);
   /** A ClickHouse server reports failed writes; the embedded engine does not. */
   readonly #isEmbedded: boolean;
+  readonly #pid: EnginePid | undefined;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
 
   constructor(
     connection: EngineConnection,
     log: Logger,
+    pid: EnginePid | undefined,
     onFailure: (error: EngineError, queryId: string) => void,
   ) {
     this.database = connection.database;
     this.cluster = connection.cluster;
     this.#isEmbedded = connection.headers[tokenHeader] !== undefined;
+    this.isOwn = pid !== undefined;
+    this.#pid = pid;
     this.#nodes = new EngineNodes(connection, log);
     this.#onFailure = onFailure;
   }
@@ -204,12 +197,8 @@ class EngineStorage implements Storage {
     );
   };
 
-  readonly checked: Storage['checked'] = (work) => (this.#isEmbedded ? checkedWrite(this, work) : work());
-
-  readonly rowsOnDisk: Storage['rowsOnDisk'] = (query, parameters, options) =>
-    this.#isEmbedded
-      ? rowsOnDisk(this, query, parameters, options)
-      : this.readRows(query, parameters, options);
+  readonly checked: Storage['checked'] = (work) =>
+    this.#isEmbedded ? checkedWrite(this, work, this.#pid) : work();
 
   readonly ping: Storage['ping'] = (timeoutMs) =>
     this.rows('SELECT 1', {}, { timeoutMs }).then(
@@ -252,12 +241,11 @@ class EngineStorage implements Storage {
     signal: AbortSignal | undefined,
     query: string,
     parameters: Parameters,
-    { isUnchecked = false, ...options }: InsertOptions,
+    options: QueryOptions,
     body?: Statement['body'],
   ): Promise<void> {
     const timed = { timeoutMs: limits.insertMsMax, ...options };
-    const send = () => this.#run(node, signal, query, parameters, timed, writeSettings, body);
-    await (isUnchecked ? send() : this.checked(send));
+    await this.checked(() => this.#run(node, signal, query, parameters, timed, writeSettings, body));
   }
 
   #run(

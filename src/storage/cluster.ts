@@ -11,10 +11,7 @@ export const everyReplicaOf = ({ cluster }: Storage, table: string): string =>
     ? table
     : `clusterAllReplicas(${quoteString(cluster)}, currentDatabase(), ${quoteIdentifier(table)})`;
 
-/**
- * Control data is written to most replicas, so a majority has all of it. A server that has lost its disk does not
- * count until it is rebuilt.
- */
+/** Most replicas have all control data. A server that has lost its disk does not count until it is rebuilt. */
 export async function requireMajority(storage: Storage): Promise<void> {
   const { cluster, database } = storage;
   if (cluster === undefined) return;
@@ -35,9 +32,8 @@ export async function requireMajority(storage: Storage): Promise<void> {
 const quorumMsMax = 1_000;
 
 /**
- * An INSERT on a cluster is answered once most replicas have the rows. With a single replica, as after SYSTEM DROP
- * REPLICA, `auto` never returns, so one replica suffices then. An INSERT that waits for a replica dropped in this
- * second ends by its time limit, and is sent again.
+ * With a single replica, as after SYSTEM DROP REPLICA, `auto` never returns, so one replica suffices then. An INSERT that waits
+ * for a replica dropped in this second ends by its time limit, and is sent again.
  */
 export class Quorum {
   readonly #storage: Storage;

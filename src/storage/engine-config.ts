@@ -6,8 +6,8 @@ import { rewritesOff } from './rewrites.ts';
 import type { EngineConnection } from './storage.ts';
 
 /**
- * Disk bytes per second and core that mutations (removals, erasures) read. They rewrite whole parts at some
- * 25 MB/s per core, and are not urgent: reads hide expired events by themselves.
+ * Bytes per second and core. Mutations (removals, erasures) rewrite whole parts at some 25 MB/s per core, and are not urgent:
+ * reads hide expired events by themselves.
  */
 const mutationBytesOfCore = 2_000_000;
 const gibibyte = 1024 ** 3;

@@ -10,9 +10,7 @@ import type { EngineConnection } from './storage.ts';
 
 export type EngineFile = EngineConnection & { readonly pid: number };
 
-function engineFilePath(dataDir: string): string {
-  return join(dataDir, 'engine.json');
-}
+const engineFilePath = (dataDir: string): string => join(dataDir, 'engine.json');
 
 export async function writeEngineFile(dataDir: string, file: EngineFile): Promise<void> {
   const { url, user, password, headers, database, pid } = file;
@@ -78,8 +76,7 @@ async function isEngineOf(dataDir: string, path: string, log: Logger | undefined
 }
 
 /**
- * The connection to an engine that another process runs on this data directory. Undefined without one: no
- * valid file, its process is gone, it does not answer within `engineAskMsMax`, or it has another directory
+ * Undefined without a valid file, or if the process is gone, does not answer within `engineAskMsMax`, or has another directory
  * (logged).
  */
 export async function readEngineFile(dataDir: string, log?: Logger): Promise<EngineFile | undefined> {
@@ -101,7 +98,7 @@ export interface Holder {
   readonly stopped: boolean;
 }
 
-async function factsOf(pid: number): Promise<Holder> {
+async function readHolder(pid: number): Promise<Holder> {
   // "pid (name) state parent …"; the name may contain anything.
   const text = await readFile(`/proc/${pid}/stat`, 'latin1');
   const [state = '', parent = ''] = text
@@ -111,10 +108,7 @@ async function factsOf(pid: number): Promise<Holder> {
   return { pid, startedBy: Number(parent), stopped: state === 'T' || state === 't' };
 }
 
-/**
- * The process of an engine that has locked `engineDir`; undefined except on Linux, or if the process is gone
- * or inaccessible.
- */
+/** Undefined except on Linux, or if the process is gone or inaccessible. */
 export async function engineHolder(engineDir: string): Promise<Holder | undefined> {
   try {
     const { ino } = await stat(join(engineDir, 'status'), { bigint: true });
@@ -123,7 +117,7 @@ export async function engineHolder(engineDir: string): Promise<Holder | undefine
       // Inodes are unique per disk only, but an engine works in its own directory.
       if (pid === undefined || locked !== String(ino)) continue;
       if (!(await isSameFile(`/proc/${pid}/cwd`, engineDir))) continue;
-      return await factsOf(Number(pid));
+      return await readHolder(Number(pid));
     }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;

@@ -46,15 +46,15 @@ export class DataDirLockedError extends Error {
 
   /** `holder`: the engine with the directory. A stopped one does not end with its server. */
   constructor(dataDir: string, holder?: Holder) {
-    super(`Another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : wordsOf(holder)}`);
+    super(`Another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : describeHolder(holder)}`);
     this.name = 'DataDirLockedError';
     this.pid = holder?.startedBy;
   }
 }
 
-function wordsOf({ pid, startedBy, stopped }: Holder): string {
+function describeHolder({ pid, startedBy, stopped }: Holder): string {
   if (!stopped) return `: process ${startedBy} runs its engine; wait until it ends`;
-  return `: an engine whose process ${pid} is stopped (SIGSTOP); end it with kill -KILL ${pid}`;
+  return `: its engine, process ${pid}, was stopped by a signal (SIGSTOP); find out who did that, then continue it with kill -CONT ${pid}`;
 }
 
 export async function findEngineLibrary(): Promise<string> {
@@ -70,10 +70,7 @@ export async function findEngineLibrary(): Promise<string> {
   }
 }
 
-/**
- * A unique name, so that this process overwrites no other's file before it learns that the directory is in
- * use.
- */
+/** Unique, so that this process overwrites no other's file before it learns that the directory is in use. */
 async function writeConfigTo(directory: string, config: EngineConfig): Promise<string> {
   const file = join(directory, `config-${process.pid}-${randomBytes(6).toString('hex')}.xml`);
   try {

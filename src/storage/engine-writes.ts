@@ -5,12 +5,9 @@ import { fullDiskWords, ifThere } from '../base/errors/system-error.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
 import { limits } from './limits.ts';
-import type { Parameters, QueryOptions, Storage } from './storage.ts';
+import type { Storage } from './storage.ts';
 
-/**
- * Time between checks for failed writes: much shorter than `old_parts_lifetime`, for which the engine keeps
- * the sources of a truncated merge.
- */
+/** Much shorter than `old_parts_lifetime`, for which the engine keeps the sources of a truncated merge. */
 const engineWritesLookMs = 1_000;
 
 /**
@@ -24,10 +21,14 @@ interface EngineState {
   readonly path: string;
 }
 
-const failedWrites = `(SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed')`;
+/** Of the engine as a child of this process; undefined while it restarts. */
+export type EnginePid = () => number | undefined;
+
+/** Without a row while none has failed. Half the cost of the whole state. */
+const failedQuery = `SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'`;
 
 /** Scalars, one thread and the quick reader take less than half the time of a join. */
-const stateQuery = `SELECT argMax(query_id, elapsed) AS engine, ${failedWrites} AS failed,
+const stateQuery = `SELECT argMax(query_id, elapsed) AS engine, toString((${failedQuery})) AS failed,
   (SELECT path FROM system.disks WHERE name = 'default') AS path FROM system.processes`;
 
 const options = { settings: { database: 'default', max_threads: 1 }, timeoutMs: limits.engineAskMsMax };
@@ -39,40 +40,33 @@ async function askState(storage: Pick<Storage, 'readRows'>): Promise<EngineState
   return state;
 }
 
-/** Rejects with EngineError unless a single engine without a failed write ran all of `work`. */
+/**
+ * Rejects with EngineError unless a single engine without a failed write ran all of `work`. Asks the engine who
+ * it is unless `pid` tells.
+ */
 export async function checkedWrite<T>(
   storage: Pick<Storage, 'readRows'>,
   work: () => Promise<T>,
+  pid?: EnginePid,
 ): Promise<T> {
-  const before = await askState(storage);
+  const engine = async () => (pid === undefined ? (await askState(storage)).engine : pid());
+  const before = await engine();
   const done = await work();
-  const state = await askState(storage);
-  if (state.engine !== before.engine)
+  const failed = await failedWrites(storage);
+  if (before === undefined || (await engine()) !== before)
     throw new EngineError('unreachable', 'The engine ended during the statement');
-  if (await hasFailedWrite(state))
+  if (failed > 0)
     throw new EngineError('refused', 'A write of the engine failed: its disk is full or failing');
   return done;
 }
 
-/** Rows from an engine without a failed write, so each is on disk: this engine wrote it, or read it at its start. */
-export async function rowsOnDisk<T>(
-  storage: Pick<Storage, 'readRows'>,
-  query: string,
-  parameters?: Parameters,
-  { settings, ...more }: QueryOptions = {},
-): Promise<T[]> {
-  const oneThread = { ...more, settings: { max_threads: 1, ...settings } };
-  const counted = `SELECT *, ${failedWrites} AS failed_writes FROM (${query})`;
-  const rows = await storage.readRows<T & { failed_writes: string }>(counted, parameters, oneThread);
-  if (rows.every(({ failed_writes: failed }) => failed === '0')) return rows;
-  return checkedWrite(storage, () => storage.readRows<T>(query, parameters, oneThread));
-}
-
 /** A start on a full disk leaves the file `status` empty, which is harmless. */
-async function hasFailedWrite({ failed, path }: EngineState): Promise<boolean> {
-  if (failed === '0') return false;
+async function failedWrites(storage: Pick<Storage, 'readRows'>): Promise<number> {
+  const counted = await storage.readRows(failedQuery, {}, options);
+  if (counted.length === 0) return 0;
+  const { failed, path } = await askState(storage);
   const { size } = await stat(join(path, 'status'));
-  return Number(failed) > (size === 0 ? 1 : 0);
+  return Number(failed) - (size === 0 ? 1 : 0);
 }
 
 /** Rejects if the disk has little room: no engine starts with a truncated table definition. */
@@ -106,10 +100,9 @@ export class EngineWrites {
   async #look(): Promise<void> {
     const { own, log } = this.#options;
     if (own === undefined) return;
-    const state = await askState(own.storage);
-    if (!(await hasFailedWrite(state))) return;
-    const facts = { failedWrites: Number(state.failed) };
-    log.error(facts, 'The engine failed to write its files; restarting it');
+    const failed = await failedWrites(own.storage);
+    if (failed <= 0) return;
+    log.error({ failedWrites: failed }, 'The engine failed to write its files; restarting it');
     own.kill();
   }
 
@@ -146,8 +139,8 @@ const mutationName = /^mutation_\d+\.txt$/;
 const wholeMutation = /^format version: 1\ncreate time: [^\n]+\ncommands: [^\n]+\n/;
 
 /**
- * Removes truncated mutation files, with which no engine starts, and returns their paths. Call while no
- * engine runs. An unfinished mutation will be requested again.
+ * No engine starts with truncated mutation files. Returns the paths. Call while no engine runs. An unfinished mutation will be
+ * requested again.
  */
 export async function removeCutMutations(engineDir: string): Promise<string[]> {
   const removed: string[] = [];

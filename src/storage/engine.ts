@@ -40,9 +40,7 @@ export interface EngineOptions {
   readonly unannounced?: boolean;
 }
 
-/**
- * A free port outside the range of outgoing connections, so that it stays free over a restart of the engine.
- */
+/** Outside the range of outgoing connections, so that it stays free over a restart of the engine. */
 async function findFreePort(): Promise<number> {
   for (let attempt = 0; attempt < enginePortAttemptsMax; attempt += 1) {
     const port = randomInt(20_000, 32_768);
@@ -72,9 +70,8 @@ async function chooseConfig({ dataDir, database, memoryBytesMax }: EngineOptions
 }
 
 /**
- * Starts the engine and keeps it running; `DATA_DIR/engine.json` describes it. Rejects with
- * DataDirLockedError if another process has the directory, and with an Error for the operator if the optional
- * packages are missing or the engine does not start.
+ * `DATA_DIR/engine.json` describes the engine. Rejects with DataDirLockedError if another process has the directory, and with an
+ * Error for the operator if optional packages are missing or the engine does not start.
  */
 export async function startEmbeddedEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const { dataDir, log } = options;
@@ -270,10 +267,7 @@ export class EmbeddedEngine {
   }
 }
 
-/**
- * The delay doubles with each end, up to a bound that readers can wait for, so that a broken engine does not
- * keep the machine busy; after a long run it is short again.
- */
+/** Doubles with each end, up to a bound that readers can wait for; short again after a long run. */
 export class RestartDelay {
   #nextMs: number = limits.engineRestartDelayMsMin;
 

@@ -12,9 +12,8 @@ export interface EventsViewOptions {
 }
 
 /**
- * Statements for the view `ocsf_events`: `event` is the whole audit event as JSON, `own` marks the service's
- * own (contract: Fixed names). It has the constants, so it changes with the product's names. `logged_time` is
- * the time of the query (Unix microseconds).
+ * The view `ocsf_events`: `event` is the whole audit event as JSON, `own` marks the service's own (contract: Fixed names).
+ * `logged_time` is the time of the query (Unix microseconds).
  */
 export function eventsView(options: EventsViewOptions): { drop: string; create: string } {
   const database = quoteIdentifier(options.database);
@@ -36,9 +35,8 @@ AS SELECT org, time, seq, concat(${parts.join(', ')}) AS event, own FROM ${datab
 }
 
 /**
- * Creates or replaces the view for operators if its definition changed. The view's comment has a hash of it,
- * as the engine rephrases statements. Drop and create need fewer rights than replace. `requireRoom`: as of
- * `migrate`.
+ * Replaces the view for operators if its definition changed. Its comment has a hash of it, as the engine rephrases statements.
+ * Drop and create need fewer rights than replace. `requireRoom`: as of `migrate`.
  */
 export async function keepEventsView(
   storage: Storage,

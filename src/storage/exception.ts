@@ -83,10 +83,7 @@ const namedPart = /(?:\/|reading part )([0-9A-Za-z]+_\d+_\d+_\d+(?:_\d+)?)(?=[\s
 
 const tableNamed = /\bin table \w+\.(\w+) \(/;
 
-/**
- * The part that could not be read; undefined for any other exception. @param text the whole exception, as the
- * name may come late
- */
+/** Undefined for any other exception. @param text the whole exception, as the name may come late */
 export function damagedPartIn(code: number | undefined, text: string): string | undefined {
   if (code === undefined || !damageCodes.has(code)) return undefined;
   return namedPart.exec(text)?.[1];

@@ -26,9 +26,8 @@ const insertSettings: Settings = {
 const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 131, 190, 321, 349]);
 
 /**
- * Stores segments exactly once: after any doubt (error, time-out, restart) it sends only the rows that
- * earlier INSERTs did not store (`attempts.ts`), under a new number. `name` tells writers with numbers of
- * their own apart. Stores nothing once `condition` (SQL) is false.
+ * After any doubt (error, time-out, restart) it sends only the rows that earlier INSERTs did not store (`attempts.ts`), under a
+ * new number. `name` separates writers with their own numbers. Stores nothing once `condition` (SQL) is false.
  */
 export function createSegmentInsert(
   storage: Storage,

@@ -82,8 +82,8 @@ export class Lease {
   }
 
   /**
-   * Whether no other process has taken the name since, by a majority of nodes: a mutation also reaches all replicas from a node
-   * that the others cannot reach, where a renewal may have left a row. Rejects with EngineError.
+   * By a majority of nodes: a mutation also reaches all replicas from a node that the others cannot reach, where a renewal may
+   * have left a row. Rejects with EngineError.
    */
   async holds(): Promise<boolean> {
     await requireMajority(this.#options.storage);

@@ -5,7 +5,7 @@ import {
   levelText,
   type Migration,
   migrationsDirectory,
-  numberOf,
+  migrationNumber,
   readMigrations,
   renderMigration,
 } from './migration-files.ts';
@@ -108,7 +108,7 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
   for (const { name, checksum, applied } of rows) {
     const at = `migration ${name} was applied at ${applied.slice(0, 19)} UTC`;
     const refuse = (words: string) => new OtherReleaseError(storage.database, `${at}, ${words}`);
-    if (numberOf(name) > newest)
+    if (migrationNumber(name) > newest)
       throw refuse(`and this release knows only those up to ${levelText(newest)}; start the later release`);
     if (checksums.get(name) !== checksum)
       throw refuse('and this release has no such migration, or another one of that name');
@@ -126,8 +126,7 @@ export async function hasTables(storage: Storage): Promise<boolean> {
 }
 
 /**
- * Without statements, so that servers start on a full disk, and while a node of a cluster is down, when ON
- * CLUSTER statements fail.
+ * Without statements: servers must start on a full disk, and while a node of a cluster is down, when ON CLUSTER statements fail.
  */
 async function isCurrent(storage: Storage, migrations: readonly Migration[]): Promise<boolean> {
   if (!(await hasTables(storage))) return false;
@@ -136,9 +135,8 @@ async function isCurrent(storage: Storage, migrations: readonly Migration[]): Pr
 }
 
 /**
- * Applies each migration that is not in `schema_migrations`, in order. Processes may do this concurrently. Returns the names of
- * the applied files. Rejects with the error of `requireRoom`, EngineError, OtherReleaseError, or an Error for an old engine or a
- * malformed file.
+ * In order; processes may do this concurrently. Returns the names of the applied files. Rejects with the error of `requireRoom`,
+ * EngineError, OtherReleaseError, or an Error for an old engine or a malformed file.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
   const { cluster, log } = options;

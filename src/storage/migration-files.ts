@@ -18,18 +18,16 @@ interface Target {
 export const migrationsDirectory = new URL('../../schema/migrations/', import.meta.url);
 
 export async function newestMigration(directory: URL = migrationsDirectory): Promise<number> {
-  return (await fileNames(directory)).reduce((newest, name) => Math.max(newest, numberOf(name)), 0);
+  return (await fileNames(directory)).reduce((newest, name) => Math.max(newest, migrationNumber(name)), 0);
 }
 
-export function levelText(number: number): string {
-  return String(number).padStart(4, '0');
-}
+export const levelText = (number: number): string => String(number).padStart(4, '0');
 
 export async function readMigrations(directory: URL, target: Target): Promise<Migration[]> {
   const numbers = new Set<number>();
   const migrations: Migration[] = [];
   for (const name of await fileNames(directory)) {
-    const number = numberOf(name);
+    const number = migrationNumber(name);
     if (numbers.has(number))
       throw new Error(`Migration ${name}: the number ${levelText(number)} is used twice`);
     numbers.add(number);
@@ -39,9 +37,7 @@ export async function readMigrations(directory: URL, target: Target): Promise<Mi
     try {
       migrations.push({ name, number, checksum, statements: renderMigration(text, target) });
     } catch (error) {
-      throw new Error(`Migration ${name}: ${messageOf(error)}`, {
-        cause: error,
-      });
+      throw new Error(`Migration ${name}: ${messageOf(error)}`, { cause: error });
     }
   }
   return migrations;
@@ -51,7 +47,7 @@ async function fileNames(directory: URL): Promise<string[]> {
   return (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
 }
 
-export function numberOf(name: string): number {
+export function migrationNumber(name: string): number {
   const number = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1];
   if (number === undefined) throw new Error(`Migration ${name}: the name must be NNNN_name.sql`);
   return Number(number);

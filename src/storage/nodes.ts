@@ -95,10 +95,7 @@ export class EngineNode {
 const isFlow = (result: unknown): result is ByteFlow =>
   typeof result === 'object' && result !== null && 'onClosed' in result;
 
-/**
- * The addresses of the engine. With several, requests go to the first that answers: each is probed every
- * second, and requests at one that does not answer are ended.
- */
+/** Requests go to the first that answers: each is probed every second, and requests at one that does not answer are ended. */
 export class EngineNodes {
   readonly all: readonly EngineNode[];
   readonly #log: Logger;

@@ -10,7 +10,7 @@ import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { StopStack } from '../base/processes/stop-stack.ts';
 import { fullDiskWords, ifThere, isDiskFull } from '../base/errors/system-error.ts';
 import { openStorage } from './client.ts';
-import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
+import { EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
 import { EngineWrites, requireRoom } from './engine-writes.ts';
 import { engineHolder, readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
@@ -79,7 +79,8 @@ async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const { damage, log } = options;
   const engine = await startEngine(options);
   options.stops.add(() => engine.stop());
-  const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part));
+  const onDamagedPart = (part: string) => reportUnreadable(damage, log, part);
+  const storage = connect(options, engine.connection, { onDamagedPart, pid: () => engine.pid() });
   await makeTables(options, storage);
   showEngine({ storage, engine });
   return { storage, engine };
@@ -88,12 +89,11 @@ async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
   const { damage, log } = options;
   const { user, cluster } = options.clickhouse;
-  const storage = connect(options, serverConnection(options, url), (part) =>
-    reportUnreadable(damage, log, part),
-  );
+  const onDamagedPart = (part: string) => reportUnreadable(damage, log, part);
+  const storage = connect(options, serverConnection(options, url), { onDamagedPart });
   await waitForServer(storage, url, user, log);
   await checkRights(storage, user, cluster);
-  const instance = await instanceOf(options.dataDir);
+  const instance = await readInstance(options.dataDir);
   await makeTables(options, storage);
   showEngine({ storage, engine: undefined });
   return { storage, engineWrites: new EngineWrites({ own: undefined, log }), held: undefined, instance };
@@ -105,7 +105,7 @@ function reportUnreadable(damage: DamageRegister, log: Logger, part: string): vo
   log.error({ part }, 'A part of a table is damaged, and reads that need it fail; run `auditlog doctor`');
 }
 
-async function instanceOf(dataDir: string): Promise<string> {
+async function readInstance(dataDir: string): Promise<string> {
   return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
 
@@ -117,21 +117,21 @@ function serverConnection({ clickhouse }: EngineOptions, url: string): EngineCon
 function connect(
   { log, stops }: StorageOptions,
   connection: EngineConnection,
-  onDamagedPart: (part: string) => void,
+  more: Parameters<typeof openStorage>[2],
 ): Storage {
-  const storage = openStorage(connection, log, onDamagedPart);
+  const storage = openStorage(connection, log, more);
   stops.add(() => storage.close());
   return storage;
 }
 
-function roomOf({ dataDir, clickhouse }: EngineOptions): (() => Promise<void>) | undefined {
+function roomCheck({ dataDir, clickhouse }: EngineOptions): (() => Promise<void>) | undefined {
   return clickhouse.url === undefined ? () => requireRoom(dataDir) : undefined;
 }
 
 async function makeTables(options: StorageOptions, storage: Storage): Promise<void> {
   const { envelope, log } = options;
   const { database, cluster } = options.clickhouse;
-  const room = roomOf(options);
+  const room = roomCheck(options);
   await migrate(storage, { log, cluster, requireRoom: room });
   await keepEventsView(storage, { database, cluster, ...envelope }, room);
 }
@@ -167,26 +167,25 @@ export interface ReachedStorage {
 }
 
 /**
- * The storage for a command, migrated: the ClickHouse server, else the engine of the server on the data
- * directory, else an engine until `stops` runs. Commands without a server take turns. `asItIs` tolerates
- * damage, for the command that examines it. Rejects with Problem `malformed` without tables, unless the
- * command `makes` them.
+ * The ClickHouse server, else the engine of the server on the data directory, else an engine until `stops` runs. Commands without
+ * a server take turns. `asItIs` tolerates damage. Rejects with Problem `malformed` without tables, unless the command `makes`
+ * them.
  */
 export async function reachStorage(
   options: EngineOptions & { readonly asItIs?: boolean | undefined; readonly makes?: boolean | undefined },
 ): Promise<ReachedStorage> {
   const { clickhouse, log, stops } = options;
   const { url, cluster } = clickhouse;
-  const { connection, isShared } =
-    url === undefined
-      ? await reachEngine(options)
-      : { connection: serverConnection(options, url), isShared: true };
-  const storage = openStorage(connection, log);
+  const engine = url === undefined ? await reachEngine(options) : serverConnection(options, url);
+  const isShared = !(engine instanceof EmbeddedEngine);
+  const storage = isShared
+    ? openStorage(engine, log)
+    : openStorage(engine.connection, log, { pid: () => engine.pid() });
   stops.add(() => storage.close());
   const isOfServer = isShared && url === undefined;
   if (options.makes !== true && !isOfServer && !(await hasTables(storage))) throw noTables(options);
   try {
-    await migrate(storage, { log, cluster, requireRoom: roomOf(options) });
+    await migrate(storage, { log, cluster, requireRoom: roomCheck(options) });
   } catch (error) {
     // The tables exist, and only the record of migrations is damaged, which can be repaired.
     const isRepairable = options.asItIs === true && error instanceof EngineError && isDamage(error);
@@ -206,14 +205,13 @@ function noTables({ dataDir, clickhouse: { url, database } }: EngineOptions): Pr
   );
 }
 
-async function reachEngine(
-  options: EngineOptions,
-): Promise<{ readonly connection: EngineConnection; readonly isShared: boolean }> {
+/** An engine of our own, or how to reach the one of a server. */
+async function reachEngine(options: EngineOptions): Promise<EngineConnection | EmbeddedEngine> {
   const { dataDir, log, stops } = options;
   const deadline = performance.now() + cliEngineWaitMsMax;
   for (let first = true; ; first = false) {
     const running = await readEngineFile(dataDir, first ? log : undefined);
-    if (running !== undefined) return { connection: running, isShared: true };
+    if (running !== undefined) return running;
     // A server's engine restarts by itself; another one would prevent that.
     if ((await ifThere(isServed(dataDir))) === true) {
       if (performance.now() > deadline) throw await noEngine(dataDir);
@@ -221,7 +219,7 @@ async function reachEngine(
       const engine = await startUnlessLocked(options, deadline, true);
       if (!(engine instanceof DataDirLockedError)) {
         stops.add(() => engine.stop());
-        return { connection: engine.connection, isShared: false };
+        return engine;
       }
     }
     await sleep(cliEngineWaitDelayMs);
@@ -237,10 +235,7 @@ async function noEngine(dataDir: string): Promise<Error> {
   );
 }
 
-/**
- * Waits for a server that may be starting, as in a compose file. One that answers with a refusal will not
- * change.
- */
+/** For a server that may be starting, as in a compose file. One that answers with a refusal will not change. */
 async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
   const deadline = performance.now() + serverStartMsMax;
   const options = { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax };
@@ -265,10 +260,7 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
   }
 }
 
-/**
- * Explains an error caused by a full disk of DATA_DIR; returns others unchanged. Errors of files elsewhere
- * name the file.
- */
+/** Returns other errors unchanged. Errors of files elsewhere name the file. */
 export function explainFullDisk(
   error: unknown,
   { dataDir, clickhouse }: Pick<EngineOptions, 'dataDir' | 'clickhouse'>,

@@ -5,8 +5,7 @@ import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { isDiskFull } from '../base/errors/system-error.ts';
 
 /**
- * Whether a data directory is where its last server had it, by host and inode: then it is no copy, and its
- * lock proves that the last server has ended, in whatever container.
+ * By host and inode. Then the directory is no copy, and its lock proves that the last server has ended, in whatever container.
  */
 export async function isAtHome(dataDir: string): Promise<boolean> {
   const path = join(dataDir, 'last-run');

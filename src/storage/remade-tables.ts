@@ -1,10 +1,7 @@
 import { damagedParts, detachPart } from './parts.ts';
 import type { Storage } from './storage.ts';
 
-/**
- * Tables whose rows are recreated or dispensable, with the effect of detaching a part. The service cannot
- * start while some of them are unreadable.
- */
+/** With the effect of detaching a part. The service cannot start while some of these tables are unreadable. */
 const becomes: Readonly<Record<string, string>> = {
   schema_migrations: 'the next start records them again',
   leases: 'processes take their leases again',

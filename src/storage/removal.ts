@@ -20,9 +20,8 @@ export interface Expired {
 export const allTimeMicros = baseLimits.eventTimeMicrosMax + 1;
 
 /**
- * The service's own events about policies and erased persons (contract: Events). They stay as long as the
- * organization, so that its verifier can tell removals from losses; readers do not see them longer than
- * others.
+ * The service's own events about policies and erased persons (contract: Events) stay as long as the organization, so that its
+ * verifier can tell removals from losses; readers do not see them longer than others.
  */
 export const policyActivities = [5013, 5014, 5015, 5016] as const;
 
@@ -34,7 +33,6 @@ export const mutationSettings: Settings = {
 
 interface PlannedCount {
   readonly partition: string;
-  readonly expires: string;
   readonly rows: number;
 }
 
@@ -83,8 +81,7 @@ export class EventRemoval {
   }
 
   /**
-   * Organizations with expired events, and their number with those of policies: from the table's counts, so
-   * nearly free. Bounds are rounded down to ten minutes.
+   * Also their number with those of policies: from the table's counts, so nearly free. Bounds are rounded down to ten minutes.
    */
   async find(allExpired: readonly Expired[]): Promise<Map<string, number>> {
     const found = new Map<string, number>();
@@ -123,15 +120,15 @@ export class EventRemoval {
       readonly below: string;
     }
     const rows = await this.#storage.rows<RemovalRow>(
-      `SELECT toString(id) AS id, toString(any(org)) AS org, partition, toString(expires) AS expires,
-         argMax(rows, recorded) AS n, any(before) AS before, any(below) AS below
-       FROM ${everyReplicaOf(this.#storage, 'removals')} GROUP BY id, partition, expires
+      `SELECT toString(id) AS id, toString(any(org)) AS org, partition, argMax(rows, recorded) AS n,
+         any(before) AS before, any(below) AS below
+       FROM ${everyReplicaOf(this.#storage, 'removals')} GROUP BY id, partition
        HAVING NOT max(done) ORDER BY id`,
     );
     const plans = new Map<string, RemovalPlan>();
-    for (const { id, org, partition: month, expires, n, before, below } of rows) {
+    for (const { id, org, partition: month, n, before, below } of rows) {
       const counts = plans.get(id)?.counts ?? [];
-      const count = { partition: month, expires, rows: Number(n) };
+      const count = { partition: month, rows: Number(n) };
       const expired = { organization: org, beforeMicros: Number(before), below: BigInt(below) };
       plans.set(id, { id, ...expired, counts: [...counts, count] });
     }
@@ -139,9 +136,9 @@ export class EventRemoval {
   }
 
   /**
-   * Removes the events of plans and records the end; resolves with the plans and the removed numbers. Asks
-   * `still` before each mutation, as one takes minutes. Rejects with EngineError; some events may be gone
-   * then. With `failed`, other partitions continue, and only plans in the failed one stay unfinished.
+   * Resolves with the plans and the removed numbers. Asks `still` before each mutation, as one takes minutes. Rejects with
+   * EngineError; some events may be gone then. With `failed`, other partitions continue, and only plans in the failed one stay
+   * unfinished.
    */
   async carryOut(
     plans: readonly RemovalPlan[],
@@ -207,12 +204,10 @@ export class EventRemoval {
   }
 
   async finish(plan: RemovalPlan): Promise<RemovalPlan> {
-    const left = new Map(
-      (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),
-    );
+    const left = new Map((await this.#count(plan)).map(({ partition: month, rows }) => [month, rows]));
     const counts = plan.counts.map((one) => ({
       ...one,
-      rows: Math.max(0, one.rows - (left.get(`${one.partition} ${one.expires}`) ?? 0)),
+      rows: Math.max(0, one.rows - (left.get(one.partition) ?? 0)),
     }));
     const done = { ...plan, counts };
     await this.#write(done, true);
@@ -220,8 +215,8 @@ export class EventRemoval {
   }
 
   /**
-   * Running removals and erasures, of one organization or of any; the engine resumes them after a restart. On
-   * a cluster every node is asked; rejects if one does not answer.
+   * Of one organization or of any; the engine resumes them after a restart. On a cluster every node is asked; rejects if one does
+   * not answer.
    */
   async underWay(organization = ''): Promise<number> {
     const { cluster } = this.#storage;
@@ -277,21 +272,20 @@ export class EventRemoval {
   }
 
   async #count({ organization, beforeMicros, below }: RemovalBounds): Promise<PlannedCount[]> {
-    const rows = await this.#storage.rows<{ month: string; day: string; n: string }>(
-      `SELECT ${partition} AS month, toString(expires) AS day, count() AS n FROM events
-       WHERE ${expiredOne} AND seq < {below:UInt64} GROUP BY month, expires ORDER BY month, expires`,
+    const rows = await this.#storage.rows<{ month: string; n: string }>(
+      `SELECT ${partition} AS month, count() AS n FROM events
+       WHERE ${expiredOne} AND seq < {below:UInt64} GROUP BY month ORDER BY month`,
       { org: organization, before: beforeMicros, below },
       { timeoutMs: removalCountMsMax },
     );
-    return rows.map(({ month, day, n }) => ({ partition: month, expires: day, rows: Number(n) }));
+    return rows.map(({ month, n }) => ({ partition: month, rows: Number(n) }));
   }
 
   #write({ id, organization, beforeMicros, below, counts }: RemovalPlan, done: boolean): Promise<void> {
-    const rows = counts.map(({ partition: month, expires, rows: n }) => ({
+    const rows = counts.map(({ partition: month, rows: n }) => ({
       id,
       org: organization,
       partition: month,
-      expires,
       rows: n,
       before: beforeMicros,
       below: String(below),

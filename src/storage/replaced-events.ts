@@ -85,10 +85,9 @@ export async function hashesAfter(
 }
 
 /**
- * Replaces texts of stored events by a mutation: readers see an event either as it was or as it will be.
- * Texts, and the hashes of the old events, are in the statement, so that all replicas agree and the engine
- * resumes after a restart. Without `waits` the engine merges it with later ones. Rejects with EngineError;
- * some may be replaced then.
+ * By a mutation: readers see an event either as it was or as it will be. Texts, and the hashes of the old events, are in the
+ * statement, so that all replicas agree and the engine resumes after a restart. Without `waits` the engine merges it with later
+ * ones. Rejects with EngineError; some may be replaced then.
  */
 export async function replaceEvents(
   storage: Storage,

@@ -1,8 +1,8 @@
 import type { Settings } from './storage.ts';
 
 /**
- * Rewrites of the engine that gave wrong answers or errors (README.md, Rewrites), off in every statement, and
- * in the profile of the embedded engine for mutations and operators' queries.
+ * They gave wrong answers or errors (README.md, Rewrites). Off in every statement, and in the profile of the embedded engine for
+ * mutations and operators' queries.
  */
 export const rewritesOff: Settings = {
   optimize_use_implicit_projections: 0,

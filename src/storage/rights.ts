@@ -8,10 +8,7 @@ interface Right {
 
 const tableEngines = ['MergeTree', 'ReplacingMergeTree'];
 const clusterTableEngines = ['ReplicatedMergeTree', 'ReplicatedReplacingMergeTree', 'Distributed'];
-/**
- * To create, write and read tables, remove expired events, erase persons, and replace the view for operators;
- * and for future migrations, so that no upgrade waits for a grant.
- */
+/** Also for future migrations, so that no upgrade waits for a grant. */
 const onTables = [
   'SELECT',
   'INSERT',
@@ -25,8 +22,8 @@ const onTables = [
 ];
 
 /**
- * On a cluster also: to create tables on all nodes; to send a query to an organization's shard (a table
- * function); to see running INSERTs, lagging replicas, and nodes without tables.
+ * On a cluster also: to create tables on all nodes; to send a query to an organization's shard; to see running INSERTs, lagging
+ * replicas, and nodes without tables.
  */
 const onCluster: readonly Right[] = [
   { privilege: 'CLUSTER', on: '*.*' },

@@ -21,8 +21,8 @@ export interface Statement {
 }
 
 /**
- * Statements and small results, by the official client. Its `exec` leaves the body to us, so that size and
- * total time are bounded; its other methods bound the time to the head only.
+ * By the official client. Its `exec` leaves the body to us, so that size and total time are bounded; its other methods bound the
+ * time to the head only.
  */
 export class StatementClient {
   readonly #client: ReturnType<typeof createClient>;
@@ -112,10 +112,7 @@ async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/**
- * One statement over a connection of its own: for starting and stopping the engine, whose exit a kept
- * connection would delay by seconds.
- */
+/** Over its own connection: a kept one would delay the exit of the engine by seconds. */
 export async function askEngine(
   connection: EngineConnection,
   query: string,

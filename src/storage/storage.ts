@@ -23,11 +23,6 @@ export interface QueryOptions {
   readonly timeoutMs?: number;
 }
 
-export interface InsertOptions extends QueryOptions {
-  /** The caller checks the rows by `rowsOnDisk`, which takes one statement instead of two. */
-  readonly isUnchecked?: boolean;
-}
-
 export interface BytesOptions extends QueryOptions {
   readonly headroom: number;
   readonly tailroom: number;
@@ -43,11 +38,6 @@ export interface HeldBytes {
   release(): void;
 }
 
-export interface RemovedRows {
-  readonly column: string;
-  readonly id: string;
-}
-
 /**
  * All storage: one engine, one protocol. Every rejection is an EngineError. With several addresses, reads and
  * rows of control tables move on to the next node; commands and INSERTs of events do not, as they may have
@@ -56,6 +46,8 @@ export interface RemovedRows {
 export interface Storage {
   readonly database: string;
   readonly cluster: string | undefined;
+  /** The engine is a child of this process, and nobody else writes control data. */
+  readonly isOwn: boolean;
   /** Rows parsed from JSONEachRow; 64-bit integers are strings. */
   rows<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
   /** As `rows`, at a fifth of the processor time, for frequent queries. */
@@ -68,8 +60,8 @@ export interface Storage {
   /** Buffers the result; beyond `bytesMax` it becomes a flow of all of it. */
   bytes(query: string, parameters: Parameters, options: BytesOptions): Promise<HeldBytes | ByteFlow>;
   command(query: string, parameters?: Parameters, options?: QueryOptions): Promise<void>;
-  insertRows(table: string, rows: readonly object[], options?: InsertOptions): Promise<void>;
-  removeRows(table: string, rows: RemovedRows): Promise<void>;
+  insertRows(table: string, rows: readonly object[], options?: QueryOptions): Promise<void>;
+  removeRows(table: string, rows: { readonly column: string; readonly id: string }): Promise<void>;
   /** `INSERT INTO … FORMAT Native`; body pieces are sent in order without joining. */
   insertNative(
     query: string,
@@ -90,8 +82,6 @@ export interface Storage {
    * by themselves; a caller that finds rows of an earlier INSERT must.
    */
   checked<T>(work: () => Promise<T>): Promise<T>;
-  /** As `readRows`; rejects unless the rows, if any, are on disk. */
-  rowsOnDisk<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
   ping(timeoutMs: number): Promise<boolean>;
   takesControlWrites(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;

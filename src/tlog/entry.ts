@@ -97,9 +97,7 @@ function eventHashText({ source, shown }: EventContent): string {
   return sha256Text(parts);
 }
 
-export function eventHash(content: EventContent): Buffer {
-  return Buffer.from(eventHashText(content), 'latin1');
-}
+export const eventHash = (content: EventContent): Buffer => Buffer.from(eventHashText(content), 'latin1');
 
 export function isEntryOf(entries: Buffer, place: number, content: EventContent): boolean {
   const at = place * entryBytes;

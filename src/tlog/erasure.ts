@@ -84,7 +84,7 @@ export class ErasureHistory {
   /** Both inclusive. */
   touches(from: bigint, to: bigint): boolean {
     return this.#erasures.some(({ list }) => {
-      const place = placeOf(list, from);
+      const place = findIndex(list, from);
       return place < list.length && list.readBigUInt64BE(place) <= to;
     });
   }
@@ -95,7 +95,7 @@ export class ErasureHistory {
     let hash: Buffer = Buffer.from(entry.eventHash);
     for (const erasure of this.#erasures) {
       const { list } = erasure;
-      const place = placeOf(list, entry.seq);
+      const place = findIndex(list, entry.seq);
       if (place >= list.length || list.readBigUInt64BE(place) !== entry.seq) continue;
       if (!list.subarray(place + beforeAt, place + afterAt).equals(hash)) continue;
       hash = list.subarray(place + afterAt, place + erasedBytes);
@@ -132,7 +132,7 @@ export class ErasureHistory {
   }
 }
 
-function placeOf(list: Buffer, seq: bigint): number {
+function findIndex(list: Buffer, seq: bigint): number {
   let [from, to] = [0, list.length / erasedBytes];
   while (from < to) {
     const middle = Math.floor((from + to) / 2);

@@ -8,9 +8,7 @@ const nodePrefix = 0x01;
 /** The root of an empty tree (RFC 6962, 2.1). */
 export const emptyRoot: Buffer = hash('sha256', '', 'buffer');
 
-export function sha256(bytes: Uint8Array): Buffer {
-  return hash('sha256', bytes, 'buffer');
-}
+export const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer');
 
 /** The hash of a leaf (RFC 6962, 2.1); its prefix keeps a leaf from passing for a node. */
 export function leafHash(entry: Uint8Array): Buffer {
@@ -21,9 +19,7 @@ export function leafHash(entry: Uint8Array): Buffer {
 }
 
 /** SHA-256 as one character a byte: less than half the time of a buffer, for loops over all events. */
-export function sha256Text(bytes: Uint8Array): string {
-  return hash('sha256', bytes, 'binary');
-}
+export const sha256Text = (bytes: Uint8Array): string => hash('sha256', bytes, 'binary');
 
 export function leafHashes(entries: Buffer, length: number): Buffer {
   const count = entries.length / length;
@@ -64,13 +60,13 @@ const nodeViews = Array.from({ length: nodesMax }, (_, n) => {
   return nodes.subarray(n * nodeBytes, (n + 1) * nodeBytes);
 });
 
-const placeOf = (n: number): number => (n >> 1) * nodeBytes + 1 + (n & 1) * hashBytes;
+const hashOffset = (n: number): number => (n >> 1) * nodeBytes + 1 + (n & 1) * hashBytes;
 
 /** The root above `count` concatenated hashes: a power of two up to 256. */
 export function foldHashes(hashes: Buffer, count: number): Buffer {
   if (count > 2 * nodesMax) throw new RangeError(`a tile has no ${count} hashes`);
-  for (let n = 0; n < count; n++) copyBytes(hashes, n * hashBytes, hashBytes, nodes, placeOf(n));
+  for (let n = 0; n < count; n++) copyBytes(hashes, n * hashBytes, hashBytes, nodes, hashOffset(n));
   for (let width = count / 2; width >= 1; width /= 2)
-    for (let n = 0; n < width; n++) nodes.write(sha256Text(nodeViews[n] ?? nodes), placeOf(n), 'latin1');
+    for (let n = 0; n < width; n++) nodes.write(sha256Text(nodeViews[n] ?? nodes), hashOffset(n), 'latin1');
   return Buffer.from(nodes.subarray(1, 1 + hashBytes));
 }

@@ -50,13 +50,13 @@ function verifierKeyOf(name: string, publicKey: Buffer): string {
   return `${name}+${keyId(name, publicKey).toString('hex')}+${material}`;
 }
 
-const privateKeyOf = (seed: Buffer): KeyObject =>
+const privateKeyFrom = (seed: Buffer): KeyObject =>
   createPrivateKey({ key: Buffer.concat([privateHead, seed]), format: 'der', type: 'pkcs8' });
-const publicKeyOf = (publicKey: Buffer): KeyObject =>
+const publicKeyFrom = (publicKey: Buffer): KeyObject =>
   createPublicKey({ key: Buffer.concat([publicHead, publicKey]), format: 'der', type: 'spki' });
 
 export function publicKeyOfSeed(seed: Buffer): Buffer {
-  const der = createPublicKey(privateKeyOf(seed)).export({ format: 'der', type: 'spki' });
+  const der = createPublicKey(privateKeyFrom(seed)).export({ format: 'der', type: 'spki' });
   return der.subarray(publicHead.length);
 }
 
@@ -71,13 +71,14 @@ function fromBase64(text: string): Buffer | undefined {
 
 export function createSigner(name: string, seed: Buffer): Signer {
   checkName(name);
-  const key = privateKeyOf(seed);
+  const key = privateKeyFrom(seed);
   const publicKey = publicKeyOfSeed(seed);
   const id = keyId(name, publicKey);
   return {
     name,
     verifierKey: verifierKeyOf(name, publicKey),
-    sign: (text) => signedNote(text, [lineOf(name, Buffer.concat([id, sign(null, Buffer.from(text), key)]))]),
+    sign: (text) =>
+      signedNote(text, [signatureLine(name, Buffer.concat([id, sign(null, Buffer.from(text), key)]))]),
   };
 }
 
@@ -89,14 +90,14 @@ export function signerKey(name: string, seed: Buffer): string {
   return `PRIVATE+KEY+${name}+${id}+${material}`;
 }
 
-export function seedOf(text: string): Buffer | undefined {
+export function parseSeed(text: string): Buffer | undefined {
   const [, name = '', material = ''] =
     /^PRIVATE\+KEY\+([^+\s]+)\+[0-9a-f]{8}\+(\S+)$/.exec(text.trim()) ?? [];
   const seed = fromBase64(material)?.subarray(1);
   return seed?.length === keyBytes && signerKey(name, seed) === text.trim() ? seed : undefined;
 }
 
-function lineOf(name: string, signature: Buffer): string {
+function signatureLine(name: string, signature: Buffer): string {
   return `\u2014 ${name} ${signature.toString('base64')}\n`;
 }
 
@@ -111,9 +112,7 @@ export function verifierKeyFor(name: string, publicKey: Buffer): string {
   return verifierKeyOf(name, publicKey);
 }
 
-export function publicKeyIn(verifierKey: string): Buffer {
-  return parsed(verifierKey).publicKey;
-}
+export const publicKeyIn = (verifierKey: string): Buffer => parsed(verifierKey).publicKey;
 
 function parsed(verifierKey: string) {
   const [name = '', id = '', material = '', ...more] = verifierKey.trim().split('+');
@@ -131,7 +130,7 @@ function parsed(verifierKey: string) {
 /** Throws NoteError. */
 export function parseVerifierKey(text: string): Verifier {
   const { name, id, publicKey } = parsed(text);
-  const key = publicKeyOf(publicKey);
+  const key = publicKeyFrom(publicKey);
   return {
     name,
     id,

@@ -1,5 +1,5 @@
 import { foldHashes, hashBytes } from './hash.ts';
-import { hashesAtLevel, hashInTile, levelsOf, tileOf, type Tile, tileWidth, widthIn } from './tile.ts';
+import { hashesAtLevel, hashInTile, countLevels, tileWith, type Tile, tileWidth, widthIn } from './tile.ts';
 import { rangeHash } from './tree.ts';
 
 export interface TileHashes extends Tile {
@@ -17,7 +17,7 @@ export class RightEdge {
   /** From the partial tiles of an existing tree. Throws if one does not fit the size. */
   static of(size: number, partial: readonly TileHashes[]): RightEdge {
     const edge = new RightEdge();
-    for (let level = 0; level < levelsOf(size); level++) {
+    for (let level = 0; level < countLevels(size); level++) {
       const index = Math.floor(hashesAtLevel(level, size) / tileWidth);
       const width = widthIn({ level, index }, size);
       const tile = partial.find((one) => one.level === level && one.index === index);
@@ -63,7 +63,7 @@ export class RightEdge {
 
   root(): Uint8Array {
     return rangeHash({ start: 0, end: this.#size }, (node) => {
-      const { level } = tileOf(node);
+      const { level } = tileWith(node);
       return hashInTile(node, this.#levels[level] ?? Buffer.alloc(0));
     });
   }

@@ -17,11 +17,9 @@ export interface Tile extends TileId {
   readonly width: number;
 }
 
-export function hashesAtLevel(level: number, size: number): number {
-  return Math.floor(size / tileWidth ** level);
-}
+export const hashesAtLevel = (level: number, size: number): number => Math.floor(size / tileWidth ** level);
 
-export function levelsOf(size: number): number {
+export function countLevels(size: number): number {
   let levels = 0;
   while (hashesAtLevel(levels, size) > 0) levels += 1;
   return levels;
@@ -32,7 +30,10 @@ export function widthIn({ level, index }: TileId, size: number): number {
   return Math.max(0, Math.min(tileWidth, hashesAtLevel(level, size) - index * tileWidth));
 }
 
-export function tileOf({ level, index }: Node): TileId & { readonly first: number; readonly count: number } {
+export function tileWith({
+  level,
+  index,
+}: Node): TileId & { readonly first: number; readonly count: number } {
   const count = 2 ** (level % tileLevels);
   const first = index * count;
   const tile = Math.floor(first / tileWidth);
@@ -41,7 +42,7 @@ export function tileOf({ level, index }: Node): TileId & { readonly first: numbe
 
 /** Throws if the tile is too narrow. */
 export function hashInTile(node: Node, hashes: Uint8Array): Buffer {
-  const { first, count } = tileOf(node);
+  const { first, count } = tileWith(node);
   const from = first * hashBytes;
   const to = from + count * hashBytes;
   if (to > hashes.length)

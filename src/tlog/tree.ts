@@ -16,23 +16,23 @@ export interface Range {
 }
 
 /** The largest power of two below `count`, which must be above 1. */
-function splitOf(count: number): number {
+function splitPoint(count: number): number {
   let split = 1;
   while (split * 2 < count) split *= 2;
   return split;
 }
 
-export function nodesOf({ start, end }: Range): Node[] {
+export function coveringNodes({ start, end }: Range): Node[] {
   const count = end - start;
   if (count <= 0) return [];
   const level = Math.log2(count);
   if (Number.isInteger(level)) return [{ level, index: start / count }];
-  const middle = start + splitOf(count);
-  return [...nodesOf({ start, end: middle }), ...nodesOf({ start: middle, end })];
+  const middle = start + splitPoint(count);
+  return [...coveringNodes({ start, end: middle }), ...coveringNodes({ start: middle, end })];
 }
 
 export function rangeHash(range: Range, hashOf: (node: Node) => Uint8Array): Uint8Array {
-  const [last, ...before] = nodesOf(range).toReversed();
+  const [last, ...before] = coveringNodes(range).toReversed();
   if (last === undefined) return emptyRoot;
   // Subtrees become smaller to the right, so fold from the right.
   return before.reduce((right, node) => nodeHash(hashOf(node), right), hashOf(last));
@@ -42,7 +42,7 @@ export function inclusionRanges(index: number, size: number): Range[] {
   if (!(index >= 0 && index < size)) throw new RangeError(`no leaf ${index} in a tree of ${size}`);
   const path = (start: number, end: number): Range[] => {
     if (end - start === 1) return [];
-    const middle = start + splitOf(end - start);
+    const middle = start + splitPoint(end - start);
     return index < middle
       ? [...path(start, middle), { start: middle, end }]
       : [...path(middle, end), { start, end: middle }];
@@ -55,7 +55,7 @@ export function consistencyRanges(older: number, size: number): Range[] {
   const path = (start: number, end: number): Range[] => {
     // The verifier has the older root.
     if (end === older) return start === 0 ? [] : [{ start, end }];
-    const middle = start + splitOf(end - start);
+    const middle = start + splitPoint(end - start);
     return older <= middle
       ? [...path(start, middle), { start: middle, end }]
       : [...path(middle, end), { start, end: middle }];
@@ -74,7 +74,7 @@ export function isIncluded(
   const left = [...proof];
   const climb = (start: number, end: number): Uint8Array => {
     if (end - start === 1) return leaf;
-    const middle = start + splitOf(end - start);
+    const middle = start + splitPoint(end - start);
     const beside = left.pop() as Uint8Array;
     return index < middle ? nodeHash(climb(start, middle), beside) : nodeHash(beside, climb(middle, end));
   };

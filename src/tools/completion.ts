@@ -25,7 +25,7 @@ function wordsOf(command: Command): string {
 }
 
 /** `_auditlog_tools`: function names have no hyphens. */
-const functionOf = (root: Command): string => `_${root.name().replaceAll('-', '_')}`;
+const functionName = (root: Command): string => `_${root.name().replaceAll('-', '_')}`;
 
 /** Syntax of a shell. No words: a file, or any text. */
 interface Syntax {
@@ -36,7 +36,7 @@ interface Syntax {
   readonly files: string;
 }
 
-const patternOf = (path: string, { short, long }: Option): string =>
+const optionPattern = (path: string, { short, long }: Option): string =>
   [short, long].flatMap((flag) => (flag === undefined ? [] : [`'${path} ${flag}'`])).join('|');
 
 /**
@@ -53,10 +53,10 @@ function shellFunction(root: Command, syntax: Syntax): string {
       .filter(({ required }) => required)
       .map((one) => {
         const offered = valuesOf(one).join(' ');
-        return `    ${patternOf(path, one)}) ${offered === '' ? files : offer(offered)}; return ;;`;
+        return `    ${optionPattern(path, one)}) ${offered === '' ? files : offer(offered)}; return ;;`;
       }),
   );
-  return `${functionOf(root)}() {
+  return `${functionName(root)}() {
   local at=${root.name()} word
   ${npx}
   for word in ${before}; do
@@ -84,7 +84,7 @@ function bash(root: Command): string {
     offer,
     files: 'COMPREPLY=()',
   });
-  return `${body}\ncomplete -o default -F ${functionOf(root)} ${name} npx`;
+  return `${body}\ncomplete -o default -F ${functionName(root)} ${name} npx`;
 }
 
 function zsh(root: Command): string {
@@ -96,7 +96,7 @@ function zsh(root: Command): string {
     offer: (words) => `compadd -- ${words} || _files`,
     files: '_files',
   });
-  return `#compdef ${name} npx\n${body}\ncompdef ${functionOf(root)} ${name} npx`;
+  return `#compdef ${name} npx\n${body}\ncompdef ${functionName(root)} ${name} npx`;
 }
 
 const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;

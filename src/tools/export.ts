@@ -10,7 +10,7 @@ import type { ToolDeps } from './context.ts';
 import {
   addFilters,
   addRows,
-  filtersOf,
+  readFilters,
   oneOf,
   option,
   type OptionRow,
@@ -41,7 +41,7 @@ export interface ExportEngine {
   readonly run: (options: ExportOptions) => Promise<void>;
 }
 
-export function formatOf<T extends string>(
+export function chooseFormat<T extends string>(
   { format, output = '-' }: Pick<ExportOptions, 'format' | 'output'>,
   known: readonly T[],
 ): T {
@@ -67,7 +67,7 @@ export function tellLongCells({ io }: ToolDeps, cells = 0): void {
 }
 
 /** The endpoint's answer before its body. Fails if the server ignored a filter: it would send too much. */
-async function answerOf(
+async function requestExport(
   { environment }: ToolDeps,
   url: string,
   path: string,
@@ -90,13 +90,13 @@ async function answerOf(
 }
 
 async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Promise<void> {
-  const format = formatOf(options, formats);
+  const format = chooseFormat(options, formats);
   checkFormat(format, options);
   const { output = '-', schema, bom } = options;
   const file = resolve(output);
   if (output !== '-') await checkOutputFile(file);
   const query = {
-    ...filtersOf(options),
+    ...readFilters(options),
     format,
     ...(schema === 'ocsf' && { schema }),
     ...(bom && { bom: '1' }),
@@ -104,7 +104,7 @@ async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Pr
   // Output to standard output ends with the process.
   const signal = output === '-' ? null : stopSignal(deps);
   try {
-    const response = await answerOf(deps, url, 'api/v1/audit/export', query, { ...options, signal });
+    const response = await requestExport(deps, url, 'api/v1/audit/export', query, { ...options, signal });
     tellLongCells(deps, Number(response.headers.get('x-long-cells')));
     const events = Readable.from((response.body ?? []) as AsyncIterable<Uint8Array>, { objectMode: false });
     events.once('error', () => undefined);
@@ -127,11 +127,11 @@ async function caseOverHttp(deps: ToolDeps, url: string, options: ExportOptions)
   const asking = { ...options, signal };
   try {
     for (let tries = 1; ; tries++) {
-      const answer = await answerOf(
+      const answer = await requestExport(
         deps,
         url,
         'api/v1/audit/evidence/case',
-        filtersOf(options),
+        readFilters(options),
         asking,
       ).catch((error: unknown) => {
         const isLater = error instanceof AuditlogError && error.status === 503 && tries < caseTriesMax;

@@ -35,7 +35,7 @@ export interface TextSplitter {
 }
 
 /** Splits a text that begins at `offset` with line `firstLine`; buffers one chunk and one line. */
-export async function* chunksOf(
+export async function* splitChunks(
   text: AsyncIterable<Buffer>,
   { offset, firstLine }: { readonly offset: number; readonly firstLine: number },
   splitter: TextSplitter = new LineSplitter(),

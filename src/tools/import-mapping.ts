@@ -6,7 +6,7 @@ import { Mapping } from '../adapters/mapping.ts';
 import { Mappings } from '../adapters/mappings.ts';
 import { Preview, type Previewed, type PreviewOptions } from '../adapters/preview.ts';
 import type { Environment, ToolDeps } from './context.ts';
-import { chunksOf } from './import-chunks.ts';
+import { splitChunks } from './import-chunks.ts';
 import { openRecords } from './import-records.ts';
 import { asMapped, mapLine } from './import-send.ts';
 import type { ImportSource } from './import-source.ts';
@@ -70,7 +70,7 @@ export async function dryRun(
   const { text, splitter } = await openRecords(source, 0, mapping);
   let seen = 0;
   let refused = 0;
-  for await (const { lines, numbers, tooLong } of chunksOf(text, { offset: 0, firstLine: 1 }, splitter)) {
+  for await (const { lines, numbers, tooLong } of splitChunks(text, { offset: 0, firstLine: 1 }, splitter)) {
     // The reader, such as `head`, closed the pipe.
     if (!deps.io.output.writable) return;
     for (const [index, line] of lines.entries()) {

@@ -7,7 +7,7 @@ import { type RetryHooks, retryPolicy } from '../client/retry.ts';
 import { type BatchRoute, sendBatch } from '../client/send-batch.ts';
 import { baseUrl } from '../client/transport.ts';
 import type { MappedRecord, Mapping } from '../adapters/mapping.ts';
-import { windowOf } from '../ocsf/byte-text.ts';
+import { byteWindow } from '../ocsf/byte-text.ts';
 import type { ImportChunk } from './import-chunks.ts';
 import type { ImportedIds } from './import-ids.ts';
 import { limits } from './limits.ts';
@@ -89,7 +89,7 @@ export class ImportSender {
   }
 
   async send(chunk: ImportChunk): Promise<SentChunk> {
-    const { entries, unmapped, repeated, digests } = this.#entriesOf(chunk);
+    const { entries, unmapped, repeated, digests } = this.#mapEntries(chunk);
     const { accepted, rejected } = await this.#sendEntries(entries, chunk.offset);
     for (const { line } of rejected) digests.delete(line);
     const error = `is longer than ${limits.importLineBytesMax} bytes`;
@@ -98,7 +98,7 @@ export class ImportSender {
     return { accepted, rejected: all, repeated, digests: [...digests.values()] };
   }
 
-  #entriesOf({ lines, numbers }: ImportChunk): {
+  #mapEntries({ lines, numbers }: ImportChunk): {
     readonly entries: readonly Entry[];
     readonly unmapped: readonly RejectedLine[];
     readonly repeated: number;
@@ -176,12 +176,10 @@ export class ImportSender {
 
 export function mapLine(mapping: Mapping, line: Buffer): MappedRecord | string {
   if (!isUtf8(line)) return faultText('record', '', 'is not valid UTF-8');
-  return mapping.map(windowOf(line), 0, line.length);
+  return mapping.map(byteWindow(line), 0, line.length);
 }
 
-export function asMapped(error: string, { name }: Mapping): string {
-  return `${error} (as mapped from ${name})`;
-}
+export const asMapped = (error: string, { name }: Mapping): string => `${error} (as mapped from ${name})`;
 
 const refusals: Readonly<Record<number, string>> = {
   401: 'the API key is not accepted',

@@ -19,7 +19,7 @@ export interface ImportSource {
   text(offset: number): AsyncIterable<Buffer>;
 }
 
-function compressionOf(start: Buffer, path: string | undefined): SourceCompression {
+function detectCompression(start: Buffer, path: string | undefined): SourceCompression {
   if (start.length >= 2 && start.readUInt16BE(0) === 0x1f8b) return 'gzip';
   if (start.length >= 4 && isZstd(start)) return 'zstd';
   // Brotli has no magic number.
@@ -60,7 +60,7 @@ async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly s
 export async function openFileSource(path: string): Promise<ImportSource> {
   const { facts, start } = await lookAt(path);
   if (!facts.isFile()) return openInputSource(opened(path));
-  const compression = compressionOf(start, path);
+  const compression = detectCompression(start, path);
   let read = 0;
   return {
     path,
@@ -107,7 +107,7 @@ export function openInputSource(input: AsyncIterable<Buffer | string>): ImportSo
         yield start;
         yield* chunks;
       };
-      yield* decompressed(whole(), compressionOf(start, undefined));
+      yield* decompressed(whole(), detectCompression(start, undefined));
     },
   };
 }

@@ -95,12 +95,12 @@ export class ImportState {
    * another mapping recorded events.
    */
   static async open({ source, given, subject, restart }: ImportStart): Promise<ImportState> {
-    const { paths, note: elsewhere } = await pathsOf(source, given, subject, restart);
+    const { paths, note: elsewhere } = await choosePaths(source, given, subject, restart);
     const { checkpoint, rejected } = paths;
     const left =
       checkpoint === undefined || restart ? undefined : await readState<ImportCheckpoint>(checkpoint);
     const headBytesMax = source.path === undefined ? 0 : (left?.headBytes ?? limits.importHeadBytes);
-    const identity = await identityOf(source, headBytesMax);
+    const identity = await identify(source, headBytesMax);
     if (left !== undefined && left.headSha256 !== identity.headSha256)
       throw new Error(`${checkpoint} belongs to another file: remove it, or start anew with --restart`);
     const isOther = left !== undefined && isOfOther(left, subject, checkpoint);
@@ -130,11 +130,11 @@ export class ImportState {
   ): Promise<void> {
     if (rejected.length > 0) {
       this.#rejected ??= await AppendFile.open(this.rejectedPath);
-      await this.#rejected.append(Buffer.from(rejected.map(textOf).join('')));
+      await this.#rejected.append(Buffer.from(rejected.map(rejectedText).join('')));
     }
     const last = rejected.at(-1);
     if (unfinishedBytes > 0 && last?.line === nextLine - 1)
-      this.#left = { bytes: unfinishedBytes, lines: 1, rejectedBytes: Buffer.byteLength(textOf(last)) };
+      this.#left = { bytes: unfinishedBytes, lines: 1, rejectedBytes: Buffer.byteLength(rejectedText(last)) };
     const before = this.#position;
     this.#position = {
       offset: end,
@@ -186,7 +186,7 @@ export class ImportState {
  * Given paths, otherwise `<file>.import.json` and `<file>.rejected.ndjson`, with eight digits of the target's
  * hash if another target has these.
  */
-async function pathsOf(
+async function choosePaths(
   { path }: ImportSource,
   { checkpoint, rejected }: GivenPaths,
   { target }: ImportSubject,
@@ -234,7 +234,7 @@ function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, c
 }
 
 /** SHA-256 of the first bytes, at most `bytesMax`. */
-async function identityOf(source: ImportSource, bytesMax: number): Promise<ImportIdentity> {
+async function identify(source: ImportSource, bytesMax: number): Promise<ImportIdentity> {
   const hash = createHash('sha256');
   let headBytes = 0;
   for await (const chunk of bytesMax === 0 ? [] : source.text(0)) {
@@ -257,6 +257,6 @@ async function openRejected(path: string, keptBytes: number): Promise<AppendFile
   return file;
 }
 
-function textOf({ line, error, bytes }: RejectedLine): string {
+function rejectedText({ line, error, bytes }: RejectedLine): string {
   return `${JSON.stringify({ line, error, text: bytes?.toString('utf8') })}\n`;
 }

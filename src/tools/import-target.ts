@@ -14,7 +14,7 @@ export interface TargetOptions extends TrustOptions {
 export type ImportWork = (target: ImportTarget) => Promise<void>;
 
 /** The id of a key; other text must not be shown. */
-function idOf(key: string): string {
+function keyId(key: string): string {
   const [, id] = /^ak_([0-9a-z]{16})_/.exec(key) ?? [];
   return id ?? `sha256:${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
 }
@@ -25,7 +25,7 @@ export async function targetAt(
   trust: TrustOptions,
   certificate?: string,
 ): Promise<ImportTarget> {
-  const name = `${baseUrl(url).href} with the API key ${idOf(key)}`;
+  const name = `${baseUrl(url).href} with the API key ${keyId(key)}`;
   return { url, key, name, keyIsNew: false, fetch: await trustedFetch(trust, certificate) };
 }
 

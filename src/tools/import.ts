@@ -6,7 +6,7 @@ import type { Mapping } from '../adapters/mapping.ts';
 import type { PreviewOptions } from '../adapters/preview.ts';
 import type { RetryFacts } from '../client/client.ts';
 import type { ToolDeps } from './context.ts';
-import { chunksOf, type ImportChunk } from './import-chunks.ts';
+import { splitChunks, type ImportChunk } from './import-chunks.ts';
 import { dryRun, importMapping, type MappingOptions } from './import-mapping.ts';
 import { ImportedIds } from './import-ids.ts';
 import { openRecords } from './import-records.ts';
@@ -87,7 +87,7 @@ async function sendAll(
   const sender = new ImportSender(target, identity, { signal: ending.signal, onRetry }, { mapping, ids });
   let repeated = 0;
   const { text, splitter } = await openRecords(source, offset, mapping);
-  const chunks = chunksOf(text, { offset, firstLine }, splitter);
+  const chunks = splitChunks(text, { offset, firstLine }, splitter);
   const stop = source.path === undefined ? undefined : stopSignal(deps);
   stop?.addEventListener('abort', () => ending.abort(), { once: true });
   try {

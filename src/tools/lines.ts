@@ -2,7 +2,7 @@ import { Problem } from '../base/errors/problem.ts';
 import { limits } from './limits.ts';
 
 /** Yields the lines of each piece together: one by one costs twice as much. */
-export async function* linesOf(
+export async function* splitLines(
   text: AsyncIterable<Buffer>,
   lineBytesMax: number = limits.importLineBytesMax,
 ): AsyncGenerator<Buffer[]> {

@@ -5,7 +5,7 @@ import type { Fault } from '../ocsf/ocsf110/fault.ts';
 import { validateEvent } from '../ocsf/ocsf110/validate.ts';
 import type { ToolDeps } from './context.ts';
 import { openFileSource, openInputSource } from './import-source.ts';
-import { linesOf } from './lines.ts';
+import { splitLines } from './lines.ts';
 import { type JsonOption, printJson } from './output.ts';
 
 /** Of `ocsf validate`: a line may be a whole document. */
@@ -32,7 +32,7 @@ function parsed(text: string): { readonly value: unknown } | undefined {
 }
 
 /** The events of NDJSON or of one JSON document: an event, a list, or an answer with a list `data`. */
-async function* eventsOf(lines: AsyncIterable<string>): AsyncGenerator<Numbered> {
+async function* readEvents(lines: AsyncIterable<string>): AsyncGenerator<Numbered> {
   let line = 0;
   let document: string[] | undefined;
   for await (const text of lines) {
@@ -66,7 +66,7 @@ function* eventsOfDocument(text: string): Generator<Numbered> {
   else for (const [index, one] of holder.entries()) yield { line: index + 1, text: JSON.stringify(one) };
 }
 
-function faultsOf({ line, text }: Numbered): LineFault[] {
+function findFaults({ line, text }: Numbered): LineFault[] {
   const event = parsed(text);
   const faults = event === undefined ? [{ pointer: '', rule: 'is not JSON' }] : validateEvent(event.value);
   return faults.map((fault) => ({ line, ...fault }));
@@ -74,7 +74,7 @@ function faultsOf({ line, text }: Numbered): LineFault[] {
 
 /** Node's line reader would also split at U+2028. */
 async function* textLines(text: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  for await (const lines of linesOf(text, validateLineBytesMax))
+  for await (const lines of splitLines(text, validateLineBytesMax))
     for (const line of lines) yield line.toString();
 }
 
@@ -83,8 +83,8 @@ async function validate(deps: ToolDeps, file: string, options: JsonOption): Prom
   const reported: LineFault[] = [];
   let events = 0;
   let invalid = 0;
-  for await (const one of eventsOf(textLines(source.text(0)))) {
-    const faults = faultsOf(one);
+  for await (const one of readEvents(textLines(source.text(0)))) {
+    const faults = findFaults(one);
     events += 1;
     if (faults.length > 0) invalid += 1;
     if (options.json !== true)

@@ -138,7 +138,7 @@ const textList = checkedBy(
   `at most ${searchWordsMax} texts of ${searchWordCharactersMax} characters, separated by commas`,
 );
 
-function rowsOf(name: FilterName): [string, OptionRow][] {
+function filterRows(name: FilterName): [string, OptionRow][] {
   const { match, option: of } = filterOf(name);
   const meanings = { in: 'one of these', not: 'none of these' };
   return [
@@ -169,7 +169,7 @@ function presenceRow(name: FilterName, [flags, meaning]: readonly [string, strin
 const filterOptions: ReadonlyMap<string, OptionRow> = new Map([
   ['startTime', ['--start-time <time>', 'events at or after this instant, RFC 3339 with an offset', instant]],
   ['endTime', ['--end-time <time>', 'events at or before this instant', instant]],
-  ...filterNames.flatMap(rowsOf),
+  ...filterNames.flatMap(filterRows),
   [
     'q',
     [
@@ -206,7 +206,7 @@ export function addFilters(
 
 export type Filters = Readonly<Record<string, string>>;
 
-export function filtersOf(options: object): Filters {
+export function readFilters(options: object): Filters {
   const values = options as Readonly<Record<string, string | undefined>>;
   const given = Array.from(filterOptions.keys(), (name): [string, string] => {
     const dashed = name.replace(/\.(\w)/, (_, first: string) => first.toUpperCase());

@@ -17,6 +17,4 @@ export function printJson<Name extends keyof CommandSchemas>(
 }
 
 /** `1 line`, `2 lines`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
-}
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

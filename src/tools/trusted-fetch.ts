@@ -73,9 +73,7 @@ class TrustingAgent extends Agent {
 const certificateCode = /CERT|LEAF_SIGNATURE|_CA$|^INVALID_PURPOSE$|^HOSTNAME_MISMATCH$/;
 
 /** Whether a request failed because of trust, so a retry is useless. `cause` is the connection's error. */
-export function isUntrusted({ cause }: Error): boolean {
-  return certificateCode.test(errorCode(cause) ?? '');
-}
+export const isUntrusted = ({ cause }: Error): boolean => certificateCode.test(errorCode(cause) ?? '');
 
 function fetchBy(agent: Agent): typeof fetch {
   return async (input, init = {}) => {
@@ -89,14 +87,14 @@ function fetchBy(agent: Agent): typeof fetch {
       sent.once('response', resolve).once('error', reject);
       sent.end(body instanceof Uint8Array ? body : undefined);
     });
-    return responseOf(message);
+    return toResponse(message);
   };
 }
 
 /** Answers of these statuses have no body, and `Response` accepts none. */
 const bodiless = [204, 205, 304];
 
-function responseOf(message: IncomingMessage): Response {
+function toResponse(message: IncomingMessage): Response {
   const { statusCode: status = 0, statusMessage: statusText = '' } = message;
   const headers = new Headers();
   for (const [name, value] of Object.entries(message.headers))

@@ -70,15 +70,15 @@ async function examine(
   return verifyProof(proof, options);
 }
 
-function verdictOf({ findings, confirm }: Confirmable): string {
+function verdictText({ findings, confirm }: Confirmable): string {
   if (findings.length > 0) return 'NOT AS SIGNED';
   return confirm.some(({ confirmed }) => !confirmed) ? 'AS SIGNED, AND NEEDS YOUR CONFIRMATION' : 'ok';
 }
 
-function textOf(report: Confirmable): string {
+function reportText(report: Confirmable): string {
   const { origin, events, covered, findings, confirm, notes } = report;
   const lines = [
-    `${verdictOf(report)}: ${counted(events, 'event')} of ${origin}, checkpoints cover ${covered}`,
+    `${verdictText(report)}: ${counted(events, 'event')} of ${origin}, checkpoints cover ${covered}`,
   ];
   lines.push(...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`));
   for (const { detail, digest, confirmed } of confirm)
@@ -96,7 +96,7 @@ async function verify(
   const report = withConfirmed(await examine(deps, file, options, engine), confirmed);
   const healthy = report.findings.length === 0;
   if (options.json === true) printJson(deps, 'CliVerification', { healthy, ...report });
-  else deps.io.out(`${textOf(report)}\n`);
+  else deps.io.out(`${reportText(report)}\n`);
   if (!healthy) throw new Error('the events differ from the signed tree; see above');
   if (report.confirm.some((one) => !one.confirmed))
     throw new Unconfirmed(

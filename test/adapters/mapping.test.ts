@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
 import * as fc from 'fast-check';
 import { checkedDefinition, adapterNames } from '../../src/adapters/definition.ts';
-import { stepOf } from '../../src/adapters/evaluate.ts';
+import { compileNode } from '../../src/adapters/evaluate.ts';
 import { Mapping } from '../../src/adapters/mapping.ts';
 import { Mappings } from '../../src/adapters/mappings.ts';
 import { LongInteger, parseJson } from '../../src/adapters/parse.ts';
@@ -461,7 +461,7 @@ test('expressions mean here what they mean in the library', () => {
     fc.property(expression, record, (text, given) => {
       const node = compile(text);
       assert.deepEqual(
-        stepOf(node)(given as JSONValue),
+        compileNode(node)(given as JSONValue),
         TreeInterpreter.search(node, given as JSONValue),
         text,
       );
@@ -517,7 +517,10 @@ test('an id keeps its digits where it is an integer that no double holds', () =>
   assert.deepEqual([actor, target], [{ id: '9007199254740993' }, { id: '-9007199254740993' }]);
   const safe = messageOf('json', `{${line},"user":[],"user_id":9007199254740991}`);
   assert.deepEqual(safe.actor, { id: '9007199254740991' });
-  assert.equal(stepOf(compile('to_string(n)'))(parseJson('{"n":12345678901234567}')), '12345678901234567');
+  assert.equal(
+    compileNode(compile('to_string(n)'))(parseJson('{"n":12345678901234567}')),
+    '12345678901234567',
+  );
   // Sent as text, such digits stay a name, as any text.
   const quoted = messageOf(
     'json',

@@ -2,8 +2,8 @@
 
 type Members = Readonly<Record<string, unknown>>;
 
-export const zoe = 'zoe@acme.example';
-export const bob = 'bob@acme.example';
+const zoe = 'zoe@acme.example';
+const bob = 'bob@acme.example';
 const ip = '198.51.100.7';
 
 const oktaUser = (address: string, name: string): Members => ({
@@ -12,16 +12,19 @@ const oktaUser = (address: string, name: string): Members => ({
   alternateId: address,
   displayName: name,
 });
-export const oktaZoe = oktaUser(zoe, 'Zoe Hill');
-export const oktaBob = oktaUser(bob, 'Bob Reed');
-export const oktaThing = (type: string, name: string): Members => ({
-  id: `id-${name}`,
-  type,
-  alternateId: 'unknown',
-  displayName: name,
-});
+const oktaZoe = oktaUser(zoe, 'Zoe Hill');
+const oktaBob = oktaUser(bob, 'Bob Reed');
 
-export function okta(eventType: string, target: readonly Members[] | null, more: Members = {}): Members {
+/** `zoe`, `bob`, or a thing by its type and name. */
+function oktaTarget(target: string): Members {
+  if (target === 'zoe') return oktaZoe;
+  if (target === 'bob') return oktaBob;
+  const [type = '', ...words] = target.split(' ');
+  const name = words.join(' ');
+  return { id: `id-${name}`, type, alternateId: 'unknown', displayName: name };
+}
+
+export function okta(eventType: string, target: readonly string[] | null, more: Members = {}): Members {
   return {
     actor: oktaZoe,
     client: { ipAddress: ip },
@@ -30,7 +33,7 @@ export function okta(eventType: string, target: readonly Members[] | null, more:
     outcome: { result: 'SUCCESS', reason: null },
     published: '2026-03-01T10:00:00.123Z',
     severity: 'INFO',
-    target,
+    target: target?.map(oktaTarget) ?? null,
     transaction: { id: 'Zx1', type: 'WEB' },
     uuid: '6f1f0f9a-598c-11ef-8478-2b7584bf8d5a',
     version: '0',
@@ -52,7 +55,7 @@ export function github(action: string, more: Members = {}): Members {
   };
 }
 
-export const awsUser: Members = {
+const awsUser: Members = {
   type: 'IAMUser',
   arn: 'arn:aws:iam::111122223333:user/zoe',
   principalId: 'AIDAEXAMPLE',
@@ -61,7 +64,7 @@ export const awsUser: Members = {
 };
 
 /** Somebody who came by a role, in a session. */
-export function awsSession(role: string, session: string, more: Members = {}): Members {
+function awsSession(role: string, session: string, more: Members = {}): Members {
   return {
     type: 'AssumedRole',
     arn: `arn:aws:sts::111122223333:assumed-role/${role}/${session}`,
@@ -73,10 +76,15 @@ export function awsSession(role: string, session: string, more: Members = {}): M
   };
 }
 
-export function aws(eventName: string, requestParameters: Members | null, more: Members = {}): Members {
+/** `session`: who came by a role, instead of the user. */
+export function aws(
+  eventName: string,
+  requestParameters: Members | null,
+  { session, ...more }: Members & { session?: readonly [role: string, name: string, more?: Members] } = {},
+): Members {
   return {
     eventVersion: '1.09',
-    userIdentity: awsUser,
+    userIdentity: session === undefined ? awsUser : awsSession(...session),
     eventTime: '2026-03-01T10:00:00Z',
     eventSource: 'iam.amazonaws.com',
     eventName,
@@ -103,6 +111,3 @@ export function kubernetes(verb: string, objectRef: Members, more: Members = {})
     ...more,
   };
 }
-
-/** A line of a log library. */
-export const line = (members: Members): Members => ({ time: '2026-03-01T10:00:00Z', ...members });

@@ -5,12 +5,7 @@ import { link, mkdir, open, readdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import {
-  DirectoryInUseError,
-  isServed,
-  lockDirectory,
-  lockHolder,
-} from '../../src/base/files/directory-lock.ts';
+import { isServed, lockDirectory, lockHolder } from '../../src/base/files/directory-lock.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /** Of eight that ask at once exactly one gets the lock; the others are told that it is in use. */
@@ -46,13 +41,6 @@ describe('lock of the data directory', () => {
     await mkdir(directory);
   });
   after(() => removeDirectory(parent));
-
-  it('is held by one, and free again after it is released', async () => {
-    const lock = await lockDirectory(directory);
-    await assert.rejects(lockDirectory(directory), DirectoryInUseError);
-    await lock.release();
-    await (await lockDirectory(directory)).release();
-  });
 
   it('is refused with the process that holds it, and what to do about that', async () => {
     const inUse = `another process uses DATA_DIR ${directory}: process ${process.pid}`;

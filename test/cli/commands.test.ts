@@ -16,6 +16,7 @@ import { openDirectory } from '../support/control.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventsBehind, type OwnEvent } from '../support/journal-events.ts';
 import { holdOutput } from '../support/openapi.ts';
+import { everyCommand } from './every-command.ts';
 import '../support/strict-writer.cjs';
 import { projectRoot } from '../support/project-root.ts';
 
@@ -90,18 +91,7 @@ async function recordsOnce(args: readonly string[], ...expected: readonly (numbe
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-const user = [
-  'user',
-  'create',
-  '--org',
-  'cli',
-  '--name',
-  'Ann',
-  '--role',
-  'admin',
-  '--password-stdin',
-  '--email',
-];
+const user = 'user create --org cli --name Ann --role admin --password-stdin --email'.split(' ');
 
 describe('organizations', () => {
   test('create prints id, slug and name, and is recorded', async () => {
@@ -376,15 +366,10 @@ test('summarize counts values, files and the range before under the filters of r
     event('2024-05-06T01:00:00Z', '10.0.0.2', { target: 'a\u001b[2J.txt', extra: { fileSize: 5 } }),
     event('2024-05-06T02:00:00Z', '10.0.0.2', { actor: { name: 'Nobody' }, result: { code: 500 } }),
   ]);
-  const args = [
-    'summarize',
-    '--org',
-    'counted',
-    '--start-time',
-    '2024-05-06T00:00:00Z',
-    '--end-time',
-    '2024-05-06T23:59:59.999999Z',
-  ];
+  const args =
+    'summarize --org counted --start-time 2024-05-06T00:00:00Z --end-time 2024-05-06T23:59:59.999999Z'.split(
+      ' ',
+    );
   const { actors, addresses, files, previous, without, ...rest } = await json(args);
   assert.deepEqual(
     [rest['total'], rest['failure'], previous],
@@ -520,30 +505,8 @@ describe('exit codes', () => {
     const listed = [...(answer.out.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}([\w-]+)/gm)].map(
       ([, name]) => name,
     );
-    const commands = [
-      'serve',
-      'status',
-      'stop',
-      'demo',
-      'init',
-      'org',
-      'sign-on',
-      'user',
-      'key',
-      'import',
-      'export',
-      'forward',
-      'summarize',
-      'ocsf',
-      'verify',
-      'doctor',
-      'version',
-      'erase',
-      'backup',
-      'restore',
-      'completion',
-      'help',
-    ];
+    const names = Object.keys(everyCommand).map((name) => name.split(' ')[0] ?? '');
+    const commands = [...new Set(names.filter((name) => name !== 'environment')), 'help'];
     assert.deepEqual(new Set(listed.slice(0, commands.length)), new Set(commands));
     const leaves = commands.slice(0, -1).map((name) => [name]);
     for (const args of [

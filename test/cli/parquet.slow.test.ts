@@ -11,7 +11,7 @@ import { decompress } from 'fzstd';
 import { PartitionedExport, type PartitionResult } from '../../src/cli/export-partitions.ts';
 import { limits } from '../../src/cli/limits.ts';
 import { eventColumns } from '../../src/cli/parquet/columns.ts';
-import { ParquetFile, parquetOf } from '../../src/cli/parquet/file.ts';
+import { ParquetFile, toParquet } from '../../src/cli/parquet/file.ts';
 import { acme } from '../../src/demo/acme.ts';
 import { demoEvents } from '../../src/demo/events.ts';
 import { activityClasses } from '../../src/ocsf/activity-classes.ts';
@@ -50,7 +50,7 @@ async function wholeFile(texts: readonly string[]): Promise<Buffer> {
     yield Buffer.from(texts.map((text) => `${text}\n`).join(''));
   }
   const parts: Buffer[] = [];
-  for await (const part of parquetOf(pieces(), eventColumns())) parts.push(part);
+  for await (const part of toParquet(pieces(), eventColumns())) parts.push(part);
   return Buffer.concat(parts);
 }
 

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { eventsOf, Planner, scopeOf } from '../../src/erasure/events-of.ts';
+import { readPersonEvents, Planner, readScope } from '../../src/erasure/events-of.ts';
 import { ErasureReconciler } from '../../src/control/erasure-reconciler.ts';
 import type { Directory } from '../../src/control/directory.ts';
 import {
@@ -74,10 +74,10 @@ async function planned({ id: organizationId }: Organization, who = ana): Promise
   const id = randomUUID();
   const person = { emails: [who.email], names: [], ids: [], ips: [], pseudonym: who.pseudonym };
   await directory.refresh();
-  const scope = await scopeOf({ storage, directory }, organizationId);
+  const scope = await readScope({ storage, directory }, organizationId);
   const planner = new Planner(organizationId, 'Test');
   const rows = [];
-  for await (const found of eventsOf(storage, scope, person)) rows.push(planner.plan(found));
+  for await (const found of readPersonEvents(storage, scope, person)) rows.push(planner.plan(found));
   await planEvents(storage, { id, organizationId }, rows);
   const counts = { events: rows.length, digest: 'd', account: nobody };
   return { id, organizationId, pseudonym: who.pseudonym, operator: 'op', ...counts };

@@ -288,13 +288,12 @@ test('a change takes two statements, and what nothing comes of is decided by wha
     ...storage,
     rows: noted('rows', storage.rows) as Storage['rows'],
     readRows: noted('readRows', storage.readRows) as Storage['readRows'],
-    rowsOnDisk: noted('rowsOnDisk', storage.rowsOnDisk) as Storage['rowsOnDisk'],
     insertRows: noted('insertRows', storage.insertRows),
     checked: noted('checked', storage.checked),
   });
   asked.length = 0;
   await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
-  assert.deepEqual(asked, ['insertRows', 'rowsOnDisk']);
+  assert.deepEqual(asked, ['insertRows', 'checked', 'readRows']);
   const behind = await openDirectory(storage);
   await addOrganization('other');
   const { id } = await change(createUser({ ...person('ann'), organization: 'other' }), behind);
@@ -449,20 +448,20 @@ describe('an answer of the engine that is lost', () => {
     };
     const state = await openDirectory({ ...storage, checked, insertRows });
     await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
-    assert.deepEqual([(await heldTogether()).length, looks], [1, 1]);
+    assert.deepEqual([(await heldTogether()).length, looks], [1, 3]);
     const elsewhere = await openDirectory(storage);
     assert.deepEqual([elsewhere.organizations().length, elsewhere.damage()], [1, []]);
   });
 
   test('a row of an INSERT that was answered, and that is on no disk, does not count', async () => {
     let looks = 0;
-    const rowsOnDisk: Storage['rowsOnDisk'] = async (...query) => {
+    const checked: Storage['checked'] = async (work) => {
       looks += 1;
-      if (looks > 1) return storage.rowsOnDisk(...query);
+      if (looks > 1) return storage.checked(work);
       await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
       throw new EngineError('refused', 'A write of the engine failed');
     };
-    const state = await openDirectory({ ...storage, rowsOnDisk });
+    const state = await openDirectory({ ...storage, checked });
     await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
     // The engine takes the second INSERT for a repeat of the one that it has lost.
     assert.deepEqual([(await heldTogether()).length, looks], [1, 3]);
@@ -470,14 +469,15 @@ describe('an answer of the engine that is lost', () => {
 
   test('for so long that nobody can tell: the answer says so, and a repeat tells', async (t) => {
     let isDown = false;
-    const rows: Storage['rows'] = (...query) => (isDown ? Promise.reject(lost()) : storage.rows(...query));
+    const readRows: Storage['readRows'] = (...query) =>
+      isDown ? Promise.reject(lost()) : storage.readRows(...query);
     const insertRows: Insert = async (...inserted) => {
       await storage.insertRows(...inserted);
       isDown = true;
       passedMs += 60_000;
       throw lost();
     };
-    const state = await openDirectory({ ...storage, rows, insertRows });
+    const state = await openDirectory({ ...storage, readRows, insertRows });
     let passedMs = 0;
     const now = performance.now.bind(performance);
     t.mock.method(performance, 'now', () => now() + passedMs);
@@ -494,7 +494,8 @@ describe('an answer of the engine that is lost', () => {
 
   test('for so long that nobody can tell: a repeat of the same call gets the answer, here and elsewhere', async (t) => {
     let isDown = false;
-    const rows: Storage['rows'] = (...query) => (isDown ? Promise.reject(lost()) : storage.rows(...query));
+    const readRows: Storage['readRows'] = (...query) =>
+      isDown ? Promise.reject(lost()) : storage.readRows(...query);
     const insertRows: Insert = async (...inserted) => {
       await storage.insertRows(...inserted);
       isDown = true;
@@ -507,7 +508,7 @@ describe('an answer of the engine that is lost', () => {
     const call = { ...operatorCall, id: randomUUID(), request: 'one' };
     const create = (by: Directory, more = {}) =>
       by.change({ ...call, ...more }, createOrganization({ slug: 'acme', name: 'Acme' }));
-    const state = await openDirectory({ ...storage, rows, insertRows });
+    const state = await openDirectory({ ...storage, readRows, insertRows });
     await assert.rejects(create(state), /cannot be told/);
     isDown = false;
     const { id } = await create(state);
@@ -516,6 +517,40 @@ describe('an answer of the engine that is lost', () => {
     assert.equal((await heldTogether()).length, 1);
     await assert.rejects(create(elsewhere, { request: 'another' }), /was used for another change/);
     await assert.rejects(create(elsewhere, { id: randomUUID() }), /taken/);
+  });
+});
+
+describe('the engine of this process alone', () => {
+  test('is asked once for a change, but for the first one and after a doubt', async () => {
+    let asked: string[] = [];
+    let insert: Storage['insertRows'] = storage.insertRows;
+    const own = {
+      ...storage,
+      isOwn: true,
+      insertRows: ((...rows) => (asked.push('insert'), insert(...rows))) as Storage['insertRows'],
+      readRows: ((...query) => (asked.push('read'), storage.readRows(...query))) as Storage['readRows'],
+    };
+    const state = await openDirectory(own);
+    const asksOf = async (slug: string): Promise<string[]> => {
+      asked = [];
+      await change(createOrganization({ slug, name: slug }), state);
+      return asked;
+    };
+    assert.deepEqual(await asksOf('one'), ['insert', 'read']);
+    assert.deepEqual(await asksOf('two'), ['insert']);
+    insert = async () => {
+      insert = storage.insertRows;
+      await addOrganization('other');
+      throw new EngineError('unreachable', 'no answer');
+    };
+    assert.deepEqual((await asksOf('three')).slice(0, 2), ['insert', 'read']);
+    assert.deepEqual(await asksOf('four'), ['insert']);
+    const elsewhere = await openDirectory(storage);
+    assert.deepEqual(
+      elsewhere.organizations().map(({ slug }) => slug),
+      ['four', 'one', 'other', 'three', 'two'],
+    );
+    assert.deepEqual(elsewhere.damage(), []);
   });
 });
 

@@ -6,7 +6,7 @@ import { demoClues, demoEvents, storyEventsMin } from '../../src/demo/events.ts'
 import { globex } from '../../src/demo/globex.ts';
 import { activityTitles } from '../../src/ocsf/activities.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
-import { redactionOf } from '../../src/ocsf/redact.ts';
+import { makeRedaction } from '../../src/ocsf/redact.ts';
 import { mapText } from '../ocsf/arbitrary.ts';
 
 /** As docs/tour.md has it: a demo of 100,000 events that began then, a Sunday. */
@@ -97,7 +97,7 @@ describe('demo events', () => {
   });
 
   test('are all accepted by the mapper, each a line of about 750 bytes', () => {
-    const mapper = new Mapper({ appName: 'demo', redaction: redactionOf({ redactKeys: [] }) });
+    const mapper = new Mapper({ appName: 'demo', redaction: makeRedaction({ redactKeys: [] }) });
     for (const line of lines.flat().filter((_, index) => index % 40 === 0)) {
       assert.ok(!line.includes('\n'));
       const resolve = () => ({ id: '11111111-1111-4111-8111-111111111111', retentionDays: undefined });

@@ -20,8 +20,7 @@ import { createTenant, type Tenant } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
 
 /**
- * Drawn events and drawn filters against the model of the simulator, which has them beside everything else. Set FC_SEED to
- * repeat a run. Large events have granules of the engine to themselves, beside those of others in the same parts, and the
+ * Drawn events and drawn filters against the model of the simulator. Set FC_SEED to repeat a run. Large events have granules of the engine to themselves, beside those of others in the same parts, and the
  * engine merges between questions.
  */
 const seed = Number(process.env['FC_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

@@ -23,7 +23,7 @@ after(async () => {
   if (root !== undefined) await removeDirectory(root);
 });
 
-// A follower's cursor goes on behind a restore: the simulator keeps one.
+// A follower's cursor goes on behind a restore: moving.slow.test.ts keeps one.
 test('a service is backed up under load and after it was killed, and is restored elsewhere to the event', async () => {
   const place = join(root, 'backups');
   const tenant = await createTenant(service.server, 'acme');

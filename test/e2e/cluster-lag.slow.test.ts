@@ -2,11 +2,9 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { beginDeletion, carryOutDeletion, previewDeletion } from '../../src/control/deletion.ts';
-import { beginErasure, carryOutErasure, planEvents } from '../../src/control/erasure.ts';
 import { createOrganization } from '../../src/control/organizations.ts';
 import { awaitHold, placeHold, policyOf } from '../../src/control/retention.ts';
 import { openStorage } from '../../src/storage/client.ts';
-import { eventHashNow } from '../../src/storage/event-hash.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import { Lease } from '../../src/storage/lease.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -38,44 +36,8 @@ function storageAt(url: string, database: string): Storage {
   return storage;
 }
 
-test('an erasure has ended when no replica has the person any more', async () => {
-  await two.prepare('erasing', { head: '', tail: '' });
-  const storage = storageAt(two.env('erasing')['CLICKHOUSE_URL'] ?? '', 'erasing');
-  const id = randomUUID();
-  const org = await organizationOf(storage, 1);
-  const [was, is] = ['{"actor":"ana"}', '{"actor":"erased"}'];
-  const row = { org, time: '2024-01-01 00:00:00', seq: '5', expires: '2149-06-06' };
-  await two.storageOf('a', 'erasing').insertRows('events_local', [{ ...row, source: is }]);
-  await two.storageOf('b', 'erasing').insertRows('events_local', [{ ...row, source: was }]);
-  const lists = { names: [], fileHash: [] };
-  const texts = { activityName: '', actorEmail: '', actorId: '', fileName: '', targetName: '', ocsf: '' };
-  const [stored] = await two
-    .storageOf('b', 'erasing')
-    .rows<{ before: string }>(`SELECT lower(hex(${eventHashNow})) AS before FROM events_local`);
-  const event = { seq: 5n, before: stored?.before ?? '', ...lists, ...texts, source: is };
-  assert.equal((await planEvents(storage, { id, organizationId: org }, [event])).length, 1);
-  const directory = await openDirectory(storage);
-  const counts = { events: 1, digest: '', account: randomUUID() };
-  const erasure = { id, organizationId: org, pseudonym: 'erased', operator: 'op', ...counts };
-  const begun = await directory.change(operatorCall, beginErasure(erasure, []));
-  const done = await carryOutErasure({ storage, directory }, begun);
-  assert.notEqual(typeof done === 'object' && done.finishedMicros, undefined);
-  for (const node of ['a', 'b'] as const) {
-    const found = await two.storageOf(node, 'erasing').rows('SELECT source FROM events_local');
-    assert.deepEqual(found, [{ source: is }]);
-  }
-});
-
-/** An organization of the shard with this number. */
-async function organizationOf(storage: Storage, shard: number): Promise<string> {
-  const [found] = await storage.rows<{ org: string }>(
-    `SELECT org FROM (SELECT generateUUIDv4(number) AS org FROM numbers(100))
-     WHERE cityHash64(org) % 2 = ${shard - 1} LIMIT 1`,
-  );
-  return found?.org ?? assert.fail('there are organizations of each shard');
-}
-
-// The last, as an engine may end when another one was killed (test/support/plain-engine.ts).
+// `replicas-changes.long.ts` has erasure, retention and deletion on replicas. An engine may end
+// when another one was killed (test/support/plain-engine.ts).
 describe('a node that has no row yet of those that most have', () => {
   let onA: Storage;
   let onB: Storage;
@@ -102,9 +64,9 @@ describe('a node that has no row yet of those that most have', () => {
     await directoryOnB.refresh();
     assert.equal(policyOf(directoryOnB, org).holdReason, 'a case');
 
-    const plan = { org, partition: '202401', expires: '2149-06-06', rows: 3, before: 5, below: '7' };
+    const plan = { org, partition: '202401', rows: 3, before: 5, below: '7' };
     await onA.insertRows('removals', [{ ...plan, id: org, done: false }]);
-    const counts = [{ partition: '202401', expires: '2149-06-06', rows: 3 }];
+    const counts = [{ partition: '202401', rows: 3 }];
     const expected = { id: org, organization: org, beforeMicros: 5, below: 7n, counts };
     assert.deepEqual(await new EventRemoval(onB).unfinished(), [expected]);
     // That it has ended is known of any node, whatever another one still has.

@@ -227,32 +227,6 @@ describe('exports', () => {
     }
   });
 
-  test('CSV gives a strict parser the values back, formulas made harmless', async () => {
-    const rows = csvRows((await exported(tenant, { format: 'csv', actor: 'nobody', ...inYear })).text);
-    assert.deepEqual(rows, []);
-    const answer = await exported(tenant, {
-      format: 'csv',
-      startTime: '2024-02-01T00:00:00Z',
-      endTime: '2024-04-01T00:00:00Z',
-    });
-    const page = await tenant.settled(awkward.length, {
-      startTime: '2024-02-01T00:00:00Z',
-      endTime: '2024-04-01T00:00:00Z',
-    });
-    const sent = awkwardEvents.toReversed() as { message: Message & { extra: object } }[];
-    const found = csvRows(answer.text);
-    assert.equal(found.length, sent.length);
-    for (const [n, row] of found.entries()) {
-      const { extra_map: extra = '', time_iso: iso = '', ...cells } = row;
-      const event = page.data[n] as AuditEvent;
-      const message = sent[n]?.message as Message & { extra: object };
-      assert.deepEqual(cells, cellsOf(event, message));
-      assert.deepEqual(JSON.parse(extra), message.extra);
-      assert.equal(new Date(iso).getTime(), Math.floor(event.time / 1000));
-      assert.match(iso, /^2024-03-01T00:00:\d\d\.000001Z$/);
-    }
-  });
-
   test('huge numbers keep their digits, also where only a producer could write them', async () => {
     const flow = randomUUID();
     const digits = '123456789012345678901234567890.12345678901234567890';
@@ -279,6 +253,7 @@ describe('exports', () => {
       { weight: 3, arbitrary: fc.constantFrom(...Array.from('",\r\n\t=+-@\'\\ ;|{}[]:a')) },
       // A formula behind what cannot be seen is one, too.
       { weight: 2, arbitrary: fc.constantFrom(...invisible, ...dangerous) },
+      { weight: 1, arbitrary: fc.constantFrom(...awkward) },
       fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
       fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
     );
@@ -322,8 +297,9 @@ describe('exports', () => {
         const rows = csvRows((await exported(tenant, { format: 'csv', flowId: flow })).text);
         assert.equal(rows.length, timed.length);
         for (const [n, row] of rows.entries()) {
-          const { extra_map: extra = '', time_iso: _, ...cells } = row;
+          const { extra_map: extra = '', time_iso: iso, ...cells } = row;
           const message = timed[timed.length - 1 - n];
+          assert.equal(iso, message?.timestamp);
           assert.deepEqual(cells, cellsOf(page.data[n] as AuditEvent, message as Message));
           const given = message?.extra ?? {};
           if (Object.keys(given).length === 0) assert.ok(extra === '' || extra === '{}');

@@ -33,7 +33,7 @@ after(async () => {
   await removeDirectory(directory);
 });
 
-/** In this process: as one of its own it is killed by the simulator. */
+/** In this process. */
 const forward = (...args: string[]) =>
   forwardHere(['--url', server.url, '--once', '--batch', '50', ...args], {
     environment: { AUDITLOG_API_KEY: tenant.key },

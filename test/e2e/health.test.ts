@@ -11,15 +11,6 @@ before(async () => {
   server = await sharedServer();
 });
 
-test('healthz and readyz need no key', async () => {
-  for (const path of ['/healthz', '/readyz']) {
-    const answer = await call(`${server.url}${path}`);
-    assert.equal(answer.status, 200);
-    assert.match(String(answer.headers['content-type']), /^application\/json\b/);
-    assert.equal(typeof JSON.parse(answer.text), 'object');
-  }
-});
-
 test('metrics: Prometheus text that counts requests', async () => {
   const tenant = await createTenant(server, 'metrics');
   await tenant.record([sourceEvent()]);

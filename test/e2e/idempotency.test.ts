@@ -42,17 +42,6 @@ test('a repeat stores nothing and answers as the first did', async () => {
   await tenant.settled(3, { flowId: flow });
 });
 
-test('a repeat of a partly refused batch gets the same errors', async () => {
-  const flow = randomUUID();
-  const body = [sourceEvent({ flow_id: flow }), {}, sourceEvent({ flow_id: flow, action: 'x' })];
-  const headers = { 'idempotency-key': randomUUID() };
-  const first = await tenant.post(body, headers);
-  assert.equal(acceptedOf(first).rejected, 2);
-  assert.equal((await tenant.post(body, headers)).text, first.text);
-  await tenant.caughtUp();
-  await tenant.settled(1, { flowId: flow });
-});
-
 test('the same key with another body is 422 and stores nothing', async () => {
   const headers = { 'idempotency-key': `nightly job ${randomUUID()}` };
   const first = batchOf(1);

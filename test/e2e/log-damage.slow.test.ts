@@ -1,14 +1,14 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { checkLogFolder } from '../../src/cli/doctor/damage.ts';
 import { call, eventually } from '../support/http.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, sourceEvent, startServer } from '../support/server.ts';
 
-// `recovery.test.ts` and the simulator take more away: the newest segments, wal-head, all of it.
 test('what is harmed in the log while the engine is down is told, and nothing else is lost or doubled', async () => {
   const dataDir = await temporaryDirectory();
   const engine = await startPlainEngine();
@@ -63,6 +63,49 @@ test('what is harmed in the log while the engine is down is told, and nothing el
   } finally {
     await server.stop();
     await engine.stop();
+    await removeDirectory(dataDir);
+  }
+});
+
+// `recovery.test.ts` takes the newest segments away, or all.
+test('a log that is taken away is told, with wal-head or without, and an empty one that was closed is not', async () => {
+  const dataDir = await temporaryDirectory();
+  const wal = join(dataDir, 'wal');
+  let server = await startServer({ dataDir });
+  const told = (words: string) => server.stderrLines().filter((line) => line.includes(words)).length;
+  const missing = 'wal-head is missing: cannot check that the newest segments of the log exist';
+  const gone = 'he newest segments of the log are missing, up to this one';
+  const isDamaged = async () => {
+    const metric = /^auditlog_damage_known\{kind="log_segment"\} 1$/m;
+    assert.match((await call(`${server.url}/readyz`)).text, /log_segment/);
+    return metric.test((await call(`${server.url}/metrics`)).text);
+  };
+  try {
+    const tenant = await createTenant(server, 'gone');
+    await tenant.record([sourceEvent(), sourceEvent()]);
+    await server.kill('SIGKILL');
+    await rm(wal, { recursive: true });
+    await rm(join(dataDir, 'wal-head'));
+    server = await startServer({ dataDir });
+    assert.equal(told(missing), 1);
+    assert.ok(await isDamaged());
+    await tenant.with({ server }).record([sourceEvent()]);
+    await server.kill('SIGKILL');
+    await rm(wal, { recursive: true });
+    server = await startServer({ dataDir });
+    assert.deepEqual([told(missing), told(gone)], [0, 1]);
+    assert.ok(await isDamaged());
+    const { findings } = await checkLogFolder(dataDir);
+    assert.equal(findings.length, 1);
+    await unlink(join(wal, findings[0]?.id ?? ''));
+    await tenant.with({ server }).record([sourceEvent()]);
+    assert.equal(await server.stop(), 0);
+    await rm(wal, { recursive: true });
+    server = await startServer({ dataDir });
+    assert.deepEqual([told(missing), told(gone)], [0, 0], 'it was empty');
+    assert.doesNotMatch((await call(`${server.url}/readyz`)).text, /log_segment/);
+  } finally {
+    await server.stop();
     await removeDirectory(dataDir);
   }
 });

@@ -153,7 +153,10 @@ describe('a repeat of a change', () => {
     const change = { current: password, new: newPassword };
     await holdRepeat(own, change, { ...change, new: `${newPassword}!` }, 204);
 
-    const made = await admin.send('POST', `${portal}/users/${id}/password-link`);
+    const keyOfLink = withKey();
+    const makeLink = () => byAdmin('POST', `/users/${id}/password-link`)({}, keyOfLink);
+    const made = await makeLink();
+    assert.deepEqual(answerOf(await makeLink()), answerOf(made));
     const { token } = jsonOf(made, 201);
     const link: Send = (body, headers) =>
       sendJson(`${server.url}/api/v1/auth/password`, 'POST', body, headers);

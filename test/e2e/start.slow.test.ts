@@ -51,36 +51,6 @@ test('a cold start in a directory that is not there serves within seconds', asyn
   }
 });
 
-test('a bad setting ends the start with 2 and one line naming variable, value and what is allowed', async () => {
-  const cases: readonly [name: string, value: string][] = [
-    ['PORT', 'eighty'],
-    ['FLUSH_INTERVAL', '5 parsecs'],
-    ['RATE_LIMIT_AUDIT', 'many'],
-    ['TRUST_PROXY', '-1'],
-    ['DEPLOYMENT', 'moon'],
-    ['WORKERS', '0'],
-    ['MAPPINGS_DIR', '/nowhere'],
-  ];
-  const dataDir = await temporaryDirectory();
-  try {
-    await Promise.all(
-      cases.map(async ([name, value], n) => {
-        // One as a process, which is what an operator sees.
-        const run = n === 0 ? runCli : runCliHere;
-        const answer = await run(['serve'], { dataDir, env: { [name]: value } });
-        assert.equal(answer.code, 2, `${name}: ${answer.stderr}`);
-        const lines = answer.stderr.split('\n');
-        assert.equal(lines.length, 1, answer.stderr);
-        assert.ok(lines[0]?.includes(name) && lines[0].includes(value), answer.stderr);
-        assert.ok(answer.stderr.length > name.length + value.length + 10, answer.stderr);
-        assert.equal(answer.stdout, '');
-      }),
-    );
-  } finally {
-    await removeDirectory(dataDir);
-  }
-});
-
 test('a Node release that is not supported is told in one line, before anything else is loaded', () => {
   const outcome = (version: string, program: readonly string[]): number | null => {
     // What a version means to tsx and its like has been decided by then; our entry comes after it.

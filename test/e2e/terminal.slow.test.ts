@@ -59,23 +59,6 @@ const until = (terminal: Terminal, words: string) =>
   );
 
 describe('in a terminal', { skip }, () => {
-  for (const [name, line] of [
-    ['npm run demo', 'npm run -s demo -- --port 0 --events 100'],
-    ['the command itself', `${node} demo --port 0 --events 100`],
-  ] as const)
-    test(`Ctrl-C ends ${name} in good order, and its directory is removed`, async () => {
-      const terminal = inTerminal(line);
-      try {
-        await until(terminal, 'Stop with Ctrl-C');
-        assert.equal((await demos()).length, 1);
-        terminal.child.stdin?.write('\u0003');
-        assert.deepEqual((await terminal.ended)[0], 0, terminal.said());
-        assert.deepEqual(await demos(), []);
-      } finally {
-        terminal.child.kill('SIGKILL');
-      }
-    });
-
   test('Ctrl-C ends a demo that still records: it records no more, says so, and leaves nothing', async () => {
     const terminal = inTerminal(`${node} demo --port 0 --events 100000`);
     try {
@@ -90,7 +73,7 @@ describe('in a terminal', { skip }, () => {
     }
   });
 
-  test('the demo says what it does from its start on, and uses the page that is built', async () => {
+  test('npm run demo uses the page that is built, says what it does, and at Ctrl-C ends in good order', async () => {
     const page = new URL('dist/web/index.html', projectRoot);
     const build = () => spawnSync(process.execPath, ['web/build.mjs', '--if-changed'], { cwd: projectRoot });
     assert.equal(build().status, 0);
@@ -115,8 +98,10 @@ describe('in a terminal', { skip }, () => {
         steps,
         steps.toSorted((a, b) => a - b),
       );
+      assert.equal((await demos()).length, 1);
       terminal.child.stdin?.write('\u0003');
-      await terminal.ended;
+      assert.deepEqual((await terminal.ended)[0], 0, terminal.said());
+      assert.deepEqual(await demos(), []);
     } finally {
       terminal.child.kill('SIGKILL');
     }

@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { cp } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { followFeed } from '../support/feed.ts';
@@ -10,7 +9,6 @@ import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createTenant,
   keyKnown,
-  runCli,
   sourceEvent,
   startServer,
   type Tenant,
@@ -142,21 +140,5 @@ describe('a server that does not come back', () => {
     }
     assert.deepEqual(seen.toSorted(), sent.toSorted());
     await tenant.settled(sent.length);
-  });
-
-  // `start.slow.test.ts` has one on the same data directory.
-  test('a second server on a copy of its data directory is refused', async () => {
-    const copy = `${living.dataDir}-copy`;
-    try {
-      await cp(living.dataDir, copy, { recursive: true, filter: (path) => !/lock\.|\.sock$/.test(path) });
-      const copied = await runCli(['serve'], { dataDir: copy, env: { ...env, PORT: '0' } });
-      assert.equal(copied.code, 1, copied.stderr);
-      assert.match(copied.stderr, /is a copy of the one of a running server \(host .*, process \d+\)/);
-      assert.match(copied.stderr, /remove instance-id, wal, wal-head, wal-order and idempotency/);
-      const ready = await call(`${living.url}/readyz`);
-      assert.equal(ready.status, 200);
-    } finally {
-      await removeDirectory(copy);
-    }
   });
 });

@@ -9,7 +9,7 @@ import { EvidenceReader } from '../../src/evidence/evidence-reader.ts';
 import { limits } from '../../src/evidence/limits.ts';
 import { ForeignKeyError, LogKey, readKeys } from '../../src/evidence/log-key.ts';
 import { readProgress, watermarkOf } from '../../src/evidence/progress-table.ts';
-import { slicesOf } from '../../src/evidence/slices.ts';
+import { divideSlices } from '../../src/evidence/slices.ts';
 import { TileTable, uuidBytes } from '../../src/evidence/tile-table.ts';
 import { TreeReader } from '../../src/evidence/tree-reader.ts';
 import { Lease } from '../../src/storage/lease.ts';
@@ -371,12 +371,12 @@ test('slices hold few events, and one organization that has more', () => {
     ['e', 2],
   ]);
   assert.deepEqual(
-    slicesOf(counts).map(({ organizations }) => organizations.join('')),
+    divideSlices(counts).map(({ organizations }) => organizations.join('')),
     ['ab', 'c', 'd', 'e'],
   );
   const many = new Map(Array.from({ length: limits.sliceOrganizationsMax + 1 }, (_, n) => [String(n), 1]));
   assert.deepEqual(
-    slicesOf(many).map(({ events }) => events),
+    divideSlices(many).map(({ events }) => events),
     [limits.sliceOrganizationsMax, 1],
   );
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, suite, test } from 'node:test';
-import { entriesOf } from '../../src/evidence/event-entries.ts';
+import { readEntries } from '../../src/evidence/event-entries.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { entryBytes } from '../../src/tlog/entry.ts';
 import { sharedEngine } from '../support/shared.ts';
@@ -31,7 +31,7 @@ suite('entries of a stretch', () => {
       { settings: { max_block_size: events } },
     );
     const before = await rowsRead();
-    const found = await entriesOf(storage, organization, { from: 50_001n, before: 51_001n });
+    const found = await readEntries(storage, organization, { from: 50_001n, before: 51_001n });
     const read = (await rowsRead()) - before;
     assert.equal(found.entries.length, 1000 * entryBytes);
     assert.ok(read >= 1000 && read < events / 4, `${read} rows were read`);

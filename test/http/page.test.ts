@@ -92,18 +92,6 @@ test('a file is kept for good; what is no file of the page is not there', async 
     assert.equal((await call(`${server.url}/assets/${name}`)).status, 404, name);
 });
 
-test('HEAD tells what GET would, without the body', async () => {
-  for (const path of ['/', '/assets/main-abc.js']) {
-    const [get, head] = [
-      await call(`${server.url}${path}`),
-      await call(`${server.url}${path}`, { method: 'HEAD' }),
-    ];
-    assert.deepEqual([head.status, head.text], [200, '']);
-    assert.equal(head.headers['content-length'], get.headers['content-length']);
-    assert.equal(head.headers.etag, get.headers.etag);
-  }
-});
-
 test('without a built page the way to build it is told', async () => {
   const answer = await call(`${server.url}/unbuilt`);
   assert.equal(answer.status, 404);

@@ -53,27 +53,6 @@ async function setUp() {
 }
 
 describe('the INSERTs of large requests', () => {
-  it('hold up no small ones, and go one at a time in their order', async () => {
-    const { wal, batcher, inserts, append, until, close } = await setUp();
-    const large = [await append(3000), await append(3000), await append(3000)];
-    await until(() => inserts.size > 0);
-    for (let round = 0; round < 3; round++) {
-      const small = await append(10);
-      assert.ok(!large.includes(small), 'it is in another segment');
-      await until(() => inserts.has(small));
-      assert.deepEqual([...inserts.keys()].toSorted(byNumber), [large[0], small]);
-      inserts.get(small)?.();
-      await until(() => wal.sealed().every(({ number }) => number !== small));
-    }
-    for (const number of large) {
-      await until(() => inserts.has(number));
-      assert.deepEqual([...inserts.keys()], [number]);
-      inserts.get(number)?.();
-    }
-    await until(() => batcher.counts().stored === 6);
-    await close();
-  });
-
   it('are no backlog for small bodies', async () => {
     const { wal, batcher, inserts, append, until, close } = await setUp();
     const number = await append(3000);
@@ -88,5 +67,3 @@ describe('the INSERTs of large requests', () => {
     await close();
   });
 });
-
-const byNumber = (a: number, b: number): number => a - b;

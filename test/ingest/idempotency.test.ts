@@ -49,48 +49,6 @@ async function forgotten(): Promise<number> {
 }
 
 describe('remembered answers', () => {
-  it('come back for the same key and body, and tell another body apart', async () => {
-    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
-    const id = memory.id('key-1', 'batch 7');
-    assert.equal(memory.recall(id, sent('hash')), undefined);
-    memory.remember(memory.notes(id, sent('hash'), answer));
-    assert.deepEqual(memory.recall(id, sent('hash')), answer);
-    assert.equal(memory.recall(id, sent('other hash')), 'other');
-    assert.equal(memory.recall(memory.id('key-2', 'batch 7'), sent('hash')), undefined);
-    assert.equal(memory.recall(memory.id('key-1batch', ' 7'), sent('hash')), undefined);
-  });
-
-  it('tell the same body as something else apart', async () => {
-    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
-    const asJson = sentOf('hash', 'json');
-    const others = [
-      sentOf('hash', 'ndjson'),
-      sentOf('hash', 'json', 'okta'),
-      sentOf('hash', 'json', 'github'),
-      sentOf('hash', 'json', undefined, 'acme'),
-      sentOf('hash', 'json', 'github', 'acme'),
-    ];
-    assert.equal(new Set(others).size, others.length);
-    memory.remember(memory.notes(memory.id('key-1', 'batch 7'), asJson, answer));
-    memory.remember(memory.notes(memory.idOfContent('key-1', asJson), asJson, answer));
-    for (const other of others) {
-      assert.equal(memory.recall(memory.id('key-1', 'batch 7'), other), 'other');
-      assert.equal(memory.recall(memory.idOfContent('key-1', other), other), undefined);
-    }
-    assert.deepEqual(memory.recall(memory.idOfContent('key-1', asJson), asJson), answer);
-  });
-
-  it('are there after many more', async () => {
-    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
-    const many = 510_000;
-    const id = (n: number): string => Buffer.from(String(n).padEnd(16)).toString('base64url');
-    const body = sent('x');
-    const given = { accepted: 1, rejected: 0, errors: [] };
-    for (let n = 0; n < many; n++) memory.remember(memory.notes(id(n), body, given));
-    assert.equal(memory.size, many);
-    for (let n = 0; n < many; n += 9_999) assert.deepEqual(memory.recall(id(n), body), given);
-  });
-
   it('survive a power cut once they are kept, for 24 hours and no longer', async () => {
     let now = Date.UTC(2026, 3, 1, 12, 30);
     const files = disk();
@@ -281,16 +239,6 @@ describe('remembered answers', () => {
     const again = await Idempotency.open(files, Date.now, silentLog);
     assert.deepEqual(recalled(again, 'many'), many);
     assert.deepEqual(recalled(again, 'small'), withErrors(10));
-  });
-
-  it('are kept though somebody takes their files away meanwhile', async () => {
-    const { files } = disk();
-    const memory = await Idempotency.open(files, Date.now, silentLog);
-    await memory.keep([noteOf(memory, 'a')]);
-    for (const name of await files.list()) await files.remove(name);
-    await memory.keep([noteOf(memory, 'b')]);
-    const again = await Idempotency.open(files, Date.now, silentLog);
-    assert.deepEqual(recalled(again, 'b'), answer);
   });
 
   it('let one request of a key run at a time, also after a failure', async () => {

@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { readdirSync } from 'node:fs';
-import { readdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { readdir, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
-import { setImmediate as immediately, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { DamageRegister } from '../../src/base/observability/damage.ts';
 import { limits } from '../../src/ingest/limits.ts';
@@ -11,7 +11,6 @@ import type { Problem } from '../../src/base/errors/problem.ts';
 import type { SegmentInsert, SegmentSink } from '../../src/base/events/segment-insert.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
-import { segmentName } from '../../src/ingest/segment.ts';
 import { builtWorker } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
@@ -218,36 +217,6 @@ describe('ingest, from request to sink', () => {
     assert.equal(stored.length, accepted.length + 1);
   });
 
-  it('sends what is intact of a segment that is damaged on disk, and keeps the file', async () => {
-    const stored: string[] = [];
-    let damage: ((segment: number) => Promise<void>) | undefined;
-    const { ingest, dataDir } = await start(
-      async (insert) => {
-        if (damage !== undefined && markers(insert).includes('second')) {
-          await damage(insert.segment);
-          damage = undefined;
-          throw new Error('not now');
-        }
-        stored.push(...markers(insert));
-        return 'stored';
-      },
-      { flushIntervalMs: 100 },
-    );
-    const wal = join(dataDir, 'wal');
-    damage = async (segment) => {
-      const path = join(wal, segmentName(segment));
-      const content = await readFile(path);
-      const place = content.indexOf('second');
-      content[place] = (content[place] as number) ^ 1;
-      await writeFile(path, content);
-    };
-    for (const marker of ['first', 'second', 'third']) await ingest.accept(request(event(marker)));
-    assert.equal(await ingest.flush(patience(15_000)), true);
-    // On a slow machine each is in a segment of its own, and two of these are stored at a time.
-    assert.deepEqual(stored.toSorted(), ['first', 'third']);
-    assert.equal((await readdir(wal)).filter((name) => name.endsWith('.damaged')).length, 1);
-  });
-
   it('tells once of a segment that is deleted beneath it, and goes on with the others', async () => {
     const stored: string[] = [];
     const damage = new DamageRegister();
@@ -322,21 +291,6 @@ describe('ingest, from request to sink', () => {
     assert.ok((ingest.lastNumberOf(other) ?? 0) > ofLarge);
   });
 
-  it('never says that all events of an organization are at an earlier place while more are being written', async () => {
-    const { ingest } = await start(async (insert) => {
-      await insert.take([]);
-      return 'stored';
-    });
-    await ingest.accept(request(event('first')));
-    assert.equal(await ingest.flush(patience(20_000)), true);
-    const first = ingest.lastNumberOf(organization.id) ?? assert.fail('nothing is on its way');
-    const accepted = ingest.accept(request(event('second'))).then(() => false);
-    const seen = new Set<number | undefined>();
-    while (await Promise.race([accepted, immediately(true)])) seen.add(ingest.lastNumberOf(organization.id));
-    assert.ok(seen.has(undefined), 'it was asked while the log was written');
-    for (const last of seen) assert.ok(last === undefined || last >= first, `${last} is before ${first}`);
-  });
-
   it('gathers many small requests into few segments and answers each for itself', async () => {
     let segments = 0;
     const stored: string[] = [];
@@ -357,31 +311,6 @@ describe('ingest, from request to sink', () => {
     assert.equal(await ingest.flush(patience(5_000)), true);
     assert.equal(stored.length, 270);
     assert.ok(segments <= 3, `${segments} segments`);
-  });
-
-  it('stores a repeat of an Idempotency-Key once, also beside itself and after a restart', async () => {
-    const stored: string[] = [];
-    const sink: SegmentSink = async (insert) => {
-      stored.push(...markers(insert));
-      return 'stored';
-    };
-    const dataDir = await temporaryDirectory();
-    open.push(() => removeDirectory(dataDir));
-    const { ingest } = await start(sink, { dataDir });
-    const body = `${event('x')}\n{"bad":1}`;
-    const answers = await Promise.all(Array.from({ length: 8 }, () => ingest.accept(request(body, 'k'))));
-    assert.equal(answers[0]?.accepted, 1);
-    assert.equal(answers[0]?.rejected, 1);
-    for (const answer of answers) assert.deepEqual(answer, answers[0]);
-    await assert.rejects(ingest.accept(request(event('y'), 'k')), { code: 'key_reused' });
-    assert.equal(await ingest.flush(patience(5_000)), true);
-    await ingest.close();
-    open.pop();
-
-    const { ingest: again } = await start(sink, { dataDir });
-    assert.deepEqual(await again.accept(request(body, 'k')), answers[0]);
-    assert.equal(await again.flush(patience(5_000)), true);
-    assert.deepEqual(stored, ['x']);
   });
 
   it('remembers an Idempotency-Key whose segment has not reached the engine before a restart', async () => {

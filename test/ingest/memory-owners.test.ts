@@ -19,7 +19,7 @@ import {
   frameSeed,
   segmentName,
 } from '../../src/ingest/segment.ts';
-import { bodyOf } from '../../src/read/feed-table.ts';
+import { feedBody } from '../../src/read/feed-table.ts';
 import { RowCutter } from '../../src/read/ocsf110/rows.ts';
 import { writeFile } from 'node:fs/promises';
 import { SharedCounts } from '../../src/redis/shared-counts.ts';
@@ -84,7 +84,7 @@ describe('memory that is used again has one owner', () => {
     'a segment that was read back': segment,
     'a page of the engine': page,
     'a page of the feed': () => {
-      const body = bodyOf(Buffer.alloc(300_000), '');
+      const body = feedBody(Buffer.alloc(300_000), '');
       assert.ok('release' in body);
       return body;
     },

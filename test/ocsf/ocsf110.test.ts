@@ -183,7 +183,7 @@ test('the table of classes in docs/ocsf.md is the registry, but for API Activity
   const rows = document.split('\n').filter((line) => /^\| .*\| .*\d{4}/.test(line));
   const told = new Map<number, number>();
   let classUid = 0;
-  for (const [, name = '', , codes = ''] of rows.map((row) => row.split('|'))) {
+  for (const [, name = '', codes = ''] of rows.map((row) => row.split('|'))) {
     classUid = Number(/, (\d{4})/.exec(name)?.[1] ?? classUid);
     for (const [code] of codes.matchAll(/\d{4}/g)) told.set(Number(code), classUid);
   }

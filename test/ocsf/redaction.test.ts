@@ -5,7 +5,7 @@ import { limits } from '../../src/ocsf/limits.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
-import { type Redaction, redactionOf } from '../../src/ocsf/redact.ts';
+import { type Redaction, makeRedaction } from '../../src/ocsf/redact.ts';
 import { eventText } from '../fuzz/arbitrary.ts';
 import { expectedOf, hiddenNames, shapedSecrets } from '../fuzz/model.ts';
 import { meaning, parseTree } from '../fuzz/tree.ts';
@@ -29,7 +29,7 @@ function holdAgain(row: Row): void {
 /** A mapper, and the model of what it must make of each event. */
 function pairOf(redactKeys: string) {
   const keys = redactKeys === '' ? [] : redactKeys.split(',');
-  const mapper = new Mapper({ appName, redaction: redactionOf({ redactKeys: keys }) });
+  const mapper = new Mapper({ appName, redaction: makeRedaction({ redactKeys: keys }) });
   const options = { hides: hiddenNames(redactKeys), appName, ...names };
   const rowOf = (text: string): Row => {
     const row = mapText(mapper, text);
@@ -175,6 +175,20 @@ test('REDACT_KEYS adds names and, after a !, takes one out', () => {
   assert.ok(!rowOf(least(extra)).source.includes('gone'));
 });
 
+test('configured names may be of any length and letters', () => {
+  const long = 'k'.repeat(100);
+  const redaction = makeRedaction({ redactKeys: ['İd', 'ÄÖ', long, 'Key'] });
+  const eventOf = (names: readonly string[], value: string) => ({
+    time: 0,
+    message: { action: 1, extra: Object.fromEntries(names.map((name) => [name, value])) },
+  });
+  const hidden = ['İd', 'i\u0307D', 'äö', 'ÄÖ', long.toUpperCase(), 'KEY', '\u212aey'];
+  const { source } = stored(eventOf(hidden, 'gone'), redaction);
+  assert.ok(!source.includes('gone'), source);
+  const kept = eventOf(['id', 'ao', 'k', `${long}k`, 'keys'], 'kept');
+  assert.equal(stored(kept, redaction).source, JSON.stringify(kept));
+});
+
 /** The event as it is stored. */
 function stored(event: object, redaction: Redaction): { source: string; ocsf: string } {
   const row = mapText(new Mapper({ appName, redaction }), JSON.stringify(event));
@@ -182,7 +196,7 @@ function stored(event: object, redaction: Redaction): { source: string; ocsf: st
   return row;
 }
 
-const always = redactionOf({ redactKeys: [] });
+const always = makeRedaction({ redactKeys: [] });
 
 test('a secret goes wherever an unknown member may stand: in the event, its message, actor and target', () => {
   const secrets = {
@@ -215,7 +229,7 @@ test('a secret goes wherever an unknown member may stand: in the event, its mess
 
 test('configured names are not for the fields of the contract', () => {
   const event = { time: 0, msg: 'm', message: { action: 1, actor: { name: 'Zoë', x: { name: 'x' } } } };
-  const { source } = stored(event, redactionOf({ redactKeys: ['name', 'message', 'time', 'action'] }));
+  const { source } = stored(event, makeRedaction({ redactKeys: ['name', 'message', 'time', 'action'] }));
   event.message.actor.x.name = '[redacted]';
   assert.deepEqual(JSON.parse(source), event);
 });
@@ -292,7 +306,7 @@ test('what only looks like a secret stays: ids, hashes, file names, cursors, par
 });
 
 test('REDACT_VALUES=off keeps values whatever their shape, and goes on redacting names', () => {
-  const off = redactionOf({ redactKeys: [], redactValues: false });
+  const off = makeRedaction({ redactKeys: [], redactValues: false });
   for (const secret of shapedSecrets) {
     const event = { time: 0, msg: secret, message: { action: 1, extra: { a: secret, password: secret } } };
     const { source } = stored(event, off);

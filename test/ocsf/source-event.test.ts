@@ -97,22 +97,12 @@ test('at most five errors are told', () => {
   assert.equal(words.split('; ').length, 5);
 });
 
+const optional = 'timestamp actor target result remote sender extra flow_id log org'.split(' ');
+
 test('null and empty strings count as absent for every optional field', () => {
-  const names = [
-    'timestamp',
-    'actor',
-    'target',
-    'result',
-    'remote',
-    'sender',
-    'extra',
-    'flow_id',
-    'log',
-    'org',
-  ];
   const plain = mapped(eventWith());
   for (const empty of [null, '']) {
-    for (const name of names) {
+    for (const name of optional) {
       const { source, ...row } = mapped(eventWith({ [name]: empty }));
       assert.deepEqual({ ...row, source: plain.source }, plain, name);
       assert.ok(source.includes(`"${name}":${JSON.stringify(empty)}`));
@@ -150,13 +140,9 @@ test('integers may be spelled with a fraction or an exponent, but not come about
     const row = withCode(spelled);
     assert.ok(typeof row !== 'string' && Object.is(row.activityId, code), spelled);
   }
-  for (const spelled of [
-    '0.99999999999999999999',
-    '1e-400',
-    '9007199254740990.6',
-    '10e-2',
-    '9007199254740993',
-  ]) {
+  for (const spelled of '0.99999999999999999999 1e-400 9007199254740990.6 10e-2 9007199254740993'.split(
+    ' ',
+  )) {
     const words = withCode(spelled);
     assert.ok(typeof words === 'string' && words.startsWith('/message/action: must be'), spelled);
   }
@@ -224,42 +210,21 @@ test('nothing that a text holds is an exception', () => {
 });
 
 test('values of any type in the place of any field give a row or errors', () => {
-  const names = [
-    'timestamp',
-    'actor',
-    'action',
-    'target',
-    'result',
-    'remote',
-    'sender',
-    'extra',
-    'flow_id',
-    'log',
-    'org',
-  ];
-  const inner = [
-    'id',
-    'name',
-    'email',
-    'type',
-    'code',
-    'title',
-    'description',
-    'detail',
-    'ip',
-    'port',
-    'file',
-    'hash',
-    'provider',
-    'version',
-  ];
+  const inner = 'id name email type code title description detail ip port file hash provider version'.split(
+    ' ',
+  );
   const value = fc.oneof(
     storableJson,
     fc.dictionary(fc.constantFrom(...inner), storableJson),
     fc.constantFrom('2024-01-01T00:00:00Z', 1001),
   );
   const event = fc.record(
-    { time: value, level: value, msg: value, message: fc.dictionary(fc.constantFrom(...names), value) },
+    {
+      time: value,
+      level: value,
+      msg: value,
+      message: fc.dictionary(fc.constantFrom('action', ...optional), value),
+    },
     { requiredKeys: ['message'] },
   );
   fc.assert(

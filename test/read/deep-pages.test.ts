@@ -188,19 +188,6 @@ describe('pages at deep offsets', () => {
       );
     });
 
-    test('are walked to the end without a repeated or a missing event', async () => {
-      const readPage = readerOf(org);
-      const seen = new Set<number>();
-      for (let offset = 0; ; ) {
-        const { data, meta } = await readPage({}, 1000, offset);
-        for (const { extra_map: extra } of data) seen.add(extra.n);
-        offset += data.length;
-        if (offset >= meta.total) break;
-        assert.ok(data.length > 0);
-      }
-      assert.equal(seen.size, rows.length);
-    });
-
     test('past the end are empty and know the total', async () => {
       const readPage = readerOf(org);
       await assertPage(readPage, rows, {}, 10, 1_000_000);

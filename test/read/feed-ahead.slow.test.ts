@@ -16,7 +16,7 @@ import { silentLog } from '../support/engine.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { eventually } from '../support/http.ts';
 import type { Storage } from '../../src/storage/storage.ts';
-import { createRecorder, withMemory } from './support.ts';
+import { copyEvents, createRecorder, withMemory } from './support.ts';
 
 const never = new AbortController().signal;
 const cursorSecret = 'a secret of at least 32 characters';
@@ -150,8 +150,9 @@ describe('the feed of large events', () => {
     const of = randomUUID();
     const message = { action: 1, timestamp: '2026-01-01T00:00:00Z', extra: { n: 7 } };
     const msg = 'large '.repeat(4_000);
-    const large = Array.from({ length: 6_000 }, () => ({ msg, message }));
-    last = (await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n;
+    const large = Array.from({ length: 600 }, () => ({ msg, message }));
+    last = ((await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n) + 9_000n;
+    await copyEvents(engine.storage, of, 9);
     // All of them are 144 MB.
     const { read } = createScene(withMemory(engine.storage, 200_000_000));
     const request = { filter: { words: ['LARGE'] }, cursor: '', limit: 5, waitSeconds: 0 };

@@ -9,7 +9,7 @@ import { planExport } from '../../src/read/export-plan.ts';
 import { createRowsReader, type Rows } from '../../src/read/rows.ts';
 import { search } from '../../src/read/search.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
-import { answerOf, createCaller, createRecorder, withMemory } from './support.ts';
+import { answerOf, copyEvents, createCaller, createRecorder, withMemory } from './support.ts';
 
 const never = new AbortController().signal;
 const start = 1_790_000_000_000_000;
@@ -24,8 +24,9 @@ describe('of large texts', () => {
   it('rows of a list are of events whose texts are together more than a read may hold', async () => {
     const caller = createCaller();
     const message = { action: 1, timestamp: start, extra: { large: 'large '.repeat(20_000) } };
-    const events = Array.from({ length: 1_000 }, () => ({ msg: 'shown', message }));
+    const events = Array.from({ length: 100 }, () => ({ msg: 'shown', message }));
     await createRecorder(engine.storage)(caller.organization.id, events);
+    await copyEvents(engine.storage, caller.organization.id, 9);
     // All of them are 240 MB. Threads that each hold a block of 64, with the pieces cut of it, take up to 110 beside other work.
     const handler = rowsHandler(createRowsReader(withMemory(engine.storage, 170_000_000), () => 0n));
     for (const query of [{}, { q: 'LARGE' }, { severity: 'informational' }]) {
@@ -38,11 +39,9 @@ describe('of large texts', () => {
     const org = randomUUID();
     const msg = 'large '.repeat(4_000);
     const message = { action: 1, timestamp: start };
-    const record = createRecorder(engine.storage);
-    await record(
-      org,
-      Array.from({ length: 6_000 }, () => ({ msg, message })),
-    );
+    const events = Array.from({ length: 600 }, () => ({ msg, message }));
+    await createRecorder(engine.storage)(org, events);
+    await copyEvents(engine.storage, org, 9);
     // All of them are 144 MB.
     const storage = withMemory(engine.storage, 200_000_000);
     const filter = { words: ['LARGE'] };

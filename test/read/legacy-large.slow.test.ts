@@ -1,4 +1,3 @@
-import { toReadable } from '../../src/base/bytes/byte-flow.ts';
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
@@ -51,7 +50,7 @@ describe('source events of an organization in large numbers', () => {
   });
 
   it('stream whole, in constant memory here and in the engine, at the pace of a slow reader', async () => {
-    const server = await serve(caller);
+    const server = await serve(caller, limited(64));
     const incoming = await open(`${server.url}${path}`);
     const read = createCounter();
     const heldBefore = bufferedBytes();
@@ -67,13 +66,6 @@ describe('source events of an organization in large numbers', () => {
     assert.equal(events, count);
     assert.ok(bytes > 400 * count);
     assert.ok(grown < 64 * 1024 * 1024, `memory grew by ${grown} bytes for ${bytes} sent`);
-  });
-
-  it('take the engine little memory', async () => {
-    const stream = await createLegacyReader(limited(64))(caller.organization.id, all, never());
-    const read = createCounter();
-    for await (const chunk of toReadable(stream) as AsyncIterable<Buffer>) read(chunk);
-    assert.equal(read().events, count);
   });
 
   it('break the connection when the engine fails on the way', async () => {
@@ -115,8 +107,6 @@ describe('source events of an organization in large numbers', () => {
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.close();
   });
-  const all = { filter: {}, limit: undefined, offset: 0 };
-  const never = (): AbortSignal => new AbortController().signal;
 
   /** The same engine with so many megabytes for each query. */
   function limited(megabytes: number): typeof engine.storage {

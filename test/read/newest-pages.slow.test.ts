@@ -165,45 +165,6 @@ describe('newest pages of an organization that records all the time', () => {
 describe('what is remembered of newest pages', () => {
   const seen = { oldest: noon - second, now: noon };
 
-  test('is looked for twice as far back, and some more', () => {
-    const spans = new NewestSpans();
-    assert.equal(spans.floor('a', request(10), noon), undefined);
-    spans.seen('a', request(10, 5), seen);
-    const later = noon + 60 * second;
-    assert.equal(spans.floor('a', request(15), later), later - 2 * second - limits.newestSlackMicros);
-    assert.equal(spans.floor('a', request(16), later), undefined);
-    assert.equal(spans.floor('b', request(15), later), undefined);
-  });
-
-  test('is nothing to pages that ask for more than the newest events', () => {
-    const spans = new NewestSpans();
-    spans.seen('a', request(10), seen);
-    for (const filter of [
-      { toMicros: noon },
-      { fromMicros: 1 },
-      { is: { userId: 'x' } },
-      { words: ['x'] },
-      { nothing: true } as const,
-    ])
-      assert.equal(spans.floor('a', { filter, limit: 1, offset: 0 }, noon), undefined);
-    assert.notEqual(spans.floor('a', { filter: { cutOffMicros: 1 }, limit: 1, offset: 0 }, noon), undefined);
-  });
-
-  test('follows how fast events come: the larger page tells it, unless it is found wrong', () => {
-    const spans = new NewestSpans();
-    const floorAfter = (limit: number, micros: number) => {
-      spans.seen('a', request(limit), { oldest: noon - micros, now: noon });
-      return noon - limits.newestSlackMicros - (spans.floor('a', request(5), noon) ?? Number.NaN);
-    };
-    assert.equal(floorAfter(100, 3 * second), 6 * second);
-    assert.equal(floorAfter(10, 2 * second), 6 * second);
-    assert.equal(floorAfter(10, 4 * second), 8 * second);
-    assert.equal(floorAfter(100, 2 * second), 4 * second);
-    // Before the clock was set back, or in the future: the newest are.
-    assert.equal(floorAfter(100, -second), 0);
-    assert.ok(Number.isNaN(floorAfter(100, limits.newestSpanMicrosMax + 1)), 'too far back to help');
-  });
-
   test('is of so many organizations, those of which pages are read', () => {
     const spans = new NewestSpans();
     for (let n = 0; n <= limits.newestOrganizationsMax; n += 1) {

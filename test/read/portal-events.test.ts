@@ -8,7 +8,7 @@ import { createSourceEventsReader } from '../../src/read/source-events.ts';
 import { rounds } from '../support/rounds.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import type { Page } from '../support/http.ts';
-import { answerOf, createCaller, createRecorder, newestFirst, type Recorded } from './support.ts';
+import { answerOf, createCaller, createRecorder } from './support.ts';
 
 const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
 
@@ -85,40 +85,6 @@ describe('events for the portal', () => {
       const page = await answerOf<Page>(handler, caller, { [name]: value, [`${other}.not`]: list });
       assert.equal(page.meta.total, total, `${name}=${value}&${other}.not=${list}`);
     }
-  });
-
-  it('can be filtered by what the lists of frequent values show', async () => {
-    const record = createRecorder(engine.storage);
-    const caller = createCaller();
-    const start = 1_790_000_000_000_000;
-    const drawn = [1001, 1001, 2001, 2001, 2001].flatMap((code, at) =>
-      ['INFO', 'ERROR'].map((level, later) => ({
-        level,
-        message: {
-          action: code,
-          timestamp: start + 2 * at + later,
-          result: { code: at % 2 === 0 ? 200 : 404 },
-        },
-      })),
-    );
-    const rows = await record(caller.organization.id, drawn);
-    const handler = auditHandler(createPageReader(engine.storage, envelope, () => 77));
-    const timesOf = async (query: Readonly<Record<string, string>>) =>
-      (await answerOf<Page>(handler, caller, query)).data.map(({ time }) => time);
-    const expected = (keep: (row: Recorded) => boolean) =>
-      rows
-        .filter(keep)
-        .toSorted(newestFirst)
-        .map(({ timeMicros }) => timeMicros);
-    for (const [query, keep] of [
-      [{ activity: '2001' }, (row) => row.activityId === 2001],
-      [{ status: 'Failure' }, (row) => row.status === 'Failure'],
-      [{ severity: 'High', activity: '1001' }, (row) => row.severity === 'High' && row.activityId === 1001],
-      [{ status: 'failure' }, (row) => row.status === 'Failure'],
-      [{ activity: '2001.0', severity: '', status: 'x' }, () => true],
-      [{ activity: '7' }, () => false],
-    ] as const satisfies readonly (readonly [Record<string, string>, (row: Recorded) => boolean])[])
-      assert.deepEqual(await timesOf(query), expected(keep), JSON.stringify(query));
   });
 
   it('come with what their producers sent, digit by digit', async () => {

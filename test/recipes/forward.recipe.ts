@@ -7,7 +7,8 @@ import { makeAuthority } from '../support/certificates.ts';
 import { eventually } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { sourceEvent } from '../support/server.ts';
-import { blockOf, fill } from './page.ts';
+import { documentText } from '../support/markdown.ts';
+import { fill } from './page.ts';
 import { findProgram, freePort, Service, startSyslogNg, untilListening } from './support.ts';
 
 const program = findProgram('syslog-ng', 'SYSLOG_NG');
@@ -22,7 +23,7 @@ test('forward to syslog-ng over TLS: each event once, in order, none cut', { ski
   const [port, input] = [await freePort(), await freePort()];
   const service = new Service(join(folder, 'data'), port);
   await service.start();
-  const config = fill(blockOf('forward.md', 'syslog-ng.conf'), {
+  const config = fill(documentText('deploy/shippers/syslog-ng-receiver.conf'), {
     'ip(0.0.0.0) port(6514)': `ip(127.0.0.1) port(${input})`,
     '/etc/syslog-ng/cert.pem': own.certFile,
     '/etc/syslog-ng/key.pem': own.keyFile,

@@ -9,7 +9,7 @@ import { eventually } from '../support/http.ts';
 import { documentText } from '../support/markdown.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { sourceEvent } from '../support/server.ts';
-import { blockOf, fill } from './page.ts';
+import { fill } from './page.ts';
 import { findProgram, freePort, type Program, Service, startProgram, untilListening } from './support.ts';
 
 interface Answer {
@@ -98,7 +98,7 @@ for (const [name, variable, block, argumentsOf] of proxies) {
       const [port, front] = [await freePort(), await freePort()];
       const service = new Service(join(folder, 'data'), port);
       await service.start(behindProxy);
-      const webhook = `${blockOf('recipes/kubernetes.md', 'location.conf')}\nlocation / {`;
+      const webhook = `${documentText('deploy/shippers/kubernetes-location.conf')}\nlocation / {`;
       const config = fill(documentText(`deploy/proxy/${block}`), {
         ...(name === 'nginx' && { 'location / {': webhook }),
         '127.0.0.1:8080': `127.0.0.1:${port}`,

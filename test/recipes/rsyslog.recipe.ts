@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { rounds } from '../support/rounds.ts';
-import { blockOf, fill } from './page.ts';
+import { documentText } from '../support/markdown.ts';
+import { fill } from './page.ts';
 import {
   findProgram,
   freePort,
@@ -27,11 +28,10 @@ test(`rsyslog: ${total} messages over kills and silence, each once; what is refu
   const [port, input] = [await freePort(), await freePort()];
   const service = new Service(join(folder, 'data'), port);
   await service.start();
-  const page = 'recipes/rsyslog.md';
   await mkdir(join(folder, 'spool'));
   await writeFile(join(folder, 'audit.key'), `${service.tenant.key}\n`, { mode: 0o600 });
-  await writeFile(join(folder, 'audit-send'), blockOf(page, 'audit-send'), { mode: 0o700 });
-  const config = fill(blockOf(page, 'rsyslog.conf'), {
+  await writeFile(join(folder, 'audit-send'), documentText('deploy/shippers/audit-send'), { mode: 0o700 });
+  const config = fill(documentText('deploy/shippers/rsyslog.conf'), {
     'http://127.0.0.1:8080': service.server.url,
     'port="5514"': `port="${input}"`,
     '/usr/local/bin/audit-send': join(folder, 'audit-send'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants, openSync, readdirSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { call, eventually } from '../support/http.ts';
 import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
@@ -25,19 +25,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === 'object' && address !== null
-          ? resolve(address.port)
-          : reject(new Error('no port')),
-      );
-    });
-  });
-}
+export { freePort } from '../support/plain-engine.ts';
 
 export interface Program {
   stop(signal?: NodeJS.Signals): Promise<void>;

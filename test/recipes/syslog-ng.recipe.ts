@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { rounds } from '../support/rounds.ts';
-import { blockOf, fill } from './page.ts';
+import { documentText } from '../support/markdown.ts';
+import { fill } from './page.ts';
 import {
   findProgram,
   freePort,
@@ -27,7 +28,7 @@ test(`syslog-ng: ${total} messages over kills and silence, each once; what is re
   const [port, input] = [await freePort(), await freePort()];
   const service = new Service(join(folder, 'data'), port);
   await service.start();
-  const config = fill(blockOf('recipes/syslog-ng.md', 'syslog-ng.conf'), {
+  const config = fill(documentText('deploy/shippers/syslog-ng.conf'), {
     'http://127.0.0.1:8080': service.server.url,
     'port(5514)': `port(${input})`,
     ak_KEY: service.tenant.key,

@@ -4,11 +4,10 @@ import { operations } from './operations/all.ts';
 import { planOf } from './plan.ts';
 import { runPlan } from './runner.ts';
 
-/** Two runs that are always the same, and one that nobody has seen. `npm run simulate` plays longer ones. */
+/** Runs that are always the same; `npm run simulate` plays what nobody has seen. */
 
 const roundsOfRun = rounds(2, 24);
 const linesShown = 40;
-const fresh = Math.floor(Math.random() * 1e6);
 
 /** Not in the suite: what takes long by itself, and what no run has played through yet. */
 const left: ReadonlySet<string> = new Set([
@@ -20,7 +19,7 @@ const left: ReadonlySet<string> = new Set([
 const same = [`--steps ${roundsOfRun}`, ...[...left].map((name) => `--without '${name}'`)].join(' ');
 const drawn = operations.filter(({ name }) => !left.has(name));
 
-for (const seed of [39, 54, fresh])
+for (const seed of [39, 54])
   test(`the run of seed ${seed} shows nothing that must never be`, async (t) => {
     const said: string[] = [];
     const { failure, events } = await runPlan(planOf(seed, roundsOfRun, drawn), (line) => said.push(line));

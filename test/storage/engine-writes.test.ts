@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { checkedWrite, EngineWrites, rowsOnDisk } from '../../src/storage/engine-writes.ts';
+import { checkedWrite, EngineWrites } from '../../src/storage/engine-writes.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -19,7 +19,7 @@ async function failing(t: { after(work: () => unknown): void }, failed: string, 
   const path = await temporaryDirectory();
   t.after(() => removeDirectory(path));
   await writeFile(join(path, 'status'), Buffer.alloc(statusBytes));
-  const state = { engine: 'one', failed, failed_writes: failed, path };
+  const state = { engine: 'one', failed, path };
   const readRows: Storage['readRows'] = async <T>() => [state] as T[];
   return { ...made.storage, readRows };
 }
@@ -44,16 +44,31 @@ test('a failed write fails each statement of that engine, but for its status on 
   await assert.rejects(outcome('1', 100), /A write of the engine failed/);
 });
 
-test('rows are on the disk if no write of their engine has failed', async (t) => {
-  assert.deepEqual(await made.storage.rowsOnDisk('SELECT {n:UInt8} AS n WHERE n < 2', { n: 1 }), [
-    { n: 1, failed_writes: '0' },
-  ]);
-  assert.deepEqual(await made.storage.rowsOnDisk('SELECT {n:UInt8} AS n WHERE n < 2', { n: 2 }), []);
-  const looked = async (failed: string, statusBytes: number) =>
-    (await rowsOnDisk(await failing(t, failed, statusBytes), 'SELECT 1')).length;
-  assert.equal(await looked('0', 100), 1);
-  assert.equal(await looked('1', 0), 1);
-  await assert.rejects(looked('1', 100), /A write of the engine failed/);
+test('the engine of this process is known by its process, and asked once', async (t) => {
+  const { engine } = made;
+  const asked: string[] = [];
+  const readRows: Storage['readRows'] = (query, ...more) => {
+    asked.push(query);
+    return made.storage.readRows(query, ...more);
+  };
+  const check = (work: () => Promise<number>) => checkedWrite({ readRows }, work, () => engine.pid());
+  assert.equal(await check(async () => 1), 1);
+  assert.equal(asked.length, 1);
+  const restarts = engine.restarts();
+  const died = check(async () => {
+    engine.kill();
+    await eventually('the engine to be up again', async () => engine.restarts() > restarts || undefined);
+    return 1;
+  });
+  await assert.rejects(died, /The engine ended during/);
+  const failed = async (count: string) =>
+    checkedWrite(
+      await failing(t, count, 100),
+      async () => 1,
+      () => 1,
+    );
+  assert.equal(await failed('0'), 1);
+  await assert.rejects(failed('1'), /A write of the engine failed/);
 });
 
 test('an engine with a failed write is killed, also where nobody writes', async (t) => {

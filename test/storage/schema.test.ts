@@ -179,21 +179,6 @@ test('rows found through a text index are the rows of the table, whatever the na
   await compare();
 });
 
-test('rows found through a projection are the rows of the table', async () => {
-  for (const where of [
-    `flow_id = '22222222-2222-2222-2222-000000000070'`,
-    `actor_email = 'user7@x.test' AND time > '2025-01-01 12:00:00'`,
-    `actor_id = 'id1005'`,
-    'seq BETWEEN 1000100 AND 1000200',
-  ]) {
-    const sql = `SELECT seq FROM events WHERE org = {org:UUID} AND ${where} ORDER BY org DESC, time DESC, seq DESC`;
-    const found = await engine.storage.rows(sql, { org }, { settings: projectionSettings });
-    const scanned = await engine.storage.rows(sql, { org }, { settings: { optimize_use_projections: 0 } });
-    assert.ok(found.length > 0);
-    assert.deepEqual(found, scanned);
-  }
-});
-
 /** Renderings with an address, or what looks like one, at each place where one can stand; a quotation mark in a text is escaped. */
 const addresses = [
   [',"src_endpoint":{"ip":"203.0.113.9","port":1}', '::ffff:203.0.113.9'],

@@ -35,9 +35,10 @@ for (const one of packages) {
     faults.push(`${one.name}: is the licence ${licence} one that may be shipped with ours?`);
   byLicence.set(licence, (byLicence.get(licence) ?? new Set()).add(`${family} ${one.version}`));
 }
+const byText = (a, b) => (a < b ? -1 : 1);
 const sections = [...byLicence]
-  .toSorted(([a], [b]) => (a < b ? -1 : 1))
-  .map(([licence, names]) => `## ${licence}\n\n${[...names].toSorted().join(',\n')}\n`);
+  .toSorted(([a], [b]) => byText(a, b))
+  .map(([licence, names]) => `## ${licence}\n\n${[...names].toSorted(byText).join(',\n')}\n`);
 const text = `# Packages of others
 
 This page lists the packages that an installation contains, by licence. \`npm run licences\` makes it from package-lock.json.

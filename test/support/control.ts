@@ -48,7 +48,7 @@ export function digestOfRow(row: Omit<StoredJournalRow, 'parts' | 'events' | 'er
 }
 
 export function journalRows(storage: Storage): Promise<StoredJournalRow[]> {
-  return storage.rows('SELECT * EXCEPT written FROM journal ORDER BY place');
+  return storage.rows('SELECT * FROM journal ORDER BY place');
 }
 
 let journals = 0;

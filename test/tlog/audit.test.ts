@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Problem } from '../../src/base/errors/problem.ts';
-import { checkpointFiles, Checkpoints, trustOf } from '../../src/tools/verify/checkpoints.ts';
+import { checkpointFiles, Checkpoints, readTrust } from '../../src/tools/verify/checkpoints.ts';
 import { eventLine, readLine } from '../../src/tools/verify/evidence-file.ts';
 import { atPlace, contradictionsIn } from '../../src/tools/verify/report.ts';
 import { encodeEntry, entryAt, expiryOf, hasExpired } from '../../src/tlog/entry.ts';
@@ -164,13 +164,13 @@ test('a published key is believed if one that was given has signed for it', asyn
       return writeFile(published, JSON.stringify({ origin: 'service/1', keys }));
     };
     await publish(own);
-    assert.equal((await trustOf({ key: [published, keyOf(own)] }))?.read(checkpoint).origin, 'service/1');
-    await assert.rejects(trustOf({ key: [published] }), Problem);
+    assert.equal((await readTrust({ key: [published, keyOf(own)] }))?.read(checkpoint).origin, 'service/1');
+    await assert.rejects(readTrust({ key: [published] }), Problem);
     await publish(next);
-    const trust = await trustOf({ key: [keyOf(own), published] });
+    const trust = await readTrust({ key: [keyOf(own), published] });
     assert.throws(() => trust?.read(checkpoint), NoteError);
     await writeFile(published, '{"keys"');
-    await assert.rejects(trustOf({ key: [keyOf(own), published] }), Problem);
+    await assert.rejects(readTrust({ key: [keyOf(own), published] }), Problem);
   } finally {
     await rm(directory, { recursive: true });
   }
@@ -197,7 +197,7 @@ test('checkpoints are found as they were kept or copied, and what is none is nam
       code: 'malformed',
       message: `--checkpoint: ${join(directory, organization)}: it is a directory`,
     });
-    await assert.rejects(trustOf({ key: ['bla'] }), {
+    await assert.rejects(readTrust({ key: ['bla'] }), {
       code: 'malformed',
       message: '--key takes a key (name+id+key) or a file of keys: bla: there is no such file or directory',
     });

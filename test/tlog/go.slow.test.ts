@@ -11,7 +11,7 @@ import { encodeEntry } from '../../src/tlog/entry.ts';
 import { leafHash, sha256 } from '../../src/tlog/hash.ts';
 import { createSigner } from '../../src/tlog/note.ts';
 import { RightEdge, type TileHashes } from '../../src/tlog/right-edge.ts';
-import { hashInTile, tileOf, tilePath } from '../../src/tlog/tile.ts';
+import { hashInTile, tileWith, tilePath } from '../../src/tlog/tile.ts';
 import { consistencyRanges, inclusionRanges, type Node, type Range, rangeHash } from '../../src/tlog/tree.ts';
 
 /** Where Debian's golang-golang-x-mod-dev puts the packages. */
@@ -77,7 +77,7 @@ function exampleLog(size: number, older: number, index: number) {
   }
   for (const tile of edge.partialTiles()) keep(tile);
   const hashOf = (node: Node) => {
-    const { level, index: number } = tileOf(node);
+    const { level, index: number } = tileWith(node);
     const tile = [...tiles.values()].find((one) => one.level === level && one.index === number);
     return hashInTile(node, tile?.hashes ?? Buffer.alloc(0));
   };

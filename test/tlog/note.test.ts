@@ -9,7 +9,7 @@ import {
   parseNote,
   parseVerifierKey,
   publicKeyIn,
-  seedOf,
+  parseSeed,
   signerKey,
   signedNote,
   verifierKeyFor,
@@ -50,8 +50,8 @@ describe('signed notes', () => {
     assert.throws(() => verifyNote(parseNote(signer.sign('text\n')), [other]), /none of the known keys/);
     const publicKey = publicKeyIn(signer.verifierKey);
     assert.equal(verifierKeyFor('service/2', publicKey), createSigner('service/2', seed).verifierKey);
-    assert.deepEqual(seedOf(`${signerKey('service', seed)}\n`), seed);
-    assert.equal(seedOf(signerKey('service', seed).replace('service', 'other')), undefined);
+    assert.deepEqual(parseSeed(`${signerKey('service', seed)}\n`), seed);
+    assert.equal(parseSeed(signerKey('service', seed).replace('service', 'other')), undefined);
   });
 
   test('anything else is no note and no checkpoint', () => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { emptyRoot, leafHash, nodeHash } from '../../src/tlog/hash.ts';
 import { RightEdge, type TileHashes } from '../../src/tlog/right-edge.ts';
-import { hashInTile, parseTilePath, tileOf, tilePath, tileWidth, widthIn } from '../../src/tlog/tile.ts';
+import { hashInTile, parseTilePath, tileWith, tilePath, tileWidth, widthIn } from '../../src/tlog/tile.ts';
 import { consistencyRanges, inclusionRanges, isIncluded, type Node, rangeHash } from '../../src/tlog/tree.ts';
 import { isConsistent } from '../support/consistency.ts';
 
@@ -143,7 +143,7 @@ describe('the tree', () => {
             level: tile.level * 8 + level,
             index: ((tile.index * tileWidth + place) / 2 ** level) | 0,
           };
-          assert.equal(tileOf(node).index, tile.index);
+          assert.equal(tileWith(node).index, tile.index);
           assert.equal(hex(hashInTile(node, tile.hashes)), hex(hashOf(node)));
         }
       }
@@ -180,20 +180,9 @@ describe('the tree', () => {
         assert.deepEqual(parseTilePath(tilePath(tile)), tile);
       }),
     );
-    for (const wrong of [
-      'tile/64/000',
-      'tile/00/000',
-      'tile/0/00',
-      'tile/0/1000',
-      'tile/0/x000/001',
-      'tile/0/000.p/0',
-      'tile/0/000.p/256',
-      'tile/0/000.p/01',
-      'tile/0/001/x000',
-      'tile/entry/000',
-      'tile/0/../000',
-      '/tile/0/000',
-    ])
+    for (const wrong of 'tile/64/000 tile/00/000 tile/0/00 tile/0/1000 tile/0/x000/001 tile/0/000.p/0 tile/0/000.p/256 tile/0/000.p/01 tile/0/001/x000 tile/entry/000 tile/0/../000 /tile/0/000'.split(
+      ' ',
+    ))
       assert.equal(parseTilePath(wrong), undefined, wrong);
   });
 });

@@ -1,12 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { chunksOf, type ImportChunk } from '../../src/tools/import-chunks.ts';
+import { splitChunks, type ImportChunk } from '../../src/tools/import-chunks.ts';
 import { limits } from '../../src/tools/limits.ts';
 import { all, cutInto } from './import-support.ts';
 
 const chunks = (bytes: Buffer, sizes: readonly number[], offset = 0, firstLine = 1): Promise<ImportChunk[]> =>
-  all(chunksOf(cutInto(bytes.subarray(offset), sizes), { offset, firstLine }));
+  all(splitChunks(cutInto(bytes.subarray(offset), sizes), { offset, firstLine }));
 
 const shown = (found: readonly ImportChunk[]) =>
   found.map(({ lines, ...rest }) => ({ ...rest, lines: lines.map((line) => line.toString('latin1')) }));

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { chunksOf, type ImportChunk } from '../../src/tools/import-chunks.ts';
+import { splitChunks, type ImportChunk } from '../../src/tools/import-chunks.ts';
 import { openRecords } from '../../src/tools/import-records.ts';
 import type { ImportSource } from '../../src/tools/import-source.ts';
 import { limits } from '../../src/tools/limits.ts';
@@ -31,7 +31,7 @@ async function recordsOf(
   },
 ): Promise<ImportChunk[]> {
   const { text, splitter } = await openRecords(sourceOf(bytes, sizes), offset, cloudtrail);
-  return all(chunksOf(text, { offset, firstLine }, splitter));
+  return all(splitChunks(text, { offset, firstLine }, splitter));
 }
 
 const contents = (chunks: readonly ImportChunk[]): string[] =>

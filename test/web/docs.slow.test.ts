@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { afterEach, before, describe, test } from 'node:test';
 import { createUser } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
-import { assertAccessibleInBoth, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+import { sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
 let shared: SharedPage;
 let tenant: Tenant;
@@ -39,7 +39,6 @@ describe('the page of the API', { skip: withoutBrowser() }, () => {
     await write.getByRole('heading', { name: '202 Accepted' }).waitFor();
     await write.getByText('Members of SourceEvent').first().click();
     await write.locator('.members dt', { hasText: 'message' }).first().waitFor();
-    await assertAccessibleInBoth(page);
   });
 
   test('is reached from the menu of everybody', async () => {

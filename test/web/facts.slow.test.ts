@@ -4,14 +4,7 @@ import type { Locator } from 'playwright-core';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
-import {
-  assertAccessible,
-  findingsOf,
-  sharedPage,
-  type SharedPage,
-  untilTrue,
-  withoutBrowser,
-} from './support.ts';
+import { findingsOf, sharedPage, type SharedPage, untilTrue, withoutBrowser } from './support.ts';
 
 /** 2024-05-06T00:00:00Z */
 const start = Date.UTC(2024, 4, 6) * 1000;
@@ -122,7 +115,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
       ['users', 'users', 'main', 'tbody th'],
       ['settings', 'settings', 'main', '.retention'],
     ] as const;
-    for (const [view, asked, part, content] of parts) {
+    for (const [at, [view, asked, part, content]] of parts.entries()) {
       const failure = page.locator(`${part} .failure`);
       const path = `**/portal/${asked}{,?*}`;
       const skeleton = page.locator(`${part} .skeleton`).first();
@@ -131,6 +124,8 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
         [400, 'The request failed: No.'],
         [500, 'Records cannot be read right now.'],
       ] as const) {
+        // What the server says is shown by one for all.
+        if (status === 400 && at > 0) continue;
         await page.goto('about:blank');
         let release = () => {};
         const waited = new Promise<void>((resolve) => (release = resolve));
@@ -157,6 +152,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     await page.goto(`${shared.server.url}/#/events?range=all&actor=nobody@facts.example`);
     for (const words of ['No events to draw.', 'No values to list.', 'No events match.'])
       await page.getByText(words).waitFor();
+    await page.getByRole('button', { name: /^Remove “actor is nobody@facts.example”\s*\d/ }).waitFor();
     await page.goto(`${shared.server.url}/#/events?range=all`);
     await page.route('**/portal/source-events?*', (route) => route.fulfill({ json: {} }));
     await page.locator('.row[aria-selected]').first().click();
@@ -444,7 +440,6 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
         assert.deepEqual([width, isOpen, await page.evaluate(isSeen)], [width, isOpen, []]);
       }
     }
-    await assertAccessible(page);
   });
 
   test('paper is a record: of what, by whom, when, how many, and every column', async () => {
@@ -583,9 +578,5 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
       "new Set(Array.from(document.querySelectorAll('.heat a'), (field) => getComputedStyle(field).backgroundColor)).size",
     );
     assert.ok(shades > 1, `${shades} shades`);
-    await assertAccessible(page);
-    await page.getByRole('link', { name: 'Events', exact: true }).click();
-    await page.getByRole('grid').waitFor();
-    await assertAccessible(page);
   });
 });

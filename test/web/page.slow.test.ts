@@ -234,16 +234,6 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await page.locator('.total', { hasNotText: '3,000' }).waitFor();
   });
 
-  test('counts what is new instead of moving the rows', async () => {
-    const page = await shared.open('zoe@a.example', `${all}&actor=new@a.example`);
-    await page.getByText('No events match.').waitFor();
-    await page.getByRole('button', { name: /^Remove “actor is new@a.example”\s*3,0\d\d$/ }).waitFor();
-    const now = sourceEvent({ timestamp: new Date().toISOString(), actor: 'new@a.example' });
-    await tenant.record([now, now]);
-    await page.getByRole('button', { name: /2 new events/ }).click();
-    await settled(page, '2 events');
-  });
-
   test('goes on where it was after a session has ended, and with another password', async () => {
     const page = await shared.open('zoe@a.example', `${all}&status=Failure`);
     await rows(page).first().waitFor();

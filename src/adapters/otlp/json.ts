@@ -357,9 +357,7 @@ function textIn(bytes: Buffer, start: number, end: number): string | undefined {
   }
 }
 
-function mismatch({ at }: Span, expected: string): ShapeFault {
-  return shapeFault(at, `must be ${expected}`);
-}
+const mismatch = ({ at }: Span, expected: string): ShapeFault => shapeFault(at, `must be ${expected}`);
 
 function shapeFault(pointer: string, rule: string): ShapeFault {
   return new ShapeFault(faultText('body', pointer, rule));

@@ -29,10 +29,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /**
  * A field's number and wire type in one number, as in protobuf. A field with another wire type is unknown.
  */
-const lengthOf = (field: number): number => field * 8 + WireType.LengthDelimited;
-const varintOf = (field: number): number => field * 8 + WireType.Varint;
-const fixed64Of = (field: number): number => field * 8 + WireType.Bit64;
-const fixed32Of = (field: number): number => field * 8 + WireType.Bit32;
+const lengthTag = (field: number): number => field * 8 + WireType.LengthDelimited;
+const varintTag = (field: number): number => field * 8 + WireType.Varint;
+const fixed64Tag = (field: number): number => field * 8 + WireType.Bit64;
+const fixed32Tag = (field: number): number => field * 8 + WireType.Bit32;
 
 /** Repeated fields are merged. */
 interface SharedState {
@@ -46,7 +46,7 @@ class WireFault extends Error {}
 export function readProtobuf(bytes: Uint8Array, sink: ExportSink): string | undefined {
   const reader = new BinaryReader(bytes);
   try {
-    for (const resourceLogs of listsOf(reader, [0, bytes.length], sink))
+    for (const resourceLogs of readSharedFirst(reader, [0, bytes.length], sink))
       readResourceLogs(reader, resourceLogs, sink);
     return undefined;
   } catch (error) {
@@ -56,11 +56,11 @@ export function readProtobuf(bytes: Uint8Array, sink: ExportSink): string | unde
   }
 }
 
-function listsOf(reader: BinaryReader, span: Span, sink: ExportSink): Span[] {
+function readSharedFirst(reader: BinaryReader, span: Span, sink: ExportSink): Span[] {
   const lists: Span[] = [];
   decoding(reader, () =>
     readFields(reader, span, (tag) => {
-      if (tag !== lengthOf(1)) return false;
+      if (tag !== lengthTag(1)) return false;
       sink.element();
       lists.push(passMessage(reader));
       return true;
@@ -76,11 +76,11 @@ function readResourceLogs(reader: BinaryReader, span: Span, sink: ExportSink): v
   const lists: Span[] = [];
   decoding(reader, () =>
     readFields(reader, span, (tag) => {
-      if (tag === lengthOf(1)) readShared(reader, 1, resource, attributes);
-      else if (tag === lengthOf(2)) {
+      if (tag === lengthTag(1)) readShared(reader, 1, resource, attributes);
+      else if (tag === lengthTag(2)) {
         sink.element();
         lists.push(passMessage(reader));
-      } else if (tag === lengthOf(3)) resource.schemaUrl = textIn(reader);
+      } else if (tag === lengthTag(3)) resource.schemaUrl = textIn(reader);
       else return false;
       return true;
     }),
@@ -95,11 +95,11 @@ function readScopeLogs(reader: BinaryReader, span: Span, resource: Resource, sin
   const records: Span[] = [];
   decoding(reader, () =>
     readFields(reader, span, (tag) => {
-      if (tag === lengthOf(1)) readShared(reader, 3, scope, attributes);
-      else if (tag === lengthOf(2)) {
+      if (tag === lengthTag(1)) readShared(reader, 3, scope, attributes);
+      else if (tag === lengthTag(2)) {
         sink.element();
         records.push(passMessage(reader));
-      } else if (tag === lengthOf(3)) scope.schemaUrl = textIn(reader);
+      } else if (tag === lengthTag(3)) scope.schemaUrl = textIn(reader);
       else return false;
       return true;
     }),
@@ -124,14 +124,14 @@ function readShared(
   into: Mutable<Scope> & SharedState,
   attributes: Map<string, string>,
 ): void {
-  const span = spanOf(reader);
+  const span = readSpan(reader);
   into.bytes += span[1] - span[0];
   checkSharedSize(into.bytes);
   readFields(reader, span, (tag) => {
-    if (tag === lengthOf(attributesField)) readKeyValue(reader, attributes, 1);
-    else if (tag === varintOf(attributesField + 1)) into.droppedAttributesCount = reader.uint32();
-    else if (attributesField === 3 && tag === lengthOf(1)) into.name = textIn(reader);
-    else if (attributesField === 3 && tag === lengthOf(2)) into.version = textIn(reader);
+    if (tag === lengthTag(attributesField)) readKeyValue(reader, attributes, 1);
+    else if (tag === varintTag(attributesField + 1)) into.droppedAttributesCount = reader.uint32();
+    else if (attributesField === 3 && tag === lengthTag(1)) into.name = textIn(reader);
+    else if (attributesField === 3 && tag === lengthTag(2)) into.version = textIn(reader);
     else return false;
     return true;
   });
@@ -149,10 +149,10 @@ function readLine(reader: BinaryReader, span: Span, shared: ReturnType<typeof sh
 }
 
 const fieldNames: ReadonlyMap<number, string> = new Map([
-  [lengthOf(3), 'severityText'],
-  [lengthOf(5), 'body'],
-  [lengthOf(6), 'attributes'],
-  [lengthOf(12), 'eventName'],
+  [lengthTag(3), 'severityText'],
+  [lengthTag(5), 'body'],
+  [lengthTag(6), 'attributes'],
+  [lengthTag(12), 'eventName'],
 ]);
 
 function readRecord(reader: BinaryReader, span: Span, at: { field: string }): RecordFields {
@@ -162,7 +162,7 @@ function readRecord(reader: BinaryReader, span: Span, at: { field: string }): Re
     at.field = fieldNames.get(tag) ?? '';
     const read = recordFields.get(tag);
     if (read !== undefined) read(reader, record);
-    else if (tag === lengthOf(6)) readKeyValue(reader, attributes, 1);
+    else if (tag === lengthTag(6)) readKeyValue(reader, attributes, 1);
     else return false;
     return true;
   });
@@ -172,25 +172,25 @@ function readRecord(reader: BinaryReader, span: Span, at: { field: string }): Re
 
 const recordFields: ReadonlyMap<number, (reader: BinaryReader, record: Mutable<RecordFields>) => void> =
   new Map([
-    [fixed64Of(1), (reader, record) => void (record.timeUnixNano = String(reader.fixed64()))],
-    [varintOf(2), (reader, record) => void (record.severityNumber = reader.int32())],
-    [lengthOf(3), (reader, record) => void (record.severityText = textIn(reader))],
-    [lengthOf(5), (reader, record) => void (record.body = readValue(reader, 1))],
-    [varintOf(7), (reader, record) => void (record.droppedAttributesCount = reader.uint32())],
-    [fixed32Of(8), (reader, record) => void (record.flags = reader.fixed32())],
-    [lengthOf(9), (reader, record) => void (record.traceId = hexOf(reader.bytes()))],
-    [lengthOf(10), (reader, record) => void (record.spanId = hexOf(reader.bytes()))],
-    [fixed64Of(11), (reader, record) => void (record.observedTimeUnixNano = String(reader.fixed64()))],
-    [lengthOf(12), (reader, record) => void (record.eventName = textIn(reader))],
+    [fixed64Tag(1), (reader, record) => void (record.timeUnixNano = String(reader.fixed64()))],
+    [varintTag(2), (reader, record) => void (record.severityNumber = reader.int32())],
+    [lengthTag(3), (reader, record) => void (record.severityText = textIn(reader))],
+    [lengthTag(5), (reader, record) => void (record.body = readValue(reader, 1))],
+    [varintTag(7), (reader, record) => void (record.droppedAttributesCount = reader.uint32())],
+    [fixed32Tag(8), (reader, record) => void (record.flags = reader.fixed32())],
+    [lengthTag(9), (reader, record) => void (record.traceId = toHex(reader.bytes()))],
+    [lengthTag(10), (reader, record) => void (record.spanId = toHex(reader.bytes()))],
+    [fixed64Tag(11), (reader, record) => void (record.observedTimeUnixNano = String(reader.fixed64()))],
+    [lengthTag(12), (reader, record) => void (record.eventName = textIn(reader))],
   ]);
 
 /** Of a repeated key the last counts. */
 function readKeyValue(reader: BinaryReader, into: Map<string, string>, depth: number): void {
   let key = '';
   let value = 'null';
-  readFields(reader, spanOf(reader), (tag) => {
-    if (tag === lengthOf(1)) key = textIn(reader);
-    else if (tag === lengthOf(2)) value = readValue(reader, depth);
+  readFields(reader, readSpan(reader), (tag) => {
+    if (tag === lengthTag(1)) key = textIn(reader);
+    else if (tag === lengthTag(2)) value = readValue(reader, depth);
     else return false;
     return true;
   });
@@ -199,7 +199,7 @@ function readKeyValue(reader: BinaryReader, into: Map<string, string>, depth: nu
 
 /** An AnyValue as JSON text: integers with all digits, bytes in base64, no value as null. */
 function readValue(reader: BinaryReader, depth: number): string {
-  const span = spanOf(reader);
+  const span = readSpan(reader);
   let text = 'null';
   if (depth > limits.valueDepthMax) throw tooDeep('');
   readFields(reader, span, (tag) => {
@@ -212,19 +212,19 @@ function readValue(reader: BinaryReader, depth: number): string {
 }
 
 const valueFields: ReadonlyMap<number, (reader: BinaryReader, depth: number) => string> = new Map([
-  [lengthOf(1), (reader) => JSON.stringify(textIn(reader))],
-  [varintOf(2), (reader) => String(reader.bool())],
-  [varintOf(3), (reader) => String(reader.int64())],
-  [fixed64Of(4), (reader) => doubleText(reader.double())],
-  [lengthOf(5), readArray],
-  [lengthOf(6), readKeyValueList],
-  [lengthOf(7), (reader) => JSON.stringify(Buffer.from(reader.bytes()).toString('base64'))],
+  [lengthTag(1), (reader) => JSON.stringify(textIn(reader))],
+  [varintTag(2), (reader) => String(reader.bool())],
+  [varintTag(3), (reader) => String(reader.int64())],
+  [fixed64Tag(4), (reader) => doubleText(reader.double())],
+  [lengthTag(5), readArray],
+  [lengthTag(6), readKeyValueList],
+  [lengthTag(7), (reader) => JSON.stringify(Buffer.from(reader.bytes()).toString('base64'))],
 ]);
 
 function readArray(reader: BinaryReader, depth: number): string {
   const values: string[] = [];
-  readFields(reader, spanOf(reader), (tag) => {
-    if (tag !== lengthOf(1)) return false;
+  readFields(reader, readSpan(reader), (tag) => {
+    if (tag !== lengthTag(1)) return false;
     values.push(readValue(reader, depth + 1));
     return true;
   });
@@ -233,15 +233,15 @@ function readArray(reader: BinaryReader, depth: number): string {
 
 function readKeyValueList(reader: BinaryReader, depth: number): string {
   const values = new Map<string, string>();
-  readFields(reader, spanOf(reader), (tag) => {
-    if (tag !== lengthOf(1)) return false;
+  readFields(reader, readSpan(reader), (tag) => {
+    if (tag !== lengthTag(1)) return false;
     readKeyValue(reader, values, depth + 1);
     return true;
   });
   return attributesText(values) ?? '{}';
 }
 
-function wordsOf(error: Error): string {
+function describeError(error: Error): string {
   if ('code' in error) return 'a text is not valid UTF-8';
   return error instanceof RangeError
     ? 'a field ends beyond the body'
@@ -254,17 +254,15 @@ function textIn(reader: BinaryReader): string {
   return text;
 }
 
-function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex');
-}
+const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-function spanOf(reader: BinaryReader): Span {
+function readSpan(reader: BinaryReader): Span {
   const length = reader.uint32();
   return [reader.pos, reader.pos + length];
 }
 
 function passMessage(reader: BinaryReader): Span {
-  const span = spanOf(reader);
+  const span = readSpan(reader);
   [, reader.pos] = span;
   return span;
 }
@@ -294,6 +292,6 @@ function decoding<T>(reader: BinaryReader, read: () => T): T {
       error instanceof RangeError ||
       ('code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA');
     if (!isOfBytes) throw error;
-    throw new WireFault(`${wordsOf(error)}, before byte ${reader.pos}`, { cause: error });
+    throw new WireFault(`${describeError(error)}, before byte ${reader.pos}`, { cause: error });
   }
 }

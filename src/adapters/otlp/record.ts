@@ -47,13 +47,9 @@ export class RecordFault extends Error {
 }
 
 /** Replaces a record that breaks a rule of OTLP: a JSON string, which no sender can make a record. */
-export function refusedRecord(pointer: string, rule: string): string {
-  return JSON.stringify(`${pointer}: ${rule}`);
-}
+export const refusedRecord = (pointer: string, rule: string): string => JSON.stringify(`${pointer}: ${rule}`);
 
-export function refusalIn(line: string): string {
-  return JSON.parse(line) as string;
-}
+export const refusalIn = (line: string): string => JSON.parse(line) as string;
 
 /** Throws RecordFault for a text that no event may have. */
 export function checkText(text: string, pointer: string): void {
@@ -65,9 +61,7 @@ export function tooDeep(pointer: string): RecordFault {
   return new RecordFault(pointer, `must not be nested deeper than ${limits.valueDepthMax} levels`);
 }
 
-export function isOversized(bytes: number): boolean {
-  return bytes > ocsfLimits.eventBytesMax;
-}
+export const isOversized = (bytes: number): boolean => bytes > ocsfLimits.eventBytesMax;
 
 /**
  * Throws Problem `too_large` for a resource or a scope of this size, which each of its records would repeat.
@@ -83,18 +77,18 @@ export function checkSharedSize(bytes: number): void {
 
 type Member = readonly [name: string, text: string | undefined];
 
-function objectOf(members: readonly Member[]): string | undefined {
+function writeObject(members: readonly Member[]): string | undefined {
   const there = members.filter(([, text]) => text !== undefined);
   return there.length === 0
     ? undefined
     : `{${there.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }
 
-function textOf(value: string | undefined): string | undefined {
+function writeText(value: string | undefined): string | undefined {
   return value === undefined || value === '' ? undefined : JSON.stringify(value);
 }
 
-function numberOf(value: number | undefined): string | undefined {
+function writeNumber(value: number | undefined): string | undefined {
   return value === undefined || value === 0 ? undefined : String(value);
 }
 
@@ -111,7 +105,7 @@ export function doubleText(value: number): string {
 
 /** Of a repeated key the last counts. Undefined if empty. */
 export function attributesText(attributes: ReadonlyMap<string, string>): string | undefined {
-  return objectOf([...attributes]);
+  return writeObject([...attributes]);
 }
 
 export function sharedText(
@@ -120,17 +114,17 @@ export function sharedText(
 ): readonly Member[] {
   const common = ({ attributes, droppedAttributesCount, schemaUrl }: typeof resource): Member[] => [
     ['attributes', attributes],
-    ['droppedAttributesCount', numberOf(droppedAttributesCount)],
-    ['schemaUrl', textOf(schemaUrl)],
+    ['droppedAttributesCount', writeNumber(droppedAttributesCount)],
+    ['schemaUrl', writeText(schemaUrl)],
   ];
   const ofScope: Member[] = [
-    ['name', textOf(scope.name)],
-    ['version', textOf(scope.version)],
+    ['name', writeText(scope.name)],
+    ['version', writeText(scope.version)],
     ...common(scope),
   ];
   return [
-    ['resource', objectOf(common(resource))],
-    ['scope', objectOf(ofScope)],
+    ['resource', writeObject(common(resource))],
+    ['scope', writeObject(ofScope)],
   ];
 }
 
@@ -162,16 +156,16 @@ function faultIn(record: RecordFields): readonly [pointer: string, rule: string]
 export function recordText(record: RecordFields, shared: readonly Member[]): string {
   const fault = faultIn(record);
   if (fault !== undefined) return refusedRecord(...fault);
-  const text = objectOf([
+  const text = writeObject([
     ['timeUnixNano', nonZero(record.timeUnixNano)],
     ['observedTimeUnixNano', nonZero(record.observedTimeUnixNano)],
-    ['severityNumber', numberOf(record.severityNumber)],
-    ['severityText', textOf(record.severityText)],
-    ['eventName', textOf(record.eventName)],
+    ['severityNumber', writeNumber(record.severityNumber)],
+    ['severityText', writeText(record.severityText)],
+    ['eventName', writeText(record.eventName)],
     ['body', record.body],
     ['attributes', record.attributes],
-    ['droppedAttributesCount', numberOf(record.droppedAttributesCount)],
-    ['flags', numberOf(record.flags)],
+    ['droppedAttributesCount', writeNumber(record.droppedAttributesCount)],
+    ['flags', writeNumber(record.flags)],
     ['traceId', nonZero(record.traceId)],
     ['spanId', nonZero(record.spanId)],
     ...shared,

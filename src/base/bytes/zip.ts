@@ -97,7 +97,7 @@ export async function unzip(bytes: Buffer, bytesMax: number): Promise<Map<string
       number,
     ];
     const path = bytes.toString('utf8', at + headBytes.entry, at + headBytes.entry + name);
-    const content = await contentOf(bytes, at, path, left);
+    const content = await unpackEntry(bytes, at, path, left);
     left -= content.length;
     files.set(path, content);
     at += headBytes.entry + name + extra + comment;
@@ -105,7 +105,7 @@ export async function unzip(bytes: Buffer, bytesMax: number): Promise<Map<string
   return files;
 }
 
-async function contentOf(bytes: Buffer, at: number, path: string, bytesMax: number): Promise<Buffer> {
+async function unpackEntry(bytes: Buffer, at: number, path: string, bytesMax: number): Promise<Buffer> {
   const damaged = (cause?: unknown) => new Error(`${path} in the .zip is damaged`, { cause });
   const method = bytes.readUInt16LE(at + 10);
   const local = bytes.readUInt32LE(at + 42);

@@ -74,7 +74,7 @@ function run(bytes: Uint8Array, room: number, call: Call): Buffer {
     if (from === 0 || to === 0) throw new Error('the memory of the zstd library is used up');
     memory.HEAPU8.set(bytes, from);
     const length = call(to, room, from, bytes.length);
-    if (memory.zstd.isError(length) !== 0) throw errorOf(length);
+    if (memory.zstd.isError(length) !== 0) throw zstdError(length);
     return Buffer.from(memory.HEAPU8.subarray(to, to + length));
   } finally {
     memory._free(to);
@@ -82,7 +82,7 @@ function run(bytes: Uint8Array, room: number, call: Call): Buffer {
   }
 }
 
-function errorOf(result: number): Error {
+function zstdError(result: number): Error {
   const text = library().zstd.getErrorName(result);
   const isSize = result === windowTooLarge || result === roomTooSmall;
   return isSize ? new ZstdSizeError(text) : new ZstdFormatError(text);

@@ -173,9 +173,7 @@ export function searchWords(given: string): string[] | undefined {
 }
 
 /** Like `searchWords`, for a list such as `q.phrase`. */
-export function searchTexts(list: string): string[] | undefined {
-  return searchable([...new Set(listTexts(list))]);
-}
+export const searchTexts = (list: string): string[] | undefined => searchable([...new Set(listTexts(list))]);
 
 function searchable(texts: string[]): string[] | undefined {
   const isLong = texts.some(({ length }) => length > searchWordCharactersMax);
@@ -203,12 +201,12 @@ const mappedPrefix = 0xffffn << 32n;
 
 /** An address or CIDR range. The unspecified address stands for events without one. */
 function parseIpRange(text: string): IpRange | undefined {
-  const range = numbersOf(text);
+  const range = parseRange(text);
   if (range === undefined || range.last === 0n) return undefined;
   return { first: addressText(range.first || 1n), last: addressText(range.last) };
 }
 
-function numbersOf(text: string): { readonly first: bigint; readonly last: bigint } | undefined {
+function parseRange(text: string): { readonly first: bigint; readonly last: bigint } | undefined {
   const [address = '', bits, ...more] = text.split('/');
   const number = addressNumber(address);
   const most = isIPv4(address) ? 32 : 128;

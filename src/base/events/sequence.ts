@@ -34,9 +34,7 @@ export function nextSegmentNumber(nowMs: number, writer: number, after: number):
   return number;
 }
 
-export function firstSeqOf(segment: number): bigint {
-  return BigInt(segment) * BigInt(rowsPerSegmentMax);
-}
+export const firstSeqOf = (segment: number): bigint => BigInt(segment) * BigInt(rowsPerSegmentMax);
 
 /** First and last `seq` of a segment, as decimal text (they exceed 2^53). */
 export function segmentSeqRange(segment: number): { first: string; last: string } {
@@ -55,19 +53,11 @@ export function encodeSeqColumn(segment: number, firstRow: number, rows: number)
   return new Uint8Array(values.buffer);
 }
 
-export function segmentAtTime(nowMs: number): number {
-  return ticksAt(nowMs) * writersMax;
-}
+export const segmentAtTime = (nowMs: number): number => ticksAt(nowMs) * writersMax;
 
-export function segmentTimeMs(segment: number): number {
-  return epochMs + Math.floor(segment / writersMax) * tickMs;
-}
+export const segmentTimeMs = (segment: number): number => epochMs + Math.floor(segment / writersMax) * tickMs;
 
 /** When the event's segment began, Unix milliseconds. */
-export function seqTimeMs(seq: bigint): number {
-  return segmentTimeMs(segmentOf(seq));
-}
+export const seqTimeMs = (seq: bigint): number => segmentTimeMs(segmentOf(seq));
 
-function segmentOf(seq: bigint): number {
-  return Number(seq / BigInt(rowsPerSegmentMax));
-}
+const segmentOf = (seq: bigint): number => Number(seq / BigInt(rowsPerSegmentMax));

@@ -11,13 +11,13 @@ export class DirectoryInUseError extends Error {
   readonly holder: LockHolder | undefined;
 
   constructor(directory: string, holder: LockHolder | undefined) {
-    super(`another process uses DATA_DIR ${directory}${holder === undefined ? '' : wordsOf(holder)}`);
+    super(`another process uses DATA_DIR ${directory}${holder === undefined ? '' : describeHolder(holder)}`);
     this.name = 'DirectoryInUseError';
     this.holder = holder;
   }
 }
 
-function wordsOf({ kind, pid, isHere }: LockHolder): string {
+function describeHolder({ kind, pid, isHere }: LockHolder): string {
   if (!isHere) return `: a ${kind} in another container (process ${pid} there); stop that container first`;
   if (kind === 'command') return `: process ${pid}, a command; wait for its end`;
   return `: process ${pid}, a server; end it with "auditlog stop", or name another directory`;
@@ -52,12 +52,12 @@ export function pathOf(handle: FileHandle, directory: string): string {
 
 /** A copy of the directory has the socket's file, but no listener. Rejects if the directory is missing. */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
-  return (await statesOf(directory)).length > 0;
+  return (await askStates(directory)).length > 0;
 }
 
 /** Undefined if there is none, or it is too busy to answer. */
 export async function lockHolder(directory: string): Promise<LockHolder | undefined> {
-  const held = (await statesOf(directory)).filter((state) => state.startsWith('held '));
+  const held = (await askStates(directory)).filter((state) => state.startsWith('held '));
   return held[0] === undefined ? undefined : holderIn(held[0]);
 }
 
@@ -69,10 +69,10 @@ function holderIn(text: string): LockHolder | undefined {
 
 /** True also if the holder is too busy to answer. */
 export async function isServed(directory: string): Promise<boolean> {
-  return (await statesOf(directory)).some((state) => state === busy || state.startsWith('held server '));
+  return (await askStates(directory)).some((state) => state === busy || state.startsWith('held server '));
 }
 
-async function statesOf(directory: string): Promise<string[]> {
+async function askStates(directory: string): Promise<string[]> {
   const handle = await open(directory, 'r');
   try {
     const path = pathOf(handle, directory);

@@ -16,9 +16,7 @@ export interface ServerFile {
 
 export type ServerAddress = Pick<ServerFile, 'url' | 'certificate'>;
 
-function serverFilePath(dataDir: string): string {
-  return join(dataDir, 'server.json');
-}
+const serverFilePath = (dataDir: string): string => join(dataDir, 'server.json');
 
 export async function writeServerFile(dataDir: string, server: ServerAddress, log: Logger): Promise<void> {
   const file: ServerFile = { ...server, pid: process.pid, started_at: startedAt() };
@@ -53,9 +51,7 @@ export async function parseServerFile(dataDir: string): Promise<ServerFile | und
   }
 }
 
-function startedAt(): string {
-  return new Date(Date.now() - process.uptime() * 1000).toISOString();
-}
+const startedAt = (): string => new Date(Date.now() - process.uptime() * 1000).toISOString();
 
 export async function answers(url: string, timeoutMs: number, ask = fetch): Promise<boolean> {
   try {

@@ -59,8 +59,8 @@ export class OtlpTracer implements Tracer {
       end: (status) => {
         isOpen = false;
         this.#keep({
-          ...spanOf({ traceId, spanId, parentSpanId, name, kind: serverKind, startMs }),
-          attributes: attributesOf({ ...attributes, 'http.response.status_code': status }),
+          ...toOtlpSpan({ traceId, spanId, parentSpanId, name, kind: serverKind, startMs }),
+          attributes: toOtlpAttributes({ ...attributes, 'http.response.status_code': status }),
           status: status >= 500 ? { code: errorStatus } : {},
         });
       },
@@ -80,7 +80,7 @@ export class OtlpTracer implements Tracer {
       return result;
     } finally {
       this.#keep({
-        ...spanOf({ traceId, spanId, parentSpanId: place.spanId, name, kind: internalKind, startMs }),
+        ...toOtlpSpan({ traceId, spanId, parentSpanId: place.spanId, name, kind: internalKind, startMs }),
         status: failed ? { code: errorStatus } : {},
       });
     }
@@ -104,7 +104,7 @@ export class OtlpTracer implements Tracer {
     this.#waiting = [];
     const { url, serviceName } = this.#options;
     const scopeSpans = [{ scope: { name: 'auditlog' }, spans }];
-    const resource = { attributes: attributesOf({ 'service.name': serviceName }) };
+    const resource = { attributes: toOtlpAttributes({ 'service.name': serviceName }) };
     let outcome = 'dropped';
     try {
       const answer = await fetch(`${url}/v1/traces`, {
@@ -132,24 +132,18 @@ interface SpanFacts {
   readonly startMs: number;
 }
 
-function spanOf({ startMs, ...facts }: SpanFacts): object {
+function toOtlpSpan({ startMs, ...facts }: SpanFacts): object {
   return { ...facts, startTimeUnixNano: nanos(startMs), endTimeUnixNano: nanos(nowMs()) };
 }
 
-function newId(bytes: number): string {
-  return randomBytes(bytes).toString('hex');
-}
+const newId = (bytes: number): string => randomBytes(bytes).toString('hex');
 
-function nowMs(): number {
-  return performance.timeOrigin + performance.now();
-}
+const nowMs = (): number => performance.timeOrigin + performance.now();
 
 /** Text, because JSON numbers lose digits. */
-function nanos(ms: number): string {
-  return `${Math.round(ms * 1000)}000`;
-}
+const nanos = (ms: number): string => `${Math.round(ms * 1000)}000`;
 
-function attributesOf(attributes: SpanAttributes): object[] {
+function toOtlpAttributes(attributes: SpanAttributes): object[] {
   return Object.entries(attributes).map(([key, value]) => ({
     key,
     value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value },

@@ -21,9 +21,7 @@ export function setTracer(chosen: Tracer | undefined): void {
   tracer = chosen;
 }
 
-export function requestTracer(): Pick<Tracer, 'begin'> | undefined {
-  return tracer;
-}
+export const requestTracer = (): Pick<Tracer, 'begin'> | undefined => tracer;
 
 export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
   return tracer === undefined ? work() : tracer.step(name, work);

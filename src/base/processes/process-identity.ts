@@ -11,13 +11,13 @@ export interface ProcessIdentity {
 
 export async function ownIdentity(): Promise<ProcessIdentity> {
   const { pid } = process;
-  return { place: await placeOfProcesses(), pid, begun: (await stateOf(pid))?.begun ?? '' };
+  return { place: await placeOfProcesses(), pid, begun: (await readState(pid))?.begun ?? '' };
 }
 
 /** True only if certain; never for another machine or container. */
 export async function hasEnded({ place, pid, begun }: ProcessIdentity): Promise<boolean> {
   if (place === '' || begun === '' || place !== (await placeOfProcesses())) return false;
-  const now = await stateOf(pid);
+  const now = await readState(pid);
   return now === undefined || now.begun !== begun || now.isDead;
 }
 
@@ -30,7 +30,7 @@ async function placeOfProcesses(): Promise<string> {
   }
 }
 
-async function stateOf(
+async function readState(
   pid: number,
 ): Promise<{ readonly begun: string; readonly isDead: boolean } | undefined> {
   let text: string;

@@ -43,6 +43,4 @@ export function parseRate(text: string): Rate | undefined {
   return { requests, windowMs };
 }
 
-export function formatRate(rate: Rate): string {
-  return `${rate.requests}/${formatDurationMs(rate.windowMs)}`;
-}
+export const formatRate = (rate: Rate): string => `${rate.requests}/${formatDurationMs(rate.windowMs)}`;

@@ -1,10 +1,4 @@
-const unitMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Milliseconds of a duration such as `500ms`, `90s`, `15m`, `12h` or `30d`; undefined if invalid. */
 export function parseDurationMs(text: string): number | undefined {

@@ -82,7 +82,7 @@ export async function checkMissing(storage: Storage): Promise<Check> {
 const rowName = ({ table }: { readonly table: string }) => (table === 'events' ? 'event' : 'row');
 
 /** The engine checks nothing else of a part with a broken projection. */
-function findingOf(part: ActivePart, broken: readonly BrokenProjection[]): Finding {
+function partFinding(part: ActivePart, broken: readonly BrokenProjection[]): Finding {
   const { table, name, rows } = part;
   const projections = broken.filter((one) => one.table === table && one.part === name);
   if (projections.length === 0)
@@ -105,7 +105,7 @@ export async function checkParts(storage: Storage, io: CliIo): Promise<Check> {
   let items = 0;
   try {
     for (const part of parts) {
-      if (!(await isPartWhole(storage, part))) findings.push(findingOf(part, broken));
+      if (!(await isPartWhole(storage, part))) findings.push(partFinding(part, broken));
       done += part.bytes;
       items += 1;
       progress.at(done, items);

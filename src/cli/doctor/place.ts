@@ -52,7 +52,7 @@ interface Mount {
 }
 
 /** A line of /proc/self/mountinfo; spaces in paths are `\040` there. */
-function mountOf(line: string): Mount {
+function parseMount(line: string): Mount {
   const [before = '', after = ''] = line.split(' - ');
   const fields = before.split(' ');
   const [type = '', , superOptions = ''] = after.split(' ');
@@ -69,7 +69,7 @@ function mountOf(line: string): Mount {
 export function mountFor(path: string, mountInfo: string): Mount | undefined {
   const lies = ({ point }: Mount): boolean => point === '/' || path === point || path.startsWith(`${point}/`);
   let mounted: Mount | undefined;
-  for (const mount of mountInfo.trimEnd().split('\n').map(mountOf))
+  for (const mount of mountInfo.trimEnd().split('\n').map(parseMount))
     if (lies(mount) && mount.point.length >= (mounted?.point.length ?? 0)) mounted = mount;
   return mounted;
 }

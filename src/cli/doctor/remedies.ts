@@ -6,7 +6,7 @@ export const restoreBackup = `restore a backup (${projectFile('docs/back-up.md')
 
 export const repairControl = `${restoreBackup}; or "auditlog doctor --repair" keeps the remaining data; then check users, keys and holds`;
 
-function remedyOf(table: string, part: string): string {
+function partRemedy(table: string, part: string): string {
   if (table === 'events')
     return `${restoreBackup}, or remove it with "auditlog doctor --detach ${part}", which loses its events`;
   if (table === 'journal') return repairControl;
@@ -20,5 +20,5 @@ function remedyOf(table: string, part: string): string {
 export function damagedPart(table: string | undefined, part: string, detail: string): Finding {
   if (table === undefined)
     return { id: part, detail, remedy: '"auditlog doctor" without --quick finds its table' };
-  return { id: table === 'events' ? part : `${table}/${part}`, detail, remedy: remedyOf(table, part) };
+  return { id: table === 'events' ? part : `${table}/${part}`, detail, remedy: partRemedy(table, part) };
 }

@@ -69,7 +69,7 @@ function elementsOf(
   }
   if (!attribute.isObject || isFree(attribute)) {
     if (longTypes.has(attribute.type)) context.longs.push([...path]);
-    return [{ ...optional, ...primitiveOf(attribute) }];
+    return [{ ...optional, ...parquetType(attribute) }];
   }
   const known = ocsfFacts().objects.get(attribute.type)?.attributes;
   const names = context.namesOf(attribute.type);
@@ -81,7 +81,7 @@ function elementsOf(
   return [{ ...optional, num_children: names.length }, ...members];
 }
 
-function primitiveOf({ type }: AttributeFacts): Omit<SchemaElement, 'name'> {
+function parquetType({ type }: AttributeFacts): Omit<SchemaElement, 'name'> {
   if (longTypes.has(type)) return { type: 'INT64' };
   if (integerTypes.has(type)) return { type: 'INT32' };
   if (type === 'boolean_t') return { type: 'BOOLEAN' };

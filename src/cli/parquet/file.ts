@@ -1,7 +1,7 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { compressZstd, loadZstd } from '../../base/bytes/zstd.ts';
 import { limits } from '../limits.ts';
-import { linesOf } from '../../tools/lines.ts';
+import { splitLines } from '../../tools/lines.ts';
 import { version } from '../../tools/version.ts';
 import type { EventColumns } from './columns.ts';
 
@@ -61,7 +61,7 @@ export class ParquetFile {
 
   /** Returns the next bytes of the file. */
   async group(): Promise<Buffer> {
-    const rows = this.#lines.map((line) => this.#rowOf(line));
+    const rows = this.#lines.map((line) => this.#parseRow(line));
     this.#lines = [];
     this.#lineCharacters = 0;
     const columnData = this.#columns.names.map((name) => ({ name, data: rows.map((row) => row[name]) }));
@@ -83,7 +83,7 @@ export class ParquetFile {
   }
 
   /** Attributes by name. `unmapped` stays text with every digit; 64-bit numbers are not rounded. */
-  #rowOf(line: string): ParquetRow {
+  #parseRow(line: string): ParquetRow {
     const at = line.indexOf(unmappedStart);
     if (at < 0) throw new Error('an event of OCSF has nothing unmapped');
     const mapped = `${line.slice(0, at)}}`.replaceAll(this.#longNumber, ',"$1":"$2"');
@@ -101,12 +101,12 @@ function makeLong(row: ParquetRow, [name = '', ...inner]: readonly string[]): vo
   else row[name] = BigInt(value as string);
 }
 
-export async function* parquetOf(
+export async function* toParquet(
   ndjson: AsyncIterable<Buffer>,
   columns: EventColumns,
 ): AsyncGenerator<Buffer> {
   const file = await ParquetFile.create(columns);
-  for await (const lines of linesOf(ndjson, limits.parquetLineBytesMax)) {
+  for await (const lines of splitLines(ndjson, limits.parquetLineBytesMax)) {
     for (const line of lines) {
       file.add(line.toString());
       if (file.isFull) yield await file.group();

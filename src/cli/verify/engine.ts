@@ -1,7 +1,7 @@
 import { readControlState } from '../../control/directory.ts';
 import { findOrganization } from '../../control/organizations.ts';
 import { CheckpointTable } from '../../evidence/checkpoint-table.ts';
-import { endOfSlice, entriesOf, type Run, TooManyEventsError } from '../../evidence/event-entries.ts';
+import { endOfSlice, readEntries, type Run, TooManyEventsError } from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
 import { readProgress, watermarkOf } from '../../evidence/progress-table.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
@@ -19,12 +19,17 @@ import { createProgress, type Progress, type ProgressIo } from '../../tools/prog
 import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { beyondTrees } from './beyond.ts';
-import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from '../../tools/verify/checkpoints.ts';
+import {
+  checkpointFiles,
+  Checkpoints,
+  readTrust,
+  type TrustOptions,
+} from '../../tools/verify/checkpoints.ts';
 import { CopyAudit, TreeCopy } from '../../tools/verify/copy.ts';
 import { explainedByErasures } from '../../tools/verify/erasures.ts';
 import { explainedBy, historyOf, notesOf } from '../../tools/verify/policies.ts';
-import { erasuresOf } from './erasures.ts';
-import { policiesOf } from './policies.ts';
+import { readErasures } from './erasures.ts';
+import { readPolicies } from './policies.ts';
 import { contradictionsIn, differencesIn, type Report } from '../../tools/verify/report.ts';
 
 /**
@@ -63,14 +68,14 @@ export async function verifyEngine(
   const tree = new TreeAudit(checkpoints.heads);
   const tiles = new TileTable(storage);
   const of = { organization: id, covered: checkpoints.covered };
-  const { erasures: lists, findings: badLists } = await erasuresOf(storage, tiles, of);
+  const { erasures: lists, findings: badLists } = await readErasures(storage, tiles, of);
   const erasures = new ErasureHistory(lists);
-  const policies = await policiesOf(storage, tiles, of, erasures);
+  const policies = await readPolicies(storage, tiles, of, erasures);
   const history = historyOf(policies);
   const events = new EventAudit((entry) => history.mayHaveGone(entry), erasures);
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);
-  const throttle = await throttleOf({ storage, isShared, config }, options);
+  const throttle = await makeThrottle({ storage, isShared, config }, options);
   const { covered } = checkpoints;
   const watermark = watermarkOf(await readProgress(storage), id);
   const stored = { storage, organization: id, source, throttle, covered, watermark };
@@ -122,7 +127,7 @@ async function signedFor(
   return { checkpoints, copy };
 }
 
-const throttleOf = (context: ThrottledSession, { fullSpeed = false }: EngineOptions): Promise<Throttle> =>
+const makeThrottle = (context: ThrottledSession, { fullSpeed = false }: EngineOptions): Promise<Throttle> =>
   Throttle.of(context, throttleVerifyBytes, fullSpeed);
 
 /**
@@ -137,7 +142,7 @@ async function trustIn(
   notes: string[],
 ): Promise<Trust> {
   const keys = await readKeys(storage);
-  const trust = await trustOf(options);
+  const trust = await readTrust(options);
   if (trust === undefined) {
     notes.push(
       'without --key, the keys come from the engine, which proves nothing against anyone who can write to it',
@@ -172,7 +177,7 @@ interface Audits {
 /** Compares tree and table completely; a range with too many rows to compare is a finding. */
 async function compareAll(stored: Stored, { tree, events, progress }: Audits): Promise<Report['findings']> {
   try {
-    for await (const { entries, events: now } of chunksOf(stored)) {
+    for await (const { entries, events: now } of readChunks(stored)) {
       // The engine hashed the stored events: if these equal the tree's, the leaves are the tree's.
       const isSame = entries.equals(now.entries);
       tree.add(entries, isSame ? now.leaves : undefined);
@@ -246,10 +251,10 @@ const isWhole = (entries: Buffer): boolean =>
  * Range by range, prefetching the next. It ends where the trees stood at the beginning, because they may grow
  * as fast as they are read. After the tree come stored events up to there, which were inserted afterwards.
  */
-async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
+async function* readChunks(stored: Stored): AsyncGenerator<Chunk> {
   const { storage, organization, source, throttle, covered, watermark } = stored;
   const eventsOf = (from: bigint, before: bigint) =>
-    entriesOf(
+    readEntries(
       storage,
       organization,
       { from, before },

@@ -21,7 +21,7 @@ export interface FoundErasures {
  * ignored. The event of a list may itself be changed by another list, which must be verified first. Rejects
  * with EngineError.
  */
-export async function erasuresOf(
+export async function readErasures(
   storage: Storage,
   tiles: TileTable,
   of: Omit<Statements, 'codes'>,
@@ -38,7 +38,7 @@ export async function erasuresOf(
     for (const event of good) {
       const id = erasureIn(event.source)?.id;
       if (id === undefined) continue;
-      const list = await listOf(storage, of.organization, id);
+      const list = await readList(storage, of.organization, id);
       const isPending = state.erasure(id)?.finishedMicros === undefined;
       const erasure = believed(event, list, isPending);
       placed.push(event);
@@ -50,7 +50,7 @@ export async function erasuresOf(
   return { erasures, placed, findings };
 }
 
-async function listOf(storage: Storage, org: string, id: string): Promise<Buffer> {
+async function readList(storage: Storage, org: string, id: string): Promise<Buffer> {
   const list: Buffer[] = [];
   for (let after = 0n; ; ) {
     const rows = await storage.readRows<Record<'place' | 'before' | 'after', string>>(

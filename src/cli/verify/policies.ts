@@ -18,7 +18,7 @@ export interface Statements {
  * Policy events that are as the tree recorded them, or as an erasure left them. Others could have been
  * inserted by whoever removed events, and are ignored. Rejects with EngineError.
  */
-export async function policiesOf(
+export async function readPolicies(
   storage: Storage,
   tiles: TileTable,
   of: Omit<Statements, 'codes'>,

@@ -1,6 +1,6 @@
 import type { SessionHandler, SharedHandler } from '../endpoint.ts';
 import { ignoredParameters, pageLinks } from '../read-headers.ts';
-import { jsonReply, replyOf } from '../response.ts';
+import { jsonReply, fixedReply } from '../response.ts';
 import { type FeedReader, readFeedRequest } from '../../read/feed.ts';
 import {
   onSide,
@@ -32,7 +32,7 @@ export function auditHandler(readPage: PageReader): SharedHandler {
     const parameters = new QueryParameters(context.query);
     const request = readPageRequest(parameters, organization);
     const body = await readPage(organization.id, request, context.signal);
-    return replyOf(body, { ...ignoredParameters(parameters), ...pageLinks(context, request, body) });
+    return fixedReply(body, { ...ignoredParameters(parameters), ...pageLinks(context, request, body) });
   };
 }
 
@@ -41,7 +41,7 @@ export function feedHandler(readFeed: FeedReader): SharedHandler {
     const parameters = new QueryParameters(context.query);
     const request = readFeedRequest(parameters, organization);
     const body = await readFeed(organization.id, request, context.signal);
-    return replyOf(body, ignoredParameters(parameters));
+    return fixedReply(body, ignoredParameters(parameters));
   };
 }
 
@@ -64,7 +64,7 @@ export function sourceEventsHandler(readSourceEvents: SourceEventsReader): Sessi
     const limit = readLimit(parameters, sourceEventsDefault, sourceEventsMax);
     const offset = readOffset(parameters);
     const body = await readSourceEvents(organization.id, { filter, limit, offset }, context.signal);
-    return replyOf(body, ignoredParameters(parameters));
+    return fixedReply(body, ignoredParameters(parameters));
   };
 }
 
@@ -79,8 +79,8 @@ export function organizationEventsHandler(readLegacy: LegacyReader): SessionHand
 }
 
 /**
- * `meta.start` and `meta.end` are absent if neither the request nor an event gives them. `compare=previous` adds the previous
- * range of the same length.
+ * `meta.start` and `meta.end` are absent if neither the request nor an event gives them. `compare=previous` adds the range
+ * before.
  */
 export function histogramHandler(readHistogram: HistogramReader): SharedHandler {
   return async (context, { organization }) => {

@@ -80,6 +80,4 @@ export function filtersGiven(parameters: QueryParameters): Record<string, string
 }
 
 /** `20240506T070809Z`: valid in file names of every system. */
-export function fileTime(micros: number): string {
-  return formatMicros(micros).replaceAll(/[-:]|\.\d+/g, '');
-}
+export const fileTime = (micros: number): string => formatMicros(micros).replaceAll(/[-:]|\.\d+/g, '');

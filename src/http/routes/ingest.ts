@@ -21,7 +21,7 @@ export function ingestHandler(accept: Accept, own: readonly MappingDefinition[])
     const parameters = new QueryParameters(context.query);
     const headers = {
       ...readHeaders(context, parameters, caller),
-      ...adapterOf(parameters.given('from'), mappings),
+      ...readAdapter(parameters.given('from'), mappings),
     };
     const received = await context.body();
     try {
@@ -70,7 +70,7 @@ function bodyForm(header: string | undefined): BodyForm {
 }
 
 /** Empty for source events (contract: Source adapters). */
-function adapterOf(name: string | undefined, mappings: readonly string[]): Pick<IngestRequest, 'adapter'> {
+function readAdapter(name: string | undefined, mappings: readonly string[]): Pick<IngestRequest, 'adapter'> {
   if (name === undefined) return {};
   if (mappings.includes(name)) return { adapter: name };
   throw new Problem('malformed', `from must be one of ${mappings.join(', ')}.`);

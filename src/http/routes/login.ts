@@ -6,7 +6,7 @@ import type { Right } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { readJson } from '../json-body.ts';
-import { attemptOf, type Candidate, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
+import { passwordAttempt, type Candidate, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { Handler } from '../router.ts';
 import { jsonReply } from '../response.ts';
@@ -24,7 +24,7 @@ export function loginHandler(deps: EndpointDeps): Handler {
   return async (context) => {
     requireTenantHost(context, config.tenantDomain);
     const credentials = await readJson(context, 'Credentials');
-    const attempt = attemptOf(context, config.tenantDomain, credentials);
+    const attempt = passwordAttempt(context, config.tenantDomain, credentials);
     const found = await passwords.check(attempt, (verify) => findUsers(deps, context, credentials, verify));
     const [first, ...others] = found ?? [];
     if (first === undefined || others.length > 0) {
@@ -64,10 +64,9 @@ function refused(choice: readonly Candidate[] = []): Problem {
 }
 
 /**
- * The users with these credentials; undefined if there is none. If the login fails, each user who may have been meant gets an
- * event; if it succeeds, the others get none, since it would reveal the login to another organization.
- * The number of hashes is always the same, so the time does not reveal in how many organizations an address is known. The oldest
- * accounts come first, so nobody can lock a user out by creating accounts with the same address.
+ * Undefined if the login fails; then each user who may have been meant gets an event. If it succeeds, the others get none, since
+ * it would reveal the login to another organization. The number of hashes is constant, so the time reveals nothing about the
+ * address. The oldest accounts come first, so nobody can lock a user out with new accounts of the same address.
  */
 async function findUsers(
   deps: EndpointDeps,

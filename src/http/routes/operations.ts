@@ -44,18 +44,14 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   };
 }
 
-/** Behind a proxy every request comes from the proxy, so with trusted proxies or a proxy's headers nothing counts as local. */
+/** Behind a proxy every request comes from the proxy, so with trusted proxies or their headers nothing counts as local. */
 export function metricsHandler({
   config: { metricsPublic, trustProxy },
 }: Pick<EndpointDeps, 'config'>): Handler {
   return async (context) => {
     if (!metricsPublic && !(trustProxy === 0 && isLocal(context.head)))
       throw new Problem('not_found', 'No resource has this path.');
-    return {
-      status: 200,
-      headers: { 'Content-Type': metricsContentType },
-      body: await renderMetrics(),
-    };
+    return { status: 200, headers: { 'Content-Type': metricsContentType }, body: await renderMetrics() };
   };
 }
 

@@ -12,7 +12,7 @@ const otlpErrorsNamedMax = 10;
 /** 200 once the accepted records are durable (contract: OTLP). */
 export function otlpLogsHandler(accept: Accept): WriteHandler {
   return async (context, caller) => {
-    const form = formOf(context.header('content-type'));
+    const form = parseForm(context.header('content-type'));
     if (form === undefined) {
       const types = Object.values(mediaTypes).join(', ');
       throw new Problem('unsupported_media', `Content-Type must be one of ${types}.`, {
@@ -34,7 +34,7 @@ export function otlpLogsHandler(accept: Accept): WriteHandler {
   };
 }
 
-function formOf(contentType: string | undefined): OtlpForm | undefined {
+function parseForm(contentType: string | undefined): OtlpForm | undefined {
   const type = contentType?.split(';')[0]?.trim().toLowerCase();
   if (type === mediaTypes.json) return 'json';
   return type === mediaTypes.protobuf ? 'protobuf' : undefined;
@@ -78,11 +78,11 @@ const statusCodes: Readonly<Record<ProblemCode, number>> = {
 };
 
 /**
- * Errors as google.rpc.Status in the request's own encoding. Exporters repeat a request after 503 and drop it
- * after 500, so an internal error is a 503 here.
+ * google.rpc.Status in the request's encoding. Exporters repeat a request after 503 and drop it after 500, so an internal error
+ * is a 503 here.
  */
 export const otlpStatus: ProblemForm = ({ code, message }, { headers }) => {
-  const form = formOf(headers.get('content-type')) ?? 'json';
+  const form = parseForm(headers.get('content-type')) ?? 'json';
   const { status } = problemTable[code];
   return {
     status: status === 500 ? problemTable.unavailable.status : status,

@@ -93,10 +93,7 @@ const types: Readonly<Record<string, string>> = {
 
 const builtPage = fileURLToPath(new URL('../../../dist/web/', import.meta.url));
 
-/**
- * Reads the built page into memory; `npm run build:web` compresses each file ahead (`x.js.br`, `x.js.gz`).
- * Empty if the page is not built.
- */
+/** `npm run build:web` compresses each file ahead (`x.js.br`, `x.js.gz`). Empty if the page is not built. */
 export async function loadPageFiles(folder: string = builtPage): Promise<PageFiles> {
   const contents = new Map<string, Uint8Array>();
   for (const name of await fileNames(folder)) contents.set(name, await readFile(join(folder, name)));

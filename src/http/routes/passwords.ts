@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import { Problem } from '../../base/errors/problem.ts';
 import { formatMicros } from '../../base/time/timestamp.ts';
-import { changeOfUser, eventOfChange, userActor } from '../../control/change-events.ts';
+import { makePasswordLink } from '../../control/password-links.ts';
 import { checkPassword, hashPassword } from '../../control/passwords.ts';
 import { findUser, setPassword } from '../../control/users.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionCaller, SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { attemptOf, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
+import { passwordAttempt, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import { ownUser } from '../own-user.ts';
 import { isRepeat, preparedChange, recordedChange } from '../recorded-change.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -32,18 +32,16 @@ export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
   };
 }
 
-/** Returns a token with which another user chooses a password, once. The event is recorded before the token is returned. */
+/** Returns a token with which another user chooses a password, once. */
 export function makePasswordLinkHandler(deps: EndpointDeps): SessionHandler {
-  const { directory, passwordLinks, selfAudit } = deps;
   return async (context, caller) => {
     const id = requireOther(context, caller);
-    requirePasswords(deps, caller.organization.id);
-    const user = findUser(directory, ownUser(caller, id));
-    if (user.disabledMicros !== undefined) throw new Problem('conflict', 'This user is disabled.');
-    const { token, expiresMicros } = await passwordLinks.issue(user);
-    const change = changeOfUser(user, 'passwordLinkMade');
-    await selfAudit.recordBefore(eventOfChange(change, userActor(caller.user)), selfAuditOrigin(context));
-    return jsonReply(201, 'PasswordLink', { token, expires_at: formatMicros(expiresMicros) });
+    const link = await preparedChange(deps, context, caller, async () => {
+      requirePasswords(deps, caller.organization.id);
+      return makePasswordLink(ownUser(caller, id));
+    });
+    const token = await deps.passwordLinks.token(link);
+    return jsonReply(201, 'PasswordLink', { token, expires_at: formatMicros(link.expiresMicros) });
   };
 }
 
@@ -86,7 +84,7 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
     if (await isRepeat(deps, context, caller)) return done;
     requirePasswords(deps, organization.id);
     checkPassword(password);
-    const attempt = attemptOf(context, config.tenantDomain, { email: user.email, signedIn: user });
+    const attempt = passwordAttempt(context, config.tenantDomain, { email: user.email, signedIn: user });
     // Shares the count of logins.
     const isRight = await passwords.check(attempt, async (verify) => {
       // The check may have waited.
@@ -107,8 +105,8 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
 }
 
 /**
- * Throws Problem `forbidden` for the caller's own id: one's own password needs the current one, or an open session would be
- * enough to take over an account.
+ * Throws Problem `forbidden` for the caller's own id: one's own password needs the current one, or an open session could take
+ * over an account.
  */
 function requireOther(context: RequestContext, { user }: Pick<SessionCaller, 'user'>): string {
   const id = context.parameter('id');

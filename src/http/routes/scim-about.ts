@@ -25,10 +25,7 @@ export const scimConfigHandler: ReadHandler = (context) =>
         primary: true,
       },
     ],
-    meta: {
-      resourceType: 'ServiceProviderConfig',
-      location: locationOf(context, 'ServiceProviderConfig'),
-    },
+    meta: { resourceType: 'ServiceProviderConfig', location: locationOf(context, 'ServiceProviderConfig') },
   });
 
 const typeOf = (context: RequestContext) => ({

@@ -117,7 +117,7 @@ const pattern =
 function readFilter(text: string | undefined): UserLookup | undefined {
   if (text === undefined || text.trim() === '') return undefined;
   const [, name = '', quoted = ''] = pattern.exec(text.slice(0, filterCharactersMax + 1)) ?? [];
-  const value = valueOf(quoted);
+  const value = unquote(quoted);
   if (text.length > filterCharactersMax || value === undefined)
     throw scimFault(
       'invalidFilter',
@@ -128,7 +128,7 @@ function readFilter(text: string | undefined): UserLookup | undefined {
   return { by: lower === 'externalid' || lower === 'id' ? known[lower] : 'email', value };
 }
 
-function valueOf(quoted: string): string | undefined {
+function unquote(quoted: string): string | undefined {
   try {
     const value: unknown = JSON.parse(quoted);
     return typeof value === 'string' ? value : undefined;

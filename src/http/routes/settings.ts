@@ -8,10 +8,10 @@ import { jsonReply } from '../response.ts';
 import { settingsView } from '../views.ts';
 
 export function settingsHandler(deps: EndpointDeps): SessionHandler {
-  return async (_, { organization }) => jsonReply(200, 'Settings', await viewOf(deps, organization));
+  return async (_, { organization }) => jsonReply(200, 'Settings', await settingsReply(deps, organization));
 }
 
-async function viewOf({ retention, config }: EndpointDeps, organization: Organization) {
+async function settingsReply({ retention, config }: EndpointDeps, organization: Organization) {
   const removal = await retention.planned(organization.id);
   return { ...settingsView(organization, config.retentionDays), ...removalView(removal) };
 }
@@ -23,6 +23,6 @@ export function changeSettingsHandler(deps: EndpointDeps): SessionHandler {
     const { now } = await preparedChange(deps, context, caller, async () =>
       updateOrganization(id, settings, await deps.retention.of(id, settings, confirmed)),
     );
-    return jsonReply(200, 'Settings', await viewOf(deps, now));
+    return jsonReply(200, 'Settings', await settingsReply(deps, now));
   };
 }

@@ -37,14 +37,14 @@ interface Begun {
  */
 export function signOnCallbackHandler(deps: EndpointDeps): Handler {
   return async (context) => {
-    const begun = await beginningOf(deps, context);
+    const begun = await findBeginning(deps, context);
     if (begun === undefined || !(await isFirst(deps, begun))) {
       signIns.inc({ way: 'openid_connect', outcome: 'over' });
       throw over();
     }
     let identity: Identity | undefined;
     try {
-      identity = await identityOf(deps, begun, context);
+      identity = await askIdentity(deps, begun, context);
       return await signedIn(deps, context, begun, identity);
     } catch (error) {
       throw await failed(deps, context, begun, { error, identity });
@@ -57,7 +57,7 @@ function over(): Problem {
   return new Problem('unauthorized', detail, { members: { sign_on: 'over' } });
 }
 
-async function beginningOf(deps: EndpointDeps, context: RequestContext): Promise<Begun | undefined> {
+async function findBeginning(deps: EndpointDeps, context: RequestContext): Promise<Begun | undefined> {
   const { attempts, config, directory, providers } = deps;
   const texts = attemptCookie(config.serviceName, context).read(context);
   const ours = texts.filter(({ length }) => length <= limits.sessionTokenCharactersMax);
@@ -75,16 +75,13 @@ async function beginningOf(deps: EndpointDeps, context: RequestContext): Promise
   return undefined;
 }
 
-/**
- * A `state` is valid once, even if the provider accepts a code twice. Counted like rate limits: by each process or in Redis; past
- * the bound the oldest is forgotten.
- */
+/** A `state` is valid once, even if the provider accepts a code twice. Past the bound the oldest is forgotten. */
 async function isFirst({ rateCounter }: EndpointDeps, { attempt }: Begun): Promise<boolean> {
   const once = { requests: 1, windowMs: attemptLimits.attemptMs };
   return (await rateCounter.consume(`state ${attempt.state}`, once)).allowed;
 }
 
-async function identityOf(
+async function askIdentity(
   { providers }: EndpointDeps,
   { attempt, settings }: Begun,
   { head }: RequestContext,
@@ -116,9 +113,7 @@ async function signedIn(
   });
 }
 
-function wayOf({ issuer, subject }: Identity) {
-  return { way: 'openid_connect', issuer, subject } as const;
-}
+const wayOf = ({ issuer, subject }: Identity) => ({ way: 'openid_connect', issuer, subject }) as const;
 
 /** Also removes the attempt, since a state is valid once. */
 async function failed(

@@ -71,8 +71,8 @@ export function signOnOptionsHandler(deps: EndpointDeps): Handler {
 }
 
 /**
- * For browsers: the page has the words, in the user's language, and receives only an error code and the request id. Programs get
- * a problem document.
+ * The page has the words, in the user's language, and receives only an error code and the request id. Programs get a problem
+ * document.
  */
 export const signOnForm: ProblemForm = (problem, head) => {
   if (!wantsPage(head)) return problemDocument(problem, head);

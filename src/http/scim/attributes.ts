@@ -18,21 +18,21 @@ export function scimFault(
 }
 
 /** Entra sends `"False"` where the protocol has `false`. */
-function booleanOf(name: string, value: unknown): boolean {
+function readBoolean(name: string, value: unknown): boolean {
   const text = String(value).toLowerCase();
   if (typeof value !== 'object' && (text === 'true' || text === 'false')) return text === 'true';
   throw scimFault('invalidValue', `${name}: must be true or false`);
 }
 
 /** Undefined for null and for empty text. */
-function textOf(name: string, value: unknown): string | undefined {
+function readText(name: string, value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'string') return value.trim() === '' ? undefined : value.trim();
   throw scimFault('invalidValue', `${name}: must be a text`);
 }
 
-function externalIdOf(value: unknown): string {
-  const text = textOf('externalId', value) ?? '';
+function readExternalId(value: unknown): string {
+  const text = readText('externalId', value) ?? '';
   if (text.length <= textCharactersMax && !controlCharacters.test(text)) return text;
   throw scimFault(
     'invalidValue',
@@ -41,7 +41,7 @@ function externalIdOf(value: unknown): string {
 }
 
 /** The highest of the named roles: as text, `{value}`, a list of these, or Entra's JSON in a `value`. */
-function roleOf(value: unknown): Role | undefined {
+function readRole(value: unknown): Role | undefined {
   const list = Array.isArray(value) ? value : [value];
   const texts = list.flatMap(roleText).filter((text) => text !== '');
   if (texts.length === 0) return undefined;
@@ -77,11 +77,11 @@ class ScimAttributes {
     const name = attributeName(path);
     const isNothing = value === null || value === undefined;
     if (isNothing && name !== 'externalid') return;
-    if (name === 'active') this.#add({ active: booleanOf('active', value) });
-    else if (name === 'username') this.#add({ userName: textOf('userName', value) });
-    else if (name === 'externalid') this.#add({ externalId: externalIdOf(value) });
-    else if (/^roles(\[[^\]]*\])?(\.value)?$/.test(name)) this.#add({ role: roleOf(value) });
-    else if (nameParts.has(name)) this.#names.set(name, textOf(path, value));
+    if (name === 'active') this.#add({ active: readBoolean('active', value) });
+    else if (name === 'username') this.#add({ userName: readText('userName', value) });
+    else if (name === 'externalid') this.#add({ externalId: readExternalId(value) });
+    else if (/^roles(\[[^\]]*\])?(\.value)?$/.test(name)) this.#add({ role: readRole(value) });
+    else if (nameParts.has(name)) this.#names.set(name, readText(path, value));
     else if (name === 'name' || name === userSchema.slice(0, -1))
       this.setAll(value, name === 'name' ? 'name.' : '');
   }

@@ -25,10 +25,7 @@ const hostnamePattern =
 
 const isAddress = (text: string): boolean => isIPv4(text) || (text.length <= ipCharactersMax && isIPv6(text));
 
-/**
- * Writes the origin as an endpoint if the class has one, otherwise as a device: an address is `ip`, a domain
- * name `hostname`, any other text `name`. False if the port has no attribute.
- */
+/** As an endpoint if the class has one, otherwise as a device. False if the port has no attribute. */
 export function putOrigin(out: Output, r: SourceReading, classUid: OcsfClassUid): boolean {
   const isRequired = classUid === ocsfClass.api || classUid === ocsfClass.file;
   const isEndpoint = isRequired || classUid === ocsfClass.account || classUid === ocsfClass.authentication;

@@ -75,7 +75,7 @@ interface Stored {
 const requirements = { '!': 'required', '+': 'recommended', '?': 'profile' } as const;
 const isMark = (text: string): text is keyof typeof requirements => text in requirements;
 
-function attributeOf(word: string, values: EnumFacts | undefined): AttributeFacts {
+function parseAttribute(word: string, values: EnumFacts | undefined): AttributeFacts {
   const mark = word.slice(0, 1);
   const requirement = isMark(mark) ? requirements[mark] : 'optional';
   const isArray = word.endsWith('[]');
@@ -83,41 +83,41 @@ function attributeOf(word: string, values: EnumFacts | undefined): AttributeFact
   return { requirement, type, isObject: !type.endsWith('_t'), isArray, values };
 }
 
-function objectOf({ attributes, enums = {}, constraints = {} }: StoredObject): ObjectFacts {
+function readObject({ attributes, enums = {}, constraints = {} }: StoredObject): ObjectFacts {
   const entries = Object.entries(attributes);
   return {
-    attributes: new Map(entries.map(([name, word]) => [name, attributeOf(word, enums[name])])),
+    attributes: new Map(entries.map(([name, word]) => [name, parseAttribute(word, enums[name])])),
     constraints,
   };
 }
 
-function classOf(uid: number, stored: StoredClass, common: StoredObject): ClassFacts {
+function readClass(uid: number, stored: StoredClass, common: StoredObject): ClassFacts {
   const all = {
     ...stored,
     attributes: { ...common.attributes, ...stored.attributes },
     enums: { ...common.enums, ...stored.enums },
   };
   const { name, caption, category_uid: categoryUid, category_name: categoryName } = stored;
-  return { ...objectOf(all), uid, name, caption, categoryUid, categoryName };
+  return { ...readObject(all), uid, name, caption, categoryUid, categoryName };
 }
 
-function objectsOf(stored: Readonly<Record<string, StoredObject>>): Map<string, ObjectFacts> {
-  return new Map(Object.entries(stored).map(([name, object]) => [name, objectOf(object)]));
+function readObjects(stored: Readonly<Record<string, StoredObject>>): Map<string, ObjectFacts> {
+  return new Map(Object.entries(stored).map(([name, object]) => [name, readObject(object)]));
 }
 
 function read(): Facts {
   const file = new URL('../../../schema/ocsf-1.1.0.json', import.meta.url);
   const stored = JSON.parse(readFileSync(file, 'utf8')) as Stored;
   const { version, types, observables, common } = stored;
-  const objects = objectsOf(stored.objects);
+  const objects = readObjects(stored.objects);
   const { observable } = stored.objects;
   // The schema derives this list from its types and objects.
   if (observable !== undefined)
-    objects.set('observable', objectOf({ ...observable, enums: { type_id: observables } }));
+    objects.set('observable', readObject({ ...observable, enums: { type_id: observables } }));
   const classes = Object.entries(stored.classes).map(
-    ([uid, one]) => [Number(uid), classOf(Number(uid), one, common)] as const,
+    ([uid, one]) => [Number(uid), readClass(Number(uid), one, common)] as const,
   );
-  return { version, types, profiles: objectsOf(stored.profiles), classes: new Map(classes), objects };
+  return { version, types, profiles: readObjects(stored.profiles), classes: new Map(classes), objects };
 }
 
 let facts: Facts | undefined;

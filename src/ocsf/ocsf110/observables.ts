@@ -1,9 +1,6 @@
 import type { Fault } from './fault.ts';
 
-/**
- * Each observable names an attribute by path (`actor.user.name`, through lists); if it is a scalar, the
- * observable has its value.
- */
+/** Each observable names an attribute by path (`actor.user.name`, through lists); for a scalar it also has the value. */
 export function checkObservables(event: Readonly<Record<string, unknown>>): Fault[] {
   const { observables } = event;
   if (!Array.isArray(observables)) return [];

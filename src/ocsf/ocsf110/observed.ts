@@ -1,28 +1,25 @@
 import { type Output, type Range, shared } from './output.ts';
 
-/**
- * An observable up to its value. The type is 99 with a caption, which every validator accepts: OCSF's files
- * list only 0 and 99.
- */
+/** Up to its value. The type is 99 with a caption, which every validator accepts: OCSF's files list only 0 and 99. */
 function observable(name: string, type: string): Range {
   return shared.add(`,{"name":"${name}","type_id":99,"type":"${type}","value":"`);
 }
 
-const userOf = (path: string) => ({
+const userObservables = (path: string) => ({
   name: observable(`${path}.name`, 'User Name'),
   email: observable(`${path}.email_addr`, 'Email Address'),
 });
 
-const placeOf = (path: string) => ({
+const endpointObservables = (path: string) => ({
   ip: observable(`${path}.ip`, 'IP Address'),
   hostname: observable(`${path}.hostname`, 'Hostname'),
 });
 
 export const observables = {
-  actor: userOf('actor.user'),
-  user: userOf('user'),
-  endpoint: placeOf('src_endpoint'),
-  device: placeOf('device'),
+  actor: userObservables('actor.user'),
+  user: userObservables('user'),
+  endpoint: endpointObservables('src_endpoint'),
+  device: endpointObservables('device'),
   fileName: observable('file.name', 'File Name'),
   fileHash: observable('file.hashes.value', 'Hash'),
 };

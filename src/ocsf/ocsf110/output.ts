@@ -39,10 +39,7 @@ const openBrace = 0x7b;
 const keptBytesMax = 4 * 1024 * 1024;
 const smallestBytes = 256 * 1024;
 
-/**
- * A mapper's working memory. Bytes move within one buffer, which takes a third of the time of copying between
- * two: constants | sources | events …
- */
+/** Bytes move within one buffer, which takes a third of the time of copying between two: constants | sources | events … */
 export class Output implements ByteSink {
   bytes: Uint8Array = noBytes;
   view: DataView = viewOf(noBytes);

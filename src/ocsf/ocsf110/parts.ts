@@ -142,9 +142,7 @@ const things = new Set(
   ).split(' '),
 );
 
-function isAccount(r: SourceReading): boolean {
-  return !things.has(textIn(r, slot.targetType)?.toLowerCase() ?? '');
-}
+const isAccount = (r: SourceReading): boolean => !things.has(textIn(r, slot.targetType)?.toLowerCase() ?? '');
 
 function putSubject(
   out: Output,

@@ -3,17 +3,12 @@ import { textSlice } from '../json-cursor.ts';
 import { kind, type SourceReading, slot, textOf } from '../source-fields.ts';
 import type { Output, Range } from './output.ts';
 
-/**
- * Fields of a reading as JSON. A token is the inside of a JSON string of the source, so it is copied between
- * quotes unchanged.
- */
+/** A token is the inside of a JSON string of the source, so it is copied between quotes unchanged. */
 
 /** OCSF's bound of a string, characters. */
 const stringCharactersMax = 65_535;
 
-export function has(r: SourceReading, at: number): boolean {
-  return r.kinds[at] !== kind.absent;
-}
+export const has = (r: SourceReading, at: number): boolean => r.kinds[at] !== kind.absent;
 
 export function isText(r: SourceReading, at: number): boolean {
   const what = r.kinds[at];
@@ -34,9 +29,7 @@ export function firstText(r: SourceReading, ...slots: readonly number[]): number
 }
 
 /** `message.timestamp` before `time`. */
-export function timeSlotOf(r: SourceReading): number {
-  return has(r, slot.timestamp) ? slot.timestamp : slot.time;
-}
+export const timeSlotOf = (r: SourceReading): number => (has(r, slot.timestamp) ? slot.timestamp : slot.time);
 
 export function isLong({ starts, ends }: SourceReading, at: number): boolean {
   return (ends[at] as number) - (starts[at] as number) > stringCharactersMax;

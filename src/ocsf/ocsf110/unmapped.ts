@@ -44,9 +44,7 @@ export function markLossy(r: SourceReading, lossy: Lossy): void {
   if (kinds[slot.action] === kind.number || kinds[slot.actionCode] === kind.number) lossy[slot.action] = 1;
 }
 
-function isTooLong(r: SourceReading, at: number): boolean {
-  return isText(r, at) && isLong(r, at);
-}
+const isTooLong = (r: SourceReading, at: number): boolean => isText(r, at) && isLong(r, at);
 
 export function putUnmappedFields(out: Output, r: SourceReading, lossy: Lossy): void {
   const others = r.others ?? [];

@@ -8,10 +8,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/**
- * Checks an event of any producer strictly against OCSF 1.1.0: attributes, types and bounds, lists of values,
- * constraints, captions, observables. Returns the faults.
- */
+/** An event of any producer, strictly: attributes, types and bounds, lists of values, constraints, captions, observables. */
 export function validateEvent(event: unknown, facts: Facts = ocsfFacts()): Fault[] {
   if (!isObject(event)) return [{ pointer: '', rule: 'must be an object' }];
   const { class_uid: uid } = event;
@@ -142,6 +139,4 @@ class Validation {
   }
 }
 
-function siblingOf(name: string): string {
-  return name === 'activity_id' ? 'activity_name' : name.slice(0, -3);
-}
+const siblingOf = (name: string): string => (name === 'activity_id' ? 'activity_name' : name.slice(0, -3));

@@ -6,7 +6,7 @@ import { checkRows } from '../page-slices.ts';
 import { readWhole } from '../read-body.ts';
 import type { SliceBytes } from '../sliced-flow.ts';
 import type { MappedEvents, Ocsf110Pool } from './pool.ts';
-import { countRows, taskRows, totalOf } from './rows.ts';
+import { countRows, taskRows, readTotal } from './rows.ts';
 
 const ocsf110PageBytesMax = 8 * 1024 * 1024;
 
@@ -20,10 +20,7 @@ export interface Ocsf110Reads {
   readonly pool: Ocsf110Pool;
 }
 
-/**
- * Reads rows and returns `before`, events, `tail`. Buffers the whole answer, so that a failure can still be
- * answered; undefined if too large. Rejects with EngineError.
- */
+/** Buffers the whole answer, so that a failure can still be answered; undefined if too large. Rejects with EngineError. */
 export async function readOcsf110(
   { storage, pool }: Ocsf110Reads,
   organization: string,
@@ -37,7 +34,7 @@ export async function readOcsf110(
   try {
     const bytes = rows.buffer.subarray(rows.start, rows.end);
     if (bytes.length === 0) return joined(before, [], await tail.ofNone());
-    const after = tail.of(totalOf(bytes, 0));
+    const after = tail.of(readTotal(bytes, 0));
     return await mapped(pool, organization, bytes, before, after);
   } finally {
     rows.release();

@@ -17,9 +17,8 @@ export interface MappedEvents {
 }
 
 /**
- * Threads that map stored events for readers, apart from those of ingest, so that an export cannot delay
- * every body. They start with the first task and end when idle. Admitted reads bound the queue: each has few
- * concurrent tasks (`ocsf110TasksAtOnce`).
+ * Apart from the threads of ingest, so that an export cannot delay bodies. They start with the first task and end when idle.
+ * Admitted reads bound the queue (`ocsf110TasksAtOnce`).
  */
 export class Ocsf110Pool {
   readonly #piscina: Piscina<Ocsf110Task, Ocsf110Result>;

@@ -44,18 +44,18 @@ export function countRows(bytes: Uint8Array): number {
   return rows;
 }
 
-export function totalOf(bytes: Uint8Array, at: number): number {
+export function readTotal(bytes: Uint8Array, at: number): number {
   return Number(viewOf(bytes).getBigUint64(at, true));
 }
 
-export function seqOf(view: DataView, at: number): { readonly seq: bigint; readonly segment: number } {
+export function readSeq(view: DataView, at: number): { readonly seq: bigint; readonly segment: number } {
   const low = view.getUint32(at + seqAt, true);
   const high = view.getUint32(at + seqAt + 4, true);
   // The upper 44 bits (base/events/sequence.ts).
   return { seq: view.getBigUint64(at + seqAt, true), segment: high * 4096 + (low >>> 20) };
 }
 
-export function timeOf(view: DataView, at: number): number {
+export function readTime(view: DataView, at: number): number {
   return view.getUint32(at + timeAt, true) + view.getInt32(at + timeAt + 4, true) * 2 ** 32;
 }
 

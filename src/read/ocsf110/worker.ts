@@ -2,7 +2,7 @@ import { workerData } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { segmentTimeMs } from '../../base/events/sequence.ts';
 import { Ocsf110Mapper } from '../../ocsf/ocsf110/ocsf110-event.ts';
-import { findSource, seqOf, timeOf, viewOf } from './rows.ts';
+import { findSource, readSeq, readTime, viewOf } from './rows.ts';
 import type { Ocsf110Result, Ocsf110Settings, Ocsf110Task } from './task.ts';
 
 const mapper = new Ocsf110Mapper(workerData as Ocsf110Settings);
@@ -13,13 +13,13 @@ function mapRows({ organization, rows, around }: Ocsf110Task): Uint8Array {
   mapper.open(rows);
   for (let at = 0; findSource(rows, at, rows.length, place); at = place.end) {
     mapper.put(at === 0 ? around.before : around.between);
-    const { seq, segment } = seqOf(view, at);
+    const { seq, segment } = readSeq(view, at);
     const loggedMs = segmentTimeMs(segment);
     mapper.map(place.start, place.end, {
       organization,
       seq: String(seq),
       loggedMs,
-      timeMicros: timeOf(view, at),
+      timeMicros: readTime(view, at),
     });
   }
   mapper.put(around.after);

@@ -33,7 +33,7 @@ export interface Batch {
 }
 
 /** Unix microseconds. Throws if the event has another schema than requested. */
-export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: EventSchema): number {
+export function eventMicros(event: AuditEvent | OcsfEvent | undefined, schema: EventSchema): number {
   if (event === undefined) return 0;
   if ('unmapped' in event && schema === 'ocsf') return event.unmapped.time_us;
   if (schema === 'ocsf') throw new Error('the server does not support schema=ocsf');
@@ -41,9 +41,7 @@ export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: Even
 }
 
 /** JSON strings contain no raw line ends, so a line end is only layout. */
-export function oneLine(text: string): string {
-  return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text;
-}
+export const oneLine = (text: string): string => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text);
 
 /** 128 bits of SHA-256, 22 characters. */
 export function shortHash(...parts: readonly (string | number)[]): string {

@@ -6,7 +6,7 @@ import {
   type EventSchema,
   type OcsfEvent,
 } from '../../client/client.ts';
-import { type Batch, type ForwardedEvent, microsOf, oneLine, shortHash } from './batch.ts';
+import { type Batch, type ForwardedEvent, eventMicros, oneLine, shortHash } from './batch.ts';
 
 /** Long-poll time, short enough to keep the metrics current. */
 const forwardWaitSeconds = 10;
@@ -71,7 +71,7 @@ function forwarded(
   };
   return page.texts.map((text, index) => ({
     text: oneLine(text),
-    time: microsOf(page.events[index], schema),
+    time: eventMicros(page.events[index], schema),
     id: () => (ids ??= makeIds())[index] ?? '',
   }));
 }

@@ -90,9 +90,7 @@ function together(one: Answered, other: Answered): Answered {
   };
 }
 
-function isLines(format: FormatName): boolean {
-  return format !== 'splunk-hec' && !isDocument(format);
-}
+const isLines = (format: FormatName): boolean => format !== 'splunk-hec' && !isDocument(format);
 
 function answeredBy(format: FormatName, answer: string, events: readonly ForwardedEvent[]): Answered {
   if (format === 'otlp') {

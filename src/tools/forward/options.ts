@@ -85,7 +85,7 @@ function syslogDestination(text: string, name: string): Destination {
   return { kind: 'syslog', host: url.hostname.replace(/^\[|\]$/g, ''), port, tls };
 }
 
-export function labelsOf({ label = [] }: ForwardOptions): Readonly<Record<string, string>> {
+export function parseLabels({ label = [] }: ForwardOptions): Readonly<Record<string, string>> {
   return Object.fromEntries(
     label.map((text) => {
       const [, name, value] = /^([A-Za-z_][\w.]*)=(.+)$/s.exec(text) ?? [];
@@ -141,27 +141,27 @@ export async function readSecrets(
 ): Promise<ForwardSecrets> {
   return {
     apiKey: await neededKey(options, environment),
-    headers: await headersOf(options, environment),
+    headers: await readHeaders(options, environment),
     s3Credentials: options.to.kind === 's3' ? s3Credentials(environment) : undefined,
     sinkCa: options.ca === undefined ? undefined : await readSecretFile('--ca', options.ca),
     fetch: await trustedFetch(options),
   };
 }
 
-async function headersOf(
+async function readHeaders(
   { header = [], headerFile }: ForwardOptions,
   environment: Environment,
 ): Promise<Readonly<Record<string, string>>> {
   const text = headerFile === undefined ? '' : await readSecretFile('--header-file', headerFile);
   const lines = text.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#'));
   return Object.fromEntries([
-    ...lines.map((line) => headerOf('--header-file', line, undefined)),
-    ...header.map((line) => headerOf('--header', line, environment)),
+    ...lines.map((line) => parseHeader('--header-file', line, undefined)),
+    ...header.map((line) => parseHeader('--header', line, environment)),
   ]);
 }
 
 /** `Name: value`; `${VARIABLE}` comes from the environment. Errors never quote values. */
-function headerOf(option: string, line: string, environment: Environment | undefined): [string, string] {
+function parseHeader(option: string, line: string, environment: Environment | undefined): [string, string] {
   const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/.exec(line) ?? [];
   if (name === undefined || value === undefined) throw wrong(option, "'Name: value'");
   const filled = value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (whole, variable: string) => {

@@ -20,9 +20,7 @@ export function otlpExport(
   return `${JSON.stringify({ resourceLogs: [{ resource: { attributes }, scopeLogs }] })}\n`;
 }
 
-function textAttribute([key, stringValue]: readonly [string, string]) {
-  return { key, value: { stringValue } };
-}
+const textAttribute = ([key, stringValue]: readonly [string, string]) => ({ key, value: { stringValue } });
 
 /** OTLP does not identify the refused records. */
 export function rejectedByOtlp(text: string): number {

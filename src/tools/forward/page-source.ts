@@ -5,7 +5,7 @@ import {
   type Batch,
   type ForwardedEvent,
   type KnownEvent,
-  microsOf,
+  eventMicros,
   oneLine,
   type Position,
   shortHash,
@@ -86,7 +86,9 @@ export class PageSource {
           throw new Error(
             `${total} events at one instant are too many to distinguish; use a server with a feed`,
           );
-        page.texts.forEach((text, index) => lines.push({ text, time: microsOf(page.events[index], schema) }));
+        page.texts.forEach((text, index) =>
+          lines.push({ text, time: eventMicros(page.events[index], schema) }),
+        );
         isStill = page.total === total;
         if (!isStill && !isLastTry) break;
       }

@@ -10,8 +10,8 @@ import { ForwardCheckpoint } from './checkpoint.ts';
 import { feedSource, type SourceOptions } from './feed-source.ts';
 import { FileSink } from './file-sink.ts';
 import { HttpSink } from './http-sink.ts';
-import { filtersOf, wrong } from '../option.ts';
-import { checkCombination, type ForwardOptions, type ForwardSecrets, labelsOf } from './options.ts';
+import { readFilters, wrong } from '../option.ts';
+import { checkCombination, type ForwardOptions, type ForwardSecrets, parseLabels } from './options.ts';
 import { PageSource } from './page-source.ts';
 import { ForwardProgress } from './progress.ts';
 import { defaultS3Region } from '../s3.ts';
@@ -49,7 +49,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   const cutLater = (): void => void setTimeout(() => cut.abort(), forwardStopMsMax).unref();
   stop.addEventListener('abort', cutLater, { once: true });
   checkCombination(plan);
-  const filter = filtersOf(plan);
+  const filter = readFilters(plan);
   const checkpoint = await ForwardCheckpoint.open(plan.checkpoint, {
     url: plan.url,
     filter,
@@ -89,9 +89,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   }
 }
 
-function isAborted(error: unknown): boolean {
-  return error instanceof AuditlogError && error.code === 'aborted';
-}
+const isAborted = (error: unknown): boolean => error instanceof AuditlogError && error.code === 'aborted';
 
 function explained(error: unknown): unknown {
   if (error instanceof AuditlogError && error.status === 400 && /cursor/i.test(error.detail ?? ''))
@@ -117,7 +115,7 @@ async function openSink(
       return HttpSink.open({
         url: to.url,
         format,
-        labels: labelsOf({ to, ...plan }),
+        labels: parseLabels({ to, ...plan }),
         headers,
         gzip,
         timeoutMs,
@@ -142,8 +140,8 @@ async function openSource(
   signal: AbortSignal,
   warn: (text: string) => void,
 ): Promise<AsyncGenerator<Batch>> {
-  const mode = await modeOf(plan, client, position, signal);
-  const { startTime, ...matching } = filtersOf(plan);
+  const mode = await chooseMode(plan, client, position, signal);
+  const { startTime, ...matching } = readFilters(plan);
   // A page of a search ends with its time budget, so pages would omit events.
   const searching = ['q', 'q.phrase', 'q.not'].find((name) => matching[name] !== undefined);
   if (mode === 'pages' && searching !== undefined)
@@ -176,7 +174,7 @@ async function openSource(
 }
 
 /** The feed if the server has one; a checkpoint continues in its mode. */
-async function modeOf(
+async function chooseMode(
   { mode }: ForwardPlan,
   client: Client,
   known: Position | undefined,

@@ -32,7 +32,7 @@ export class S3Sink implements Sink {
     const plain = formatEvents(format, events);
     const body = zipped ? await compress(plain) : plain;
     const type = zipped ? 'application/gzip' : 'application/x-ndjson';
-    const call = await signed(this.#options, 'PUT', this.#urlOf(first), body, type);
+    const call = await signed(this.#options, 'PUT', this.#objectUrl(first), body, type);
     const headers = Object.fromEntries(call.headers);
     try {
       await request({ method: 'PUT', url: call.url, headers, body, timeoutMs, signal: cut });
@@ -42,7 +42,7 @@ export class S3Sink implements Sink {
     return { rejected: 0 };
   }
 
-  #urlOf(first: ForwardedEvent): URL {
+  #objectUrl(first: ForwardedEvent): URL {
     const day = new Date(first.time / 1000).toISOString().slice(0, 10).replaceAll('-', '/');
     const zipped = this.#options.gzip ? '.gz' : '';
     return objectUrl(this.#options, `${day}/${first.time}-${first.id()}.ndjson${zipped}`);

@@ -20,12 +20,7 @@ export interface Delivery {
 export interface Delivered {
   /** Permanently refused events. */
   readonly rejected: number;
-  readonly later?: Later | undefined;
-}
-
-export interface Later {
-  readonly events: readonly ForwardedEvent[];
-  readonly error: AuditlogError;
+  readonly later?: { readonly events: readonly ForwardedEvent[]; readonly error: AuditlogError } | undefined;
 }
 
 /** A destination. Rejects with AuditlogError if a retry may help. */

@@ -32,7 +32,7 @@ export class SyslogConnection {
     this.#socket = socket;
     this.#ending = ending;
     this.#broken = new Promise((_, reject) => {
-      socket.once('error', (error) => reject(failureOf(error, receiver)));
+      socket.once('error', (error) => reject(toFailure(error, receiver)));
       socket.once('close', () => reject(closedEarly()));
       const abort = () => reject(ending.reason as AuditlogError);
       if (ending.aborted) abort();
@@ -87,7 +87,7 @@ export class SyslogConnection {
   }
 }
 
-function failureOf(error: unknown, receiver: string): AuditlogError {
+function toFailure(error: unknown, receiver: string): AuditlogError {
   const code = errorCode(error) ?? 'the connection failed';
   return new AuditlogError('network', `no delivery to ${receiver}: ${code}`, { cause: error });
 }

@@ -33,7 +33,7 @@ export class SyslogSink implements Sink {
   }
 
   async deliver(events: readonly ForwardedEvent[], { cut }: Delivery) {
-    const frames = Buffer.concat(events.map((event) => frameOf(event, this.#options.hostname)));
+    const frames = Buffer.concat(events.map((event) => makeFrame(event, this.#options.hostname)));
     await this.#send(frames, cut);
     return { rejected: 0 };
   }
@@ -72,7 +72,7 @@ export class SyslogSink implements Sink {
 }
 
 /** `<octets> <priority>1 <time> <host> auditlog - <activity> - <event>`. */
-function frameOf(event: ForwardedEvent, hostname: string): Buffer {
+function makeFrame(event: ForwardedEvent, hostname: string): Buffer {
   const priority = facility * 8 + (severities[severityOf(event)] ?? 6);
   const micros = String(event.time % 1_000_000).padStart(6, '0');
   const second = new Date(Math.floor(event.time / 1_000_000) * 1000).toISOString().slice(0, 19);

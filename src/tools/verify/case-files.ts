@@ -16,7 +16,7 @@ export async function filesOfCase(path: string): Promise<ReadonlyMap<string, Buf
     (facts) => facts.isDirectory(),
     () => false,
   );
-  if (isDirectory) return directoryOf(path);
+  if (isDirectory) return readDirectory(path);
   if (!path.endsWith('.zip')) return undefined;
   const bytes = await readable(path, (one) => readFile(one), 'the case file');
   if (!isZip(bytes)) return undefined;
@@ -25,7 +25,7 @@ export async function filesOfCase(path: string): Promise<ReadonlyMap<string, Buf
   });
 }
 
-async function directoryOf(path: string): Promise<ReadonlyMap<string, Buffer> | undefined> {
+async function readDirectory(path: string): Promise<ReadonlyMap<string, Buffer> | undefined> {
   const files = new Map<string, Buffer>();
   for (const name of Object.values(caseFiles)) {
     const bytes = await readFile(join(path, name)).catch((error: unknown) => {

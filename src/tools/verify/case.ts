@@ -9,7 +9,7 @@ import { parseProofText } from '../../tlog/proof-text.ts';
 import type { Trust } from '../../tlog/trust.ts';
 import { isIncluded } from '../../tlog/tree.ts';
 import { caseHead, caseProof, neededFile } from './case-files.ts';
-import { Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
+import { Checkpoints, readTrust, type TrustOptions } from './checkpoints.ts';
 import { atPlace, type Report } from './report.ts';
 
 type Finding = Report['findings'][number];
@@ -24,20 +24,20 @@ interface Proven {
   readonly columns: Buffer;
 }
 
-const linesOf = (bytes: Buffer): string[] => bytes.toString().split('\n').slice(0, -1);
+const splitLines = (bytes: Buffer): string[] => bytes.toString().split('\n').slice(0, -1);
 
 /** Throws a NoteError without a trusted signature. */
 export async function verifyCase(files: ReadonlyMap<string, Buffer>, options: TrustOptions): Promise<Report> {
   const published = neededFile(files, caseFiles.keys).toString();
-  const trust = await trustOf({ key: [...(options.key ?? []), published] });
+  const trust = await readTrust({ key: [...(options.key ?? []), published] });
   if (trust === undefined)
     throw new Problem('malformed', 'a case is verified with the public key of the log: give --key');
   const checkpoints = new Checkpoints(trust);
   checkpoints.add(neededFile(files, caseFiles.checkpoint).toString());
   const findings: Finding[] = [];
-  const places = placesOf(files, trust, checkpoints.origin, findings);
-  const proofs = proofsOf(files, checkpoints, findings);
-  const lines = linesOf(neededFile(files, caseFiles.events));
+  const places = readPlaces(files, trust, checkpoints.origin, findings);
+  const proofs = checkProofs(files, checkpoints, findings);
+  const lines = splitLines(neededFile(files, caseFiles.events));
   findings.push(...new Comparison(places, proofs, lines).findings);
   const notes = [
     'whether these are all events of the filters, only the signature of the service says; "verify" of an export with --evidence proves it',
@@ -54,7 +54,7 @@ export async function verifyCase(files: ReadonlyMap<string, Buffer>, options: Tr
   };
 }
 
-function placesOf(
+function readPlaces(
   files: ReadonlyMap<string, Buffer>,
   trust: Trust,
   origin: string,
@@ -70,14 +70,14 @@ function placesOf(
   return head.places;
 }
 
-function proofsOf(
+function checkProofs(
   files: ReadonlyMap<string, Buffer>,
   checkpoints: Checkpoints,
   findings: Finding[],
 ): ReadonlyMap<number, Proven> {
   const proofs = new Map<number, Proven>();
   const checkpoint = neededFile(files, caseFiles.checkpoint).toString();
-  for (const [n, line] of linesOf(neededFile(files, caseFiles.proofs)).entries()) {
+  for (const [n, line] of splitLines(neededFile(files, caseFiles.proofs)).entries()) {
     const proof = caseProof(line);
     const bytes = Buffer.from(proof?.entry ?? '', 'base64');
     if (proof === undefined || bytes.length !== entryBytes) {
@@ -98,7 +98,7 @@ function proofsOf(
 }
 
 /** The varying part of an event; undefined if it is no event. */
-function renderingOf(line: string): string | undefined {
+function cutRendering(line: string): string | undefined {
   const [, varying] =
     /^(.*)"logged_time":\d+,"product":\{"name":"(?:[^"\\]|\\.)*","vendor_name":"(?:[^"\\]|\\.)*"\},"version":"1\.1\.0"\}\}$/.exec(
       line,
@@ -113,8 +113,8 @@ function isAsRecorded({ bytes, source, rendering, columns }: Proven): boolean {
 }
 
 /**
- * Compares the events of the case with the lines. An event that occurs later in the other list was moved past an insertion or a
- * removal; one that occurs nowhere was altered.
+ * Compares the events of the case with the lines, side by side. Where they differ, one that occurs later in the other list means
+ * an inserted line or a removed event; one that occurs nowhere was altered.
  */
 class Comparison {
   readonly findings: Finding[] = [];
@@ -129,7 +129,7 @@ class Comparison {
     this.#proofs = proofs;
     this.#lines = lines;
     this.#expected = places.map((position) => proofs.get(position)?.rendering);
-    this.#actual = lines.map(renderingOf);
+    this.#actual = lines.map(cutRendering);
     this.#compare();
     for (const [position, { entry }] of proofs)
       if (!places.includes(position))

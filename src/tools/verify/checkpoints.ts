@@ -6,7 +6,7 @@ import type { TreeHead } from '../../tlog/checkpoint.ts';
 import { NoteError, publicKeyIn } from '../../tlog/note.ts';
 import { type PublishedKey, Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
-import { forkOf, type Report } from './report.ts';
+import { forkFinding, type Report } from './report.ts';
 
 export interface TrustOptions {
   readonly key?: readonly string[];
@@ -20,7 +20,7 @@ interface GivenKeys {
   readonly published: readonly { readonly service: string; readonly keys: readonly PublishedKey[] }[];
 }
 
-const textOf = (path: string): Promise<string> => readFile(path, 'utf8');
+const readText = (path: string): Promise<string> => readFile(path, 'utf8');
 
 /** An unreadable file is wrong usage, not a fault of the events. */
 export async function readable<T>(
@@ -41,7 +41,7 @@ export async function readable<T>(
 async function keysIn(given: readonly string[] = []): Promise<GivenKeys> {
   const what = '--key takes a key (name+id+key) or a file of keys';
   const texts = await Promise.all(
-    given.map(async (one) => (one.includes('+') ? one : readable(one, textOf, what))),
+    given.map(async (one) => (one.includes('+') ? one : readable(one, readText, what))),
   );
   const [answers, lists] = [true, false].map((is) => texts.filter((text) => text.startsWith('{') === is));
   const keys = (lists ?? []).flatMap((text) => text.split('\n')).map((line) => line.trim());
@@ -69,7 +69,7 @@ function parseKeys(text: string): Partial<Record<'origin' | 'keys', unknown>> {
   }
 }
 
-export async function trustOf(options: TrustOptions): Promise<Trust | undefined> {
+export async function readTrust(options: TrustOptions): Promise<Trust | undefined> {
   const { keys, published } = await keysIn(options.key);
   if (keys.length === 0) {
     if (published.length === 0) return undefined;
@@ -98,7 +98,7 @@ export async function checkpointFiles(
     const paths = await readable(path, (one) => pathsBelow(one, organization), '--checkpoint');
     if (files.length + paths.length > limits.verifyCheckpointsMax)
       throw new Problem('malformed', `more than ${limits.verifyCheckpointsMax} checkpoints: give fewer`);
-    for (const one of paths) files.push({ path: one, text: await readable(one, textOf, '--checkpoint') });
+    for (const one of paths) files.push({ path: one, text: await readable(one, readText, '--checkpoint') });
   }
   return files;
 }
@@ -147,7 +147,7 @@ export class Checkpoints {
       throw new NoteError(`the checkpoint belongs to ${origin}, not to ${this.#origin}`);
     const known = this.#heads.get(size);
     if (known === undefined) this.#heads.set(size, { origin, size, root });
-    else if (Buffer.compare(known.root, root) !== 0) this.#findings.push(forkOf(size));
+    else if (Buffer.compare(known.root, root) !== 0) this.#findings.push(forkFinding(size));
   }
 
   get heads(): readonly TreeHead[] {

@@ -16,11 +16,11 @@ import type { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import type { ImportSource } from '../import-source.ts';
 import { createProgress, type ProgressIo } from '../progress.ts';
-import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
+import { checkpointFiles, Checkpoints, readTrust, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { believed, disbelieved, explainedByErasures } from './erasures.ts';
 import { type EvidenceHead, evidenceHead, readErasureLine, readLine } from './evidence-file.ts';
-import { linesOf } from '../lines.ts';
+import { splitLines } from '../lines.ts';
 import { explainedBy, hashOf, historyOf, notesOf, type PlacedEvent } from './policies.ts';
 import { NamedOrganization } from './named-organization.ts';
 import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
@@ -213,7 +213,7 @@ function misplaced(position: number, expected: number, entry: Entry): Report['fi
 }
 
 async function begin(line: Buffer, path: string, options: TrustOptions) {
-  const trust = await trustOf(options);
+  const trust = await readTrust(options);
   if (trust === undefined)
     throw new Problem('malformed', 'verifying a file needs the public key of the log: give --key');
   const head = evidenceHead(line);
@@ -238,14 +238,7 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
     options.checkpoint === undefined && copy === undefined
       ? ['without --checkpoint, the checkpoint of the file may have been replaced together with events']
       : [];
-  return {
-    checkpoints,
-    tree,
-    audit: new FileAudit(tree, head),
-    copied,
-    isFiltered: head.filtered,
-    notes,
-  };
+  return { checkpoints, tree, audit: new FileAudit(tree, head), copied, isFiltered: head.filtered, notes };
 }
 
 /** The file's maker wrote its first line: the tree verifies the events it names. */
@@ -290,7 +283,7 @@ export async function verifyFile(
 ): Promise<Report> {
   const progress = createProgress(io, { items: 'events', total: source.fileBytes });
   let begun: Awaited<ReturnType<typeof begin>> | undefined;
-  for await (const lines of linesOf(text)) {
+  for await (const lines of splitLines(text)) {
     if (begun === undefined && lines.length > 0)
       begun = await begin(lines.shift() ?? Buffer.alloc(0), path, options);
     for (const line of lines) begun?.audit.add(line);

@@ -7,13 +7,13 @@ import { type Checkpoint, parseCheckpoint } from '../../tlog/checkpoint.ts';
 import { entryBytes, fromBundle } from '../../tlog/entry.ts';
 import { leafHashes } from '../../tlog/hash.ts';
 import { RightEdge, type TileHashes } from '../../tlog/right-edge.ts';
-import { hashesAtLevel, levelsOf, tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
+import { hashesAtLevel, countLevels, tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import type { ToolDeps } from '../context.ts';
 import { createProgress } from '../progress.ts';
 import { organizationPattern } from './copy.ts';
 import { type RemoteTree, type RemoteOptions, remoteTree } from './remote-tree.ts';
-import { type TrustOptions, trustOf } from './checkpoints.ts';
-import { forkOf, type Report } from './report.ts';
+import { type TrustOptions, readTrust } from './checkpoints.ts';
+import { forkFinding, type Report } from './report.ts';
 
 const keepTilesAtOnce = 8;
 /** Events between checkpoints of a first run, and so the most that an interrupted run repeats. */
@@ -95,7 +95,7 @@ class KeptTree {
       throw new Error(`the service sent checkpoints of ${this.#origin} and of ${next.origin}`);
     if (next.size < size) return [shorter(next.size, size)];
     const edge = await this.#edge();
-    if (next.size === size) return isSame(edge.root(), next.root) ? [] : [forkOf(size)];
+    if (next.size === size) return isSame(edge.root(), next.root) ? [] : [forkFinding(size)];
     const kept = await this.#lastEntries();
     for (let index = Math.floor(size / tileWidth); index * tileWidth < next.size; index += keepTilesAtOnce) {
       const bundles = await remote.bundles(index, keepTilesAtOnce, next.size);
@@ -125,7 +125,7 @@ class KeptTree {
   async #edge(): Promise<RightEdge> {
     const { size } = this;
     const partial: TileHashes[] = [];
-    for (let level = 0; level < levelsOf(size); level++) {
+    for (let level = 0; level < countLevels(size); level++) {
       const index = Math.floor(hashesAtLevel(level, size) / tileWidth);
       const width = widthIn({ level, index }, size);
       if (width > 0)
@@ -161,7 +161,7 @@ class KeptTree {
   }
 
   async #removePartial(before: number, size: number): Promise<void> {
-    for (let level = 0; level < levelsOf(before); level++) {
+    for (let level = 0; level < countLevels(before); level++) {
       const tile = { level, index: Math.floor(hashesAtLevel(level, before) / tileWidth) };
       const needed = widthIn(tile, size);
       for (const kind of level === 0 ? (['hashes', 'entries'] as const) : (['hashes'] as const)) {
@@ -214,7 +214,7 @@ export interface KeepOptions extends TrustOptions, RemoteOptions {
 
 /** Verifies that the new part of a tree continues the kept one, and keeps it. */
 export async function keepTree(deps: ToolDeps, directory: string, options: KeepOptions): Promise<Report> {
-  const trust = await trustOf(options);
+  const trust = await readTrust(options);
   if (trust === undefined)
     throw new Problem('malformed', '--keep needs the public key of the log: give --key');
   const remote = await remoteTree(deps, options);

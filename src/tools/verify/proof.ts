@@ -4,7 +4,7 @@ import { entryAt, entryBytes, type EventContent, hasExpired, isEntryOf } from '.
 import { hashBytes, leafHash } from '../../tlog/hash.ts';
 import { parseProofText } from '../../tlog/proof-text.ts';
 import { isIncluded } from '../../tlog/tree.ts';
-import { Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
+import { Checkpoints, readTrust, type TrustOptions } from './checkpoints.ts';
 import { atPlace, type Report, vanished } from './report.ts';
 
 interface ProofFile {
@@ -28,7 +28,7 @@ export function asProof(text: string): ProofFile | undefined {
   return { entry, proof, ...(isStored && { source, shown }) };
 }
 
-function contentOf(source: string, base64: string): EventContent {
+function eventContent(source: string, base64: string): EventContent {
   const shown = Buffer.from(base64, 'base64');
   if (shown.length !== hashBytes) throw new Problem('malformed', `"shown" is a hash of ${hashBytes} bytes`);
   return { source: Buffer.from(source), shown };
@@ -39,7 +39,7 @@ export async function verifyProof(
   { entry: base64, proof: text, source, shown = '' }: ProofFile,
   options: TrustOptions,
 ): Promise<Report> {
-  const trust = await trustOf(options);
+  const trust = await readTrust(options);
   if (trust === undefined)
     throw new Problem('malformed', 'verifying a proof needs the public key of the log: give --key');
   const { index, hashes, checkpoint } = parseProofText(text);
@@ -52,7 +52,7 @@ export async function verifyProof(
   const findings: Report['findings'][number][] = [];
   if (tree === undefined || !isIncluded(leafHash(bytes), index, tree, hashes))
     findings.push(atPlace('contradicted', index, entry, 'is not in the signed tree'));
-  const content = source === undefined ? undefined : contentOf(source, shown);
+  const content = source === undefined ? undefined : eventContent(source, shown);
   if (content !== undefined && !isEntryOf(bytes, 0, content))
     findings.push(atPlace('altered', index, entry, 'differs from the recorded event'));
   if (source === undefined && !hasExpired(entry, systemClock()))

@@ -38,7 +38,7 @@ function timeText(micros: number): string | undefined {
   return Number.isNaN(new Date(micros / 1000).getTime()) ? undefined : formatMicros(micros);
 }
 
-function placeOf({ position, seq, time }: Pick<Difference, 'position' | 'seq' | 'time'>) {
+function describePosition({ position, seq, time }: Pick<Difference, 'position' | 'seq' | 'time'>) {
   const text = timeText(time);
   return { position, seq: String(seq), ...(text !== undefined && { time: text }) };
 }
@@ -78,7 +78,7 @@ export function contradictionsIn({
     const since = time === undefined ? '' : `, recorded from ${time} on`;
     findings.push({
       kind: 'contradicted',
-      ...(firstDiffering !== undefined && placeOf({ ...firstDiffering, position: from })),
+      ...(firstDiffering !== undefined && describePosition({ ...firstDiffering, position: from })),
       detail: `the checkpoint of ${differing.size} events was signed for other events: the first change is at one of the positions ${from} to ${differing.size - 1}${since}`,
     });
   }
@@ -97,7 +97,7 @@ export function contradictionsIn({
   return findings;
 }
 
-export function forkOf(size: number): Finding {
+export function forkFinding(size: number): Finding {
   return {
     kind: 'forked',
     detail: `two checkpoints of ${size} events were signed with different roots: somebody got another history`,
@@ -110,7 +110,7 @@ export function atPlace(
   { seq, time }: Pick<Entry, 'seq' | 'time'>,
   what: string,
 ): Finding {
-  const place = placeOf({ seq, time, position });
+  const place = describePosition({ seq, time, position });
   return {
     kind,
     ...place,
