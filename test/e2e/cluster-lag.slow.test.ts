@@ -36,7 +36,8 @@ function storageAt(url: string, database: string): Storage {
   return storage;
 }
 
-// `replicas-changes.long.ts` has erasure, retention and deletion on replicas. An engine may end when another one was killed (docs/cluster.md).
+// `replicas-changes.long.ts` has erasure, retention and deletion on replicas. An engine may end
+// when another one was killed (test/support/plain-engine.ts).
 describe('a node that has no row yet of those that most have', () => {
   let onA: Storage;
   let onB: Storage;

@@ -1,19 +1,21 @@
 import { strict as assert } from 'node:assert';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { limits } from '../../src/storage/limits.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { patience } from '../support/patience.ts';
-import { again } from '../support/replicas/again.ts';
+import { organizationOn, startFrontEnd } from '../support/replicas/front-ends.ts';
 import { Ledger } from '../support/replicas/ledger.ts';
 import { rebuild } from '../support/replicas/operator.ts';
 import { database, type Replicas, startReplicas, whyNoReplicas } from '../support/replicas/replicas.ts';
-import { createTenant, runCli, runCliHere, startServer, type TestServer } from '../support/server.ts';
+import { runCli, runCliHere, type TestServer } from '../support/server.ts';
 
 /** Two front ends on replicas, of which one is copied and one never comes back, then a new cluster; six minutes. */
 const skip = (await whyNoReplicas()) ?? false;
+const shape = process.env['REPLICAS_SHAPE'] ?? '2x2';
+const [shards = 0, copies = 0] = shape.split('x').map(Number);
 /** Nothing of a server that is gone is under way any more, and the others close its row. */
 const goneMsMax = 200_000 + limits.insertMsMax;
 
@@ -27,29 +29,27 @@ const evidence = [
 ];
 const ofProcesses = ['leases', 'watermarks', 'planned_removals', 'running_time'];
 
-describe('two front ends on one shard with two replicas', { skip, timeout: patience(1_200_000) }, () => {
+describe(`two front ends on ${shape} nodes`, { skip, timeout: patience(1_200_000) }, () => {
   let replicas: Replicas;
   let directory: string;
   const servers: TestServer[] = [];
   let ledger: Ledger;
   const secrets = { SESSION_SECRET: randomBytes(32).toString('hex') };
   const start = (name: string, of = replicas): Promise<TestServer> =>
-    again('the server to start', () =>
-      startServer({
-        env: { ...of.env, ...secrets, SEGMENT_BYTES: '65536' },
-        dataDir: join(directory, name),
-        intervals: { evidenceMs: 5_000 },
-      }),
-    );
+    startFrontEnd({
+      env: { ...of.env, ...secrets, SEGMENT_BYTES: '65536' },
+      dataDir: join(directory, name),
+      intervals: { evidenceMs: 5_000 },
+    });
   before(async () => {
     directory = await temporaryDirectory();
-    replicas = await startReplicas(1, 2);
+    replicas = await startReplicas(shards, copies);
     const tenants = [];
     for (const name of ['first', 'second']) {
       const server = await start(name);
       servers.push(server);
-      const slug = () => `t-${randomUUID().slice(0, 8)}`;
-      tenants.push(await again('an organization', () => createTenant(server, slug())));
+      for (let shard = 1; shard <= shards; shard++)
+        tenants.push(await organizationOn(replicas, server, shard));
     }
     ledger = new Ledger(tenants);
   });
@@ -80,7 +80,7 @@ describe('two front ends on one shard with two replicas', { skip, timeout: patie
   });
 
   test('a new cluster has what statements of the engine have copied', async () => {
-    await ledger.pause();
+    await ledger.settle('what the backup has');
     assert.equal(await serverOf(1).stop(), 0);
     const moment = new Date().toISOString();
     const to = (name: string) => `File('${join(directory, 'backup', name)}')`;
@@ -88,8 +88,11 @@ describe('two front ends on one shard with two replicas', { skip, timeout: patie
     const tables = evidence.map((name) => `${database}.${name}`);
     await engine.command(`BACKUP ${tables.map((name) => `TABLE ${name}`).join(', ')} TO ${to('evidence')}`);
     await engine.command(`BACKUP DATABASE ${database} EXCEPT TABLES ${tables.join(', ')} TO ${to('events')}`);
+    const otherShards = Array.from({ length: shards - 1 }, (_, n) => n + 2);
+    for (const shard of otherShards)
+      await replicas.at(shard, 1).command(`BACKUP TABLE ${database}.events_local TO ${to(`shard-${shard}`)}`);
     await replicas.stop();
-    replicas = await startReplicas(1, 2);
+    replicas = await startReplicas(shards, copies);
     const there = replicas.at(1, 1);
     const outside = { settings: { database: 'default' } };
     for (const { storage } of replicas.nodes)
@@ -97,7 +100,12 @@ describe('two front ends on one shard with two replicas', { skip, timeout: patie
     await there.command(`RESTORE DATABASE ${database} FROM ${to('events')}`, {}, outside);
     await there.command(`RESTORE ${tables.map((name) => `TABLE ${name}`).join(', ')} FROM ${to('evidence')}`);
     for (const name of ofProcesses) await there.command(`TRUNCATE TABLE ${name}`);
-    await rebuild(replicas, replicas.nodeOf(1, 2));
+    const first = replicas.nodeOf(1, 1);
+    for (const node of replicas.nodes) if (node !== first) await rebuild(replicas, node, first);
+    for (const shard of otherShards)
+      await replicas
+        .at(shard, 1)
+        .command(`RESTORE TABLE ${database}.events_local FROM ${to(`shard-${shard}`)}`);
     const env = { ...replicas.env, ...secrets };
     const told = await runCliHere(['restore', '--record', moment], {
       dataDir: join(directory, 'third'),

@@ -94,9 +94,15 @@ export class Ledger {
       if (account.tenant.server === old) account.tenant = account.tenant.with({ server });
   }
 
-  /** Waits until every acknowledged event is everywhere, once, while nothing is written. */
   async check(after: string, msMax = checkMsMax): Promise<void> {
-    await this.pause();
+    await this.settle(after, msMax);
+    this.#isPaused = false;
+  }
+
+  /** Waits until every acknowledged event is everywhere, once. Nothing is written from now on until the next `check`. */
+  async settle(after: string, msMax = checkMsMax): Promise<void> {
+    this.#isPaused = true;
+    await eventually('writers to pause', async () => (this.#writing === 0 ? true : undefined));
     for (const account of this.#accounts) {
       let fault: string | undefined;
       await eventually(
@@ -107,13 +113,6 @@ export class Ledger {
         throw new Error(`${after}: ${fault}`, { cause: error });
       });
     }
-    this.#isPaused = false;
-  }
-
-  /** Until the next check nothing is written. */
-  async pause(): Promise<void> {
-    this.#isPaused = true;
-    await eventually('writers to pause', async () => (this.#writing === 0 ? true : undefined));
   }
 
   async stop(): Promise<void> {

@@ -34,12 +34,15 @@ export async function untilFetched({ storage }: ReplicaNode, inDatabase = databa
     );
 }
 
-/** Makes the tables of a node anew that has none: under another name until they have everything, so that nobody reads them. */
-export async function rebuild(replicas: Replicas, lost: ReplicaNode): Promise<void> {
+/**
+ * Makes the tables of a node anew that has none, as another one has them (the default is one of its shard): under another
+ * name until they have everything, so that nobody reads them.
+ */
+export async function rebuild({ nodes }: Replicas, lost: ReplicaNode, from?: ReplicaNode): Promise<void> {
   const { shard, replica } = lost;
-  const isOther = (node: ReplicaNode) => node !== lost && node.shard === shard;
-  const source = replicas.nodes.find(isOther) ?? lost;
+  const source = from ?? nodes.find((node) => node !== lost && node.shard === shard) ?? lost;
   for (const table of await replicatedTables(source)) {
+    if (table === sharded && source.shard !== shard) continue;
     const name = table === sharded ? replica : `${shard}_${replica}`;
     await eventually(`the old replica of ${table} to be dropped`, () =>
       source.storage.command(`SYSTEM DROP REPLICA '${name}' FROM TABLE ${table}`).then(
