@@ -201,7 +201,7 @@ test('stopped, it is named to whoever wants the directory', {
   try {
     // Its threads stop one after the other.
     await waitUntil('it is stopped', async () => (await readEngineFile(dataDir)) === undefined);
-    const words = `Another process uses DATA_DIR ${dataDir}: an engine whose process ${pid} is stopped`;
+    const words = `Another process uses DATA_DIR ${dataDir}: its engine, process ${pid}, was stopped by a signal`;
     await assert.rejects(start(), (error) => {
       assert.ok(error instanceof DataDirLockedError);
       assert.ok(error.message.startsWith(words), error.message);
