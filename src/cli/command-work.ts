@@ -169,7 +169,7 @@ async function changeByServerOrAlone<Name extends ChangeName>(
   if (answer !== undefined) return answer.result as ResultOf<Name>;
   return withStorage(setup, async (context) => {
     // Another server has started: it alone writes to its embedded engine.
-    if (clickhouse.url === undefined && context.isShared)
+    if (clickhouse.url === undefined && context.isShared && (await isServerThere(dataDir)))
       return changeByServerOrAlone(setup, id, name, values);
     const { directory, hand } = await openDirectory(context);
     const result = await changeHere(directory, { ...operatorCall(), id }, name, values);
