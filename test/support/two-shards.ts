@@ -5,6 +5,7 @@ import { migrate } from '../../src/storage/migrate.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog } from './engine.ts';
 import { type NodeDoor, startNodeDoor } from './node-door.ts';
+import { again } from './replicas/again.ts';
 import { freePort, type LimitedUser, type PlainEngine, startPlainEngine } from './plain-engine.ts';
 
 /**
@@ -104,8 +105,11 @@ export async function startTwoShards(limited?: LimitedUser): Promise<TwoShards> 
   const prepare = async (database: string, envelope: Envelope): Promise<void> => {
     const storage = openStorage({ ...connection(doorOfA.url, database), cluster }, silentLog);
     try {
-      await migrate(storage, { log: silentLog, cluster });
-      await keepEventsView(storage, { database, cluster, ...envelope });
+      // An engine may just have ended by itself (plain-engine.ts) and be starting.
+      await again('both nodes to have the tables', async () => {
+        await migrate(storage, { log: silentLog, cluster });
+        await keepEventsView(storage, { database, cluster, ...envelope });
+      });
     } finally {
       await storage.close();
     }

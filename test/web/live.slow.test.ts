@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { createUser } from '../e2e/session-support.ts';
 import { patience } from '../support/patience.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
-import { assertAccessibleInBoth, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+import { assertAccessibleInBoth, sharedPage, type SharedPage, untilTrue, withoutBrowser } from './support.ts';
 
 /** What is new, and what time it is: by the server, and in the zone of each row. */
 
@@ -95,6 +95,9 @@ describe('what is new on the web page', { skip: withoutBrowser() }, () => {
     await settled(page, '1,626 events');
     await page.keyboard.press('f');
     const button = page.locator('.filter-bar [aria-keyshortcuts=f]');
+    await button.getByText('Following', { exact: true }).waitFor();
+    // Counts that were still asked for would stay stale without a connection.
+    await untilTrue(page, 'document.querySelector(\'[data-stale="true"]\') === null');
     await page.context().setOffline(true);
     await button.getByText('Not following: no connection').waitFor();
     await assertAccessibleInBoth(page);
