@@ -28,25 +28,22 @@ const byAge = (a: ApiKey, b: ApiKey): number => a.createdMicros - b.createdMicro
 
 /** Ids by a text that several objects may share. */
 class Index {
-  /** Most have one id, and a set is ten times as large. */
-  readonly #ids = new Map<string, string | Set<string>>();
+  readonly #ids = new Map<string, Set<string>>();
 
   add(text: string, id: string): void {
     const ids = this.#ids.get(text);
-    if (ids === undefined || ids === id) this.#ids.set(text, id);
-    else if (typeof ids === 'string') this.#ids.set(text, new Set([ids, id]));
+    if (ids === undefined) this.#ids.set(text, new Set([id]));
     else ids.add(id);
   }
 
   remove(text: string, id: string): void {
     const ids = this.#ids.get(text);
-    if (ids === id) this.#ids.delete(text);
-    else if (typeof ids === 'object') ids.delete(id);
+    ids?.delete(id);
+    if (ids?.size === 0) this.#ids.delete(text);
   }
 
   of(text: string): Iterable<string> {
-    const ids = this.#ids.get(text) ?? [];
-    return typeof ids === 'string' ? [ids] : ids;
+    return this.#ids.get(text) ?? [];
   }
 }
 
