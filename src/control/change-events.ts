@@ -9,7 +9,7 @@ import type {
   UserIdentity,
 } from './records.ts';
 
-/** Who did it: a user, or a program or an operator, who is not one. Absent where it is not known. */
+/** A user, a program or an operator; absent if unknown. */
 export interface EventActor {
   readonly id?: string;
   readonly name?: string;
@@ -17,27 +17,26 @@ export interface EventActor {
   readonly type: 'User' | 'App/System';
 }
 
-/** Where the request came from, and the UUID that all events of one request share. */
+/** Of the request; all its events share the UUID. */
 export interface EventOrigin {
   /** IPv4 or IPv6 text. */
   readonly ip: string;
-  /** Decimal text; `"0"` where it is not known. */
+  /** Decimal text; `"0"` if unknown. */
   readonly port: string;
   readonly flowId: string;
 }
 
-/** What the service itself does that an organization must be able to see (contract: Sessions). */
+/** The service's own activities that an organization can see (contract: Sessions). */
 export interface ServiceEvent {
   /** UUID */
   readonly organizationId: string;
-  /** A code of the registry of activities, which also has its title. */
   readonly code: number;
   readonly level: 'INFO' | 'WARN' | 'ERROR';
   readonly msg: string;
   readonly actor: EventActor;
   readonly target?: EventTarget;
   readonly result: { readonly title: string; readonly code: number };
-  /** JSON values. Never a password, a key, a token or a digest of one. */
+  /** JSON values, without any password, key, token or digest. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
@@ -47,13 +46,12 @@ interface EventTarget {
   readonly type: 'organization' | 'user' | 'api_key';
 }
 
-/** A change of control data, whoever made it. */
 export interface Change extends Pick<ServiceEvent, 'organizationId' | 'msg' | 'extra'> {
   readonly code: ChangeCode;
   readonly target: EventTarget;
 }
 
-/** Codes of the registry of activities (contract: Activities); a test holds them against it. */
+/** Codes (contract: Activities); a test compares them with the registry. */
 export const changeCodes = {
   userCreated: 1000,
   loggedOut: 1003,
@@ -85,10 +83,7 @@ type ChangeCode = (typeof changeCodes)[keyof typeof changeCodes];
 
 const keyWords = { apiKeyCreated: 'created', apiKeyRotated: 'rotated', apiKeyRevoked: 'revoked' } as const;
 
-/**
- * What happened to a key; nothing for a key of all organizations, which is the operator's own and in nobody's events. `endsUnseen`: the
- * secret of an earlier try, whose answer may have been lost, ends.
- */
+/** None for a key of all organizations. `endsUnseen`: ends the secret of an earlier try whose answer may be lost. */
 export function changesOfKey(key: ApiKey, what: keyof typeof keyWords, endsUnseen = false): Change[] {
   const { id, name, organizationId, scopes } = key;
   if (organizationId === undefined) return [];
@@ -120,12 +115,11 @@ const userWords = {
   loggedOut: (email: string) => `${email} signed out`,
 };
 
-/** What a program did by its key. */
 export function keyActor({ id, name }: ApiKey): EventActor {
   return { id, name: name === '' ? id : name, type: 'App/System' };
 }
 
-/** What happened to a user; of the one before a change of the role, where it is given, that role. */
+/** `before`: for a change of the role. */
 export function changeOfUser(user: User, what: keyof typeof userWords, before?: User): Change {
   const { id, organizationId, email, role } = user;
   return {
@@ -137,7 +131,7 @@ export function changeOfUser(user: User, what: keyof typeof userWords, before?: 
   };
 }
 
-/** That whoever a provider knows by this subject is the user from now on, since the addresses are the same. */
+/** A provider's subject is linked to the user by address. */
 export function changeOfLink(
   user: User,
   { issuer, subject }: Pick<UserIdentity, 'issuer' | 'subject'>,
@@ -146,7 +140,7 @@ export function changeOfLink(
   return { ...change, extra: { ...change.extra, issuer, subject } };
 }
 
-/** The retention of an organization as operators and administrators write it: `90d`, `off` or `default`. */
+/** `90d`, `off` or `default`. */
 export function retentionText({ retentionDays }: Organization): string {
   if (retentionDays === undefined) return 'default';
   return retentionDays === 0 ? 'off' : `${retentionDays}d`;
@@ -160,7 +154,7 @@ function settingsOf(organization: Organization) {
   };
 }
 
-/** What happened to an organization; of the one before the change, where it is given, the settings that differ. */
+/** `before`: to name the settings that differ. */
 export function changeOfOrganization(
   organization: Organization,
   what: 'organizationCreated' | 'organizationUpdated',
@@ -185,10 +179,7 @@ const policyWords = {
   legalHoldReleased: (slug: string) => `Legal hold on ${slug} released`,
 };
 
-/**
- * What is kept of an organization from now on. `verify` tells by these events what a policy has ended from what vanished
- * (tlog/policy.ts reads them), so each says all of the policy; `version` names it.
- */
+/** `verify` tells removals from losses by it (tlog/policy.ts), so it has the whole policy. */
 export function changeOfPolicy(
   { id, slug }: Pick<Organization, 'id' | 'slug'>,
   what: keyof typeof policyWords,
@@ -212,7 +203,7 @@ const removalWords = {
   removalCancelled: (slug: string, n: string) => `Removal of ${n} expired events of ${slug} cancelled`,
 };
 
-/** Expired events that will be removed, or not any more. */
+/** Expired events that will be removed, or no longer will. */
 export function changeOfRemoval(
   { id, slug }: Pick<Organization, 'id' | 'slug'>,
   what: keyof typeof removalWords,
@@ -227,7 +218,7 @@ export function changeOfRemoval(
   };
 }
 
-/** What an operator may see of how people sign in: all but the secret. */
+/** All but the secret. */
 export function signOnView(settings: SignOnSettings) {
   const own = settings.provider === 'own';
   return {
@@ -248,7 +239,7 @@ export function signOnView(settings: SignOnSettings) {
   };
 }
 
-/** Another way for people to sign in; `secret` in `changed` tells that there is another one, and nothing of it. */
+/** `secret` in `changed` says only that there is another one. */
 export function changeOfSignOn(
   { id, slug }: Organization,
   before: SignOnSettings,
@@ -271,10 +262,7 @@ export function changeOfSignOn(
   };
 }
 
-/**
- * That a person was taken out of events. `verify` tells by it what was erased from what was altered (tlog/erasure.ts), so
- * it names the list of these events by its hash; nothing in it tells who it was.
- */
+/** `verify` tells erased from altered by it (tlog/erasure.ts), so it has the hash of the list, and nothing about the person. */
 export function changeOfErasure({ id, organizationId, pseudonym, events, digest }: StoredErasure): Change {
   return {
     organizationId,
@@ -285,10 +273,9 @@ export function changeOfErasure({ id, organizationId, pseudonym, events, digest 
   };
 }
 
-/** Rows that a change names; the rest is a number. */
 const damageNamedMax = 20;
 
-/** That an operator goes on with what is known of an organization, although rows of the journal are damaged. */
+/** An operator accepts damaged rows of the journal. */
 export function changeOfDamage(
   { id, slug }: Pick<Organization, 'id' | 'slug'>,
   damage: readonly { readonly place: number; readonly detail: string }[],
@@ -303,7 +290,6 @@ export function changeOfDamage(
   };
 }
 
-/** What a change of an organization's settings is, its policy included. */
 export function changesOfSettings({
   before,
   now,
@@ -328,15 +314,11 @@ export function userActor({ id, name, email }: User): EventActor {
   return { id, name, email, type: 'User' };
 }
 
-/** The event of a change that someone made. */
 export function eventOfChange(change: Change, actor: EventActor): ServiceEvent {
   return { ...change, level: 'INFO', actor, result: { title: 'OK', code: 200 } };
 }
 
-/**
- * An export of audit events, to be recorded before its first byte: by a user, a program with a key, or an operator. `details`
- * is what was asked for: the format, and the filters that were given.
- */
+/** Recorded before the first byte. `details`: the format and the given filters. */
 export function exported(
   actor: EventActor,
   organizationId: string,
@@ -349,7 +331,7 @@ export function exported(
   return { organizationId, code: changeCodes.exported, level: 'INFO', msg, actor, result, extra: details };
 }
 
-/** The source event (contract: Ingest) of what happened at a time, in Unix microseconds; plain JSON values. */
+/** The source event (contract: Ingest); time in Unix microseconds. */
 export function sourceEvent(event: ServiceEvent, nowMicros: number, origin?: EventOrigin): object {
   const time = formatMicros(nowMicros);
   return {
@@ -369,28 +351,25 @@ export function sourceEvent(event: ServiceEvent, nowMicros: number, origin?: Eve
   };
 }
 
-/** The JSON of that, as ingest takes it. */
 export function eventText(event: ServiceEvent, nowMicros: number, origin?: EventOrigin): string {
   return storableText(sourceEvent(event, nowMicros, origin));
 }
 
-/** The JSON of a source event, as ingest takes it. */
 export function storableText(event: object): string {
   return JSON.stringify(event, (_, value: unknown) =>
     typeof value === 'string' ? value.replaceAll(unstorable, '\uFFFD') : value,
   );
 }
 
-/** NUL and lone surrogates, which no event may hold: a query or a provider can name something with them. */
+/** No event may contain NUL or lone surrogates; a query or a provider can. */
 const unstorable = /[\p{Cs}\0]/gu;
 
-/** A zone of an IPv6 address means nothing away from the machine, and events do not take it. */
+/** Without the zone of an IPv6 address, which events refuse. */
 function remote({ ip, port }: EventOrigin): object {
   const address = ip.replace(/%.*$/, '');
   return { ip: address, ...(port !== '0' && { port: Number(port) }) };
 }
 
-/** The source event of a change, made by an operator who is not a user of the organization. */
 export function sourceEventOfChange(change: Change, operator: string, nowMicros: number): object {
   return sourceEvent(eventOfChange(change, { name: operator, type: 'App/System' }), nowMicros);
 }

@@ -24,18 +24,16 @@ import { ControlState } from './state.ts';
 
 const refreshMs = 1_000;
 const refreshMsMax = 5_000;
-/** A state older than this is read before a change: the engine remembers who has a place for a while only. */
+/** A change reads an older state first: the engine remembers who has a place for a while only. */
 const stateMsMax = 5_000;
-/** Changes whose events are not recorded yet; beyond, none is made. */
+/** Changes with unrecorded events; beyond, none is made. */
 const unrecordedMax = 1_000;
-/** Changes that wait for each other. */
 const changesWaitingMax = 256;
-/** Times that a change is tried while others change something. */
 const changeTriesMax = 30;
-/** The wait before a try is random: up to this, times the number of the try. */
+/** Wait before a try: random up to this, times its number. */
 const changeWaitMs = 5;
 
-/** What a change comes to: no entry where nothing changes. */
+/** No entry if nothing changes. */
 interface Decided<T> {
   readonly entry: Entry | undefined;
   readonly result: T;
@@ -45,39 +43,36 @@ export interface DirectoryDeps {
   readonly storage: Storage;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Ended sessions that have expired by it are forgotten: no clock that jumps ahead must forget one (`steadyClock`). */
+  /** Forgets expired ended sessions by it, so it must not jump ahead (`steadyClock`). */
   readonly expiryMicros: Clock;
-  /** UUID of the server that hands events of changes to ingest; undefined with the embedded engine. */
+  /** UUID of the server that hands events to ingest; undefined with the embedded engine. */
   readonly server: string | undefined;
-  /** What the journal has at least; left out: nothing is known of that. */
+  /** Rows that the journal must have, if known. */
   readonly mark?: JournalHead;
-  /** Told of each row of the journal once it holds here, in order; `isOwn` if this process has written it. */
+  /** Called for each row in order; `isOwn` if this process wrote it. */
   readonly applied?: (row: JournalRow, isOwn: boolean) => void;
-  /** Told of damage of the journal when it is found. */
   readonly damaged?: (damage: JournalDamage) => void;
-  /** How many changes wait for their events to be recorded; left out: none. */
+  /** Changes whose events are not recorded yet. */
   readonly waiting?: () => number;
 }
 
 /**
- * Organizations, their policies, users and keys in memory: what every request is checked against without asking the engine, and
- * the one door for changes. Empty until the first `refresh`. Changes of other servers and commands arrive within `refreshMs`
- * and the time of a query (contract: Credentials).
+ * Organizations, policies, users and keys in memory, so that requests need no query, and the only way to change them. Empty until
+ * the first `refresh`. Changes of others arrive within `refreshMs` and the time of a query (contract: Credentials).
  */
 export class Directory extends ControlState {
-  /** Reads what has changed. Rejects with EngineError, and then the last good state stays. */
+  /** Rejects with EngineError, and keeps the last state. */
   readonly refresh = freshSingleFlight(() => this.#turns.run(() => this.#readOn()));
   readonly #deps: DirectoryDeps;
   readonly #journal: Journal;
   readonly #turns = new Mutex();
   readonly #damage: JournalDamage[] = [];
   #damageTold = 0;
-  /** Rows that were erased, until it is known why. */
+  /** Erased rows whose reason is not known yet. */
   readonly #erased: ErasedRow[] = [];
   #head = emptyJournal;
-  /** When the last good refresh began, by this process's clock; 0 before the first. */
+  /** By this process's clock; 0 before the first. */
   #refreshedMicros = 0;
-  /** When it ended, by `performance.now`. */
   #readMs = Number.NEGATIVE_INFINITY;
   #changing = 0;
   #failing = false;
@@ -89,17 +84,16 @@ export class Directory extends ControlState {
     this.#journal = new Journal(deps.storage);
   }
 
-  /** The last place of the journal that holds here. */
   get place(): number {
     return this.#head.place;
   }
 
-  /** What is wrong with the journal, and nobody has accepted yet; in order. */
+  /** Damage of the journal that nobody has accepted; in order. */
   damage(): readonly JournalDamage[] {
     return this.#damage.filter(({ place }) => !this.hasAcceptedDamage(place));
   }
 
-  /** Undefined too where what the organization, its keys and its users are cannot be told, as the journal is damaged. */
+  /** Undefined also if damage of the journal hides the organization, its keys or users. */
   override organizationById(id: string): Organization | undefined {
     return this.isDoubtful(id) ? undefined : super.organizationById(id);
   }
@@ -108,16 +102,12 @@ export class Directory extends ControlState {
     return this.knownOrganizations().filter(({ id }) => !this.isDoubtful(id));
   }
 
-  /** Whether damage of the journal may be about an organization. */
   isDoubtful(id: string): boolean {
     if (this.#damage.length === 0) return false;
     return this.damage().some(({ organization }) => organization === undefined || organization === id);
   }
 
-  /**
-   * Throws Problem `unavailable` where damage of the journal may be about an organization (its id; undefined: about any): a key or a user
-   * that it knows may have been ended.
-   */
+  /** Throws Problem `unavailable` if damage of the journal may have ended a key or user of an organization (undefined: of any). */
   requireWhole(organization = ''): void {
     if (!this.isDoubtful(organization)) return;
     const detail =
@@ -125,7 +115,7 @@ export class Directory extends ControlState {
     throw new Problem('unavailable', detail, { retryAfterSeconds: 60 });
   }
 
-  /** Refreshes every `refreshMs` from now on; a failure is logged once and tried again. */
+  /** A failure is logged once and tried again. */
   start(): void {
     this.#refreshing ??= new Repeated(
       refreshMs,
@@ -139,15 +129,14 @@ export class Directory extends ControlState {
     this.#refreshing = undefined;
   }
 
-  /** Resolves once the state is at most so old, or could not be renewed; never rejects. */
+  /** Never rejects: the state may be older if it could not be read. */
   async freshen(ageMsMax: number): Promise<void> {
     if (this.#deps.clock() - this.#refreshedMicros > ageMsMax * 1000) await this.#refreshOrKeep();
   }
 
   /**
-   * Makes a change: one row of the journal with all that it changes and the events that tell it, or nothing. Once this resolves it is
-   * durable and holds here. Rejects with what `decide` throws, with EngineError where nothing was changed, and with Problem
-   * `unavailable` where that cannot be told, or too many wait.
+   * Appends one row with the change and its events, or nothing. Once this resolves the change is durable and holds here. Rejects as
+   * `decide` does, with EngineError if nothing was changed, and with Problem `unavailable` if that is unknown or too many wait.
    */
   async change<T>(call: Call, decide: Decide<T>): Promise<T> {
     if (this.#changing >= changesWaitingMax)
@@ -165,7 +154,7 @@ export class Directory extends ControlState {
     }
   }
 
-  /** An earlier try of a call, as far as it is known here. Throws Problem `key_reused` where that was another request. */
+  /** Throws Problem `key_reused` if the earlier try was another request. */
   earlier({ id = '', request = '' }: Call): StoredCall | undefined {
     const earlier = this.call(id);
     if (earlier === undefined || earlier.request === request) return earlier;
@@ -196,8 +185,8 @@ export class Directory extends ControlState {
   }
 
   /**
-   * Appends what `decide` makes of the state; again, where another was faster. The state may be behind: then another has the next
-   * place. Only a decision to change nothing takes no place, so it counts by a state that was just read alone.
+   * Tries again if another row was faster, so a stale state is harmless. Only a decision to change nothing takes no place: it
+   * needs a state that was just read.
    */
   async #append<T>(decide: () => Decided<T>): Promise<T> {
     for (let attempt = 1; attempt <= changeTriesMax; attempt += 1) {
@@ -224,11 +213,11 @@ export class Directory extends ControlState {
     const { clock, mark, storage } = this.#deps;
     const begun = clock();
     const isFirst = this.#refreshedMicros === 0;
-    // The first one is what the process starts with: it may take as long as any read.
+    // The start may take as long as any read.
     const options: QueryOptions = isFirst ? {} : { timeoutMs: refreshMsMax };
     while (await this.#journal.hasMore(this.#head, options)) {
       const { rows, damage, erased, head } = await this.#journal.read(this.#head, mark?.place ?? 0, options);
-      // On a disk that is full an engine that runs has rows for a while that no file has.
+      // On a full disk a running engine may have rows that no file has.
       if (!isFirst) await storage.checked(() => Promise.resolve());
       this.#damage.push(...damage);
       this.#erased.push(...erased);
@@ -243,23 +232,20 @@ export class Directory extends ControlState {
     this.#readMs = performance.now();
   }
 
-  /** Of damage that has not been told yet. */
   #tellDamage(): void {
     for (const one of this.#damage.slice(this.#damageTold))
       if (!this.hasAcceptedDamage(one.place)) this.#deps.damaged?.(one);
     this.#damageTold = this.#damage.length;
   }
 
-  /** What this data directory has seen of the journal must be there. */
   #compare(): void {
     const mark = this.#deps.mark ?? emptyJournal;
     for (let missing = this.#head.place + 1; missing <= mark.place; missing += 1)
       this.#damage.push({ place: missing, detail: 'is missing', organization: undefined });
-    // What comes next stands behind what is missing.
     if (mark.place > this.#head.place) this.#head = mark;
   }
 
-  /** Only an erasure or a deletion takes the texts of a row that is before it. */
+  /** Only a later erasure or deletion takes the texts of a row. */
   #checkErased(): void {
     const rows = this.#erased.splice(0);
     if (rows.length === 0) return;
@@ -282,7 +268,6 @@ export class Directory extends ControlState {
     this.#deps.applied?.(row, isOwn);
   }
 
-  /** Logged when it begins to fail and when it works again, not every second. */
   async #refreshOrKeep(): Promise<void> {
     const { log } = this.#deps;
     try {
@@ -297,7 +282,7 @@ export class Directory extends ControlState {
   }
 }
 
-/** The control data as it stands, to be looked at. Rejects with EngineError. */
+/** Rejects with EngineError. */
 export async function readControlState(storage: Storage): Promise<ControlState> {
   const reading = new ReadState();
   await reading.read(new Journal(storage));
@@ -315,7 +300,7 @@ class ReadState extends ControlState {
   }
 }
 
-/** Undefined where there is nothing to append, as nothing changes or may change. */
+/** Undefined if nothing changes. */
 function entryOf<T>(decide: () => Decided<T>): Decided<T> | undefined {
   try {
     const decided = decide();
@@ -326,7 +311,6 @@ function entryOf<T>(decide: () => Decided<T>): Decided<T> | undefined {
   }
 }
 
-/** An event that ingest refuses would be lost, so the change is refused. */
 function requireStorable({ events }: Entry): void {
   const bytes = Math.max(0, ...events.map((event) => Buffer.byteLength(event)));
   if (bytes <= limits.eventBytesMax) return;

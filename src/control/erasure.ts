@@ -12,16 +12,15 @@ import { policyOf } from './retention.ts';
 import type { ControlState } from './state.ts';
 import { erasedAccount } from './users.ts';
 
-/** Events that a step of an erasure replaces at once. */
 const erasureEventsAtOnce = 2_000;
-/** Bytes of such a step; one event may be larger. */
+/** Of a step; one event may be larger. */
 const erasureBytesOfStep = 256 * 1024;
-/** An erasure that was planned this long ago and has not begun is of a command that was killed. */
+/** An older plan that has not begun is from a killed command. */
 const erasurePlanMsMax = 24 * 3_600_000;
 
 export type { StoredErasure } from './records.ts';
 
-/** An event of the list of an erasure: its place, and its hashes before and after, in hex. */
+/** Its place, and its hashes before and after, in hex. */
 interface PlannedEvent {
   readonly seq: string;
   readonly before: string;
@@ -42,10 +41,7 @@ function columnsOf(event: ReplacedEvent) {
   };
 }
 
-/**
- * Writes down what is to become of some events; nothing changes by that before `beginErasure`. Resolves with those that are
- * still stored. Rejects with EngineError.
- */
+/** Plans only: nothing changes before `beginErasure`. Resolves with the events that are still stored. Rejects with EngineError. */
 export async function planEvents(
   storage: Storage,
   { id, organizationId }: Pick<StoredErasure, 'id' | 'organizationId'>,
@@ -70,16 +66,13 @@ export async function planEvents(
   return planned;
 }
 
-/**
- * From here on a server carries it out, whatever becomes of the command: the event says so, and the account of the person is
- * erased with it. `besides` are records that stand in the same rows of the journal as that account (`Journal.besides`).
- */
+/** From here on a server completes it. `besides`: records in the same journal rows as the account (`Journal.besides`). */
 export function beginErasure(
   planned: Omit<StoredErasure, 'place' | 'startedMicros' | 'finishedMicros'>,
   besides: readonly Part[],
 ): Decide<StoredErasure> {
   return (state, { micros, place }) => {
-    // Where there is nothing to change, no server need come to it.
+    // Nothing to change, so no server needs to complete it.
     const hasAccount = state.userById(planned.account) !== undefined;
     const finishedMicros = planned.events === 0 && !hasAccount ? micros : undefined;
     const erasure = { ...planned, place, startedMicros: micros, finishedMicros };
@@ -105,14 +98,13 @@ function endErasure(id: string): Decide<StoredErasure> {
   };
 }
 
-/** Forgets what was planned of an erasure that has not begun. */
 export async function forgetPlan(storage: Storage, id: string): Promise<void> {
   for (const table of ['erasure_rows', 'erased_events']) await removeOf(storage, table, id);
 }
 
 /**
- * Forgets plans of commands that were killed before they had begun an erasure: they have texts of events, which else would
- * outlive the events. One that is being made is younger than a day at `nowMicros`, a time that has passed for certain. Resolves with how many there were.
+ * Removes plans of killed commands: their texts must not outlive the events. A plan in progress is younger than a day at
+ * `nowMicros`. Resolves with their number.
  */
 export async function forgetLeftPlans(
   { storage, directory }: ControlStore,
@@ -134,13 +126,10 @@ function removeOf(storage: Storage, table: string, id: string): Promise<void> {
   return storage.removeRows(table, { column: 'erasure', id });
 }
 
-/** Why an erasure was not carried out to its end; another turn goes on. */
+/** Another turn continues. */
 export type Interruption = 'held';
 
-/**
- * Puts what was planned into the table of events, some hundred at a time. May be repeated by anybody: what is as it is to
- * be already is passed over. Between steps it looks whether the organization is held.
- */
+/** Replaces the planned events, some hundred at a time. Repeatable: finished ones are skipped. Stops if the organization is held. */
 export async function carryOutErasure(
   { storage, directory }: ControlStore,
   erasure: StoredErasure,
@@ -161,7 +150,7 @@ export async function carryOutErasure(
   return directory.change({ actor: ourselves }, endErasure(erasure.id));
 }
 
-/** What the journal has of the person's account from before the erasure. */
+/** Erases earlier texts of the account in the journal. */
 async function eraseFromJournal({ storage, directory }: ControlStore, erasure: StoredErasure): Promise<void> {
   const { account, organizationId } = erasure;
   const user = directory.userById(account);
@@ -187,7 +176,7 @@ async function nextSeqs(
   return rows.map(({ place, bytes }) => ({ seq: BigInt(place), bytes: Number(bytes) }));
 }
 
-/** What one statement may have each: by bytes, and of one event at least. */
+/** Groups for one statement each: by bytes, at least one event. */
 function stepsOf(events: readonly Sized[]): bigint[][] {
   const steps: bigint[][] = [];
   let held = Number.POSITIVE_INFINITY;
@@ -202,7 +191,7 @@ function stepsOf(events: readonly Sized[]): bigint[][] {
   return steps;
 }
 
-/** Statements one after the other, and a wait for the last: the engine goes once over a part for several. */
+/** Waits for the last only: the engine rewrites a part once for several. */
 async function replace(
   storage: Storage,
   erasure: StoredErasure,
@@ -223,13 +212,13 @@ async function replace(
 }
 
 interface States {
-  /** Events that are as the plan found them. */
+  /** Unchanged since the plan. */
   readonly waiting: number;
-  /** Such as are neither that nor what they were to become: they were changed after the plan was made. */
+  /** Changed by others since. */
   readonly overtaken: number;
 }
 
-/** How far the stored ones of these events are, on whichever replica; one that does not answer rejects. */
+/** On whichever replica; rejects if one does not answer. */
 async function statesOf(
   storage: Storage,
   { id, organizationId }: StoredErasure,
@@ -258,22 +247,18 @@ async function statesOf(
   return { waiting, overtaken: other.length - waiting };
 }
 
-/** An event of the list of an erasure. */
 interface ListedEvent extends Record<'place' | 'before' | 'after', string> {
   readonly erasure: string;
 }
 
-/** Whether an event is what an erasure has made of it, or what others have made of that since. */
+/** Also what later erasures made of it. */
 function mayBe(now: string, after: string | undefined, lists: readonly ListedEvent[]): boolean {
   const found = new Set([after]);
   for (const hash of found) for (const one of lists) if (one.before === hash) found.add(one.after);
   return found.has(now);
 }
 
-/**
- * How many events a finished erasure has left as they were, since they had been changed after its plan was made, or some of
- * that was lost with a damaged part: whoever was to be erased from them may be in them still. Rejects with EngineError.
- */
+/** Events that a finished erasure left, because they had changed since its plan: the person may still be in them. Rejects with EngineError. */
 export async function overtakenEvents(storage: Storage, erasure: StoredErasure): Promise<number> {
   const { id, organizationId, events } = erasure;
   let left = 0;
@@ -294,17 +279,14 @@ export async function overtakenEvents(storage: Storage, erasure: StoredErasure):
   }
 }
 
-/** The texts of an event, and its hash in hex. */
+/** With the hash in hex. */
 interface EventTexts {
   readonly source: string;
   readonly ocsf: string;
   readonly hash: string;
 }
 
-/**
- * What erasures that are under way will have made of events, by order number: the next one is planned on that. `underWay` are
- * the erasures, the oldest first. To be read before the events themselves: a plan goes when it has been carried out.
- */
+/** What erasures in progress will make of events, by order number. Read it before the events: a finished plan goes. `underWay`: oldest first. */
 export async function textsToBe(
   storage: Storage,
   underWay: readonly StoredErasure[],
@@ -324,7 +306,7 @@ export async function textsToBe(
   return found;
 }
 
-/** Those of an organization that are not carried out yet, the oldest first. */
+/** Unfinished, oldest first. */
 export function erasuresUnderWay(state: ControlState, organization?: string): StoredErasure[] {
   const erasures = state.erasures(organization);
   return erasures.filter(({ finishedMicros }) => finishedMicros === undefined).toReversed();

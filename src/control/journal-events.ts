@@ -9,10 +9,9 @@ import { emptyJournal, type JournalHead, type JournalRow } from './journal.ts';
 const retryMs = 1_000;
 /** Each mark is a synced file. A start finds out which events of later rows are stored. */
 const markMs = 1_000;
-/** Rows that are looked for in the table of events where the mark is behind them. */
+/** Rows behind the mark that are looked for in the table of events. */
 const lookBackMax = 100;
 
-/** An event that ingest refuses: the place of its row, and which one of it. */
 export interface RefusedEvent {
   readonly place: number;
   /** From 1. */
@@ -21,25 +20,21 @@ export interface RefusedEvent {
 }
 
 interface Options {
-  /** Undefined: of a command without one, which hands what it has written itself. */
   readonly dataDir: string | undefined;
   readonly storage: Storage;
   readonly log: Logger;
-  /** UUID of the server of the data directory; undefined with the embedded engine. */
+  /** UUID of the server; undefined with the embedded engine. */
   readonly server: string | undefined;
-  /** Told of each event that can never be stored, which is logged as well. */
+  /** Called for each event that can never be stored, which is also logged. */
   readonly refused?: (event: RefusedEvent) => void;
 }
 
-/**
- * Stores the events of a row, or leaves it where it has them already by this name. Rejects with Problem `malformed`, and stores none,
- * where it never will store one of them.
- */
+/** Idempotent by name. Rejects with Problem `malformed`, and stores none, if it can never store one of them. */
 type Store = (name: string, events: readonly string[]) => Promise<void>;
 
 /**
- * Hands the audit events of changes to ingest, in order, each once. `DATA_DIR/journal-mark` names the last row whose events were
- * handed, so a kill between the journal and ingest loses none: the next start looks whether they are stored, and hands the rest.
+ * Hands the events of changes to ingest, in order, each once. After a kill the next start looks which events behind
+ * `DATA_DIR/journal-mark` are stored, and hands the rest.
  */
 export class JournalEvents {
   readonly #options: Options;
@@ -47,10 +42,9 @@ export class JournalEvents {
   readonly #turns = new Mutex();
   readonly #waiting: { readonly row: JournalRow; readonly isFresh: boolean }[] = [];
   #mark: JournalHead;
-  /** The last row that was taken, with or without events. */
+  /** With or without events. */
   #taken: JournalHead;
   #store: Store | undefined;
-  /** That they wait has been logged. */
   #isTold = false;
   #timer: NodeJS.Timeout | undefined;
   #movedMs = Number.NEGATIVE_INFINITY;
@@ -70,17 +64,16 @@ export class JournalEvents {
     return new JournalEvents(options, path, digest === '' ? emptyJournal : { place: Number(place), digest });
   }
 
-  /** The last row whose events were handed. The journal has at least this. */
+  /** The journal has at least this row. */
   get mark(): JournalHead {
     return this.#mark;
   }
 
-  /** Rows that wait to be handed. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Takes rows of the journal as they are read or written; `isFresh` if nobody can have handed its events yet. */
+  /** `isFresh` if nobody can have handed its events yet. */
   take(row: JournalRow, isFresh: boolean): void {
     if (row.place <= this.#mark.place) return;
     this.#taken = { place: row.place, digest: row.digest };
@@ -88,13 +81,13 @@ export class JournalEvents {
     if (this.#store !== undefined && this.#timer === undefined) this.#schedule(0);
   }
 
-  /** From now on rows are handed by themselves. Resolves when those that wait are, or have to be tried again: on a full disk, say. */
+  /** From now on rows are handed by themselves. Resolves after the first attempt. */
   async start(store: Store): Promise<void> {
     this.#store = store;
     await this.#handOrRetry();
   }
 
-  /** Hands what waits, in order. Rejects with what `store` does, and then the rest still waits. */
+  /** Rejects as `store` does; the rest still waits. */
   hand(store: Store): Promise<void> {
     return this.#turns.run(async () => {
       await this.#handRows(store);
@@ -110,7 +103,7 @@ export class JournalEvents {
     }
   }
 
-  /** An event that can never be stored is reported, and does not hold those behind it. */
+  /** An event that can never be stored holds back no other. */
   async #handRow({ place, events }: JournalRow, store: Store): Promise<void> {
     if (events.length === 0) return;
     const name = `journal-${place}`;
@@ -127,7 +120,6 @@ export class JournalEvents {
     this.#options.refused?.(refused);
   }
 
-  /** Resolves when what waits now has been handed, or could not be. */
   async settled(): Promise<void> {
     const store = this.#store;
     if (store !== undefined) await this.hand(store).catch(() => undefined);
@@ -172,10 +164,10 @@ export class JournalEvents {
     this.#movedMs = performance.now();
   }
 
-  /** Rows are handed in order: of those that this process has not written itself, all up to the last one that is stored. */
+  /** Rows are handed in order, so all before a stored one are stored. */
   async #dropStored(): Promise<void> {
     const others = this.#waiting.filter(({ isFresh, row }) => !isFresh && row.events.length > 0);
-    // Where that many are not stored, they have been removed since: an event waits for seconds, not for a hundred changes.
+    // More are missing only if they were removed: an event waits for seconds, not for a hundred changes.
     let last = others.at(-lookBackMax);
     for (const one of others.slice(1 - lookBackMax).toReversed()) {
       if (!(await this.#isStored(one.row))) continue;
@@ -186,7 +178,7 @@ export class JournalEvents {
     for (const [at, one] of this.#waiting.entries()) this.#waiting[at] = { ...one, isFresh: true };
   }
 
-  /** Whether the events of a row are in the table: another process handed them and was killed before it could say so. */
+  /** Another process may have been killed between handing and marking. */
   async #isStored({ events }: JournalRow): Promise<boolean> {
     const first = JSON.parse(events[0] ?? '{}') as SourceEvent;
     const [found] = await this.#options.storage.rows<{ n: string }>(
@@ -198,7 +190,7 @@ export class JournalEvents {
   }
 }
 
-/** Why ingest never stores something; rejects with what may pass. */
+/** Rejects with errors that may pass. */
 async function refusalOf(stored: Promise<void>): Promise<Problem | undefined> {
   try {
     await stored;

@@ -6,65 +6,61 @@ import { everyReplicaOf, everywhere, requireMajority } from '../storage/cluster.
 import type { QueryOptions, Storage } from '../storage/storage.ts';
 import type { Part } from './records.ts';
 
-/** Rows and bytes read at once; of bytes a little more. */
+/** A page has a little more bytes. */
 const pageRows = 30_000;
 const pageBytes = 16 * 1024 * 1024;
-/** How long the end of an INSERT is looked for of which nobody knows whether it took effect. */
+/** How long an INSERT without an answer is looked for. */
 const doubtMsMax = 10_000;
 const doubtPollMs = 100;
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
-/** A change: what is written together, and the audit events that tell it. */
+/** Records that are written together, and their audit events. */
 export interface Entry {
-  /** UUID of the call that makes it. */
+  /** UUID of the call. */
   readonly id: string;
   /** Undefined: of no organization alone. */
   readonly organization: string | undefined;
-  /** UUID of the server that hands its events to ingest; undefined with the embedded engine. */
+  /** UUID of the server that hands the events to ingest; undefined with the embedded engine. */
   readonly server: string | undefined;
   readonly parts: readonly Part[];
   /** JSON of source events (contract: Ingest). */
   readonly events: readonly string[];
 }
 
-/** An entry at its place: 1, 2, 3 without a gap, in the order that counts for all servers. */
+/** Places are 1, 2, 3 without a gap, in one order for all servers. */
 export interface JournalRow extends Entry {
   readonly place: number;
-  /** SHA-256 over the row and the digest of the row before, in hex. */
+  /** SHA-256 of the row and the previous digest, in hex. */
   readonly digest: string;
 }
 
-/** Where the journal ends, as far as somebody has read it. */
 export interface JournalHead {
   readonly place: number;
   readonly digest: string;
 }
 
-/** Threads take longer to begin than a row to write. */
+/** A second thread takes longer to begin than a row to write. */
 const oneRow = { max_threads: 1, max_insert_threads: 1, input_format_parallel_parsing: 0 };
 
 const altered = 'is not as it was written';
 
 export const emptyJournal: JournalHead = { place: 0, digest: '' };
 
-/** Rows that are missing, or not as they were written. */
 export interface JournalDamage {
   readonly place: number;
   readonly detail: string;
-  /** Whom it may be about; undefined: anybody. */
+  /** Undefined: anybody. */
   readonly organization: string | undefined;
 }
 
-/** What was read: rows in order, and what is wrong between them. */
 export interface JournalPage {
   readonly rows: readonly JournalRow[];
   readonly damage: readonly JournalDamage[];
-  /** Rows without their texts. */
   readonly erased: readonly ErasedRow[];
   readonly head: JournalHead;
 }
 
-/** A row that was erased; only an erasure or a deletion of its organization that comes later may have done that. */
+/** Only a later erasure or deletion may have done that. */
 export type ErasedRow = Pick<JournalRow, 'place' | 'organization'>;
 
 type NewRow = Omit<StoredRow, 'place' | 'erased'> & { readonly place: number };
@@ -84,20 +80,16 @@ interface StoredRow {
   readonly erased: boolean;
 }
 
-/** What a digest is of. */
 const digested = 'place, id, org, server, parts_sha256, events_sha256, previous';
 const columns = `${digested}, parts, events, erased`;
 const sha256Of = (text: string): string => `lower(hex(SHA256(${text})))`;
 const digestOfRow = sha256Of(
   `arrayStringConcat([toString(place), toString(id), toString(org), toString(server), parts_sha256, events_sha256, previous], '\n')`,
 );
-/** JSON of a text: null where it is not what was written. An erasure leaves none. */
+/** Null if it was altered. An erasure leaves none. */
 const jsonOf = (name: string, whole: string): string =>
   `multiIf(erased AND ${name} = '', '[]', ${sha256Of(name)} = ${name}_sha256, ${whole}, 'null')`;
-/**
- * Rows as lines of JSON (`ReadRow`). The engine looks whether each is whole and names the one before, at a fraction of the time that it
- * takes here. Only texts that are whole are JSON for certain.
- */
+/** `ReadRow` as lines of JSON. The engine checks each row at a fraction of Node's time. Only whole texts are certainly JSON. */
 const readLines = (table: string): string => `
   SELECT concat('[', toString(place), ',"', toString(id), '","', toString(org), '","', toString(server), '","', digest, '",',
     if(previous != '' AND previous = lagInFrame(digest) OVER (ORDER BY place ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), 'true',
@@ -108,7 +100,7 @@ const readLines = (table: string): string => `
     WHERE place > {place:UInt64} AND place <= (${lastOfPage(table)}) ORDER BY place LIMIT ${pageRows})
   ORDER BY place FORMAT TSVRaw`;
 
-/** The engine would sort all rows before it could stop at a number of bytes. */
+/** Before a number of bytes the engine would sort all rows. */
 const lastOfPage = (table: string): string => `
   SELECT max(place) FROM (
     SELECT place, bytes, sum(bytes) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS through
@@ -122,7 +114,7 @@ type ReadRow = readonly [
   org: string,
   server: string,
   digest: string,
-  /** True: the digest of the row before. */
+  /** True: of the previous row. */
   previous: string | true,
   erased: boolean,
   parts: readonly Part[] | null,
@@ -137,14 +129,12 @@ function digestOf(row: DigestedRow): string {
 }
 
 /**
- * The changes of all control data, in one order that all servers of an engine share. A row never changes, but for an erasure.
- *
- * A place is taken by the engine: an INSERT of a place that has a row already does nothing, as both have the same deduplication
- * token. So of two that write at once one wins, and the other looks at what the winner has done before it tries the next place.
+ * All changes of control data, in one order for all servers. Only an erasure changes a row. Rows of one place have one
+ * deduplication token, so the engine stores the first; the other writer reads it before it tries the next place.
  */
 export class Journal {
   readonly #storage: Storage;
-  /** The place of the last row that this object wrote: nobody has tried the next one. */
+  /** Of this object's last row: nobody has tried the next place. */
   #written: number | undefined;
 
   constructor(storage: Storage) {
@@ -152,8 +142,8 @@ export class Journal {
   }
 
   /**
-   * Puts an entry behind `head`, durably. Undefined: another row is there. Rejects with EngineError where nothing was
-   * written, and with Problem `unavailable` where nobody can tell.
+   * Durable. Undefined: another row is there. Rejects with EngineError if nothing was written, with Problem `unavailable` if that
+   * is unknown.
    */
   async append(head: JournalHead, entry: Entry): Promise<JournalRow | undefined> {
     const { id, organization = nilUuid, server = nilUuid, parts, events } = entry;
@@ -169,10 +159,7 @@ export class Journal {
     return { ...entry, place, digest };
   }
 
-  /**
-   * The next rows behind a place, and whether they follow on it. Up to the place `recorded` they come without their events. Rejects
-   * with EngineError.
-   */
+  /** The next rows behind `head`, without events up to the place `recorded`. Rejects with EngineError. */
   async read(head: JournalHead, recorded: number, options: QueryOptions = {}): Promise<JournalPage> {
     const storage = this.#storage;
     const query = readLines(everyReplicaOf(storage, 'journal'));
@@ -187,13 +174,13 @@ export class Journal {
     return reading.page();
   }
 
-  /** Whether there are rows behind a place, at a quarter of the cost of `read`. Rejects with EngineError. */
+  /** Whether rows follow, at a quarter of the cost of `read`. Rejects with EngineError. */
   async hasMore({ place }: JournalHead, options: QueryOptions = {}): Promise<boolean> {
     const rows = await this.#rows('place', 'place > {place:UInt64}', { place }, { limit: 1, ...options });
     return rows.length > 0;
   }
 
-  /** Records that rows of an organization have beside those of an id, of which all texts are to be erased. */
+  /** Records in the same rows as an id, whose texts are to be erased. */
   async besides(organization: string, id: string): Promise<readonly Part[]> {
     const condition = 'org = {org:UUID} AND position(parts, {id:String}) > 0';
     const rows = await this.#rows<StoredRow>(columns, condition, { org: organization, id });
@@ -201,17 +188,14 @@ export class Journal {
     return parts.filter(([, record]) => record.id !== id);
   }
 
-  /**
-   * Erases the texts of an organization's rows before a place that name an id. What counts of them stands in later rows.
-   * Physically, once this resolves.
-   */
+  /** Erases the texts that name an id before a place; later rows repeat what counts. Physically, once this resolves. */
   async erase(organization: string, id: string, before: number): Promise<void> {
     const parameters = { org: organization, before, id };
     for (const name of ['parts', 'events'] as const)
       await this.#erase(name, `place < {before:UInt64} AND position(${name}, {id:String}) > 0`, parameters);
   }
 
-  /** Erases the texts of an organization's rows, but for those that tell of its deletion. Physically, once this resolves. */
+  /** Keeps the rows about the deletion itself. Physically, once this resolves. */
   async eraseDeleted(organization: string): Promise<void> {
     const parameters = { org: organization };
     await this.#erase('events', 'true', parameters);
@@ -225,10 +209,10 @@ export class Journal {
     await this.#storage.command(statement, { ...parameters }, { settings: { mutations_sync: 2 } });
   }
 
-  /** Puts a row unless its place has one; whether it is there. What an engine says of an untried place is enough. */
+  /** Whether the row is there now. For an untried place the INSERT's answer is enough. */
   async #put(row: NewRow, digest: string, isUntried: boolean): Promise<boolean> {
     const deadline = performance.now() + doubtMsMax;
-    /** Tries that the engine has taken for repeats of a row which it lost, such as with a disk that was full. */
+    /** Rows that the engine had deduplicated but lost, as on a full disk. */
     let lost = 0;
     let mayCome = false;
     for (let isFirst = true; ; isFirst = false) {
@@ -239,13 +223,13 @@ export class Journal {
       if (typeof found === 'string') return found === digest;
       if (failure !== undefined && found === undefined && !mayCome) throw failure;
       if (performance.now() > deadline) throw inDoubt(failure ?? found);
-      // A replica of a cluster may only lag.
+      // A replica may lag.
       if (failure === undefined && found === undefined && this.#storage.cluster === undefined) lost += 1;
       else await sleep(doubtPollMs);
     }
   }
 
-  /** Resolves with what it failed by. */
+  /** Resolves with the failure. */
   #insert(row: NewRow, token: string): Promise<unknown> {
     const settings = { ...oneRow, insert_deduplicate: 1, insert_deduplication_token: token };
     return this.#storage.insertRows('journal', [row], { settings }).then(
@@ -254,7 +238,7 @@ export class Journal {
     );
   }
 
-  /** The digest of the row at a place, or why that cannot be told. After a failed INSERT a row may be there that is on no disk. */
+  /** The digest, or the failure. After a failed INSERT the row may be on no disk. */
   async #look(place: number): Promise<string | EngineError | undefined> {
     try {
       return await this.#storage.checked(() => this.#digestAt(place));
@@ -290,7 +274,6 @@ function inDoubt(cause: unknown): Problem {
   return new Problem('unavailable', detail, { retryAfterSeconds: 1, cause });
 }
 
-/** Goes over rows in order, and looks whether each follows on the one before. */
 class Reading {
   #head: JournalHead;
   readonly #rows: JournalRow[] = [];
@@ -306,7 +289,7 @@ class Reading {
     const head = this.#head;
     if (place === head.place && digest !== head.digest)
       this.#damage.push({ place, detail: 'is there twice', organization: undefined });
-    // Each replica of a cluster has it.
+    // One for each replica.
     if (place <= head.place) return;
     for (let missing = head.place + 1; missing < place; missing += 1)
       this.#damage.push({ place: missing, detail: 'is missing', organization: undefined });
@@ -328,7 +311,7 @@ class Reading {
   }
 }
 
-/** A text of a row; undefined where it is not what was written. An erasure leaves none. */
+/** Undefined if it was altered. An erasure leaves none. */
 function textOf(row: StoredRow, name: 'parts' | 'events'): string | undefined {
   if (row.erased && row[name] === '') return '[]';
   return sha256(row[name]) === row[`${name}_sha256`] ? row[name] : undefined;

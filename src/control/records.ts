@@ -1,20 +1,20 @@
 import type { Rate } from '../base/time/rates.ts';
 
-/** `admin`: everything in its organization; `auditor`: reads and exports events; `member`: own receipts only. */
+/** `admin`: everything; `auditor`: reads and exports events; `member`: own receipts only. */
 export type Role = 'admin' | 'auditor' | 'member';
 
-/** What a key may do. `scim`: users of the organization, for its directory (docs/sign-on.md). */
+/** `scim`: the organization's users, for its directory (docs/sign-on.md). */
 export type Scope = 'read' | 'write' | 'scim';
 
-/** A tenant. Times of all records are Unix microseconds. */
+/** Times of all records are Unix microseconds. */
 export interface Organization {
   /** UUID in lower case. */
   readonly id: string;
   readonly slug: string;
   readonly name: string;
-  /** Days events are kept; 0: for ever; undefined: as the service's configuration says. */
+  /** Days; 0: for ever; undefined: the service's default. */
   readonly retentionDays: number | undefined;
-  /** Who sees receipts of transfers: users their own, or nobody (contract: Read, receipts). */
+  /** Whether users see receipts of their transfers (contract: Read, receipts). */
   readonly receipts: 'own' | 'off';
   readonly createdMicros: number;
   readonly deletedMicros: number | undefined;
@@ -31,161 +31,148 @@ export interface User {
   readonly role: Role;
   /** argon2id */
   readonly passwordHash: string;
-  /** Sessions carry it; one that carries another number has ended (contract: Sessions). */
+  /** A session with another number has ended (contract: Sessions). */
   readonly credentialVersion: number;
   readonly createdMicros: number;
   readonly changedMicros: number;
   readonly disabledMicros: number | undefined;
 }
 
-/** By what a user is known elsewhere. */
 export interface UserIdentity {
-  /** The user's id. */
   readonly id: string;
   readonly organizationId: string;
-  /** The provider that the user signs in by; empty without one, as is the user's name there. */
+  /** The provider; both are empty without one. */
   readonly issuer: string;
   readonly subject: string;
   readonly linkedMicros: number | undefined;
-  /** The user's name in the directory that provisions it (SCIM), or empty. */
+  /** Name in the SCIM directory, or empty. */
   readonly externalId: string;
 }
 
-/** How people of an organization sign in (docs/sign-on.md). */
+/** Sign-on of an organization (docs/sign-on.md). */
 export interface SignOnSettings {
-  /** The organization's id. */
   readonly id: string;
-  /** `own`: one of the organization; `service`: the one of the configuration, where there is one; `off`: none. */
+  /** `service`: the configuration's connection, if it has one. */
   readonly provider: 'own' | 'service' | 'off';
   readonly issuer: string;
   readonly clientId: string;
-  /** Sealed; empty: a client without a secret. */
+  /** Sealed; empty without a secret. */
   readonly clientSecret: string;
   /** Separated by spaces. */
   readonly scopes: string;
   readonly trustEmail: boolean;
-  /** Whether a verified address finds a user who is not linked to an identity yet. */
+  /** Whether a verified address finds an unlinked user. */
   readonly linkEmail: boolean;
   readonly createUsers: boolean;
-  /** Empty: roles are what they are here. */
+  /** Empty: roles are set here. */
   readonly roleClaim: string;
   readonly adminValues: readonly string[];
   readonly auditorValues: readonly string[];
   readonly memberValues: readonly string[];
-  /** Undefined: who has none of the values is refused. */
+  /** Undefined: users without any of the values are refused. */
   readonly defaultRole: Role | undefined;
   readonly passwords: boolean;
-  /** Identities that were linked before this may be linked anew, by a verified address. */
+  /** Identities linked earlier may be linked again, by a verified address. */
   readonly connectedMicros: number;
-  /** When an administrator first signed in by the connection as it is. */
+  /** First sign-in of an administrator by this connection. */
   readonly provenMicros: number | undefined;
 }
 
-/** A credential of a program. The key itself is nowhere: only digests are stored. */
+/** A credential of a program; only digests of it are stored. */
 export interface ApiKey {
   readonly id: string;
-  /** Undefined: a key of all organizations, which may only write. */
+  /** Undefined: may write for all organizations. */
   readonly organizationId: string | undefined;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** SHA-256 of the key, hexadecimal. */
+  /** SHA-256 in hex. */
   readonly digest: string;
-  /** SHA-256 of the key before the last rotation, or empty; good until `previousUntilMicros`. */
+  /** The one before the last rotation, or empty; valid until `previousUntilMicros`. */
   readonly previousDigest: string;
   readonly previousUntilMicros: number | undefined;
-  /** Undefined: the service's own limit. */
+  /** Undefined: the service's limit. */
   readonly rateLimit: Rate | undefined;
   readonly createdMicros: number;
   readonly expiresMicros: number | undefined;
   readonly revokedMicros: number | undefined;
 }
 
-/** A session that was ended before it expired, such as by a logout. */
+/** Ended before it expired. */
 export interface EndedSession {
   /** Claim `jti`. */
   readonly id: string;
   readonly expiresMicros: number;
 }
 
-/**
- * What is kept of an organization: of one without a policy, everything. The setting of an organization says what its
- * administrators want; this is what holds, and follows the setting where nothing would go, or once somebody has confirmed how
- * much does.
- */
+/** The retention in force; without one everything is kept. It follows the organization's setting once no event would go, or once confirmed. */
 export interface RetentionPolicy {
-  /** The organization's id. */
   readonly id: string;
   /** Undefined: for ever. */
   readonly days: number | undefined;
-  /** Not undefined: nothing is removed, whatever `days` says. */
+  /** Defined: nothing is removed. */
   readonly heldMicros: number | undefined;
   readonly holdReason: string;
-  /** The place in the journal of its last change, by which events name the policy; 0: none. */
+  /** Place of its last change in the journal, which events name; 0: none. */
   readonly version: number;
 }
 
-/** What is left of an organization that was deleted: what there was of it, and the last checkpoint that was signed. */
+/** What stays of a deleted organization. */
 export interface Deletion {
-  /** The organization's id. */
   readonly id: string;
   readonly slug: string;
   readonly name: string;
-  /** Who deleted it, as far as the operating system knew. */
+  /** Name of the operator. */
   readonly operator: string;
   readonly events: number;
   readonly users: number;
   readonly apiKeys: number;
-  /** A signed note; empty where there was none. */
+  /** A signed note, or empty. */
   readonly checkpoint: string;
   readonly startedMicros: number;
   readonly finishedMicros: number | undefined;
 }
 
-/** A person who was taken out of stored events: one for each time. */
+/** One erasure of a person from stored events. */
 export interface StoredErasure {
   readonly id: string;
   readonly organizationId: string;
   readonly pseudonym: string;
-  /** Who did it, as far as the operating system knew. */
+  /** Name of the operator. */
   readonly operator: string;
   readonly events: number;
-  /** SHA-256 over the list of its events, in hex (tlog/erasure.ts). */
+  /** SHA-256 of the list of events, in hex (tlog/erasure.ts). */
   readonly digest: string;
-  /** The id of the user who was erased with the events; the nil UUID where there is none. */
+  /** The user erased with the events, or the nil UUID. */
   readonly account: string;
-  /** Its place in the journal: texts of the account before it are erased. */
+  /** Place in the journal: earlier texts of the account are erased. */
   readonly place: number;
   readonly startedMicros: number;
   readonly finishedMicros: number | undefined;
 }
 
-/** Damage of the journal that an operator has looked at: what is known counts again. */
+/** Damage of the journal that an operator has accepted. */
 export interface AcceptedDamage {
-  /** Its place. */
   readonly id: string;
   readonly operator: string;
 }
 
-/** A key with a secret that its caller may not have received. */
+/** A key whose secret its caller may not have received. */
 export interface UnseenKey {
   readonly id: string;
-  /** Of the secret. */
   readonly digest: string;
 }
 
-/** A call that changed something, by which its repeat is known. */
+/** A call, to recognize its repeat. */
 export interface StoredCall {
   readonly id: string;
   readonly organizationId: string | undefined;
-  /** Digest of the request. */
   readonly request: string;
   readonly micros: number;
-  /** The first answer; undefined also where that had a secret. */
+  /** The first answer; undefined if it had a secret. */
   readonly result?: unknown;
   readonly unseen?: UnseenKey | undefined;
 }
 
-/** The kinds of records. */
 export interface Records {
   readonly organization: Organization;
   readonly user: User;
@@ -200,5 +187,5 @@ export interface Records {
   readonly call: StoredCall;
 }
 
-/** What a record is from now on; of a kind and an id the last one counts. */
+/** The last one of a kind and id counts. */
 export type Part = { [Kind in keyof Records]: readonly [Kind, Records[Kind]] }[keyof Records];

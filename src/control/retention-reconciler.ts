@@ -20,18 +20,16 @@ interface Options extends ReconcilerOptions {
   readonly removal: EventRemoval;
   /** The service's default; undefined: for ever. */
   readonly retentionDays: number | undefined;
-  /** How long servers run before what has expired is removed, milliseconds. */
+  /** Milliseconds that servers run before expired events are removed. */
   readonly graceMs: number;
-  /** A clock that only passes, milliseconds; default: that of the process. */
+  /** Monotonic, milliseconds. */
   readonly passedMs?: () => number;
 }
 
-/** Behind every place of the order of ingest. */
 const allOrder = 2n ** 64n - 1n;
 
 /**
- * Makes policies of settings, where nothing goes by that, and removes what has expired by them. Readers are not
- * shown what has expired (read/readers.ts), so nobody sees how far a removal has come.
+ * Makes policies of settings if no event goes, and removes what has expired. Readers do not see expired events (read/readers.ts).
  *
  *     expired ─▶ planned: an event, a metric, `org show` ─▶ the grace period, while servers run ─▶ removal
  *                  └─▶ cancelled where the policy or the clock goes back
@@ -40,16 +38,16 @@ const allOrder = 2n ** 64n - 1n;
  *                     ▲ └no─▶ mutation of the engine, of one month ─▶ all months done: plan ended
  *                     └───────────────────────┘
  *
- * Whoever places a hold looks for plans afterwards, and a removal reads the journal after its plan: so of a hold and a removal that
- * begin together at least one sees the other. A plan that a crash left behind goes the same way at the next turn.
+ * A hold looks for plans after it is written, and a removal reads the journal after its plan: of two at once one sees the other. The
+ * next turn continues a plan that a crash left.
  */
 export class RetentionReconciler {
   readonly #options: Options;
   readonly #loop: ReconcilerLoop;
   readonly #planned: PlannedRemovals;
-  /** Organizations whose retention is not what their setting says, and of which that was told. */
+  /** Organizations whose retention differs from their setting, and that was logged. */
   readonly #told = new Map<string, number>();
-  /** What was found the last time that there was nothing to remove: events of policies, which stay. */
+  /** Events of policies found when nothing else had expired. */
   readonly #clean = new Map<string, string>();
   readonly #removed = counter(
     'auditlog_retention_removed_events_total',
@@ -68,7 +66,7 @@ export class RetentionReconciler {
     return this.#loop.stop();
   }
 
-  /** Rejects with EngineError; whatever is left then is for the next turn. */
+  /** Rejects with EngineError; the next turn does the rest. */
   reconcile(signal?: AbortSignal): Promise<void> {
     return this.#loop.alone(async () => {
       const { directory, removal } = this.#options;
@@ -84,7 +82,7 @@ export class RetentionReconciler {
     });
   }
 
-  /** Goes on with deletions that were cut short, and removes what came late of organizations that were deleted. */
+  /** Continues deletions, and removes late events of deleted organizations. */
   async #delete(signal: AbortSignal | undefined): Promise<void> {
     const { storage, directory, removal, log } = this.#options;
     const deletions = directory.deletions();
@@ -105,7 +103,7 @@ export class RetentionReconciler {
     }
   }
 
-  /** Policies that follow the settings of their organizations, as far as they may without anybody's confirmation. */
+  /** Without confirmation, so only if no event goes. */
   async #adopt(signal: AbortSignal | undefined): Promise<void> {
     const { directory, retentionDays } = this.#options;
     for (const organization of directory.organizations()) {
@@ -117,7 +115,7 @@ export class RetentionReconciler {
     }
   }
 
-  /** The policy follows the setting, unless somebody has to confirm what would go by it. */
+  /** Unless somebody must confirm what would go. */
   async #follow(
     organization: Organization,
     policy: RetentionPolicy,
@@ -149,7 +147,7 @@ export class RetentionReconciler {
     );
   }
 
-  /** Where there was no policy, events that were to go by the day that they were recorded with do not count. */
+  /** Without an earlier policy, events that expire by the day they were recorded with do not count. */
   async #wouldEnd(policy: RetentionPolicy, days: number | undefined): Promise<number> {
     const { storage, clock } = this.#options;
     const isShorter = days !== undefined && (policy.days === undefined || days < policy.days);
@@ -171,7 +169,7 @@ export class RetentionReconciler {
     );
   }
 
-  /** Ends the plans of what has not expired any more: the policy keeps for longer, or the clock was set back. */
+  /** The policy now keeps them longer, or the clock went back. */
   async #cancel(signal: AbortSignal | undefined): Promise<void> {
     const { clock, directory, log } = this.#options;
     for (const id of this.#planned.organizations()) {
@@ -214,7 +212,7 @@ export class RetentionReconciler {
         if (!this.#planned.isDue(planned) || !(await this.#isTold(policy, watermarkOf(id)))) return;
         const plan = await removal.plan(planned, watermarkOf(id));
         if (plan !== undefined) plans.push(plan);
-        // What is not below the watermark yet is for a later turn.
+        // A later turn removes what is above the watermark.
         else if ((await removal.left({ ...planned, below: allOrder })) === 0)
           await this.#planned.end(planned);
       });
@@ -222,12 +220,12 @@ export class RetentionReconciler {
     await this.#carryOut(plans, signal);
   }
 
-  /** Says what will be removed; false where only events of policies have expired, which stay. */
+  /** False if only events of policies have expired, which stay. */
   async #plan(organization: Organization, expired: Expired): Promise<boolean> {
     const { storage, log } = this.#options;
     const events = await countExpired(storage, expired);
     if (events === 0) return false;
-    // First, as a plan without its event would be silent.
+    // First, so that no plan lacks its event.
     await this.#record(organization, changeOfRemoval(organization, 'removalPlanned', { ...expired, events }));
     await this.#planned.plan(expired, events);
     const before = new Date(expired.beforeMicros / 1000).toISOString();
@@ -235,13 +233,13 @@ export class RetentionReconciler {
     return true;
   }
 
-  /** Nothing goes by a policy before its event is where that of what goes is. */
+  /** Nothing goes before the policy's event is in the tree. */
   async #isTold(policy: RetentionPolicy, below: bigint): Promise<boolean> {
     const recorded = await this.#recordedAt(policy);
     return recorded !== undefined && recorded < below;
   }
 
-  /** The place of a policy's event: without it nobody could tell what the policy has ended from what vanished. */
+  /** Without this event nobody could tell removals from losses. */
   async #recordedAt({ id, version }: RetentionPolicy): Promise<bigint | undefined> {
     const [row] = await this.#options.storage.rows<{ n: string; first: string }>(
       `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)}
@@ -251,7 +249,7 @@ export class RetentionReconciler {
     return row === undefined || row.n === '0' ? undefined : BigInt(row.first);
   }
 
-  /** Removes what plans name, as far as the policies of the moment before each step still end it. */
+  /** Reads the policies again before each step. */
   async #carryOut(plans: readonly RemovalPlan[], signal: AbortSignal | undefined): Promise<void> {
     const { directory, removal, clock, log } = this.#options;
     const still = async (some: readonly RemovalPlan[]): Promise<RemovalPlan[]> => {
@@ -261,7 +259,7 @@ export class RetentionReconciler {
         return before !== undefined && beforeMicros <= before;
       });
     };
-    // What the engine is at goes on by itself, and is looked at in a later turn.
+    // The engine completes it; a later turn looks.
     const idle: RemovalPlan[] = [];
     for (const plan of plans) if ((await removal.underWay(plan.organization)) === 0) idle.push(plan);
     const failed = (error: unknown): void => this.#loop.tell(error);
@@ -276,7 +274,7 @@ export class RetentionReconciler {
   }
 }
 
-/** What has expired of each organization at a moment, Unix microseconds. */
+/** At a moment in Unix microseconds. */
 function expiredAt(state: ControlState, nowMicros: number): Expired[] {
   return state.organizations().flatMap(({ id }): Expired[] => {
     const beforeMicros = cutOffOf(state.policyOf(id), nowMicros);

@@ -12,35 +12,31 @@ import type { ControlState } from './state.ts';
 export type { RetentionPolicy } from './records.ts';
 
 const holdReasonCharactersMax = 1_000;
-/** How long a hold waits for a removal that is under way. */
+/** How long a hold waits for a running removal. */
 const holdWaitMsMax = 3_600_000;
 const dayMicros = 86_400_000_000;
 
-/** The policy of an organization that has none: everything is kept. */
+/** Without a policy everything is kept. */
 export function keepsAll(id: string): RetentionPolicy {
   return { id, days: undefined, heldMicros: undefined, holdReason: '', version: 0 };
 }
 
-/** The policy of an organization, whether it has one or not. */
 export function policyOf(state: ControlState, id: string): RetentionPolicy {
   return state.policyOf(id) ?? keepsAll(id);
 }
 
-/** How many days of an organization count now; undefined: for ever, by policy or by a hold. */
+/** Undefined: for ever, by policy or hold. */
 export function daysKept(policy: RetentionPolicy | undefined): number | undefined {
   return policy === undefined || policy.heldMicros !== undefined ? undefined : policy.days;
 }
 
-/**
- * The moment before which an organization's events have expired (Unix microseconds): `days` days before the beginning of
- * today, UTC, so the whole last day of an event's retention is kept. Undefined: none is.
- */
+/** Events before it (Unix microseconds) have expired: `days` before the beginning of today, UTC. Undefined: none. */
 export function cutOffOf(policy: RetentionPolicy | undefined, nowMicros: number): number | undefined {
   const days = daysKept(policy);
   return days === undefined ? undefined : (Math.floor(nowMicros / dayMicros) - days) * dayMicros;
 }
 
-/** What a policy with so many days would end now: how many events, and before which moment. */
+/** What a policy would end now. */
 export async function wouldEnd(
   storage: Storage,
   id: string,
@@ -53,7 +49,7 @@ export async function wouldEnd(
   return { events: await countExpired(storage, expired), expired };
 }
 
-/** Told where a change would remove events and nobody has said that it may: `would_remove` has the number. */
+/** Thrown if a change would remove events without confirmation: `would_remove` has the number. */
 export function needsConfirmation(events: number, confirmed: number | undefined): Problem {
   const first = `This would permanently delete ${events} stored event${events === 1 ? '' : 's'}`;
   const detail =
@@ -65,25 +61,20 @@ export function needsConfirmation(events: number, confirmed: number | undefined)
 
 export interface PolicyChange {
   readonly before: RetentionPolicy;
-  /** The same object where nothing changed. */
   readonly now: RetentionPolicy;
-  /** Events that expire by the change. */
   readonly removes: number;
 }
 
-/** A change of policy that may be made: see `previewPolicy`. */
 export interface PolicyPreview {
-  /** The version of the policy that it was counted for. */
+  /** The version of the policy that was counted. */
   readonly version: number;
   readonly days: number | undefined;
-  /** Events that expire by the change. */
   readonly removes: number;
 }
 
 /**
- * Looks whether an organization's events may be kept for so many days from now on, those that are stored included;
- * undefined: for ever. Where that ends the time of any, `confirmed` must be their number, else a Problem `conflict` tells
- * it. While the organization is held nothing goes, and nothing need be confirmed before the release.
+ * Counts what a policy of so many days (undefined: for ever) would end of stored events. Above 0, `confirmed` must be that number, else
+ * Problem `conflict` has it. A held organization needs no confirmation before the release.
  */
 export async function previewPolicy(
   storage: Storage,
@@ -99,7 +90,7 @@ export async function previewPolicy(
   return { version, days, removes: events };
 }
 
-/** The policy that was previewed. Throws Problem `conflict` where it has changed since. */
+/** Throws Problem `conflict` if the policy has changed since. */
 export function decidePolicy(
   state: ControlState,
   id: string,
@@ -117,7 +108,6 @@ function checkVersion(policy: RetentionPolicy, version: number): void {
     throw new Problem('conflict', 'The retention of this organization has just been changed: try again.');
 }
 
-/** The policy follows the setting of its organization: `preview` removes nothing. */
 export function followSetting(
   organization: Pick<Organization, 'id' | 'slug'>,
   preview: PolicyPreview,
@@ -136,10 +126,7 @@ function checkReason(reason: string): string {
   throw new Problem('malformed', `reason must have 1 to ${holdReasonCharactersMax} characters`);
 }
 
-/**
- * From now on nothing of the organization is removed. A repeat with the same reason changes nothing. Throws Problem
- * `malformed`, and `conflict` if it is held for another reason, or deleted.
- */
+/** A repeat with the same reason changes nothing. Throws Problem `malformed`, and `conflict` if held for another reason or deleted. */
 export function placeHold(id: string, reason: string): Decide<Changed<RetentionPolicy>> {
   const holdReason = checkReason(reason);
   return (state, { micros, place }) => {
@@ -158,9 +145,8 @@ export function placeHold(id: string, reason: string): Decide<Changed<RetentionP
 }
 
 /**
- * Waits until no removal of a held organization is under way any more. One that was about to begin when the hold was
- * written sees it and ends its plan; one that the engine is at cannot be taken back. False where that takes too long, or
- * cannot be known, as a node of a cluster does not answer.
+ * Resolves once no removal of a held organization runs. The engine cannot take back a running mutation. False if that takes too
+ * long, or a node does not answer.
  */
 export async function awaitHold(removal: EventRemoval, id: string): Promise<boolean> {
   const begun = performance.now();
@@ -171,14 +157,14 @@ export async function awaitHold(removal: EventRemoval, id: string): Promise<bool
     const { isPlanned, isAtIt } = found;
     if (!isPlanned && !isAtIt) return true;
     if (isAtIt) quietFrom = performance.now();
-    // A plan that nobody is at: a server that was killed left it, and its next turn looks for the hold.
+    // Left by a killed server; its next turn sees the hold.
     else if (performance.now() - quietFrom > limits.holdWaitQuietMs) return true;
     await sleep(limits.holdWaitPollMs);
   }
   return false;
 }
 
-/** What there is of removals of an organization; undefined: the engine could not be asked. */
+/** Undefined: the engine could not be asked. */
 async function removalOf(removal: EventRemoval, id: string) {
   try {
     const isPlanned = (await removal.unfinished()).some(({ organization }) => organization === id);
@@ -189,7 +175,7 @@ async function removalOf(removal: EventRemoval, id: string) {
   }
 }
 
-/** What a release of a hold would end. Throws Problem `conflict` where it is not held, or that is not confirmed. */
+/** Throws Problem `conflict` if it is not held, or unconfirmed. */
 export async function previewRelease(
   storage: Storage,
   before: RetentionPolicy,
@@ -202,7 +188,7 @@ export async function previewRelease(
   return { version: before.version, days: before.days, removes: events };
 }
 
-/** Ends a hold: what the policy ends goes, as previewed. Throws Problem `malformed`, `conflict`. */
+/** Throws Problem `malformed`, `conflict`. */
 export function releaseHold(
   organization: Pick<Organization, 'id' | 'slug'>,
   reason: string,
