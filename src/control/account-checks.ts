@@ -1,39 +1,34 @@
 import type { limits } from './limits.ts';
 
-/**
- * What is remembered of an account, whether it exists or not. Times are milliseconds of the store's clock, clients are
- * told apart by a hash. It is never changed in place: a store may have to begin a change anew.
- */
+/** Of an account, whether it exists or not. Milliseconds of the store's clock; clients are hashed. Immutable: a store may retry. */
 export interface Account {
-  /** When the last checks began that have not succeeded, oldest first, at most `passwordFailuresMax`. */
+  /** Begins of the last failed checks, oldest first, at most `passwordFailuresMax`. */
   readonly begun: readonly number[];
-  /** How many checks in a row had to wait. */
+  /** Checks in a row that had to wait. */
   readonly delayed: number;
-  /** From where the right password came lately. */
+  /** Clients of right passwords. */
   readonly knownClients: readonly string[];
-  /** The clients that wait, and until when. */
+  /** Waiting clients, and until when. */
   readonly waiting: Readonly<Record<string, number>>;
 }
 
 export interface AccountChange<T> {
   readonly state: Account;
-  /** How long it must be remembered when nothing else happens. */
   readonly keptMs: number;
   readonly result: T;
 }
 
-/** Remembers accounts by name; of one process, or of several together. */
+/** Of one process, or of several together. */
 export interface AccountStore {
-  /** A text as it stands in names and accounts. */
   hide(text: string): string;
-  /** Reads and changes an account in one step. `change` may be called more than once, and does nothing else. */
+  /** Atomic. `change` may be called again. */
   update<T>(
     name: string,
     change: (account: Account | undefined, nowMs: number) => AccountChange<T>,
   ): T | Promise<T>;
 }
 
-/** What becomes of a check: it goes on at once or after a wait, or too many wait already; times in milliseconds. */
+/** Milliseconds. */
 export type Outcome =
   | { readonly kind: 'checked' }
   | { readonly kind: 'waits'; readonly ms: number }
@@ -41,7 +36,6 @@ export type Outcome =
 
 export type Bounds = Readonly<Record<keyof typeof limits, number>>;
 
-/** Whose check it is, and how many of other accounts wait in this process. */
 interface Begin {
   readonly client: string;
   readonly signedIn: boolean;
@@ -51,7 +45,6 @@ interface Begin {
 const knownClientsMax = 4;
 const unknown: Account = { begun: [], delayed: 0, knownClients: [], waiting: {} };
 
-/** The rules of `PasswordThrottle`, over one account. */
 export class AccountChecks {
   readonly #bounds: Bounds;
 
@@ -59,7 +52,7 @@ export class AccountChecks {
     this.#bounds = bounds;
   }
 
-  /** Counts a check that begins, unless it is refused. */
+  /** Unless it is refused. */
   begin(found: Account | undefined, now: number, begin: Begin): AccountChange<Outcome> {
     const { passwordFailuresMax, passwordFailuresWindowMs, passwordDelayMsMin, passwordDelayMsMax } =
       this.#bounds;
@@ -78,16 +71,12 @@ export class AccountChecks {
     return this.#change({ ...account, begun, waiting, delayed: account.delayed + 1 }, { kind: 'waits', ms });
   }
 
-  /** The client does not wait any more. */
   endWait(found: Account | undefined, client: string): AccountChange<void> {
     const { [client]: _, ...waiting } = found?.waiting ?? {};
     return this.#change({ ...(found ?? unknown), waiting }, undefined);
   }
 
-  /**
-   * The right password has come: the account starts anew. Where the address stands for others, too, that says nothing of
-   * tries at theirs: then only this try is taken back, as long as there is room for all.
-   */
+  /** The account starts anew. If the address has other users, only this try is taken back. */
   succeed(
     found: Account | undefined,
     { client, signedIn, ofAll }: Omit<Begin, 'waits'> & { readonly ofAll: boolean },
@@ -127,7 +116,7 @@ export class AccountChecks {
   }
 }
 
-/** A process that ended while a check waited has left it there. */
+/** Left by a process that ended. */
 function withoutWaited(account: Account, now: number): Account {
   const waiting = Object.entries(account.waiting).filter(([, until]) => until > now);
   return { ...account, waiting: Object.fromEntries(waiting) };

@@ -13,7 +13,6 @@ export type { ApiKey, Scope } from './records.ts';
 
 const scopes: readonly Scope[] = ['read', 'write', 'scim'];
 
-/** What a new key may do, in texts as people give them. */
 export interface NewApiKey {
   /** Separated by commas. */
   readonly scopes: string;
@@ -24,13 +23,12 @@ export interface NewApiKey {
   readonly rateLimit?: string | undefined;
 }
 
-/** A slug or id, or every organization. */
 interface KeyOwner {
   readonly organization?: string | undefined;
   readonly allOrganizations?: boolean | undefined;
 }
 
-/** A key at the only moment when its text is known. */
+/** Only here is its text known. */
 export interface IssuedKey {
   readonly apiKey: ApiKey;
   readonly text: string;
@@ -61,7 +59,7 @@ function parseExpires(text: string): number {
   );
 }
 
-/** Milliseconds of a grace period, 0 allowed with or without a unit. */
+/** Milliseconds; 0 with or without a unit. */
 function parseGrace(text: string): number {
   const ms = text === '0' ? 0 : parseDurationMs(text);
   if (ms !== undefined && ms <= graceMsMax) return ms;
@@ -75,15 +73,12 @@ function parseLimit(text: string): Rate {
   return rate;
 }
 
-/** The keys of an organization, or every key, oldest first. Throws Problem `not_found`. */
+/** Oldest first. Throws Problem `not_found`. */
 export function listApiKeys(state: ControlState, organization?: string): readonly ApiKey[] {
   return state.apiKeys(organization === undefined ? undefined : findOrganization(state, organization).id);
 }
 
-/**
- * The key of an id, if it is of the organization (its id; undefined: of any). Throws Problem `not_found`; nothing tells a key of
- * another organization from one that does not exist.
- */
+/** `organization`: an id; undefined: any. Throws Problem `not_found`, also for a key of another organization. */
 export function findApiKey(state: ControlState, id: string, organization?: string): ApiKey {
   const key = state.apiKey(id);
   if (key !== undefined && (organization === undefined || key.organizationId === organization)) return key;
@@ -110,7 +105,7 @@ function checkCount(state: ControlState, organization: string | undefined): void
   throw new Problem('conflict', detail);
 }
 
-/** What a new key of an organization (its id; undefined: of all) comes to. Throws Problem `malformed`. */
+/** `organization`: an id; undefined: all. Throws Problem `malformed`. */
 export function keyMaker(
   input: NewApiKey,
 ): (organizationId: string | undefined, micros: number) => Decision<IssuedKey> {
@@ -142,7 +137,7 @@ export function keyMaker(
   };
 }
 
-/** What it takes to end the key that an earlier try of a call made, unless somebody has seen a later secret of it. */
+/** Ends the key of an earlier try, unless a later secret of it was seen. */
 export function endUnseen(
   state: ControlState,
   { unseen, micros }: Moment,
@@ -153,7 +148,7 @@ export function endUnseen(
   return revoked(key, micros);
 }
 
-/** Makes a key (contract: Credentials). Throws Problem `malformed`, `not_found` for the organization, and `conflict`. */
+/** (contract: Credentials) Throws Problem `malformed`, `not_found` for the organization, and `conflict`. */
 export function createApiKey(input: NewApiKey & KeyOwner): Decide<IssuedKey> {
   checkOwner(input, parseScopes(input.scopes));
   const make = keyMaker(input);
@@ -166,16 +161,15 @@ export function createApiKey(input: NewApiKey & KeyOwner): Decide<IssuedKey> {
   };
 }
 
-/** Which key is meant, and of which organization it has to be (its id; undefined: of any). */
+/** `organization`: an id; undefined: any. */
 interface KeyReference {
   readonly id: string;
   readonly organization?: string | undefined;
 }
 
 /**
- * Gives a key a new secret; the old one stays good for the grace period (a duration, 24h by default, 0 allowed).
- * A key rotated twice within it keeps only the latest old secret, and a repeat of one rotation the old secret that the first try
- * kept. Throws Problem `malformed`, `not_found`, or `conflict` for a key that is revoked or expired.
+ * The old secret stays valid for the grace period (default 24h). Only the latest old secret stays. A repeat keeps the old secret of
+ * the first try. Throws Problem `malformed`, `not_found`, or `conflict` for a revoked or expired key.
  */
 export function rotateApiKey(
   { id, organization }: KeyReference,
@@ -203,7 +197,7 @@ export function rotateApiKey(
   };
 }
 
-/** Ends a key for good; one that is revoked already keeps its first time. Throws Problem `not_found`. */
+/** Idempotent: keeps the first time. Throws Problem `not_found`. */
 export function revokeApiKey({ id, organization }: KeyReference): Decide<Changed<ApiKey>> {
   return (state, { micros }) => {
     const before = findApiKey(state, id, organization);

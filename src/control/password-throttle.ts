@@ -7,23 +7,22 @@ import { Problem } from '../base/errors/problem.ts';
 import { Pauses } from '../base/waiting/pauses.ts';
 import { PasswordVerifier } from './passwords.ts';
 
-/** Who wants a password checked, and of which account. Nothing in it depends on whether the account exists. */
+/** Independent of whether the account exists. */
 export interface Attempt {
-  /** The organization that the host names, or empty: the accounts that one address of a user can mean. */
+  /** The one that the host names, or empty. */
   readonly scope: string;
   readonly email: string;
-  /** Whom the caller is taken for: an address, or a user who is signed in. */
+  /** An address, or a signed-in user. */
   readonly client: string;
-  /** Whether the caller has a session of this very account. */
+  /** Has a session of this account. */
   readonly signedIn: boolean;
-  /** Fires when the caller goes away. */
+  /** The caller has gone. */
   readonly caller: { readonly signal: AbortSignal };
 }
 
-/** What a right password has opened. */
 export interface Right<T> {
   readonly value: T;
-  /** It is right for every user whom the attempt can mean, as one of the same address elsewhere. */
+  /** Right for every user that the address can mean. */
   readonly ofAll: boolean;
 }
 
@@ -35,17 +34,15 @@ export interface Right<T> {
  *                └many─▶ a slot to wait in?─no─▶ 429
  *                           └yes─▶ counted, waits, checked
  *
- * A check counts when it begins, so parallel guesses count before any of them is answered. A client waits once for an
- * account, and some slots are kept for those who are signed in and for addresses that the right password came from:
- * who guesses can make the user wait, but not keep the user out. The administrator of one organization can give any
- * address a password there: a password that is not right for all users with the address starts nothing anew.
+ * A check counts when it begins, so parallel guesses count. Some slots are kept for signed-in users and for addresses of right
+ * passwords: guessing can delay a user, but not lock them out. An administrator can give any address a password in the own
+ * organization, so only a password that is right for all users of the address resets the count.
  */
 export class PasswordThrottle {
   readonly #verifier = new PasswordVerifier();
   readonly #bounds: Bounds;
   readonly #checks: AccountChecks;
   readonly #accounts: AccountStore;
-  /** One for each check that waits. */
   readonly #waits = new Pauses();
   #stopped = false;
   readonly #delayed = counter(
@@ -64,9 +61,8 @@ export class PasswordThrottle {
   }
 
   /**
-   * Runs a check and gives its value; undefined stands for a password that is not right. `check` must read what it
-   * compares with by itself: up to a minute may have passed. Throws Problem `rate_limited` where too many wait, and
-   * `unavailable` when the caller goes away or the service stops.
+   * `check` returns undefined for a wrong password; it reads the account itself, as a minute may have passed. Throws Problem
+   * `rate_limited` if too many wait, and `unavailable` if the caller goes away or the service stops.
    */
   async check<T>(
     attempt: Attempt,
@@ -88,7 +84,7 @@ export class PasswordThrottle {
     return value;
   }
 
-  /** Ends all waits, those that would begin later included: for a service that stops. */
+  /** Ends waits, also later ones: the service stops. */
   stop(): void {
     this.#stopped = true;
     this.#waits.endAll();

@@ -8,19 +8,19 @@ import type { Part, Role, SignOnSettings, User } from './records.ts';
 import type { ControlState } from './state.ts';
 import { createUser, findByEmail, keepAnAdmin, type NewUser } from './users.ts';
 
-/** Whom a provider vouches for: what it has signed, and what it says of that person. */
+/** A person as the provider signed it. */
 export interface Identity {
-  /** Together with the issuer the one thing that never changes and is never given to another person. */
+  /** With the issuer unique and permanent. */
   readonly issuer: string;
   readonly subject: string;
   readonly email: string | undefined;
-  /** Undefined where the provider does not say. */
+  /** Undefined if not stated. */
   readonly emailVerified: boolean | undefined;
   readonly name: string | undefined;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** Why a person whom the provider vouches for is not signed in; the page has words for each. */
+/** The page has words for each. */
 export type SignOnRefusal =
   | 'unverified'
   | 'unknown'
@@ -43,7 +43,7 @@ const refusalWords: Readonly<Record<SignOnRefusal, string>> = {
     'Your organization does not let its sign-on take over a user who was there before: ask its administrator.',
 };
 
-/** `user`: whom it is about, where that is known. */
+/** `user`: if known. */
 export class SignOnRefused extends Problem {
   readonly reason: SignOnRefusal;
   readonly user: User | undefined;
@@ -55,25 +55,24 @@ export class SignOnRefused extends Problem {
   }
 }
 
-/** What a sign-in by a provider has changed of the user. */
 export interface SignedOn {
   readonly user: User;
   readonly created: boolean;
-  /** As the user was before, where the role is another one now. */
+  /** Before a change of the role. */
   readonly roleBefore: User | undefined;
   readonly linked: boolean;
 }
 
 const claimCharactersMax = 200;
 
-/** Claims are a text, a number or a list of these; anything else says nothing. */
+/** A text, a number or a list of these; others are ignored. */
 function valuesOfClaim(claim: unknown): ReadonlySet<string> {
   const list = Array.isArray(claim) ? claim : [claim];
   const texts = list.filter((one) => typeof one === 'string' || typeof one === 'number').map(String);
   return new Set(texts.filter(({ length }) => length <= claimCharactersMax));
 }
 
-/** A claim by its name; a name with dots also finds a member of objects, such as `realm_access.roles`. */
+/** Dots also find members of objects, such as `realm_access.roles`. */
 function claimOf(claims: Identity['claims'], name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;
@@ -84,10 +83,7 @@ function claimOf(claims: Identity['claims'], name: string): unknown {
   return value;
 }
 
-/**
- * The role that the claims give: the highest one with a value among them, else the default. `unchanged` where roles are not
- * the provider's; undefined where it gives none.
- */
+/** The highest role with a value among the claims, else the default. `unchanged` if roles are set here; undefined: no role. */
 function roleOfClaims(settings: SignOnSettings, claims: Identity['claims']): Role | 'unchanged' | undefined {
   if (settings.roleClaim === '') return 'unchanged';
   const values = valuesOfClaim(claimOf(claims, settings.roleClaim));
@@ -169,7 +165,7 @@ function isVerified({ trustEmail }: SignOnSettings, { emailVerified }: Identity)
   return emailVerified === true || (emailVerified === undefined && trustEmail);
 }
 
-/** A user who has not signed in this way before, or not by the connection as it is now. */
+/** First time, or first time by the current connection. */
 function userByAddress(state: ControlState, settings: SignOnSettings, identity: Identity): User | undefined {
   const { email } = identity;
   if (email === undefined || !isPlainEmail(email) || !isVerified(settings, identity))
@@ -177,7 +173,7 @@ function userByAddress(state: ControlState, settings: SignOnSettings, identity: 
   const user = findByEmail(state, settings.id, email);
   if (user === undefined) return undefined;
   const { issuer, linkedMicros = 0 } = state.identityOf(user);
-  // An address that the provider has given to somebody else since does not bring that person another's access.
+  // A provider may have given the address to another person.
   const isAnothers = issuer === identity.issuer && linkedMicros >= settings.connectedMicros;
   if (isAnothers) throw new SignOnRefused('linked', user);
   if (!settings.linkEmail) throw new SignOnRefused('unlinked', user);

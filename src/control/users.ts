@@ -16,7 +16,7 @@ export const roles: readonly Role[] = ['admin', 'auditor', 'member'];
 
 const usersPerOrganizationMax = 20_000;
 
-/** A user who is to be made; its password hashed (`hashPassword`). */
+/** With a hashed password (`hashPassword`). */
 export interface NewUser {
   readonly email: string;
   readonly name: string;
@@ -24,7 +24,7 @@ export interface NewUser {
   readonly passwordHash: string;
 }
 
-/** Which user is meant: an id, or an e-mail address, with the organization (slug or id) where the address is in several. */
+/** An id, or an address, with the organization (slug or id) if several have it. */
 export interface UserReference {
   readonly user: string;
   readonly organization?: string | undefined;
@@ -37,24 +37,24 @@ export function parseRole(text: string): Role {
   return role;
 }
 
-/** The user of an organization with this address, whatever the case of its ASCII letters. */
+/** Ignores the case of ASCII letters. */
 export function findByEmail(state: ControlState, organizationId: string, email: string): User | undefined {
   return state.usersByEmail(foldEmail(email)).find((user) => user.organizationId === organizationId);
 }
 
-/** The users of an organization, or of all of them, by address. Throws Problem `not_found`. */
+/** By address. Throws Problem `not_found`. */
 export function listUsers(state: ControlState, organization?: string): readonly User[] {
   return state.users(organization === undefined ? undefined : findOrganization(state, organization).id);
 }
 
-/** Nothing tells a user of another organization from one that does not exist. */
+/** The same for a user of another organization, so that it tells nothing. */
 function missingWords({ user, organization }: UserReference): string {
   return organization === undefined
     ? `no user ${JSON.stringify(user)}`
     : 'There is no such user in this organization.';
 }
 
-/** The one user a reference means. Throws Problem `not_found`, or `malformed` where several match. */
+/** Throws Problem `not_found`, or `malformed` if several match. */
 export function findUser(state: ControlState, reference: UserReference): User {
   const organization =
     reference.organization === undefined ? undefined : findOrganization(state, reference.organization);
@@ -69,7 +69,7 @@ export function findUser(state: ControlState, reference: UserReference): User {
   return user;
 }
 
-/** What is wrong with a new user is known before anybody is asked for a password. Throws as `createUser`. */
+/** Before anybody is asked for a password. Throws as `createUser`. */
 export function checkNewUser(
   state: ControlState,
   input: Omit<NewUser, 'passwordHash'> & { readonly organization: string },
@@ -84,7 +84,7 @@ export function checkNewUser(
     throw new Problem('conflict', `The organization has ${usersPerOrganizationMax} users already.`);
 }
 
-/** What a new user of an organization comes to. Throws Problem `malformed`. */
+/** Throws Problem `malformed`. */
 export function newUser(input: NewUser): (organizationId: string, micros: number) => Decision<User> {
   const email = parseEmail(input.email);
   const facts = {
@@ -103,10 +103,7 @@ export function newUser(input: NewUser): (organizationId: string, micros: number
   };
 }
 
-/**
- * Makes a user. Throws Problem `malformed` for bad input, `not_found` for the organization and `conflict` for an
- * address that the organization has already, disabled users included.
- */
+/** Throws Problem `malformed`, `not_found` for the organization, and `conflict` if it has the address, also of a disabled user. */
 export function createUser(input: NewUser & { readonly organization: string }): Decide<User> {
   const make = newUser(input);
   return (state, { micros }) => {
@@ -115,13 +112,13 @@ export function createUser(input: NewUser & { readonly organization: string }): 
   };
 }
 
-/** A user after a change; another credential version ends the sessions. */
+/** Another credential version ends the sessions. */
 const withSessionsEnded = (user: User): User => ({
   ...user,
   credentialVersion: user.credentialVersion + 1,
 });
 
-/** Throws Problem `conflict` where a user's change would leave the organization without an administrator. */
+/** Throws Problem `conflict` if no administrator would be left. */
 export function keepAnAdmin(state: ControlState, before: User, now: User): void {
   const isAdmin = (user: User): boolean => user.role === 'admin' && user.disabledMicros === undefined;
   if (!isAdmin(before) || isAdmin(now)) return;
@@ -129,10 +126,7 @@ export function keepAnAdmin(state: ControlState, before: User, now: User): void 
     throw new Problem('conflict', 'This is the last administrator of the organization.');
 }
 
-/**
- * Ends a user's access and sessions; one that is disabled already stays as it is. Throws Problem as `findUser`, and `conflict` for
- * the last administrator.
- */
+/** Ends access and sessions. Idempotent. Throws Problem as `findUser`, and `conflict` for the last administrator. */
 export function disableUser(reference: UserReference): Decide<Changed<User>> {
   return (state, { micros }) => {
     const before = findUser(state, reference);
@@ -143,7 +137,7 @@ export function disableUser(reference: UserReference): Decide<Changed<User>> {
   };
 }
 
-/** Gives a disabled user access again; one that has it stays as it is. Throws Problem as `findUser`, or `conflict`. */
+/** Idempotent. Throws Problem as `findUser`, or `conflict`. */
 export function enableUser(reference: UserReference): Decide<Changed<User>> {
   return (state, { micros }) => {
     const before = findUser(state, reference);
@@ -157,16 +151,13 @@ export function enableUser(reference: UserReference): Decide<Changed<User>> {
   };
 }
 
-/** Throws Problem `conflict` for the account of a person who was erased. */
+/** Throws Problem `conflict` for an erased person. */
 export function checkNotErased({ email }: User): void {
   if (isAddressOfPseudonym(email))
     throw new Problem('conflict', 'This account was erased: make another user.');
 }
 
-/**
- * Gives a user another role; sessions have it at once. Throws Problem as `findUser`, `malformed`, and `conflict` for the last
- * administrator.
- */
+/** Sessions have the role at once. Throws Problem as `findUser`, `malformed`, and `conflict` for the last administrator. */
 export function changeRole(reference: UserReference, text: string): Decide<Changed<User>> {
   const role = parseRole(text);
   return (state, { micros }) => {
@@ -179,10 +170,7 @@ export function changeRole(reference: UserReference, text: string): Decide<Chang
   };
 }
 
-/**
- * Changes the password (`hashPassword`), which ends the user's sessions. `credentialVersion` is what the change was allowed for: where
- * the password is another one by now, it is refused. Throws Problem as `findUser`, and `unauthorized`.
- */
+/** Ends the sessions. Throws Problem as `findUser`, and `unauthorized` if the password is no longer that of `credentialVersion`. */
 export function setPassword(
   reference: UserReference,
   passwordHash: string,
@@ -208,10 +196,7 @@ function changedUser(
   return { parts: [['user', now]], changes: [changeOfUser(now, what)], result: { before, now } };
 }
 
-/**
- * The account of a person who was erased: a pseudonym for name and address, no password, disabled, known nowhere else. No parts
- * where there is no such account, or that has been done.
- */
+/** A pseudonym without a password, disabled, linked nowhere. No parts if there is no account or it is erased already. */
 export function erasedAccount(state: ControlState, id: string, pseudonym: string, micros: number) {
   const user = state.userById(id);
   const email = addressOfPseudonym(pseudonym);
