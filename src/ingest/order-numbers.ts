@@ -92,10 +92,7 @@ export interface Permit {
 interface OrderNumbersOptions {
   readonly file: SyncedFile;
   readonly writer: () => number;
-  /**
-   * Resolves when a number may be taken, and throws if too much time has passed since
-   * (storage/shared-order.ts).
-   */
+  /** Resolves when a number may be taken; throws if too much time has passed since (storage/shared-order.ts). */
   readonly permit?: Permit | undefined;
   readonly nowMs: () => number;
   readonly log: Logger;
@@ -162,10 +159,7 @@ export class OrderNumbers {
     return this.#taken.get(segment) ?? [];
   }
 
-  /**
-   * A number for an INSERT. The outcome of earlier ones must be known: those in `stored` have rows, the
-   * others never will. Rejects if the number could not be made durable.
-   */
+  /** The outcome of earlier ones must be known: those in `stored` have rows, the others never will. Rejects if it is not durable. */
   async take(segment: number, organization: string | undefined, stored: readonly number[]): Promise<number> {
     await this.#options.permit?.ready();
     const number = await this.#take(segment, organization, stored);
@@ -204,10 +198,7 @@ export class OrderNumbers {
     this.#last = Math.max(this.#last, number);
   }
 
-  /**
-   * Later numbers are not below these. Without a number in flight they follow the clock as far as the file
-   * allows, without waiting for the disk.
-   */
+  /** Later numbers are not below these. Without one in flight they follow the clock as far as the file allows. */
   watermarks(): Watermarks {
     const byClock = segmentAtTime(this.#options.nowMs());
     const next = Math.max(this.#last + 1, byClock);

@@ -12,10 +12,7 @@ import type { RequestKind } from './task.ts';
 /** Bodies are converted to strings of this size, which stay in the processor's cache. */
 const windowBytes = 64 * 1024;
 
-/**
- * Receives an event as a range of a window of the body, with an error unless it is UTF-8. Return false to end
- * the work on the body.
- */
+/** An event as a range of a window, with an error unless it is UTF-8. False ends the work on the body. */
 export type OnEvent = (window: Window, start: number, end: number, error: string | undefined) => boolean;
 
 export class TooManyElements extends Error {}
@@ -23,11 +20,9 @@ export class TooManyElements extends Error {}
 const newline = 0x0a;
 
 /**
- * Finds the events of a body: elements of a JSON array (or of its member `records`), NDJSON lines, or one
- * JSON value. Returns undefined, or the fault of the whole body, of which nothing may be stored then. Throws
- * TooManyElements before any event is passed on. JSON's structure is ASCII, so the body is split as bytes and
- * passed on as byte text (ocsf/byte-text.ts); invalid UTF-8 rejects only its own event. Small windows stay in
- * the processor's cache and the collector's nursery.
+ * Finds the events: elements of a JSON array (or of its member `records`), NDJSON lines, or one JSON value. Returns undefined, or
+ * the fault of the whole body, of which nothing may be stored then. Throws TooManyElements before any event is passed on. Invalid
+ * UTF-8 rejects only its own event. Small windows stay in the processor's cache and the collector's nursery.
  */
 export function splitBody(
   body: Uint8Array,

@@ -10,10 +10,7 @@ import { limits } from './limits.ts';
 import type { Rejection } from './rejections.ts';
 import type { MappedFrame } from './segment.ts';
 
-/**
- * Messages between main and worker threads. A task has many requests, its result a few blocks; buffers travel
- * both ways.
- */
+/** Messages between main and worker threads; buffers travel both ways. */
 
 export type BodyForm = 'json' | 'ndjson';
 
@@ -33,10 +30,7 @@ export interface RequestKind {
 export interface MapTask {
   readonly kind: 'map';
   readonly input: Uint8Array;
-  /**
-   * End of each body, and its index in `kinds`. Single events come by the hundred: an object for each would
-   * cost both threads more than the event.
-   */
+  /** End of each body, and its index in `kinds`: an object for each would cost more than the event. */
   readonly ends: Uint32Array;
   readonly kindOf: Uint32Array;
   readonly kinds: readonly RequestKind[];

@@ -15,7 +15,7 @@ import { readIntact } from './segment-reader.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
 import { nextSegmentNumber, rowsPerSegmentMax } from '../base/events/sequence.ts';
 
-/** Largest open segment while it waits for its successor; a file of this size can still be read. */
+/** A file of this size can still be read. */
 const walOverfullBytesMax = 1024 ** 3;
 
 export interface WalOptions {
@@ -25,7 +25,7 @@ export interface WalOptions {
   readonly bytesMax: number;
   readonly largeBytes?: number;
   readonly keepFreeBytes?: KeptFree;
-  /** Clock for the names of segments (Unix ms), which may be set. */
+  /** Unix ms, for names of segments; may be set back. */
   readonly nowMs: () => number;
   readonly damage: DamageReports;
   readonly isExpected?: boolean;
@@ -38,11 +38,9 @@ export interface WalOptions {
  *     sealed sealed sealed  open  (successor)
  *       └──────┴──────┴──────┘
  *
- * A large request gets a segment of its own, written beside the open one, so that smaller ones wait neither
- * for its acknowledgement nor for its INSERT. Numbers must rise from the highest on disk, so it is
- * acknowledged once a newer segment is open. A changed manifest goes with the next appends, or alone without
- * any. A file is removed once a manifest without it is durable. `wal-head` names the newest segment
- * (log-head.ts).
+ * A large request has a segment of its own, so that smaller ones do not wait for it. Numbers must rise, so it is acknowledged once
+ * a newer segment is open. A changed manifest goes with the next appends, or alone. A file is removed once a manifest without it is
+ * durable. `wal-head` names the newest segment (log-head.ts).
  */
 export class Wal {
   readonly lastRecovered: number;
@@ -96,9 +94,8 @@ export class Wal {
   }
 
   /**
-   * Appends frames and resolves with their segment when they survive a power cut. Concurrent calls share one
-   * sync; a large one gets its own segment. `organization`: the only one with events in them, if there is
-   * one. Rejects with a 503 Problem, without storing, if the log is full for such events or the disk fails.
+   * Resolves with the segment once the frames survive a power cut. Concurrent calls share one sync. `organization`: if all events
+   * are of it. Rejects with a 503 Problem, without storing, if the log is full or the disk fails.
    */
   append(frames: readonly FrameInput[], organization?: string, of: EventsOf = 'producers'): Promise<number> {
     if (this.#isClosed) return Promise.reject(unavailable('The server is shutting down.'));
@@ -116,10 +113,7 @@ export class Wal {
     return this.#commits.append({ frames, bytes, rows });
   }
 
-  /**
-   * Seals the open segment if it has rows. It takes appends until its successor is on disk, as a sync waits
-   * for other writes to the disk.
-   */
+  /** If it has rows. It takes appends until its successor is on disk, as a sync waits for other writes. */
   seal(): Promise<void> {
     this.#sealing ??= this.#rotation
       .prepare()
@@ -147,7 +141,7 @@ export class Wal {
     this.#started = listener.started;
   }
 
-  /** Reads the intact part of a sealed segment, with every checksum verified. */
+  /** Verifies every checksum. */
   async read(segment: SealedSegment): Promise<SegmentContent> {
     const { files } = this.#options;
     const intact = await readIntact(files, segment);
@@ -158,7 +152,7 @@ export class Wal {
   /** Deletes the file of a stored segment, or keeps it as evidence if damaged. */
   async release(segment: SealedSegment): Promise<void> {
     if (segment.isDamaged) return this.quarantine(segment, 'damaged');
-    // Released even if the file cannot be removed: then the next start sends it again, with doubt.
+    // If the file stays, the next start sends it again, with doubt.
     this.#sealed.remove(segment);
     this.#files.discard(segmentName(segment.number), this.#sealed.version, segment.bytes);
     await this.#writeDueManifest();
@@ -282,10 +276,7 @@ export class Wal {
     }
   }
 
-  /**
-   * Numbers continue from the highest on disk, so a segment stays until a newer one exists: otherwise a clock
-   * that is set back could repeat its number.
-   */
+  /** A segment stays until a newer one exists: a clock that is set back could repeat its number. */
   async #openNewerThan(segment: SealedSegment): Promise<void> {
     while (!this.#isClosed && segment.number >= this.#files.newest) await this.seal();
   }
