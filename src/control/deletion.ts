@@ -13,7 +13,6 @@ import type { ControlState } from './state.ts';
 
 export type { Deletion } from './records.ts';
 
-/** The control data, and the storage that it stands in. */
 export interface ControlStore {
   readonly storage: Storage;
   readonly directory: Directory;
@@ -31,7 +30,7 @@ function checkNotHeld(state: ControlState, id: string): void {
 /** What a deletion would remove. */
 export type DeletionPreview = Omit<Deletion, 'startedMicros' | 'finishedMicros'>;
 
-/** What a deletion would remove, without changing anything. Throws Problem `not_found`, and `conflict` where it is held. */
+/** Throws Problem `not_found`, and `conflict` if it is held. */
 export async function previewDeletion(
   { storage, directory }: ControlStore,
   reference: string,
@@ -56,8 +55,8 @@ export async function previewDeletion(
 }
 
 /**
- * Ends an organization: from now on nobody can write to it, read it or sign in. Its events are still there; see
- * `carryOutDeletion`, which may be repeated by anybody. `confirmed` must be the number of its events. Throws Problem `conflict`.
+ * Nobody can write, read or sign in any more. `carryOutDeletion` removes the events. `confirmed`: their number, else Problem
+ * `conflict`.
  */
 export function beginDeletion(preview: DeletionPreview, confirmed: number | undefined): Decide<Deletion> {
   if (confirmed !== preview.events) throw needsConfirmation(preview.events, confirmed);
@@ -70,7 +69,6 @@ export function beginDeletion(preview: DeletionPreview, confirmed: number | unde
         ['deletion', deletion],
         ['organization', { ...organization, deletedMicros: micros }],
       ],
-      // Nobody is left to read an event of it.
       changes: [],
       result: deletion,
     };
@@ -86,7 +84,7 @@ export function endDeletion(id: string): Decide<Deletion | undefined> {
   };
 }
 
-/** Whatever there is of one organization in a table of its own rows; physically, once this resolves. */
+/** Physically, once this resolves. */
 async function removeRows(storage: Storage, table: string, id: string): Promise<void> {
   const parameters = { id };
   const [found] = await storage.rows<{ n: string }>(
@@ -97,7 +95,6 @@ async function removeRows(storage: Storage, table: string, id: string): Promise<
   await storage.removeRows(table, { column: 'org', id });
 }
 
-/** What there is of an organization beside its events and the journal. */
 const tables = [
   'evidence_tiles',
   'evidence_checkpoints',
@@ -121,7 +118,6 @@ export async function withRowsLeft(storage: Storage, ids: readonly string[]): Pr
   return found;
 }
 
-/** Who carries out what a command has begun. */
 export const ourselves = { name: 'auditlog', type: 'App/System' } as const;
 
 interface CarryingOut {
@@ -130,10 +126,7 @@ interface CarryingOut {
   readonly end?: (id: string) => Promise<Deletion | undefined>;
 }
 
-/**
- * Removes what there is of an organization whose deletion has begun: events, tree and checkpoints, and its texts in the journal; what is
- * left is the deletion. Begun again after a crash it goes on, and finds what came late.
- */
+/** Removes events, tree, checkpoints and texts of the journal. Repeatable: continues after a crash, and finds late events. */
 export async function carryOutDeletion(
   { storage, directory }: ControlStore,
   removal: EventRemoval,

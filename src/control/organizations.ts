@@ -10,15 +10,15 @@ import type { ControlState } from './state.ts';
 
 export type { Organization } from './records.ts';
 
-/** What `create` and `set` take besides the slug; texts as an operator gives them. */
+/** Texts of an operator. */
 export interface OrganizationSettings {
   readonly name?: string | undefined;
-  /** A duration in whole days (a part counts as a day), `off` to keep for ever, `default` for the service's own. */
+  /** Whole days (a part counts as a day), `off` for ever, `default` for the service's. */
   readonly retention?: string | undefined;
   readonly receipts?: string | undefined;
 }
 
-/** An organization before and after a change; the same object where nothing changed. */
+/** The same object if nothing changed. */
 export interface ChangedOrganization {
   readonly before: Organization;
   readonly now: Organization;
@@ -30,7 +30,7 @@ const dayMs = 86_400_000;
 const retentionDaysMax = 36_500;
 const slugPattern = /^[a-z0-9-]{1,63}$/;
 
-/** Days the events of an organization are kept, given the service's default; undefined: for ever. */
+/** With the service's default; undefined: for ever. */
 export function effectiveRetentionDays(
   organization: Organization,
   defaultDays: number | undefined,
@@ -40,7 +40,7 @@ export function effectiveRetentionDays(
 }
 
 function parseSlug(text: string): string {
-  // A slug may stand where an id may: one that reads as an id could pass for another organization.
+  // A slug that reads as an id could pass for another organization.
   if (slugPattern.test(text) && !isUuid(text)) return text;
   throw new Problem('malformed', 'slug must be 1 to 63 of the characters a-z, 0-9 and -, and not a UUID');
 }
@@ -56,7 +56,7 @@ function parseRetention(text: string): number | undefined {
   );
 }
 
-/** Days that a retention as an operator writes it stands for, given the service's default; undefined: for ever. */
+/** An operator's text, with the service's default; undefined: for ever. */
 export function daysOf(retention: string, defaultDays: number | undefined): number | undefined {
   const days = parseRetention(retention) ?? defaultDays;
   return days === 0 ? undefined : days;
@@ -77,7 +77,7 @@ export function findOrganization(state: ControlState, reference: string): Organi
   return organization;
 }
 
-/** Makes an organization. Throws Problem `malformed` for bad settings and `conflict` for a slug that is taken. */
+/** Throws Problem `malformed`, and `conflict` for a known slug. */
 export function createOrganization(
   input: OrganizationSettings & { readonly slug: string; readonly name: string },
 ): Decide<Organization> {
@@ -110,11 +110,7 @@ export function changeOfSettings({ name, retention, receipts }: OrganizationSett
   };
 }
 
-/**
- * Changes what is given and keeps the rest. A retention holds for what is stored, too: `preview` is what was counted of that
- * (`previewPolicy`), undefined where no retention is given. Throws Problem `malformed`, `not_found`, and `conflict` where the policy is
- * not the one that was counted for.
- */
+/** Keeps the rest. `preview`: for a given retention (`previewPolicy`). Throws Problem `malformed`, `not_found`, and `conflict` if the policy has changed since. */
 export function updateOrganization(
   reference: string,
   settings: OrganizationSettings,

@@ -8,10 +8,7 @@ const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 const passwordCharactersMin = 12;
 
-/**
- * A well-formed hash that no password has: of users who have none, or none yet. Unknown users are verified against it, so that they
- * take as long as known ones. The parameters are those of real hashes; a test holds the two together.
- */
+/** A well-formed hash of no password: unknown users are verified against it, and take as long. A test compares its parameters. */
 export const noPassword =
   '$argon2id$v=19$m=19456,t=2,p=1$Lx4cKZ3vJ1pQm0uVb7sT9A$q3Zc8YkN5r1UjW6hTtLx0aE2sVdG9mPoB4iKfR7uHwM';
 
@@ -36,10 +33,7 @@ export async function hashPassword(password: string): Promise<string> {
   return hash(normalized(password), parameters);
 }
 
-/**
- * Verification with a bound: each takes 19 MiB and a thread of the pool that file and compression work needs too, so
- * a burst of logins waits here and not there.
- */
+/** Bounded: each takes 19 MiB and a thread that files and compression need, too. */
 export class PasswordVerifier {
   readonly #line = new WaitingLine<void>({ refused: tooManyLogins });
   #free: number = limits.passwordChecksAtOnceMax;

@@ -4,23 +4,22 @@ import type { Storage } from '../storage/storage.ts';
 import type { Expired } from '../storage/removal.ts';
 import { limits } from './limits.ts';
 
-/** How often the running time is stored, and so how much of it a restart may lose. */
+/** A restart may lose so much running time. */
 const runningStoreMs = 600_000;
 
-/** Events that a policy has expired: hidden from readers, and removed once servers have run for the grace period. */
+/** Hidden from readers, and removed after the grace period of running time. */
 export interface PlannedRemoval extends Expired {
-  /** How many there were when the removal was planned. */
+  /** When the removal was planned. */
   readonly events: number;
   /** The running time (milliseconds) from which they are removed. */
   readonly dueMs: number;
 }
 
-/** A planned removal, and how much longer servers have to run before it (milliseconds). */
 export interface WaitingRemoval extends PlannedRemoval {
   readonly waitsMs: number;
 }
 
-/** What is planned of one organization, or of all, by organization. Rejects with EngineError. */
+/** Rejects with EngineError. */
 export async function waitingRemovals(
   storage: Storage,
   organization?: string,
@@ -40,7 +39,6 @@ export async function waitingRemovals(
   return new Map(found);
 }
 
-/** A planned removal as answers have it. */
 export function removalView(removal: WaitingRemoval | undefined) {
   if (removal === undefined) return {};
   const { events, beforeMicros, waitsMs } = removal;
@@ -57,9 +55,8 @@ async function storedRunningMs(storage: Storage): Promise<number> {
 }
 
 /**
- * The removals that wait, and how long servers have run with these data: a removal waits by that and not by the clock, so a
- * clock that jumps removes nothing before somebody can see what it would remove. One server at a time uses it, under the
- * lease of the reconciler.
+ * Planned removals, and how long servers have run: a clock that jumps removes nothing before somebody can see it. One server at a time
+ * uses it, under the lease of the reconciler.
  */
 export class PlannedRemovals {
   readonly #storage: Storage;
@@ -82,8 +79,7 @@ export class PlannedRemovals {
   }
 
   /**
-   * Begins a turn: reads what is planned, and counts the time since the last turn of this process as running time, at most
-   * `runningStepMsMax`. Each server counts for itself and the highest count holds, so several servers at once count no time
+   * Adds the time since this process's last turn, at most `runningStepMsMax`. The highest count of all servers holds, so none counts
    * twice. Rejects with EngineError.
    */
   async turn(): Promise<void> {
@@ -100,7 +96,6 @@ export class PlannedRemovals {
     return this.#waiting.get(organization);
   }
 
-  /** Organizations that have one. */
   organizations(): readonly string[] {
     return [...this.#waiting.keys()];
   }
@@ -116,7 +111,7 @@ export class PlannedRemovals {
     this.#waiting.set(organization, plan);
   }
 
-  /** Ends a plan: what it names is removed, or will not be. */
+  /** Its events are removed, or will not be. */
   async end(plan: PlannedRemoval): Promise<void> {
     await this.#write({ ...plan, beforeMicros: 0, events: 0 });
     this.#waiting.delete(plan.organization);
